@@ -6,8 +6,8 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.features.data import page as data_page
 from rankdash.features.data import page_list, page_upload
 from rankdash.features.label import page_corrections
-from rankdash.kit.widgets import address, empty_page
-from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets import address, view
+from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.stored import damage
 
@@ -22,7 +22,7 @@ elif not stored:
             "first-stage ranking if you have one."
         )
     )
-    empty_page.preview("data")
+    view.preview("data")
     page_upload.sample_buttons((), primary=True)
 blocked = None if read_only() else page_upload.upload_panel()
 if not read_only() and not page_upload.asking():

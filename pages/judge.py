@@ -6,8 +6,8 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.features.data import page_damaged
 from rankdash.features.judge import page as judge_page
 from rankdash.features.judge import page_form, page_list
-from rankdash.kit.widgets import stored_judges, view
-from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets import stored, view
+from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import read_only
 
 st.title(_("Judge"))
@@ -30,7 +30,7 @@ page_list.draw(row)
 if row.graded:
     judge_page.draw(study, row)
     judge_page.draw_pairs(study, row)
-graded = [each for each in stored_judges.rows(study.stored_id).values() if each.graded]
+graded = [each for each in stored.judge_rows(study.stored_id).values() if each.graded]
 if len(graded) > 1 and study.challengers:
     fold(
         _("Compare the judges"),

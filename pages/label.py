@@ -6,7 +6,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.features.label import page as label_page
 from rankdash.features.label import page_plan, page_unjudged
 from rankdash.kit.widgets import label_plan, narrow, view
-from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import read_only
 
 st.title(_("Label"))

@@ -3,16 +3,16 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study import study_latency
+from rankdash.core.study import timings
 from rankdash.features.latency import page as latency_page
 from rankdash.features.latency import page_readout
 from rankdash.kit.widgets import view
-from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.redraw import fold
 
 st.title(_("Latency"))
 study = view.study("latency")
 view.caption(study)
-found = study_latency.timed(study)
+found = timings.timed(study)
 if not found:
     page_readout.not_timed(study, found)
     view.nothing_yet(

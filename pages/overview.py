@@ -11,7 +11,7 @@ from rankdash.features.overview import page as overview_page
 from rankdash.features.overview import page_verdict
 from rankdash.kit.widgets import address, label_plan, view
 from rankdash.kit.widgets.cache import shared
-from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.redraw import fold
 
 head = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
 head.title(_("Overview"), width="content")

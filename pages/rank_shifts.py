@@ -7,7 +7,7 @@ from rankdash.features.rank_shifts import page as rank_shifts_page
 from rankdash.features.rank_shifts import page_skipping
 from rankdash.kit.widgets import label_plan, view
 from rankdash.kit.widgets.cache import shared
-from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.redraw import fold
 
 st.title(_("Rank shifts"))
 study = label_plan.without_sampled(view.study("rank_shifts"))

@@ -14,9 +14,8 @@ from numbers import Integral, Real
 from pathlib import Path
 
 from rankdash.arguments import PATH, content_of, draws_of, expect, expect_each, expect_paths
-from rankdash.core.base import outfile
-from rankdash.core.base.errors import DataError, RankdashError, SpecError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base import files
+from rankdash.core.base.errors import DataError, Finding, RankdashError, SpecError
 from rankdash.core.base.i18n import speaking
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.judgements import Judgements
@@ -40,7 +39,7 @@ from rankdash.core.study.leaderboard import Standing
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.core.value.targets import Goals
-from rankdash.core.words.rankings import unknown_tokens
+from rankdash.core.words.queries import unknown_tokens
 
 __all__ = [
     "Comparison",
@@ -379,7 +378,7 @@ def report(
             judge=judge,
         )
     study = replace(study, check=check(data, (), {}))
-    outfile.write(target, report_report.html(study, front))
+    files.write(target, report_report.html(study, front))
     return target
 
 

@@ -30,7 +30,7 @@ from rankdash.core.intake import sharing
 from rankdash.core.rerankers import create, kinds
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.value import scenarios
+from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.price_list import shipped as shipped_prices
 from rankdash.core.value.price_list import to_json
@@ -42,11 +42,8 @@ from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import Owner, State
 from rankdash.core.workspace.jobs.queue import Queue, Stage
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_notes import LabelNotes
 from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.notes.pins import Pins
-from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.notes.notes import LabelNotes, Notes, Pins, RunNotes
 from rankdash.core.workspace.workspace_file.workspace_zip import MANIFEST, Packer
 from rankdash.features.judge.judge import Judge
 from rankdash.features.queries.occlusion import LEVELS
@@ -149,7 +146,7 @@ def _accepted(workspace: Workspace, parts: dict[str, bytes]) -> bool:
         return False
     for dataset_id in found.datasets:
         workspace.delete_dataset(dataset_id)
-    for key in scenarios.SCENARIOS, sharing.PRICES, sharing.TARGETS:
+    for key in assumptions.SCENARIOS, sharing.PRICES, sharing.TARGETS:
         workspace.set_setting(key, "")
     return True
 
@@ -211,7 +208,7 @@ def written(workspace: Workspace, markup: Markup) -> Workspace:
     Corrections(workspace).correct(dataset_id, (queries[1], docs[0]), 1.0, "Ann")
     LabelPlans(workspace).resume(plan_id, "Ann")
     workspace.set_setting(
-        scenarios.SCENARIOS, scenarios.write_scenarios({"one": Assumptions(elasticity=0.25)})
+        assumptions.SCENARIOS, assumptions.write_scenarios({"one": Assumptions(elasticity=0.25)})
     )
     own = [replace(each, key=f"own-{at}") for at, each in enumerate(shipped_prices()[:3])]
     workspace.set_setting(sharing.PRICES, to_json(own))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.base.text_language import language_of
+from rankdash.core.base.text import language_of
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
 

@@ -17,8 +17,7 @@ from rankdash.core.readers.parse.limits import variable
 from rankdash.core.rerankers.remote.apis import DIALECTS
 from rankdash.core.statistics import bootstrap, planning, verdict
 from rankdash.core.statistics.settings import STATISTICS_SETTINGS
-from rankdash.core.study import first_stage, latency, trends
-from rankdash.core.study.checks import query_groups
+from rankdash.core.study import derived_groups, drawn, history, latency
 from rankdash.core.study.reasons import reasons
 from rankdash.core.value import billing, price_list
 from rankdash.core.value.assumptions import ASSUMPTIONS
@@ -106,12 +105,12 @@ def test_verdicts_and_reasons():
         ("## Why queries changed", f"at most {reasons.CUT:.0%} of the main".replace("%", " %")),
         ("## Why queries changed", f"the first {reasons.PAGE} where"),
         ("## Why queries changed", f"at most {reasons.ONE_SIDED:.0%} of the l".replace("%", " %")),
-        ("## Kinds of queries", f"fewer than {query_groups.SMALL} queries"),
-        ("## Depth, and when not to rerank", f"({first_stage.TOLERANCE:.0%} of".replace("%", " %")),
+        ("## Kinds of queries", f"fewer than {derived_groups.SMALL} queries"),
+        ("## Depth, and when not to rerank", f"({drawn.TOLERANCE:.0%} of".replace("%", " %")),
         ("## Depth, and when not to rerank", f"needs {skipping.FEWEST} queries"),
         ("## Depth, and when not to rerank", f"({skipping.FOLDS} folds)"),
         ("## Latency", f"at least {latency.P99_NEEDS:,} queries"),
-        ("## History", f"fewer than {trends.COVERED:.0%} of".replace("%", " %")),
+        ("## History", f"fewer than {history.COVERED:.0%} of".replace("%", " %")),
     ],
 )
 def test_levels_and_thresholds(heading, said):

@@ -7,13 +7,13 @@ import zipfile
 
 import pytest
 
-from rankdash.core.base import outfile
+from rankdash.core.base import files
 from rankdash.core.base.errors import DataError
 from tests.full_disk import room_for
 
 
 def test_an_error_leaves_no_file_and_the_rights_of_one_and_the_link_to_it_stay(tmp_path):
-    with pytest.raises(KeyError), outfile.replacing(tmp_path / "a.csv") as stream:
+    with pytest.raises(KeyError), files.replacing(tmp_path / "a.csv") as stream:
         stream.write(b"half")
         raise KeyError
     assert [*tmp_path.iterdir()] == []
@@ -21,7 +21,7 @@ def test_an_error_leaves_no_file_and_the_rights_of_one_and_the_link_to_it_stay(t
     file.write_bytes(b"before")
     file.chmod(0o640)
     link.symlink_to(file)
-    outfile.write(link, b"after")
+    files.write(link, b"after")
     assert link.is_symlink()
     assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"after", 0o640)
 
@@ -31,16 +31,16 @@ def test_a_pipe_stays_a_pipe(tmp_path):
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
-    outfile.write(pipe, b"through")
+    files.write(pipe, b"through")
     reader.join()
     assert read == [b"through"]
     assert pipe.is_fifo()
 
 
-@pytest.mark.parametrize("code", sorted(outfile.FULL))
+@pytest.mark.parametrize("code", sorted(files.FULL))
 def test_a_full_disk_is_told_with_the_file(tmp_path, code):
     file = tmp_path / "a.csv"
-    with pytest.raises(DataError) as caught, outfile.replacing(file):
+    with pytest.raises(DataError) as caught, files.replacing(file):
         raise OSError(code, "full")
     assert str(caught.value).startswith(f"{file}: There is no room left on the disk")
 
@@ -67,12 +67,12 @@ def a_zip(stream):
 def test_the_room_that_a_file_needs_is_told_however_it_is_written(tmp_path, make, room):
     file = tmp_path / "a.csv"
     file.write_bytes(b"before")
-    with room_for(room), pytest.raises(DataError) as caught, outfile.replacing(file) as stream:
+    with room_for(room), pytest.raises(DataError) as caught, files.replacing(file) as stream:
         make(stream)
     assert "3.2 MB are needed" in str(caught.value)
     assert str(caught.value).startswith(f"{file}: There is no room left on the disk")
     assert file.read_bytes() == b"before" and len([*tmp_path.iterdir()]) == 1
-    with outfile.replacing(file) as stream:
+    with files.replacing(file) as stream:
         make(stream)
     assert 3_100_000 < file.stat().st_size <= 3_200_000
 
@@ -85,11 +85,11 @@ def test_entries_that_fit_are_appended_whole_and_the_first_that_does_not_is_an_e
     before, each = b"b" * 999 + b"\n", b"e" * 99 + b"\n"
     file.write_bytes(before)
     with room_for(room), pytest.raises(DataError) as caught:
-        outfile.append(file, [each] * 10)
+        files.append(file, [each] * 10)
     assert file.read_bytes() == before + each * entries
     assert str(caught.value).startswith(f"{file}: There is no room left on the disk")
     assert caught.value.remedy.startswith("Free some space")
-    outfile.append(file, [each] * 10)
+    files.append(file, [each] * 10)
     assert file.read_bytes() == before + each * (entries + 10)
 
 
@@ -98,7 +98,7 @@ def test_a_line_without_its_end_is_removed_before_more_is_appended(tmp_path, lin
     file = tmp_path / "a.jsonl"
     for before in (b"one\n", b""):
         file.write_bytes(before + line)
-        outfile.append(file, [b"two\n"])
+        files.append(file, [b"two\n"])
         assert file.read_bytes() == before + b"two\n"
 
 
@@ -111,7 +111,7 @@ def test_what_is_appended_or_written_is_on_the_disk(tmp_path, monkeypatch):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", fail)
-    for write in (lambda: outfile.append(file, [b"two\n"]), lambda: outfile.write(file, b"two\n")):
+    for write in (lambda: files.append(file, [b"two\n"]), lambda: files.write(file, b"two\n")):
         with pytest.raises(OSError, match="Input/output error") as caught:
             write()
         assert caught.value.filename == str(file)
@@ -121,14 +121,14 @@ def test_what_is_appended_or_written_is_on_the_disk(tmp_path, monkeypatch):
 
 def test_a_new_file_is_whole_or_not_there_and_replaces_none(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
-        outfile.write(tmp_path / "gone" / "a.csv", b"")
+        files.write(tmp_path / "gone" / "a.csv", b"")
     # Of the file that was asked for, not of one beside it.
     assert caught.value.filename == str(tmp_path / "gone" / "a.csv")
     file = tmp_path / "a.jsonl"
     with room_for(1_000), pytest.raises(DataError, match="There is no room left"):
-        outfile.create(file, bytes(2_000))
+        files.create(file, bytes(2_000))
     assert not file.exists()
-    outfile.create(file, b"one\n")
+    files.create(file, b"one\n")
     with pytest.raises(FileExistsError):
-        outfile.create(file, b"two\n")
+        files.create(file, b"two\n")
     assert file.read_bytes() == b"one\n"

@@ -20,7 +20,7 @@ from rankdash.core.intake import sharing
 from rankdash.core.readers import sources_from_path
 from rankdash.core.readers.loading import load
 from rankdash.core.workspace import Workspace
-from rankdash.kit.html.trec import run_bytes
+from rankdash.kit.html.tables import run_bytes
 
 ROOT = Path(__file__).parents[1]
 RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]

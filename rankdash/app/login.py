@@ -8,14 +8,14 @@ import streamlit as st
 from streamlit.errors import StreamlitAuthError
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.kit.widgets import person
+from rankdash.kit.widgets import language
 from rankdash.kit.widgets.text import markdown_safe
 
 
 def draw() -> None:
-    if not person.can_log_in():
+    if not language.can_log_in():
         return
-    name = person.name()
+    name = language.person_name()
     if name:
         st.caption(_("Logged in as {name}", name=markdown_safe(name, 60)))
         st.button(_("Log out"), icon=":material/logout:", on_click=st.logout, width="stretch")

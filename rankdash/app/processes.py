@@ -23,8 +23,13 @@ from dataclasses import dataclass
 from rankdash.core.base.connections import Waiting
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.shipped import FIRST_VARIABLE, FRONT_VARIABLE, python_path
-from rankdash.core.runs.process import QUICK_DEATH_SECONDS, QUICK_DEATHS, WorkerProcess
-from rankdash.core.runs.relay import PIPE_VARIABLE, obey
+from rankdash.core.runs.process import (
+    PIPE_VARIABLE,
+    QUICK_DEATH_SECONDS,
+    QUICK_DEATHS,
+    WorkerProcess,
+    obey,
+)
 from rankdash.core.workspace import Workspace
 from rankdash.kit.commands.arguments import DONE, INCOMPLETE, INTERRUPTED
 

@@ -10,20 +10,12 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.app import login
 from rankdash.core.base.i18n import LANGUAGES, language_name
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.names import middle
+from rankdash.core.base.text import middle
 from rankdash.core.metrics import registry
 from rankdash.core.workspace import DatasetRow, RunRow
-from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.notes import Pins
 from rankdash.features.data import page_samples
-from rankdash.kit.widgets import (
-    address,
-    comparison_settings,
-    deleted,
-    label_plan,
-    language,
-    pickers,
-    stored,
-)
+from rankdash.kit.widgets import address, comparison_settings, label_plan, language, pickers, stored
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import names_help
 from rankdash.kit.widgets.view import MOST_COMPARED, WHOLE_LIST, cutoff_of
@@ -64,7 +56,7 @@ def draw_sidebar(*, analysis: bool) -> str | None:
                 )
             )
         rows = {row.id: row for row in workspace().datasets()}
-        gone = deleted.dataset({each: row.name for each, row in rows.items()})
+        gone = stored.deleted_dataset({each: row.name for each, row in rows.items()})
         if gone is None:
             _draw_choices(rows, analysis=analysis)
         pickers.pick_one(
@@ -113,7 +105,7 @@ def _retried(row: RunRow, rows: Mapping[str, RunRow]) -> bool:
 def _draw_comparison(dataset_id: str) -> None:
     systems, rows = stored.systems(dataset_id), stored.rows(dataset_id)
     set_apart = {each: name for each, (name, _error) in stored.damaged(dataset_id).items()}
-    deleted.note_runs(
+    stored.note_runs(
         dataset_id, {each: system.name for each, system in systems.items()} | set_apart
     )
     pinned = Pins(workspace()).of(dataset_id)

@@ -26,7 +26,7 @@ from rankdash.core.study.latency import (
     repeats_deviation,
     summarize,
 )
-from rankdash.core.study.token_lengths import token_lengths
+from rankdash.core.study.timings import lengths_of
 from tests.results import results, several
 
 PLAIN_T = StatisticsSettings(interval="t")
@@ -54,7 +54,7 @@ def target(within: int, late: int = 0, level: float = 0.95, timed_out: int = 0):
 
 def read_of(read: list[int], full: list[int]):
     reading = Reading(*(np.array(each, dtype=np.int32) for each in (read, full)))
-    found = token_lengths(reading)
+    found = lengths_of(reading)
     if found is None:
         return None
     numbers = {name: getattr(found, name) for name in ("pairs", "cut", "limit", "unread", "p50")}
@@ -64,7 +64,7 @@ def read_of(read: list[int], full: list[int]):
 def up_to(longest: int):
     """Bins of 10 tokens end at 300, where 99 % of the lengths do; beyond is one without an end."""
     lengths = np.arange(1, longest + 1, dtype=np.int32)
-    return token_lengths(Reading(lengths, lengths)).table.tail(2)
+    return lengths_of(Reading(lengths, lengths)).table.tail(2)
 
 
 def states(ms: list[float], *named: str) -> pd.DataFrame:
@@ -262,7 +262,7 @@ def test_turned_around_the_ratio_is_its_inverse(values):
 def test_every_pair_is_in_the_bin_of_its_length(pairs):
     full = np.array([sum(each) for each in pairs], dtype=np.int32)
     read = np.array([each[0] for each in pairs], dtype=np.int32)
-    found = token_lengths(Reading(read, full))
+    found = lengths_of(Reading(read, full))
     bins = found.table
     assert len(bins) <= 33
     assert (bins["start"].iloc[1:].to_numpy() == bins["stop"].iloc[:-1].to_numpy()).all()

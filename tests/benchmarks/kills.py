@@ -40,7 +40,7 @@ from rankdash.app.command import main as command
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.intake import sharing
-from rankdash.core.intake.keeping import keep
+from rankdash.core.intake.process import keep
 from rankdash.core.readers import Source
 from rankdash.core.readers.checks.check import check
 from rankdash.core.readers.loading import load

@@ -20,9 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from rankdash.core.data.ragged import Floats
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import LabelPlan
-from rankdash.core.sampling.guess import Guess
-from rankdash.core.sampling.kappa import cohen_kappa
-from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.core.sampling.label_pool import Guess, LabelPool
+from rankdash.core.sampling.status import cohen_kappa
 from tests.analysis.labelling.pools import real_pool, without_difference
 from tests.benchmarks.robot import (
     Replay,

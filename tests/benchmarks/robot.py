@@ -9,9 +9,8 @@ from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.confidence_sequence import Sequence
 from rankdash.core.sampling.draws import VALUE_SHARE, LabelPlan, Mode
 from rankdash.core.sampling.estimate import follow_draws
-from rankdash.core.sampling.guess import Guess
-from rankdash.core.sampling.kappa import cohen_kappa
-from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.core.sampling.label_pool import Guess, LabelPool
+from rankdash.core.sampling.status import cohen_kappa
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rankdash.core.data.build import coded
+from rankdash.core.data.ranking import coded
 from rankdash.core.metrics import Conventions, evaluate
 from rankdash.core.metrics import judge as join
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import LabelPlan
-from rankdash.core.sampling.kappa import cohen_kappa
 from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.core.sampling.status import cohen_kappa
 from rankdash.features.judge.bias_corrected import Corrected, correct, expected_changes
 from tests.analysis.labelling.pools import real_pool
 from tests.benchmarks.robot import failing, favouring, judge, one_grade_off

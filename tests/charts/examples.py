@@ -15,7 +15,7 @@ from rankdash.core.data.ranking import Reading
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.latency import ecdf, fit, summarize
-from rankdash.core.study.token_lengths import token_lengths as lengths_of
+from rankdash.core.study.timings import lengths_of as lengths_of
 from rankdash.features.cost import (
     charts_break_even,
     charts_crossover,

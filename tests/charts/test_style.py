@@ -11,8 +11,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.kit.drawing import draw, intervals, milliseconds, style
-from rankdash.kit.drawing.mark_image import mark_image
+from rankdash.kit.drawing import draw, intervals, style
+from rankdash.kit.drawing.draw import mark_image
 from tests.approved import table
 from tests.results import shown
 
@@ -101,15 +101,15 @@ def test_axes_marks_and_heights_have_room_for_what_is_drawn(approved):
 
     whiskers = intervals.whiskers([0.1, 0.2, math.nan], [0.3, math.nan, 0.5], [0, 1, 2], "#000000")
     keys = intervals.keys("{level:g}%", "p ≤ {p:g}", 0.95, "#000000")
-    targets = [milliseconds.target_line(500.0, ink, axis) for axis in ("x", "y2")]
+    targets = [draw.target_line(500.0, ink, axis) for axis in ("x", "y2")]
     rows = {
         "reach": [(*each, style.reach(each[0], 0.1, 0.05, each[1])) for each in values],
-        "reach of milliseconds": [(each, [*milliseconds.reach(each, 0.1)]) for each in ms],
+        "reach of milliseconds": [(each, [*draw.reach(each, 0.1)]) for each in ms],
         "ticks of milliseconds": [
             (
                 *ends,
                 short,
-                [float(tick) for tick in milliseconds.log_axis(ends, short=short)["tickvals"]],
+                [float(tick) for tick in draw.log_axis(ends, short=short)["tickvals"]],
             )
             for ends, short in axes
         ],

@@ -11,7 +11,7 @@ import pytest
 
 import rankdash as rd
 from rankdash.core.readers.loading import judgements_at
-from rankdash.core.words.verdict_chips import chip
+from rankdash.core.words.verdicts import chip
 from rankdash.features.judge.verdict import headline, verdicts
 from rankdash.features.judge.words import judged_sentence
 from rankdash.features.report.decision import decision

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from rankdash.core.base.errors import DataError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import DataError, Finding
 from rankdash.kit.commands.output import (
     aligned,
     columns,

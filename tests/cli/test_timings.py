@@ -8,7 +8,7 @@ import pandas as pd
 
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import Ranking, Run
-from rankdash.kit.commands.timings import Timings, timed, write_timings
+from rankdash.kit.commands.rankings import Timings, timed, write_timings
 
 QUERIES = pd.DataFrame(
     {

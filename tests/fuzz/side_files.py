@@ -18,15 +18,14 @@ from rankdash.core.base.errors import DataError
 from rankdash.core.intake import sharing
 from rankdash.core.readers import Source
 from rankdash.core.readers.loading import examine
-from rankdash.core.readers.rated import read_judged, read_rated
-from rankdash.core.readers.timings import read_timings
+from rankdash.core.readers.rated import read_judged, read_rated, read_timings
 from rankdash.core.runs.results import QueryResult
 from rankdash.core.runs.resume import ResultsFile
 from rankdash.core.runs.shards import complete, merge
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import LabelPlan
 from rankdash.core.sampling.label_pool import pool_of
-from rankdash.core.value import scenarios
+from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.price_list import SHIPPED, parse_prices, shipped, to_json
 from rankdash.core.value.targets import Goals, Targets
@@ -207,7 +206,7 @@ def _first_toml(page: str) -> str:
 
 
 PROFILE = next(iter(shipped_targets().profiles.values()))
-SCENARIOS = scenarios.write_scenarios({"now": Assumptions()})
+SCENARIOS = assumptions.write_scenarios({"now": Assumptions()})
 SIDE_FILES = {
     "prices": SideFile("prices.toml", SHIPPED.read_bytes(), _prices),
     "prices as JSON": SideFile("prices.json", to_json(shipped()[:3]), _prices),
@@ -218,7 +217,7 @@ SIDE_FILES = {
         *("targets.toml", SHIPPED.with_name("targets.toml").read_bytes()),
         _text(Targets.from_toml),
     ),
-    "scenarios": SideFile("scenarios.json", SCENARIOS, _text(scenarios.read_scenarios)),
+    "scenarios": SideFile("scenarios.json", SCENARIOS, _text(assumptions.read_scenarios)),
     "assumptions": SideFile(
         *("money.toml", _first_toml("cost.md")),
         lambda file: read_money(file, {"run": "minilm"}),

@@ -24,10 +24,16 @@ from rankdash.core.base.errors import (
     RefusedFilesError,
 )
 from rankdash.core.intake import __main__ as own
-from rankdash.core.intake import place, process, sharing
-from rankdash.core.intake.keeping import Kept, keep
-from rankdash.core.intake.messages import answer_of, outcome_of
-from rankdash.core.intake.process import ANSWER, PROGRESS, REQUEST
+from rankdash.core.intake import process, sharing
+from rankdash.core.intake.process import (
+    ANSWER,
+    PROGRESS,
+    REQUEST,
+    Kept,
+    answer_of,
+    keep,
+    outcome_of,
+)
 from rankdash.core.intake.reading import (
     LARGE_BYTES,
     Progress,
@@ -90,7 +96,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[process.Process]:
 
 def requests() -> list[Path]:
     """The folders of what is asked of processes."""
-    return [each for each in place.folder().iterdir() if each.is_dir()]
+    return [each for each in process.folder().iterdir() if each.is_dir()]
 
 
 def shop() -> list[Source]:
@@ -297,7 +303,7 @@ def test_what_the_server_reads_itself_is_tried_with_a_part_of_the_memory(monkeyp
 def test_where_there_is_no_room_for_the_files_it_is_said(workspace, tmp_path, monkeypatch):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    monkeypatch.setattr("rankdash.core.intake.place.folder", lambda: temporary)
+    monkeypatch.setattr("rankdash.core.intake.process.folder", lambda: temporary)
 
     def full(_path, _data):
         raise OSError(errno.ENOSPC, "No space left on device")

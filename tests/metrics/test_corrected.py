@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.metrics import Conventions, Judged, corrected, evaluate, judge, judge_again
+from rankdash.core.metrics import Conventions, Judged, evaluate, evaluation, judge, judge_again
 
 QUERIES, DOCS = [f"q{n}" for n in range(5)], [f"d{n}" for n in range(6)]
 PAIRS = [(query, doc) for query in QUERIES for doc in DOCS]
@@ -81,7 +81,7 @@ def test_queries_without_a_change_are_not_joined_again(monkeypatch):
         asked.append((own.query_ids.tolist(), len(labels["label"])))
         return judge(own, labels, rules)
 
-    monkeypatch.setattr(corrected, "judge", counted)
+    monkeypatch.setattr(evaluation, "judge", counted)
     found = judge_again(joined, ranking, after.labels, after.changed, Conventions())
     assert asked == [(["q1", "q3"], 2 * len(DOCS))]
     (was, now) = (evaluate(each, ["mrr", "ndcg@3"]).values for each in (joined, found))

@@ -9,7 +9,7 @@ import pytest
 
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Judged, judge
-from rankdash.core.metrics.pieces import JudgedPieces
+from rankdash.core.metrics.judged import JudgedPieces
 
 
 def piece(first: int, grades: list[int]) -> Judged:

@@ -3,9 +3,15 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rankdash.core.data.build import best_places, coded, group_rows, text_array
 from rankdash.core.data.coded import Coded
-from rankdash.core.data.ties import descending_ids, stored_scores
+from rankdash.core.data.ranking import (
+    best_places,
+    coded,
+    descending_ids,
+    group_rows,
+    stored_scores,
+    text_array,
+)
 
 
 def groups_as_dict(groups, size):

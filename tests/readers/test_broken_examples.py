@@ -11,12 +11,18 @@ import pyarrow as pa
 import pytest
 
 from rankdash.app.command import main
-from rankdash.core.base.errors import DataError, FormatError, LimitError, Phrase, RefusedFilesError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import (
+    DataError,
+    Finding,
+    FormatError,
+    LimitError,
+    Phrase,
+    RefusedFilesError,
+)
 from rankdash.core.base.i18n import error_text, finding_text, gettext, speaking, where_text
 from rankdash.core.readers import FORMATS, MappingNeeded
 from rankdash.core.readers.loading import examine
-from rankdash.core.readers.parse import faults
+from rankdash.core.readers.parse import skipped_rows
 from tests.approved import table
 from tests.readers.reading import Case, Files, parse, sources, zipped
 from tests.readers.samples import (
@@ -449,7 +455,7 @@ def test_odd_columns_are_read_or_refused_by_name(of, field):
     ],
 )
 def test_anything_raised_becomes_an_error_with_file_and_reason(raised, expected, reason):
-    with pytest.raises(expected) as seen, faults.told("a.csv"):
+    with pytest.raises(expected) as seen, skipped_rows.told("a.csv"):
         raise raised
     assert (seen.value.file, seen.value.__cause__) == ("a.csv", raised)
     assert reason in seen.value.message and seen.value.remedy

@@ -5,8 +5,7 @@ from functools import partial
 
 from rankdash.core.readers import Source
 from rankdash.core.readers.parse.limits import ReadLimits
-from rankdash.core.readers.rated import read_judged, read_rated
-from rankdash.core.readers.timings import read_timings
+from rankdash.core.readers.rated import read_judged, read_rated, read_timings
 from tests.results import results
 
 

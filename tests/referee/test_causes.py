@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from rankdash.core.words.reasons import reason_words
+from rankdash.core.words.verdicts import reason_words
 from rankdash.features.rank_shifts import study
 from tests.referee.definitions import best, value
 from tests.referee.shown import assert_shows

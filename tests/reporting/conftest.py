@@ -12,7 +12,7 @@ from rankdash.core.workspace import Workspace
 from rankdash.features.cost import words_prices
 from rankdash.features.queries import report_query
 from rankdash.features.report import report as report_report
-from rankdash.kit.html.draft import Draft
+from rankdash.kit.html.html_page import Draft
 from tests.reporting.builders import study_of
 
 

@@ -23,7 +23,7 @@ from rankdash.features.overview.report_systems import headings
 from rankdash.features.report.report import ALL, PRESETS, Front, html
 from rankdash.features.report.report_zip import drawings
 from rankdash.kit.drawing.style import INKS
-from rankdash.kit.html.logo import LARGEST, data_uri
+from rankdash.kit.html.html_page import LARGEST, data_uri
 from tests.approved import table
 from tests.charts.described import worded
 from tests.reporting.builders import (

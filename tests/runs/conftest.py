@@ -7,7 +7,8 @@ import pytest
 
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.runs import claimed, jobs
+from rankdash.core.runs import jobs
+from rankdash.core.runs import worker as runs_worker
 from rankdash.core.runs.jobs import JobRequest, WorkerProcess
 from rankdash.core.workspace import Workspace
 from tests.rerankers.conftest import one_tls_context as one_tls_context
@@ -116,7 +117,7 @@ def until_told(monkeypatch):
             # At the second beat that is told, what the first one was told is known.
             assert all(told.acquire(timeout=300) for _ in range(2))
 
-        monkeypatch.setattr(claimed, "BEAT_SECONDS", 0.01)
+        monkeypatch.setattr(runs_worker, "BEAT_SECONDS", 0.01)
         monkeypatch.setattr(rows, "beat", beats)
         return cancelled
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from rankdash.core.data.measured import Measured
 from rankdash.core.rerankers import Capabilities, Scored
+from rankdash.core.runs.results import usage
 from rankdash.core.runs.runner import rerank
-from rankdash.core.runs.usage import usage
 from tests.results import shown
 
 BLOCKS, ONE_BY_ONE = Capabilities(across_queries=True), Capabilities()

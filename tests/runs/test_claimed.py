@@ -7,10 +7,10 @@ import pytest
 from rankdash.core.base.errors import RerankerError, StoreError
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.rerankers.remote.keys import Place
-from rankdash.core.runs import claimed
-from rankdash.core.runs.claimed import Claimed
-from rankdash.core.runs.key_pipe import KEY_SECONDS, Handover
+from rankdash.core.runs import worker
+from rankdash.core.runs.process import KEY_SECONDS, Handover
 from rankdash.core.runs.runner import Cancelled
+from rankdash.core.runs.worker import Claimed
 from rankdash.core.workspace.jobs.explanations import Asked, Explanations
 from rankdash.core.workspace.jobs.queue import Owner, Queue
 
@@ -53,7 +53,7 @@ def test_an_error_in_words_is_kept_and_any_other_with_its_kind_and_no_key(carrie
 
 def test_work_beats_until_it_is_told_that_it_was_lost(carried_out, monkeypatch):
     """A beat that cannot be written is not told anything; the next one may be."""
-    monkeypatch.setattr(claimed, "BEAT_SECONDS", 0.001)
+    monkeypatch.setattr(worker, "BEAT_SECONDS", 0.001)
     # At the last beat, what the one before was told is known.
     answers, told = ["error", True, "error", False, False], threading.Event()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rankdash.core.base.errors import SettingError
-from rankdash.core.runs import jobs, key_pipe, process
+from rankdash.core.runs import jobs, process
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
 from tests.approved import table
@@ -222,7 +222,7 @@ def test_a_live_worker_is_not_started_again_and_a_dead_one_takes_no_key(
         worker.hand_over("job", key)
     (live,) = started
     assert worker.pid == live.pid
-    assert live.written == [key_pipe.line("job", key), "flush"] * 2
+    assert live.written == [process.line("job", key), "flush"] * 2
     live.code = 1
     monkeypatch.setattr(process.subprocess, "Popen", gone)
     worker.hand_over("job", key)
@@ -232,7 +232,7 @@ def test_a_live_worker_is_not_started_again_and_a_dead_one_takes_no_key(
 def test_a_key_as_long_as_a_pipe_takes_at_once_is_handed_over(workspace, monkeypatch):
     worker = jobs.WorkerProcess(workspace)
     monkeypatch.setattr(worker, "ensure", lambda: None)
-    longest = key_pipe.LONGEST_LINE_BYTES - len(key_pipe.line("job", {"X_API_KEY": ""}))
+    longest = process.LONGEST_LINE_BYTES - len(process.line("job", {"X_API_KEY": ""}))
     worker.hand_over("job", {"X_API_KEY": "k" * longest})
     with pytest.raises(SettingError, match="too long to be a key"):
         worker.hand_over("job", {"X_API_KEY": "k" * (longest + 1)})

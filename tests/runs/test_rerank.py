@@ -14,14 +14,20 @@ from hypothesis import strategies as st
 
 from rankdash.core.base.errors import ScoringError, UnavailableError
 from rankdash.core.data.measured import Measured
-from rankdash.core.rerankers import Call, Capabilities, Scored, preparing
+from rankdash.core.rerankers import Call, Capabilities, Scored, base
 from rankdash.core.runs.plan import Timing, plan
-from rankdash.core.runs.results import QueryResult, results_from, to_row
+from rankdash.core.runs.results import (
+    QueryResult,
+    estimated_searches,
+    load_of,
+    results_from,
+    to_row,
+    usage,
+)
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.scoring import Requests
-from rankdash.core.runs.usage import estimated_searches, load_of, usage
 from rankdash.core.study.latency import summarize
-from rankdash.core.workspace.jobs.job_batches import read_parts, write_part
+from rankdash.core.workspace.jobs.queue import read_parts, write_part
 from rankdash.core.workspace.score_cache import ScoreCache
 from tests.approved import table
 from tests.results import result, results
@@ -357,7 +363,7 @@ def test_each_step_of_the_preparation_is_told_and_nothing_is_loaded_where_nothin
     class Slow(Stub):
         def prepare(self, corpus):
             told.append("in prepare")
-            preparing.begin("exporting")
+            base.begin("exporting")
             super().prepare(corpus)
 
     told, kept, dataset = [], [], make_dataset(queries=3)
@@ -369,7 +375,7 @@ def test_each_step_of_the_preparation_is_told_and_nothing_is_loaded_where_nothin
     whole = go(dataset, Slow(), on_batch=kept.extend, **listening)
     assert told[:5] == ["loading", "in prepare", "exporting", "prepared", "warming"]
     assert [type(each) for each in told[5:]] == [float]
-    preparing.begin("choosing")
+    base.begin("choosing")
     again = go(dataset, Slow(), done=kept, **listening)
     assert len(told) == 6, "nobody listens any more"
     assert math.isnan(again.load_ms)

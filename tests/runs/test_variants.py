@@ -3,7 +3,7 @@
 from functools import partial
 
 from rankdash.core.rerankers import SettingSpec
-from rankdash.core.runs.variants import DEPTH, MOST_VARIANTS, variants
+from rankdash.core.runs.plan import DEPTH, MOST_VARIANTS, variants
 from tests.results import results
 
 SPECS = (

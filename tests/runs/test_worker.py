@@ -16,15 +16,13 @@ from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.runs import jobs, runner, worker
 from rankdash.core.runs.combining import CombinedRun, fuse, part_ids
 from rankdash.core.runs.jobs import Timing
-from rankdash.core.runs.key_pipe import Handover
-from rankdash.core.runs.pace import Pace
 from rankdash.core.runs.plan import sample_queries
+from rankdash.core.runs.process import Handover
 from rankdash.core.runs.results import QueryResult, to_row
-from rankdash.core.runs.worker import Attempt, Services
+from rankdash.core.runs.worker import Attempt, Pace, Services
 from rankdash.core.workspace.jobs.explanations import Asked, Explanations
-from rankdash.core.workspace.jobs.job_batches import read_parts, write_part
 from rankdash.core.workspace.jobs.leases import Owner
-from rankdash.core.workspace.jobs.queue import Progress, Queue
+from rankdash.core.workspace.jobs.queue import Progress, Queue, read_parts, write_part
 from rankdash.features.queries import occlusion
 from tests.runs.stub import Stub, failed, scored
 

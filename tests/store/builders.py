@@ -23,11 +23,8 @@ from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_notes import LabelNotes
 from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.notes.pins import Pins
-from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.notes.notes import LabelNotes, Notes, Pins, RunNotes
 
 HEAD = """
 import os, sys

@@ -27,19 +27,16 @@ from rankdash.core.intake import sharing
 from rankdash.core.readers.checks.check import check
 from rankdash.core.rerankers.judge_settings import SETTINGS
 from rankdash.core.rerankers.settings import completed
-from rankdash.core.value import scenarios as value_scenarios
+from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.explanations import Asked, Explanations
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_notes import LabelNotes
 from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.notes.pins import Pins
-from rankdash.core.workspace.notes.run_notes import RunNotes
-from rankdash.core.workspace.workspace_file import merge_rows
+from rankdash.core.workspace.notes.notes import LabelNotes, Notes, Pins, RunNotes
+from rankdash.core.workspace.workspace_file import import_workspace
 from rankdash.core.workspace.workspace_file.import_workspace import Judges, take_in
 from rankdash.core.workspace.workspace_file.workspace_zip import MANIFEST, Bounds, Packer, Unpacker
 from tests.approved import table
@@ -96,7 +93,7 @@ def made(tmp_path_factory, make_dataset, make_run):
     explain(workspace, QUESTION, result=EXPLAINED)
     Explanations(workspace).ask(replace(QUESTION, doc_id="01"))
     scenarios = {"careful": Assumptions(elasticity=0.25)}
-    workspace.set_setting("scenarios", value_scenarios.write_scenarios(scenarios))
+    workspace.set_setting("scenarios", assumptions.write_scenarios(scenarios))
     workspace.set_setting("analyst", "Ann")
     address = completed(SETTINGS, {"base_url": "http://me:pw@host/v1", "top": 3})
     asked = {"settings": address, "pairs": [CORRECTED, ("7", "01"), ("7", "1")]}
@@ -197,7 +194,7 @@ def test_a_colleague_sees_the_same(full, shop, other, make_run):
         "judges": 1,
     }  # fmt: skip
     assert found.findings == []
-    assert value_scenarios.read_scenarios(other.setting("scenarios"))["careful"].elasticity == 0.25
+    assert assumptions.read_scenarios(other.setting("scenarios"))["careful"].elasticity == 0.25
     row = Explanations(other).find(QUESTION)
     assert (row.state, row.result) == ("done", EXPLAINED)
     # Once more changes nothing, not even the file: but for when it was made.
@@ -276,7 +273,7 @@ def of_ones_own(two):
     two.home.save_run(replace(mine, ranking=Ranking.from_lists([("7", ["1"], [9.0])])))
     Notes(two.home).keep(dataset.id, "二", [], "my own")
     Corrections(two.home).correct(dataset.id, CORRECTED, 2.0, "Bob")
-    two.home.set_setting("scenarios", value_scenarios.write_scenarios({"careful": Assumptions()}))
+    two.home.set_setting("scenarios", assumptions.write_scenarios({"careful": Assumptions()}))
 
 
 def one_thing_alone(two):
@@ -397,7 +394,7 @@ def listed(home: Workspace) -> str:
     """What can differ between a workspace and a file, a line each."""
     runs = [(each.id, each.name, len(home.run(each.id).ranking)) for each in home.runs()]
     lines = [f"runs {runs}"]
-    scenarios = value_scenarios.read_scenarios(home.setting("scenarios") or "{}").values()
+    scenarios = assumptions.read_scenarios(home.setting("scenarios") or "{}").values()
     lines.append(f"elasticity {[each.elasticity for each in scenarios]}")
     for row in home.datasets():
         plan = LabelPlans(home).newest(row.id)
@@ -679,7 +676,7 @@ def test_all_is_added_or_nothing(full, other, monkeypatch):
     def refuse(*_):
         raise StoreError("There is no room left.")
 
-    monkeypatch.setitem(merge_rows.JOIN, "explanations", refuse)
+    monkeypatch.setitem(import_workspace.JOIN, "explanations", refuse)
     with pytest.raises(StoreError, match="no room"):
         bring(other, exported(full))
     assert (other.datasets(), other.runs()) == ([], [])

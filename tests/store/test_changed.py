@@ -13,9 +13,7 @@ from rankdash.core.workspace import Workspace, backups, checksums, tables
 from rankdash.core.workspace.folders import DATABASE
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_notes import LabelNotes
-from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.notes.notes import LabelNotes, Notes, RunNotes
 from tests.store.builders import (
     ask,
     change,

@@ -17,7 +17,7 @@ from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.notes.label_plans import LabelPlans
 from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.workspace_file.json_parts import (
+from rankdash.core.workspace.workspace_file.workspace_zip import (
     CorrectionRow,
     DatasetPart,
     JudgedPairRow,

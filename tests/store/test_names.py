@@ -8,7 +8,7 @@ from rankdash.core.workspace import Workspace, names
 from rankdash.core.workspace.database import files_of
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.names import Watch
-from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.notes import Pins
 
 LONG_AGO, FAR_OFF = 10**18, 4 * 10**18
 

@@ -6,7 +6,7 @@ import pytest
 
 from rankdash.core.workspace import Workspace, folders, records
 from rankdash.core.workspace.folders import RECORD, UNFINISHED
-from rankdash.core.workspace.jobs.job_batches import write_part
+from rankdash.core.workspace.jobs.queue import write_part
 from tests.store.builders import HEAD, folders_of, make_old, submit
 
 WRITE_OR_READ = f"""{HEAD}

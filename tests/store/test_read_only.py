@@ -9,15 +9,11 @@ from rankdash.core.base.errors import StoreError
 from rankdash.core.intake import sharing
 from rankdash.core.workspace import Workspace, migrations
 from rankdash.core.workspace.jobs.explanations import Asked, Explanations
-from rankdash.core.workspace.jobs.job_batches import write_part
 from rankdash.core.workspace.jobs.leases import Owner
-from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.core.workspace.jobs.queue import Queue, write_part
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_notes import LabelNotes
 from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.notes.pins import Pins
-from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.notes.notes import LabelNotes, Notes, Pins, RunNotes
 from tests.store.builders import content_of, everything, submit, submit_judge
 
 QUESTION = Asked("run-1", "7", "1", "term")

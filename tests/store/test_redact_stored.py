@@ -11,8 +11,8 @@ import pytest
 from rankdash.core.base.errors import StoreError, UnavailableError
 from rankdash.core.workspace import Workspace, migrations, redact_stored
 from rankdash.core.workspace.folders import DATABASE
-from rankdash.core.workspace.jobs.job_batches import read_parts, write_part
 from rankdash.core.workspace.jobs.leases import problem_to_json
+from rankdash.core.workspace.jobs.queue import read_parts, write_part
 from rankdash.core.workspace.redact_stored import clean
 from rankdash.core.workspace.tables import read_frame, write_frame
 from tests.store.builders import ask, version

@@ -16,12 +16,10 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.workspace import Workspace, backups, checksums, database, records, repair
 from rankdash.core.workspace.folders import DATABASE, RECORD
 from rankdash.core.workspace.jobs.explanations import Asked, Explanations
-from rankdash.core.workspace.jobs.job_batches import read_parts
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import Owner
-from rankdash.core.workspace.jobs.queue import Queue
-from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.jobs.queue import Queue, read_parts
+from rankdash.core.workspace.notes.notes import Notes, RunNotes
 from tests.approved import masked, table
 from tests.results import shown
 from tests.store.builders import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.data.measured import Measured
 from rankdash.core.metrics import Conventions
 from rankdash.core.statistics.settings import RULE_OF_THUMB

@@ -13,7 +13,7 @@ from rankdash.core.data.measured import Level, Measured
 from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs import combining
-from rankdash.core.runs.usage import MeasuredLoad, load_of
+from rankdash.core.runs.results import MeasuredLoad, load_of
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
 from rankdash.core.study.leaderboard import standings

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from functools import cache
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.assumptions import Assumptions

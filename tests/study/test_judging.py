@@ -15,8 +15,7 @@ from rankdash.core.readers import sources_from_path
 from rankdash.core.readers.loading import load
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.answers import draws_table
-from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.draws import LabelPlan, draws_table
 from rankdash.core.sampling.label_pool import pool_of
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.drawn import with_draws

@@ -8,7 +8,7 @@ import pytest
 from rankdash.core.base.errors import DataError
 from rankdash.core.metrics import Conventions
 from rankdash.core.statistics.settings import StatisticsSettings
-from rankdash.core.study import first_stage
+from rankdash.core.study import drawn
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.rank_shifts import study
@@ -34,7 +34,7 @@ def test_the_verdict_on_the_first_stage_is_corrected_as_the_settings_say(rules, 
     one, other = of.challengers
     of = replace(of, baseline=one, challengers=(other,),
                  statistics=StatisticsSettings(resamples=1000, **rules))  # fmt: skip
-    assert first_stage.first_stage_kind(of, other) == kind
+    assert drawn.first_stage_kind(of, other) == kind
 
 
 def labelled(labels: dict[str, list[float | None]], texts: bool = True, **given: object) -> Study:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rankdash.features.report.report import html
-from rankdash.kit.html.draft import Draft
+from rankdash.kit.html.html_page import Draft
 from tests.surfaces.case import Case, made, read
 from tests.surfaces.reading import Page
 

@@ -23,7 +23,7 @@ from rankdash.core.metrics import Conventions
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
-from rankdash.core.words.verdict_chips import change_interval, chip, interval, p_value
+from rankdash.core.words.verdicts import change_interval, chip, interval, p_value
 from rankdash.features.report.report import Front, html
 from rankdash.features.report.report_zip import bundle
 from tests.surfaces.case import SPEC, Case

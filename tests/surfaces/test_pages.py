@@ -13,7 +13,7 @@ from rankdash.core.base.i18n import number, signed
 from rankdash.core.data.ranking import Run
 from rankdash.core.study import leaderboard
 from rankdash.core.study.systems import FIRST_STAGE, Money
-from rankdash.core.words.verdict_chips import chip
+from rankdash.core.words.verdicts import chip
 from rankdash.core.workspace import Workspace
 from rankdash.features.report.report import PRESETS, Front, html
 from rankdash.features.report.report_zip import tables

@@ -10,7 +10,7 @@ import pytest
 
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.verdict import TITLES
-from rankdash.core.study import first_stage, history, leaderboard
+from rankdash.core.study import drawn, history, leaderboard
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumptions
@@ -22,7 +22,7 @@ from rankdash.features.cost.payoff import Amount
 from rankdash.features.gate.gate import Condition, decide
 from rankdash.features.rank_shifts import study as rank_shifts_study
 from rankdash.features.report.decision import decision
-from rankdash.kit.html.trec import qrels_bytes, run_bytes
+from rankdash.kit.html.tables import qrels_bytes, run_bytes
 from tests.study.best_or_worst import best_or_worst
 from tests.study.builders import compared, moved, rows
 from tests.surfaces.conftest import without_charts
@@ -119,7 +119,7 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
     found = rank_shifts_study.skipping(study, system, "first", 1, 0.01)
     all_skipped = found.curve.iloc[-1][["high", "low"]].to_numpy(dtype=float)
     assert row["delta"] == 0 or (-all_skipped).tolist() == pytest.approx(ends, nan_ok=True)
-    assert first_stage.first_stage_kind(study, system) == kind
+    assert drawn.first_stage_kind(study, system) == kind
     assert found.rule is None or found.rule.share < 1 or not proven
 
 

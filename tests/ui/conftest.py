@@ -23,7 +23,7 @@ from rankdash.core.base.shipped import INTERFACE
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.workspace import Workspace
-from rankdash.kit.widgets import dialogs, lazy_expander, server
+from rankdash.kit.widgets import dialogs, redraw, server
 from tests.stored import keep_rows
 
 ROOT = Path(__file__).parents[2]
@@ -148,7 +148,7 @@ def unfolded(app: AppTest, hand: Hand, monkeypatch: pytest.MonkeyPatch) -> AppTe
         if ".page_" in found.name:
             importlib.import_module(found.name)
     for module in [each for name, each in sys.modules.items() if name.startswith("rankdash.")]:
-        if getattr(module, "fold", None) is lazy_expander.fold:
+        if getattr(module, "fold", None) is redraw.fold:
             monkeypatch.setattr(module, "fold", fold)
     app.session_state["labelling.name"] = "Ann"
     return app

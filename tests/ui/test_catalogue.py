@@ -25,7 +25,7 @@ from rankdash.core.rerankers.judge_settings import SETTINGS as JUDGE_SETTINGS
 from rankdash.core.rerankers.neural.known_models import known_models
 from rankdash.core.statistics.settings import STATISTICS_SETTINGS
 from rankdash.core.statistics.verdict import TITLES
-from rankdash.core.study.checks.query_groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
+from rankdash.core.study.derived_groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
 from rankdash.core.value import price_list
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.billing import UNITS

@@ -14,11 +14,10 @@ from rankdash.core.data.ranking import Ranking, Reading
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.workspace.database import files_of
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.notes import Notes, Pins
 from rankdash.features.data import page_list, page_upload
 from rankdash.kit.widgets import address as widgets_address
-from rankdash.kit.widgets import person, server
+from rankdash.kit.widgets import language, server
 from rankdash.kit.widgets.text import markdown_safe
 from rankdash.kit.widgets.view import PAGES
 from tests.approved import masked
@@ -183,7 +182,7 @@ class Acts:
     def user(self, *claims):
         """Who is logged in, by the claims of a provider."""
         claims = dict(each.split("=") for each in claims)
-        self.patch.setattr(person.st, "user", {"is_logged_in": bool(claims), **claims})
+        self.patch.setattr(language.st, "user", {"is_logged_in": bool(claims), **claims})
 
     def authlib(self, is_there):
         self.patch.setitem(sys.modules, "authlib", sys if is_there == "yes" else None)

@@ -14,15 +14,14 @@ from rankdash.core.runs import jobs
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.notes.corrections import Correction, Corrections
 from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.notes.pins import Pins
-from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.notes.notes import Notes, Pins, RunNotes
 from rankdash.core.workspace.score_cache import KeptScores
 from rankdash.features.data import page_list
 from rankdash.features.label import page_corrections, page_unjudged
 from rankdash.features.queries import page_why
 from rankdash.features.run import page_combine, page_jobs, page_runs
-from rankdash.kit.widgets import address, deleted, dialogs, person, view
+from rankdash.kit.widgets import address, dialogs, language, view
+from rankdash.kit.widgets import stored as widgets_stored
 from tests.approved import masked
 from tests.results import shown
 from tests.stored import keep_rows
@@ -69,7 +68,7 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
     monkeypatch.setattr(view, "go", go)
     monkeypatch.setattr(dialogs, "delete", lambda *given: questions.append(given))
     monkeypatch.setattr(dialogs, "rename", lambda *given: questions.append(given))
-    monkeypatch.setattr(deleted, "by_this_session", lambda ids: gone.extend(map(named, ids)))
+    monkeypatch.setattr(widgets_stored, "by_this_session", lambda ids: gone.extend(map(named, ids)))
 
     def remarks(query):
         own = view.study("queries")
@@ -159,7 +158,7 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
         "deep": lambda: now.update(data=deep_shop(workspace)),
         "turned": lambda *prefix: now.update(data=made(workspace, *prefix)),
         "data": lambda name: keep_rows(workspace, "query,document,label\na,b,1\n", name) and None,
-        "name": lambda name: monkeypatch.setattr(person, "name", lambda: name),
+        "name": lambda name: monkeypatch.setattr(language, "person_name", lambda: name),
         "correct": correct,
         "many": many,
         "cached": cached,

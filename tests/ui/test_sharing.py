@@ -11,14 +11,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rankdash.core.base.errors import StoreError
-from rankdash.core.value import scenarios
+from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.notes.pins import Pins
-from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.notes.notes import Notes, Pins, RunNotes
 from rankdash.kit.widgets import server
 from rankdash.kit.widgets.view import PAGES
 
@@ -49,7 +47,7 @@ def read_only(workspace, stored, monkeypatch):
     Corrections(workspace).correct(stored, ("q1", "d0"), 1.0, "Ann")
     RunNotes(workspace).keep(run_id, "why it was made")
     Pins(workspace).pin(run_id)
-    workspace.set_setting("scenarios", scenarios.write_scenarios({"careful": Assumptions()}))
+    workspace.set_setting("scenarios", assumptions.write_scenarios({"careful": Assumptions()}))
     Queue(workspace).submit(
         dataset_id=stored, name="waits", reranker="bm25", settings={}, depth=None, sample=None,
         seed=0,

@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 from streamlit.testing.v1 import AppTest
 
-from rankdash.kit.widgets.signed_cells import rounded, signed_cells
+from rankdash.kit.widgets.text import rounded, signed_cells
 
 VALUES = [0.0, -0.0, 0.0004, -0.0004, 0.0006, -0.0006, 0.12, float("nan")]
 WORDS = ["0.000"] * 4 + ["+0.001", "-0.001", "+0.120", "–"]
@@ -16,7 +16,7 @@ def page() -> None:
     import pandas as pd
     import streamlit as st
 
-    from rankdash.kit.widgets.signed_cells import signed_cells
+    from rankdash.kit.widgets.text import signed_cells
     from tests.ui.test_signed_cells import VALUES
 
     # Two rows of one name, as a table that was filtered may have.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rankdash.core.runs.usage import MeasuredLoad
+from rankdash.core.runs.results import MeasuredLoad
 from rankdash.core.study.pricing import Bill, Waiting
 from rankdash.core.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.core.value.billing import Load

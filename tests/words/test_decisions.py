@@ -7,21 +7,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.data.dataset import Dataset, FirstStage
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import SHIPPED_WITH, Ranking
 from rankdash.core.readers.checks.check import CheckReport, LabelSpread
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs.combining import KIND as FUSION
-from rankdash.core.study.checks.query_groups import DERIVED_SEGMENTS
+from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
 from rankdash.core.study.latency import Apart
 from rankdash.core.study.pricing import Bill, Waiting
 from rankdash.core.study.query_groups import Group
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.price_list import shipped
-from rankdash.core.words import headroom, rankings
+from rankdash.core.words import queries as words_queries
+from rankdash.core.words import verdicts
 from rankdash.features.cost.costs import choices
 from rankdash.features.data.words import label_count, lights
 from rankdash.features.latency.words import added, busy_notes, left_out_of_times, where_measured
@@ -235,7 +236,7 @@ def test_times_that_are_not_a_run_s_own_or_not_of_this_machine_say_so(texts):
         | {"prepared": left_out_of_times(nothing, Measured(index_seconds=5.0))}
         | {
             f"{n} without a text, {rule}": str(
-                rankings.without_text(Measured(textless_pairs=n, without_text=rule))
+                words_queries.without_text(Measured(textless_pairs=n, without_text=rule))
             )
             for n, rule in (
                 (0, "exclude"),
@@ -269,9 +270,9 @@ def test_a_ceiling_is_said_of_the_documents_that_it_is_of(texts, monkeypatch):
         "a list of everything, and one of nothing": labelled(uploaded, "d5"),
         "a reranked and an uploaded run": ceilings("reranked", "dense"),
     }
-    said = {name: headroom.notes(each, str.upper) for name, each in cases.items()}
+    said = {name: verdicts.notes(each, str.upper) for name, each in cases.items()}
     for own in (True, False):
-        said[f"own: {own}"] = (headroom.documents(own), headroom.best_order(own))
+        said[f"own: {own}"] = (verdicts.documents(own), verdicts.best_order(own))
     # Less than everything never reads as everything.
     split = reranked.headroom("reranked")
     for changes in (
@@ -280,7 +281,7 @@ def test_a_ceiling_is_said_of_the_documents_that_it_is_of(texts, monkeypatch):
     ):
         found = replace(split, **changes)
         monkeypatch.setattr(Study, "headroom", lambda *_, found=found: found)
-        said[f"{changes}"] = headroom.notes(reranked)
+        said[f"{changes}"] = verdicts.notes(reranked)
     texts("headroom", said)
 
 

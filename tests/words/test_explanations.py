@@ -11,20 +11,19 @@ import pytest
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.failures import TEMPLATES, in_words, kind_of_failure, problem, refused
-from rankdash.core.base.html import html_safe
 from rankdash.core.base.i18n import speaking
+from rankdash.core.base.text import html_safe
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, parse_measure
 from rankdash.core.rerankers.base import Request, Scored
 from rankdash.core.runs.scoring import ask
 from rankdash.core.study.reasons.contributions import Split
-from rankdash.core.study.reasons.fault import FAULTS, LABELS_SAY_TOO_LITTLE, Fault, fault
-from rankdash.core.study.reasons.reasons import CODES
+from rankdash.core.study.reasons.reasons import CODES, FAULTS, LABELS_SAY_TOO_LITTLE, Fault, fault
 from rankdash.core.study.reasons.statements import Statement
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import System
 from rankdash.core.words import queries
-from rankdash.core.words.reasons import reason_meanings, reason_words
+from rankdash.core.words.verdicts import reason_meanings, reason_words
 from rankdash.features.queries.study import Blame, Missed
 from rankdash.features.queries.words import (
     evidence_text,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from rankdash.core.runs.usage import MeasuredLoad
+from rankdash.core.runs.results import MeasuredLoad
 from rankdash.core.study.pricing import Bill, Served, Waiting
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions

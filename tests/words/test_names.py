@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.core.base import names
+from rankdash.core.base import text
 
 
 def test_the_first_free_number_is_taken():
-    assert names.free("BM25", ["BM25", "BM25 (2)"]) == "BM25 (3)"
-    assert names.free("MiniLM", ["BM25"]) == "MiniLM"
+    assert text.free("BM25", ["BM25", "BM25 (2)"]) == "BM25 (3)"
+    assert text.free("MiniLM", ["BM25"]) == "MiniLM"
 
 
 @given(
@@ -18,7 +18,7 @@ def test_the_first_free_number_is_taken():
     )
 )
 def test_no_two_labels_are_alike(labels):
-    result = names.distinct(labels)
+    result = text.distinct(labels)
     assert list(result) == list(labels)
     assert len(set(result.values())) == len(labels)
 
@@ -36,13 +36,13 @@ def test_no_two_labels_are_alike(labels):
 def test_no_more_of_a_start_that_many_titles_share_is_dropped_than_has_to_be(width, shown):
     titles = {name: f"What is (are) {name} ?" for name in ("Asthma", "Flu", "Gout", "Lupus")}
     titles["x"] = "How to treat Flu"
-    found = names.distinguishing(titles, width)
+    found = text.distinguishing(titles, width)
     assert (found["Gout"], found["x"]) == (shown, "How to treat Flu")
 
 
 def test_how_a_text_begins_is_not_cut_at_both_ends():
     openings = {str(n): f"Shingles is a rash {n} that…" for n in range(4)}
-    assert names.distinguishing(openings) == openings
+    assert text.distinguishing(openings) == openings
 
 
 WORDS = st.lists(st.sampled_from(["what", "is", "flu", "gout"]), min_size=1, max_size=7)
@@ -50,7 +50,7 @@ WORDS = st.lists(st.sampled_from(["what", "is", "flu", "gout"]), min_size=1, max
 
 @given(st.lists(WORDS.map(" ".join), max_size=9))
 def test_the_end_of_a_title_always_stays(titles):
-    named = names.distinguishing({str(place): title for place, title in enumerate(titles)})
+    named = text.distinguishing({str(place): title for place, title in enumerate(titles)})
     for place, title in enumerate(titles):
         assert named[str(place)].split()[-1] == title.split()[-1]
 
@@ -65,14 +65,14 @@ def test_what_is_longer_than_its_place_is_cut_or_broken(texts):
     texts(
         "names",
         {
-            "lines": [(*each, names.lines(*each)) for each in lines],
-            "at most": [(*each, names.shortened(*each)) for each in short],
-            "in the middle": [(*each, names.middle(*each)) for each in middle],
+            "lines": [(*each, text.lines(*each)) for each in lines],
+            "at most": [(*each, text.shortened(*each)) for each in short],
+            "in the middle": [(*each, text.middle(*each)) for each in middle],
         },
     )
 
 
 def test_of_a_name_without_end_the_middle_is_left_out():
-    found = names.lines("x" * 10_000 + "end", 10)
+    found = text.lines("x" * 10_000 + "end", 10)
     assert len(found) <= 6
     assert "".join(found).endswith("end")

@@ -22,7 +22,7 @@ from rankdash.core.base.i18n import (
     three_digits,
 )
 from rankdash.core.metrics import Conventions
-from rankdash.core.runs.usage import MeasuredLoad
+from rankdash.core.runs.results import MeasuredLoad
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.verdict import Facts, verdict_on
 from rankdash.core.study.latency import Apart
@@ -31,16 +31,9 @@ from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.value.billing import UNITS, Load, Price, cost_per_search
 from rankdash.core.value.price_list import ListedPrice
-from rankdash.core.words.methods import methods
+from rankdash.core.words.methods import methods, rules_in_words
 from rankdash.core.words.queries import grade, label_words, left_out_text
-from rankdash.core.words.settings import rules_in_words
-from rankdash.core.words.verdict_chips import (
-    change_facts,
-    change_interval,
-    interval,
-    p_value,
-    sentence,
-)
+from rankdash.core.words.verdicts import change_facts, change_interval, interval, p_value, sentence
 from rankdash.features.cost import words as cost_words
 from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice

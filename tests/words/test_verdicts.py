@@ -11,10 +11,15 @@ from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.verdict import TITLES
-from rankdash.core.words import settings
-from rankdash.core.words.methods import methods
-from rankdash.core.words.reasons import reason_words
-from rankdash.core.words.verdict_chips import change_facts, change_interval, chip, interval, p_value
+from rankdash.core.words import methods
+from rankdash.core.words.verdicts import (
+    change_facts,
+    change_interval,
+    chip,
+    interval,
+    p_value,
+    reason_words,
+)
 from rankdash.features.cost.costs import choices
 from rankdash.features.label import words as label_words
 from rankdash.features.overview import words as overview_words
@@ -50,7 +55,7 @@ def test_a_change_has_its_interval_and_both_its_p(texts):
 
 def test_the_methods_are_those_of_the_settings_in_force(texts):
     usual, chosen = (
-        dict(methods(StatisticsSettings(**each), corrected=corrected))
+        dict(methods.methods(StatisticsSettings(**each), corrected=corrected))
         for each, corrected in (
             ({}, False),
             ({"interval": "bca", "level": 0.9, "resamples": 500, "worthwhile": 0.02}, True),
@@ -58,7 +63,7 @@ def test_the_methods_are_those_of_the_settings_in_force(texts):
     )
     changed = {f"{title}, chosen": said for title, said in chosen.items() if said != usual[title]}
     intervals = {
-        each: methods(StatisticsSettings(interval=each), corrected=False)[0][1]
+        each: methods.methods(StatisticsSettings(interval=each), corrected=False)[0][1]
         for each in ("t", "skew-t", "percentile")
     }
     texts("methods", usual | changed | intervals)
@@ -79,15 +84,15 @@ def test_the_options_of_a_setting_begin_with_what_goes_without_saying(texts):
     texts(
         "settings",
         {
-            name: list(settings.options_of(setting(default), numbers).items())
+            name: list(methods.options_of(setting(default), numbers).items())
             for name, (default, numbers) in cases.items()
         }
         | {
-            "choices": list(settings.options_of(setting(None, choices={"a": "A"}), ()).items()),
+            "choices": list(methods.options_of(setting(None, choices={"a": "A"}), ()).items()),
             "in force": [
                 (*rule, meaning)
                 for rule, meaning in zip(
-                    settings.rules_in_words(Conventions(), chosen), settings.rule_meanings(),
+                    methods.rules_in_words(Conventions(), chosen), methods.rule_meanings(),
                     strict=True,
                 )
             ],

@@ -21,8 +21,7 @@ from io import BytesIO
 from pathlib import Path
 from string import Formatter
 
-from rankdash.core.base.errors import DataError, Phrase, RankdashError, RefusedFilesError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import DataError, Finding, Phrase, RankdashError, RefusedFilesError
 
 _FOLDER = Path(__file__).parents[2] / "locale"
 _DASH = "–"

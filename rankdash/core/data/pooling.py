@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rankdash.core.data.build import text_array
 from rankdash.core.data.coded import Coded, alike, objects, places_in
 from rankdash.core.data.ragged import Integers, offsets_from, owners, places, sort_pairs
-from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.ranking import Ranking, text_array
 
 
 def pooled(rankings: Sequence[Ranking]) -> Ranking:

@@ -17,20 +17,26 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from rankdash.core.base.errors import RankdashError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding, RankdashError
 from rankdash.core.intake import sharing
-from rankdash.core.intake.keeping import Kept, keep
-from rankdash.core.intake.messages import Outcome, answer_of
-from rankdash.core.intake.process import ANSWER, IDLE_SECONDS, PROGRESS, REQUEST
+from rankdash.core.intake.process import (
+    ANSWER,
+    IDLE_SECONDS,
+    PROGRESS,
+    REQUEST,
+    Kept,
+    Outcome,
+    answer_of,
+    keep,
+)
 from rankdash.core.intake.reading import Progress, Step, claim, is_large
 from rankdash.core.readers import Guess, ReadLimits, Source, guesses, read
 from rankdash.core.readers.detect import tables_of
 from rankdash.core.readers.loading import Retrieval, checked, load, usable
-from rankdash.core.readers.parse.faults import told
+from rankdash.core.readers.parse.skipped_rows import told
 from rankdash.core.readers.parse.unpack import unpack
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.workspace_file.merge_rows import TakenIn
+from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
 
 _NICENESS = 10
 # As often as a page looks.

@@ -19,16 +19,25 @@ from pathlib import Path
 from typing import Any, Literal, Unpack, cast
 
 from rankdash.core.base.errors import DataError, LimitError, RankdashError
-from rankdash.core.intake import place
-from rankdash.core.intake.keeping import Kept
-from rankdash.core.intake.messages import Outcome, outcome_of
-from rankdash.core.intake.process import ANSWER, PROGRESS, REQUEST, Process, give_back, take, warm
+from rankdash.core.intake import process as intake_process
+from rankdash.core.intake.process import (
+    ANSWER,
+    PROGRESS,
+    REQUEST,
+    Kept,
+    Outcome,
+    Process,
+    give_back,
+    outcome_of,
+    take,
+    warm,
+)
 from rankdash.core.readers import Choices, Guess, ReadLimits, Source
 from rankdash.core.readers.guesses import beginning
 from rankdash.core.readers.loading import Retrieval
 from rankdash.core.readers.parse.limits import MEGABYTE, variable
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.workspace_file.merge_rows import TakenIn
+from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
 
 Step = Literal["reading", "joining", "checking", "storing"]
 
@@ -254,7 +263,7 @@ def _request(task: str, sources: Sequence[Source], limits: ReadLimits, **more: A
     request = {"task": task, "limits": numbers, "files": files, **more}
     folder = None
     try:
-        folder = Path(tempfile.mkdtemp(dir=place.folder()))
+        folder = Path(tempfile.mkdtemp(dir=intake_process.folder()))
         for number, source in enumerate(sources):
             _place(source, folder / str(number))
         (folder / REQUEST).write_text(json.dumps(request, default=str), "utf-8")

@@ -13,15 +13,13 @@ from typing import Any, BinaryIO
 
 from msgspec import convert
 
-from rankdash.core.base.errors import DataError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import DataError, Finding
 from rankdash.core.data.explanation import Explanation
 from rankdash.core.readers.checks.check import check_report
 from rankdash.core.rerankers.judge_settings import SETTINGS
 from rankdash.core.rerankers.settings import completed
 from rankdash.core.sampling.draws import LabelSettings
-from rankdash.core.value.price_list import parse_prices, to_json
-from rankdash.core.value.scenarios import (
+from rankdash.core.value.assumptions import (
     LONGEST_SCENARIO_NAME,
     MOST_SCENARIOS,
     PRICES,
@@ -30,11 +28,11 @@ from rankdash.core.value.scenarios import (
     read_scenarios,
     write_scenarios,
 )
+from rankdash.core.value.price_list import parse_prices, to_json
 from rankdash.core.value.targets import Targets
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.workspace_file.archive import FORMAT, Progress, pack
-from rankdash.core.workspace.workspace_file.import_workspace import Judges, take_in
-from rankdash.core.workspace.workspace_file.merge_rows import TakenIn
+from rankdash.core.workspace.workspace_file.import_workspace import Judges, TakenIn, take_in
 from rankdash.core.workspace.workspace_file.workspace_zip import Unpacker
 
 SUFFIX = ".rankdash.zip"

@@ -6,9 +6,8 @@ evaluation.mean("ndcg@10")
 """
 
 from rankdash.core.metrics.conventions import CONVENTION_SETTINGS, Conventions
-from rankdash.core.metrics.corrected import judge_again
-from rankdash.core.metrics.definition import Measure, MetricDefinition, Parameter
-from rankdash.core.metrics.evaluation import STATES, Evaluation, evaluate
+from rankdash.core.metrics.engine import Measure, MetricDefinition, Parameter
+from rankdash.core.metrics.evaluation import STATES, Evaluation, evaluate, judge_again
 from rankdash.core.metrics.judged import Judged, judge, judge_frame, judge_list, match
 from rankdash.core.metrics.specs import (
     MetricList,

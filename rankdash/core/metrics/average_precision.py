@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankdash.core.data.ragged import Floats
-from rankdash.core.metrics.definition import MetricDefinition
-from rankdash.core.metrics.engine import Relevance, ratio, within
+from rankdash.core.metrics.engine import MetricDefinition, Relevance, ratio, within
 
 
 def _divisor(relevance: Relevance, k: int | None) -> Floats:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rankdash.core.base.settings import Setting, Settings, setting, settings_of
-from rankdash.core.data.ties import ScorePrecision, Ties
+from rankdash.core.data.ranking import ScorePrecision, Ties
 
 TieRule = Literal["as_ranked", "trec", "stable"]
 Negative = Literal["nonrelevant", "unjudged"]

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankdash.core.data.ragged import Floats, Integers
-from rankdash.core.metrics.definition import MetricDefinition
-from rankdash.core.metrics.engine import Relevance, ratio, within
+from rankdash.core.metrics.engine import MetricDefinition, Relevance, ratio, within
 
 
 @dataclass(frozen=True)

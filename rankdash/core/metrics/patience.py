@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankdash.core.data.ragged import Floats, offsets_from, products_before
-from rankdash.core.metrics.definition import MetricDefinition, Parameter
-from rankdash.core.metrics.engine import Relevance, within
+from rankdash.core.metrics.engine import MetricDefinition, Parameter, Relevance, within
 
 _PERSISTENCE = Parameter(
     name="p",

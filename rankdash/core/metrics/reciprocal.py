@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankdash.core.data.ragged import Floats
-from rankdash.core.metrics.definition import MetricDefinition
-from rankdash.core.metrics.engine import Relevance, within
+from rankdash.core.metrics.engine import MetricDefinition, Relevance, within
 
 
 def _reciprocal_rank(relevance: Relevance, k: int | None, parameter: float) -> Floats:

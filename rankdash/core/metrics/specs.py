@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from rankdash.core.base.errors import SpecError
 from rankdash.core.metrics import average_precision, gain, patience, preference, reciprocal, sets
-from rankdash.core.metrics.definition import Measure, MetricDefinition
+from rankdash.core.metrics.engine import Measure, MetricDefinition
 
 
 def _plain(text: str) -> str:

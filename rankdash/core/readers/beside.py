@@ -10,16 +10,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rankdash.core.base.errors import DataError, refused
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import DataError, Finding, refused
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.readers.files import parts_of, told
 from rankdash.core.readers.join.combine import combine, identified, rankings_in
 from rankdash.core.readers.join.conflicts import Conflict, join_labels
 from rankdash.core.readers.join.interpret import refuse_lacking
-from rankdash.core.readers.join.noticed import noticed
-from rankdash.core.readers.join.parsed_file import Pairs, Parsed, ParsedFile
+from rankdash.core.readers.join.parsed_file import Pairs, Parsed, ParsedFile, noticed
 from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.skipped_rows import Refusals
 from rankdash.core.readers.parse.source import Source

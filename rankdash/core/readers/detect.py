@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from types import ModuleType
 
-from rankdash.core.base.errors import FormatError
-from rankdash.core.base.findings import Finding
-from rankdash.core.base.infile import whole_characters
-from rankdash.core.readers import registry
-from rankdash.core.readers.formats import arrow, delimited, json_records, parquet, trec, workbook
+from rankdash.core.base.errors import Finding, FormatError
+from rankdash.core.base.files import whole_characters
+from rankdash.core.readers.formats import (
+    arrow,
+    cast,
+    collection,
+    delimited,
+    esci,
+    huggingface,
+    json_layouts,
+    json_records,
+    letor,
+    opensearch,
+    parquet,
+    quepid,
+    ranx,
+    rre,
+    trec,
+    trec_markup,
+    workbook,
+)
 from rankdash.core.readers.parse import json_lines
 from rankdash.core.readers.parse.encoding import Decoded, decode
-from rankdash.core.readers.parse.faults import told
 from rankdash.core.readers.parse.gauge import refuse_long_lines, refuse_vast_json
 from rankdash.core.readers.parse.limits import ReadLimits
+from rankdash.core.readers.parse.skipped_rows import told
 from rankdash.core.readers.parse.source import Source
 from rankdash.core.readers.parse.table import Table
 
@@ -83,7 +100,7 @@ def _read_pieces(source: Source, limits: ReadLimits) -> Table | None:
     if not head.isascii() or b"\0" in head:
         return None
     start = head.decode("ascii")
-    if any(reader.matches(start) for reader in registry.TEXT):
+    if any(reader.matches(start) for reader in TEXT):
         return None
     shape = trec.shape_of(start)
     return None if shape is None else trec.read_pieces(source, start, shape, limits)
@@ -91,7 +108,7 @@ def _read_pieces(source: Source, limits: ReadLimits) -> Table | None:
 
 def _read_text(decoded: Decoded, file: str, limits: ReadLimits) -> Table:
     text = decoded.start
-    for reader in registry.TEXT:
+    for reader in TEXT:
         if reader.matches(text):
             table: Table = reader.read(decoded.text, file, limits)
             return table
@@ -114,7 +131,7 @@ def _read_text(decoded: Decoded, file: str, limits: ReadLimits) -> Table:
             "The form of the file is not known.",
             remedy=_KNOWN_FORMS,
             file=file,
-            formats=", ".join(registry.NAMES),
+            formats=", ".join(NAMES),
         )
     return delimited.read(decoded.text, delimiter, file, limits)
 
@@ -138,7 +155,7 @@ def _read_json(text: str, file: str, limits: ReadLimits) -> list[Table]:
 
 def _json_tables(text: str, file: str, limits: ReadLimits) -> list[Table]:
     # A list of rows may be long, and is decoded once only where it can be something else.
-    readers = [reader for reader in registry.JSON if reader.may_match(text[:_SAMPLE_CHARS])]
+    readers = [reader for reader in JSON if reader.may_match(text[:_SAMPLE_CHARS])]
     text = json_lines.as_one(text) if readers else text
     outer = json_lines.whole(text) if readers else None
     for reader in readers:
@@ -172,3 +189,39 @@ def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:
             examples=(line.partition("\n")[0],) if line else (),
         ),
     )
+
+
+# What is read, and the readers of formats that have one: a line each.
+#
+# Text, JSON and Arrow readers make a `Table` of a file whose content they recognise, `collection`
+# several of one that holds a whole data set. Preparers look at all tables of a call, and change
+# those whose columns they recognise. Everything else is told by its columns alone.
+
+TEXT: tuple[ModuleType, ...] = (letor, trec_markup)
+JSON: tuple[ModuleType, ...] = (opensearch, rre, cast, collection, json_layouts, ranx)
+PREPARERS: tuple[ModuleType, ...] = (huggingface, quepid, esci)
+
+# As people look for them; the pages, the README and messages list these.
+NAMES = (
+    "CSV",
+    "TSV",
+    "JSON",
+    "JSON lines",
+    "Parquet",
+    "Arrow",
+    "TREC runs and qrels",
+    "TREC documents and topics",
+    "BEIR",
+    "MTEB reranking",
+    "Hugging Face folders",
+    "Quepid",
+    "WANDS",
+    "ESCI",
+    "OpenSearch judgments",
+    "RRE",
+    "ranx",
+    "LETOR (SVMlight)",
+)
+# Shapes of JSON that say what was retrieved and what is relevant: `formats.retrieved` and
+# `formats.json_layouts` read them.
+SHAPES = ("LlamaIndex", "Ragas", "LangChain and LangSmith", "Haystack")

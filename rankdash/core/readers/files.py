@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict
 
-from rankdash.core.base.errors import DataError, refused
-from rankdash.core.base.findings import Finding
-from rankdash.core.readers import registry
+from rankdash.core.base.errors import DataError, Finding, refused
+from rankdash.core.readers import detect
 from rankdash.core.readers.detect import UnknownFormError, tables_of
-from rankdash.core.readers.join.by_order import Match, matched
 from rankdash.core.readers.join.combine import combine, identified
-from rankdash.core.readers.join.conflicts import RULES, Conflict
+from rankdash.core.readers.join.conflicts import RULES, Conflict, Match, matched
 from rankdash.core.readers.join.interpret import interpret, refuse_lacking
 from rankdash.core.readers.join.parsed_file import Parsed, ParsedFile
-from rankdash.core.readers.parse import faults
+from rankdash.core.readers.parse import skipped_rows
 from rankdash.core.readers.parse.annotators import Together, refuse_rule
 from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.source import Source
@@ -99,7 +97,7 @@ def read(
             remedy="The rules are: highest, lowest, mean, refuse.",
             conflict=conflict,
         )
-    with faults.told(_names(sources)):
+    with skipped_rows.told(_names(sources)):
         parts, findings = parts_of(
             sources,
             mapping=mapping,
@@ -186,7 +184,7 @@ def parts_of(
         errors.append(unknown)
     limits.joining()
     try:
-        for preparer in registry.PREPARERS:
+        for preparer in detect.PREPARERS:
             tables = preparer.prepare(tables)
     except DataError as problem:
         raise refused([*errors, problem]) from problem

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import RankdashError
-from rankdash.core.readers import registry
+from rankdash.core.readers import detect
 from rankdash.core.readers.detect import tables_of
 from rankdash.core.readers.parse.annotators import raters_of
 from rankdash.core.readers.parse.columns import can_be_labels, fields_of
@@ -57,7 +57,7 @@ def guesses(
         for source in files:
             with contextlib.suppress(RankdashError):
                 tables += [(table, source) for table in tables_of(source, limits)]
-        for preparer in registry.PREPARERS:
+        for preparer in detect.PREPARERS:
             tables = preparer.prepare(tables)
     except RankdashError:
         return []

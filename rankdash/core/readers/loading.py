@@ -11,8 +11,7 @@ from typing import Literal, Unpack
 import numpy as np
 import pandas as pd
 
-from rankdash.core.base.errors import DataError, SettingError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import DataError, Finding, SettingError
 from rankdash.core.data.dataset import Dataset, FirstStage, Retriever, Tables
 from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import Ranking, Run

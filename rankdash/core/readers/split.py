@@ -18,8 +18,8 @@ import pyarrow.csv as pa_csv
 
 from rankdash.core.data.coded import numbers_of
 from rankdash.core.readers.formats import trec
-from rankdash.core.readers.parse.even import has_empty
 from rankdash.core.readers.parse.limits import ReadLimits
+from rankdash.core.readers.parse.table import has_empty
 from rankdash.core.readers.parse.unpack import GZIP
 
 PIECE_BYTES, BLOCK_BYTES = 24_000_000, 1 << 24

@@ -19,7 +19,6 @@ from rankdash.core.rerankers.base import (
     RerankerKind,
     Scored,
 )
-from rankdash.core.rerankers.hints import unknown
 from rankdash.core.rerankers.kinds import (
     bi_encoder,
     bm25,
@@ -32,6 +31,7 @@ from rankdash.core.rerankers.kinds import (
     llm_pointwise,
     precomputed,
 )
+from rankdash.core.rerankers.plugins import unknown
 from rankdash.core.rerankers.settings import SettingSpec, SettingValue, parse_settings
 
 __all__ = [

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.core.rerankers.remote.estimates import Estimate
+from rankdash.core.rerankers.remote.call_settings import Estimate
 from rankdash.core.rerankers.remote.keys import Place
 from rankdash.core.rerankers.settings import SettingSpec, SettingValue
 
@@ -244,3 +246,27 @@ class RerankerKind:
         Raises SettingError for settings that `build` refuses.
         """
         return self.capabilities if self.varying is None else self.varying(settings)
+
+
+# What a reranker is busy with while it is prepared, for whoever waits for it.
+
+Step = Literal["loading", "converting", "exporting", "choosing", "warming"]
+"""Loading the model; once for each model, converting packaged weights, exporting it to ONNX and
+choosing its runtime; scoring a first query for nothing."""
+
+_tell: ContextVar[Callable[[Step], object]] = ContextVar("tell", default=lambda step: None)
+
+
+@contextmanager
+def telling(tell: Callable[[Step], object]) -> Iterator[None]:
+    """`tell` is called with each step that begins inside."""
+    before = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(before)
+
+
+def begin(step: Step) -> None:
+    """Tell whoever listens that a step begins."""
+    _tell.get()(step)

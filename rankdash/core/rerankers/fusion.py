@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import SettingError
-from rankdash.core.data.build import Groups, order_rows
 from rankdash.core.data.coded import arrow_text
 from rankdash.core.data.ragged import Floats, Integers, offsets_from, owners, places, sort_codes
-from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.ranking import Groups, Ranking, order_rows
 
 METHODS = ("rrf", "minmax", "z")
 USUAL_K = 60.0

@@ -18,10 +18,9 @@ import pandas as pd
 
 from rankdash.core.base.errors import RankdashError, UnavailableError
 from rankdash.core.base.shipped import python_path
-from rankdash.core.base.text_language import language_of
-from rankdash.core.data.build import best_places
+from rankdash.core.base.text import language_of
 from rankdash.core.data.dataset import Retriever
-from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.ranking import Ranking, best_places
 from rankdash.core.rerankers.base import Corpus
 from rankdash.core.rerankers.fusion import Fusion, fuse
 from rankdash.core.rerankers.kinds import bi_encoder, bm25

@@ -13,10 +13,9 @@ from rankdash.core.runs.plan import Timing
 from rankdash.core.runs.process import WorkerProcess
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.explanations import Explanations
-from rankdash.core.workspace.jobs.job_batches import has_parts
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import State as JobState
-from rankdash.core.workspace.jobs.queue import LIVE, JobRow, Queue, Stage, new_id
+from rankdash.core.workspace.jobs.queue import LIVE, JobRow, Queue, Stage, has_parts, new_id
 
 __all__ = [
     "LIVE",

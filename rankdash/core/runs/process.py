@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 
 from rankdash.core.base.errors import RankdashError, RerankerError, SettingError
 from rankdash.core.base.shipped import WORKER, python_path
-from rankdash.core.runs import key_pipe
+from rankdash.core.rerankers.remote.keys import Place
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.queue import Owner, Queue
 
@@ -79,7 +80,7 @@ class WorkerProcess:
         way; a worker that has died forgets them. Raises SettingError for what is too long to be a
         key.
         """
-        text = key_pipe.line(job_id, keys)
+        text = line(job_id, keys)
         refuse_long(text)
         self.ensure()
         with self._lock:
@@ -191,7 +192,7 @@ def _give_way(pid: int) -> None:
 
 def refuse_long(text: bytes) -> None:
     """Raises SettingError for what is too long to hold keys."""
-    if len(text) > key_pipe.LONGEST_LINE_BYTES:
+    if len(text) > LONGEST_LINE_BYTES:
         raise SettingError("This is too long to be a key.", remedy="Copy it again.")
 
 
@@ -207,3 +208,92 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
+
+
+# One worker for several servers: the process that starts them keeps it, and each asks for it
+# through a pipe.
+
+PIPE_VARIABLE = "_RANKDASH_WORKER_PIPE"
+"""Names the writing end that a server was given."""
+
+
+class RelayedWorker:
+    """A `WorkerProcess` of another process."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+
+    def ensure(self) -> None:
+        self._say(b"\n")
+
+    def hand_over(self, job_id: str, keys: Mapping[str, str]) -> None:
+        text = line(job_id, keys)
+        refuse_long(text)
+        self._say(text)
+
+    def stop(self) -> None:
+        """Nothing: others may need it."""
+
+    def _say(self, text: bytes) -> None:
+        # The other process has ended, and this one is about to. So short a text is written whole.
+        with contextlib.suppress(OSError):
+            os.write(self._pipe, text)
+
+
+def obey(worker: WorkerProcess, said: bytes) -> None:
+    """Do what a server said in one line."""
+    if said.strip():
+        asked = json.loads(said)
+        worker.hand_over(asked["job"], asked["keys"])
+    else:
+        worker.ensure()
+
+
+# Keys on their way from a server to its worker: through a pipe, into memory, never onto a disk.
+
+# Longer is no key, and a pipe takes so much at once or not at all.
+LONGEST_LINE_BYTES = 4000
+
+# How long what was claimed waits for a key that was typed for it.
+KEY_SECONDS = 0.5
+
+
+def line(job_id: str, keys: Mapping[str, str]) -> bytes:
+    """What a server writes: variable → key for one job."""
+    return json.dumps({"job": job_id, "keys": dict(keys)}).encode() + b"\n"
+
+
+class Handover:
+    """The keys that a worker was given, by job. One thread feeds, another asks."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, dict[str, str]] = {}
+        self._arrived = threading.Condition()
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        """What came through the pipe, whole lines or parts of them."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for text in lines:
+            try:
+                found = json.loads(text)
+                job_id, keys = str(found["job"]), dict(found["keys"])
+            except (ValueError, KeyError, TypeError):
+                # Not repeated anywhere: it may hold a key.
+                continue
+            with self._arrived:
+                self._keys[job_id] = keys
+                self._arrived.notify_all()
+
+    def take(self, job_id: str, patience: float = 0.0) -> Mapping[str, str]:
+        """variable → key for the job, which are not held here any longer; waits so many seconds for
+        keys that are on their way."""
+        with self._arrived:
+            self._arrived.wait_for(lambda: job_id in self._keys, patience)
+            return self._keys.pop(job_id, {})
+
+    def take_for(self, job_id: str, place: Place | None) -> Mapping[str, str]:
+        """As `take`, waiting where a key is needed that the environment has not. It is sent before
+        the job is queued, so that the wait is one for another thread to put it down."""
+        awaited = place is not None and place.variable and not place.in_environment
+        return self.take(job_id, KEY_SECONDS if awaited else 0.0)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rankdash.core.base import outfile
+from rankdash.core.base import files
 from rankdash.core.base.errors import DataError
-from rankdash.core.base.infile import guarded
+from rankdash.core.base.files import guarded
 from rankdash.core.rerankers import SettingValue
 from rankdash.core.rerankers.kinds.cascade import STAGES, nested_settings
 from rankdash.core.runs.plan import Plan
@@ -90,14 +90,14 @@ class ResultsFile:
         whole = content[: content.rfind(b"\n") + 1]
         if whole:
             self.computed, self.results = _parsed(whole[len(head) :].splitlines(), str(path))
-        outfile.append(path, [] if whole else [head])
+        files.append(path, [] if whole else [head])
 
     def begin(self, details: Mapping[str, object]) -> None:
         """Keep how all results are computed, which the first attempt settles for the others."""
         computed = computed_by(details)
         if computed and not self.computed:
             self.computed = computed
-            outfile.append(self._path, [json.dumps({"computed": computed}).encode() + b"\n"])
+            files.append(self._path, [json.dumps({"computed": computed}).encode() + b"\n"])
 
     def add(self, results: Iterable[QueryResult]) -> None:
         """Those that are done; what failed is tried again."""
@@ -109,7 +109,7 @@ class ResultsFile:
             for result in results
             if result.state == "done"
         )
-        outfile.append(self._path, [json.dumps(row).encode() + b"\n" for row in rows])
+        files.append(self._path, [json.dumps(row).encode() + b"\n" for row in rows])
 
     def remove(self) -> None:
         """Where nothing is left to be done."""

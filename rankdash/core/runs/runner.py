@@ -19,10 +19,9 @@ from rankdash.core.base.errors import SettingError
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import Level, Measured, WithoutText
 from rankdash.core.data.ranking import Run
-from rankdash.core.rerankers import Capabilities, Reranker, preparing
+from rankdash.core.rerankers import Capabilities, Reranker, base
 from rankdash.core.rerankers.base import Literate
-from rankdash.core.runs.concurrency import measure
-from rankdash.core.runs.machine import load_average, threads_of
+from rankdash.core.runs.concurrency import load_average, measure, threads_of
 from rankdash.core.runs.plan import Plan, Timing, drawn, plan
 from rankdash.core.runs.results import QueryResult, assemble
 from rankdash.core.runs.resume import still_good
@@ -54,7 +53,7 @@ def rerank(
     capabilities: Capabilities = Capabilities(),  # noqa: B008 - it is frozen
     timing: Timing = Timing(),  # noqa: B008 - it is frozen
     cache: ScoreStore | None = None,
-    on_step: Callable[[preparing.Step], object] = lambda step: None,
+    on_step: Callable[[base.Step], object] = lambda step: None,
     on_prepared: Callable[[], object] = lambda: None,
     on_loaded: Callable[[float], None] = lambda load_ms: None,
     on_batch: Callable[[list[QueryResult]], None] = lambda results: None,
@@ -114,7 +113,7 @@ def rerank(
             (clock, cpu_clock),
         )
         load_start = load_average()
-        with preparing.telling(on_step):
+        with base.telling(on_step):
             load_ms = work.load(left, on_prepared)
         on_loaded(load_ms)
         for batch in work.batches():
@@ -169,7 +168,7 @@ class _Work:
         loading and the call took."""
         self._stop_if_cancelled()
         started = self._clock()
-        preparing.begin("loading")
+        base.begin("loading")
         self._reranker.prepare(self._requests.corpus)
         load_ms = (self._clock() - started) / 1e6
         on_prepared()
@@ -282,7 +281,7 @@ class _Work:
             every = self._asked.documents
             waiting = [query for query in every if not self._requests.lacking(query)]
         if waiting:
-            preparing.begin("warming")
+            base.begin("warming")
             self._first_call_ms = self._scoring.warm_up(waiting[0]) * 1e3
 
     def _first_call_counts(self) -> None:

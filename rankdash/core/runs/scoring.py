@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,12 +11,13 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from rankdash.core.base.errors import RankdashError, UnavailableError
+from rankdash.core.base.errors import RankdashError, StoreError, UnavailableError
 from rankdash.core.base.redaction import redact
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.rerankers import Call, Corpus, Request, Reranker, Scored
 from rankdash.core.runs.plan import Plan
 from rankdash.core.runs.results import QueryResult
+from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.score_cache import KeptScores
 
 _REASON_LIMIT = 500
@@ -378,3 +380,56 @@ def _reason(error: Exception) -> str:
     if isinstance(error, RankdashError):
         return str(error)
     return f"{type(error).__name__}: {error}"
+
+
+# The score cache of a workspace, as far as it works: a run does not fail for want of it.
+
+_log = logging.getLogger(__name__)
+
+
+class OptionalCache:
+    """As `ScoreCache`; what cannot be read is not kept, and what cannot be written is lost."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs have a kept score or answer."""
+        try:
+            return self._workspace.score_cache.pairs
+        except StoreError as error:
+            _log.warning("The score cache cannot be read: %s", error)
+            return 0
+
+    def read(
+        self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
+    ) -> list[KeptScores]:
+        try:
+            return self._workspace.score_cache.read(fingerprint, asked)
+        except StoreError as error:
+            _log.warning("The score cache cannot be read: %s", error)
+            return [KeptScores.nothing(len(documents)) for _, documents in asked]
+
+    def write(
+        self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], KeptScores]]
+    ) -> None:
+        try:
+            self._workspace.score_cache.write(fingerprint, scored)
+        except StoreError as error:
+            _log.warning("The score cache cannot be written: %s", error)
+
+    def read_answers(
+        self, fingerprint: str, asked: Sequence[tuple[str, str]], *, use: bool = True
+    ) -> list[str]:
+        try:
+            return self._workspace.score_cache.read_answers(fingerprint, asked, use=use)
+        except StoreError as error:
+            _log.warning("The score cache cannot be read: %s", error)
+            return [""] * len(asked)
+
+    def write_answers(self, fingerprint: str, given: Sequence[tuple[str, str, str]]) -> None:
+        try:
+            self._workspace.score_cache.write_answers(fingerprint, given)
+        except StoreError as error:
+            _log.warning("The score cache cannot be written: %s", error)

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import DataError, Phrase, SettingError
-from rankdash.core.base.infile import guarded
+from rankdash.core.base.files import guarded
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run, digest
 from rankdash.core.runs.resume import computed_by

@@ -15,33 +15,40 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rankdash.core.base.errors import RerankerError, StoreError
+from rankdash.core.base.errors import RankdashError, RerankerError, StoreError
+from rankdash.core.base.redaction import redact
 from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers import Reranker, create, get
-from rankdash.core.rerankers.base import Detailed
+from rankdash.core.rerankers.base import Detailed, Step
 from rankdash.core.rerankers.fusion import Fusion
-from rankdash.core.rerankers.preparing import Step
 from rankdash.core.rerankers.remote import keys
-from rankdash.core.runs.claimed import Claimed
 from rankdash.core.runs.combining import FIRST_STAGE, CombinedRun, fuse
-from rankdash.core.runs.key_pipe import Handover
 from rankdash.core.runs.on_ray.reranker import on_ray
 from rankdash.core.runs.on_ray.settings import Actors, allowed_address
-from rankdash.core.runs.optional_cache import OptionalCache
-from rankdash.core.runs.pace import Pace
 from rankdash.core.runs.plan import Timing, plan, sample_queries
-from rankdash.core.runs.process import NICENESS
+from rankdash.core.runs.process import NICENESS, Handover
 from rankdash.core.runs.results import QueryResult, results_from, to_row
 from rankdash.core.runs.resume import computed_by, settled, still_good
 from rankdash.core.runs.runner import Cancelled, rerank
+from rankdash.core.runs.scoring import OptionalCache
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.jobs.job_batches import read_parts, write_part
-from rankdash.core.workspace.jobs.queue import JobRow, Owner, Progress, Queue
+from rankdash.core.workspace.jobs.explanations import Explanations
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.jobs.leases import Ending
+from rankdash.core.workspace.jobs.queue import (
+    JobRow,
+    Owner,
+    Progress,
+    Queue,
+    read_parts,
+    write_part,
+)
 
 IDLE_SECONDS = 0.5
 
@@ -318,3 +325,115 @@ def main(services: Services, arguments: list[str] | None = None) -> int:
     ).start()
     work((workspace, owner, stopping, handover), services)
     return 0
+
+
+# What a worker has claimed, while it works on it: it beats, is told to stop, and ends in words.
+
+BEAT_SECONDS = 1.0
+
+
+class Claimed:
+    """A job, an explanation or a judge. stopping: is set when the worker has to end. lost: whether
+    it was cancelled, deleted or taken over."""
+
+    def __init__(
+        self,
+        rows: Queue | Explanations | StoredJudges,
+        row_id: str,
+        owner: Owner,
+        stopping: threading.Event,
+    ) -> None:
+        self._rows, self._id, self._owner = rows, row_id, owner
+        self._stopping, self._lost, self._ended = stopping, threading.Event(), threading.Event()
+
+    @property
+    def lost(self) -> bool:
+        return self._lost.is_set()
+
+    def has_to_stop(self) -> bool:
+        return self.lost or self._stopping.is_set()
+
+    def carry_out(self, work: Callable[[], Mapping[str, str]]) -> None:
+        """Do the work and record how it ended; errors end the work, not the worker. work: gives
+        what is kept of it."""
+        beating = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+        beating.start()
+        try:
+            kept = work()
+        except Cancelled:
+            self._finish("interrupted" if self._stopping.is_set() else "cancelled")
+        except RankdashError as error:
+            _log.error("%s %s failed: %s", self._rows.table, self._id, error)
+            self._finish("failed", error)
+        except Exception as error:  # noqa: BLE001 - one that is bad must not stop the others
+            _log.exception("%s %s failed", self._rows.table, self._id)
+            self._finish("failed", self._unexpected(error))
+        else:
+            self._finish("done", None, **kept)
+        finally:
+            self._ended.set()
+            beating.join()
+
+    def _finish(self, state: Ending, error: RankdashError | None = None, **kept: object) -> None:
+        self._rows.finish(self._id, self._owner, state, error, **kept)
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT_SECONDS):
+            try:
+                if not self._rows.beat(self._id, self._owner):
+                    self._lost.set()
+            except StoreError as error:
+                # The next beat may get through; if none does, readers see the silence.
+                _log.warning("No heartbeat: %s", error)
+
+    def _unexpected(self, error: Exception) -> RerankerError:
+        return RerankerError(
+            "The explanation stopped at an unexpected error ({kind}: {text})."
+            if isinstance(self._rows, Explanations)
+            else "The run stopped at an unexpected error ({kind}: {text}).",
+            remedy="The worker's log in the workspace has the details.",
+            kind=type(error).__name__,
+            text=redact(str(error))[:300],
+        )
+
+
+# How fast a long piece of work goes, and how long what is left of it takes.
+
+_RATE_BATCHES = 15
+
+# Pairs that are there within so many seconds were kept from earlier, or a call before told them.
+_AT_ONCE_SECONDS = 0.05
+
+
+class Pace:
+    """Pairs a second over the latest batches, and the time left at that pace."""
+
+    def __init__(self) -> None:
+        self._marks: deque[tuple[float, int]] = deque(maxlen=_RATE_BATCHES)
+
+    def mark(self, seconds: float, pairs: int) -> None:
+        """At `seconds` (any origin), `pairs` had been scored.
+
+        What is there at once says nothing of the pace of what is left, and is left out of it.
+        """
+        if self._marks and seconds - self._marks[-1][0] < _AT_ONCE_SECONDS:
+            gained = pairs - self._marks[-1][1]
+            self._marks = deque(
+                ((at, before + gained) for at, before in self._marks), _RATE_BATCHES
+            )
+        else:
+            self._marks.append((seconds, pairs))
+
+    def skip(self, seconds: float) -> None:
+        """So many seconds since the latest mark went to something else."""
+        self._marks = deque(((at + seconds, pairs) for at, pairs in self._marks), _RATE_BATCHES)
+
+    @property
+    def rate(self) -> float | None:
+        if len(self._marks) < 2:
+            return None
+        (start, before), (end, after) = self._marks[0], self._marks[-1]
+        return (after - before) / (end - start) if end > start and after > before else None
+
+    def seconds_left(self, pairs: int) -> float | None:
+        return pairs / self.rate if self.rate else None

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankdash.core.data.ragged import Flags, Floats, Integers
-from rankdash.core.sampling.guess import PSEUDO_LABELS
+from rankdash.core.sampling.label_pool import PSEUDO_LABELS
 
 FEWEST_DRAWS, FEWEST_QUERIES, FEWEST_NON_ZERO = 50, 20, 10
 """No interval is given before so many draws of pairs, or of whole queries, and so many among them

@@ -19,8 +19,7 @@ from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.additive import ADDITIVE, Additive
 from rankdash.core.sampling.draws import MODES, VALUE_SHARE, LabelPlan
 from rankdash.core.sampling.estimate import estimate, next_draw
-from rankdash.core.sampling.guess import Guess
-from rankdash.core.sampling.label_pool import LabelPool, pool_of
+from rankdash.core.sampling.label_pool import Guess, LabelPool, pool_of
 from rankdash.core.sampling.status import LabelStatus
 
 # Files hold probabilities with all of their digits.

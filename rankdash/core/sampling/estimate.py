@@ -20,7 +20,7 @@ from rankdash.core.sampling.confidence_sequence import (
     squared_reach,
 )
 from rankdash.core.sampling.draws import LabelPlan
-from rankdash.core.sampling.guess import PSEUDO_LABELS, Guess
+from rankdash.core.sampling.label_pool import PSEUDO_LABELS, Guess
 
 # The true difference is farther from the estimate in one of ten cases, by a normal distribution. Of
 # the first forecasts of 500 plans for each of three pairs of systems without a difference and four

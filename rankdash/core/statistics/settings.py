@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from rankdash.core.base.settings import Setting, Settings, setting, settings_of
+from rankdash.core.statistics.alignment import TIE_BAND
 from rankdash.core.statistics.bootstrap import RESAMPLES, SEED
-from rankdash.core.statistics.pairs import TIE_BAND
 from rankdash.core.statistics.significance import LEVEL, Correction, Test
 from rankdash.core.statistics.verdict import FEWEST_QUERIES
 

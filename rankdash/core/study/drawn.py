@@ -12,6 +12,7 @@ from rankdash.core.sampling.drawn_labels import status_of_draws
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
 from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
 
 
 def with_draws(study: Study, draws: pd.DataFrame) -> Study:
@@ -72,3 +73,23 @@ def estimate_of(study: Study, challenger: str) -> Estimate | None:
 def _all_labelled(study: Study) -> bool:
     judged = f"judged@{study.cutoff or 10}"
     return all(study.evaluate(each, (judged,)).mean(judged) == 1 for each in study.chosen)
+
+
+# Systems against the first stage, and the loss that leaving it in place may cost.
+
+
+def first_stage_kind(study: Study, challenger: str) -> str:
+    """The kind of verdict on a challenger against the first stage, among all systems chosen: the
+    study's own where that is its baseline."""
+    based = replace(
+        study,
+        baseline=FIRST_STAGE,
+        challengers=tuple(system for system in study.chosen if system != FIRST_STAGE),
+        # Other metrics count for the correction alone.
+        others=() if study.statistics.family == "metric" else study.others,
+    )
+    return str(based.comparison.row(challenger, study.spec)["verdict"])
+
+
+TOLERANCE = 0.01
+"""The acceptable loss, as a share of the mean of reranking everything."""

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from rankdash.core.base.errors import DataError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import DataError, Finding
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.pooling import adds_documents, pooled
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge
-from rankdash.core.metrics.pieces import JudgedPieces
+from rankdash.core.metrics.judged import JudgedPieces
 from rankdash.core.readers import Conflict, ReadLimits, Source
 from rankdash.core.readers.checks.matching import match_labels
 from rankdash.core.readers.files import parts_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from rankdash.core.statistics.verdict import FEWEST_QUERIES, is_proven
-from rankdash.core.study.checks.query_groups import SMALL, UNKNOWN, grouped, mean_changes
+from rankdash.core.study.derived_groups import SMALL, UNKNOWN, grouped, mean_changes
 from rankdash.core.study.study import Study
 
 # Made out of values and labels: no kinds that a searcher or a router could tell apart, and queries

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.statistics.pairs import PAIRED, TIE_BAND, direction
+from rankdash.core.statistics.alignment import PAIRED, TIE_BAND, direction
 
 OUTCOMES = ("helped", "same", "hurt")
 OK, ALL_UNJUDGED = "ok", "all_unjudged"
@@ -52,7 +52,7 @@ def query_table(
     """One row per query of `pairs`.
 
     queries: a data set's queries (query_id, text, segment columns).
-    pairs: from `rankdash.core.statistics.pairs.paired`.
+    pairs: from `rankdash.core.statistics.alignment.paired`.
     known: column → values by query id, which a query may lack: judged_before and judged_after
         (share of the first k that is judged), ceiling, to_win (headroom left), spread (highest
         less lowest value among the rerankers), latency_ms, and whatever else is to be shown.

@@ -27,16 +27,11 @@ from rankdash.core.metrics import (
     judge_again,
 )
 from rankdash.core.metrics import parse_measure as parse
+from rankdash.core.statistics.alignment import paired
 from rankdash.core.statistics.comparison import Comparison, compare, mean_intervals
-from rankdash.core.statistics.pairs import paired
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.cache import Cache, Key, Made
-from rankdash.core.study.checks.query_groups import (
-    DERIVED_SEGMENTS,
-    by_segment,
-    of_texts,
-    of_values,
-)
+from rankdash.core.study.derived_groups import DERIVED_SEGMENTS, by_segment, of_texts, of_values
 from rankdash.core.study.headroom import best_of_all, limits_of, pool_of
 from rankdash.core.study.reasons.contributions import splits
 from rankdash.core.study.reasons.headroom import Headroom

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rankdash.core.base.errors import DataError
+from rankdash.core.base.files import from_json, guarded
 from rankdash.core.base.settings import Setting, Settings, described_by, settings_of
 
 # Name in scenarios of an older version → name now.
@@ -199,3 +201,27 @@ class Assumptions(Settings):
 
 ASSUMPTIONS: tuple[Assumption, ...] = settings_of(Assumptions)
 """Every field of `Assumptions` with its title, meaning and range, in the order of the sliders."""
+
+
+# Saved assumptions of a calculation, and the keys of the settings that workspaces share.
+
+SCENARIOS, PRICES, TARGETS = "scenarios", "prices", "targets"
+"""Keys of the settings that are shared."""
+
+MOST_SCENARIOS = 50
+
+LONGEST_SCENARIO_NAME = 60
+
+
+def read_scenarios(text: str) -> dict[str, Assumptions]:
+    """Name → scenario, as `write_scenarios` wrote them, also before an assumption was renamed.
+
+    Raises DataError for anything else.
+    """
+    with guarded("", "The saved scenarios cannot be read.", "Save them again."):
+        read: Any = from_json(text)
+        return {str(name): Assumptions.from_dict(each) for name, each in read.items()}
+
+
+def write_scenarios(scenarios: Mapping[str, Assumptions]) -> str:
+    return json.dumps({name: each.as_dict() for name, each in scenarios.items()})

@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any, Literal
 
 from rankdash.core.base.errors import DataError, Phrase
+from rankdash.core.base.files import from_json_or_toml, guarded, text_of
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.infile import from_json_or_toml, guarded, text_of
 from rankdash.core.base.shipped import ASSETS
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.billing import UNITS, Price

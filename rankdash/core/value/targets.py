@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.base.infile import from_json, from_json_or_toml, from_toml, guarded, text_of
+from rankdash.core.base.files import from_json, from_json_or_toml, from_toml, guarded, text_of
 from rankdash.core.base.shipped import ASSETS
 from rankdash.core.metrics import parse_measure
 

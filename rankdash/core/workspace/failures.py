@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from rankdash.core.base.errors import Phrase, StoreError
-from rankdash.core.base.outfile import FULL
+from rankdash.core.base.files import FULL
 
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NO_FOLDER = {errno.EEXIST, errno.ENOTDIR}

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from rankdash.core.base import outfile
+from rankdash.core.base import files
 from rankdash.core.workspace import checksums, folders
 from rankdash.core.workspace.failures import in_words
 from rankdash.core.workspace.folders import RECORD, UNFINISHED
@@ -51,7 +51,7 @@ def keep(folder: Path, kind: str, row: sqlite3.Row) -> None:
             "checksum": _checksum(values),
         }
     )
-    with outfile.completed(folder / RECORD) as target:
+    with files.completed(folder / RECORD) as target:
         target.write(text.encode("ascii"))
     (folder / UNFINISHED).unlink(missing_ok=True)
 

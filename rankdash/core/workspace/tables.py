@@ -21,14 +21,12 @@ import pandas as pd
 import pyarrow as pa
 from msgspec import convert
 
-from rankdash.core.base import outfile
+from rankdash.core.base import files as base_files
 from rankdash.core.base.errors import DataError, Phrase, StoreError
-from rankdash.core.data.build import text_array
 from rankdash.core.data.coded import Coded, alike, objects
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import Measured
-from rankdash.core.data.ranking import Ranking, Reading, Run
-from rankdash.core.data.ties import Ties
+from rankdash.core.data.ranking import Ranking, Reading, Run, Ties, text_array
 from rankdash.core.workspace.failures import damaged, in_words
 
 TIES = b"rankdash.ties"
@@ -70,7 +68,7 @@ def write_table(file: Path, table: Any, of: str = "") -> None:
     # them twice.
     kinds = (pa.string(), pa.large_string())
     texts = [each.name for each in table.schema if each.type in kinds]
-    with in_words(file), outfile.completed(file) as target:
+    with in_words(file), base_files.completed(file) as target:
         with pq.ParquetWriter(
             target,
             table.schema,

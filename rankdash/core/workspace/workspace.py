@@ -35,8 +35,7 @@ from rankdash.core.data.ranking import Run
 from rankdash.core.workspace import backups, deletes, folders, records, trash
 from rankdash.core.workspace.database import Database
 from rankdash.core.workspace.failures import damaged, in_words
-from rankdash.core.workspace.health import examine
-from rankdash.core.workspace.repair import Repaired, rebuild, repair
+from rankdash.core.workspace.repair import Repaired, examine, rebuild, repair
 from rankdash.core.workspace.rows import (
     DatasetRow,
     Record,

@@ -18,7 +18,7 @@ from rankdash.features.cost.sensitivity import GAIN, PRICE, input_value, net_gri
 from rankdash.features.cost.words_money import money as amount_in
 from rankdash.features.cost.words_money import symbol
 from rankdash.features.cost.words_prices import unit
-from rankdash.kit.drawing.drawing import Drawing
+from rankdash.kit.drawing.draw import Drawing
 
 # Of the map of break-even, either way.
 _CELLS = 31

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from rankdash.core.base import names
+from rankdash.core.base import text as base_text
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import meets
-from rankdash.kit.drawing import draw, milliseconds, style
+from rankdash.kit.drawing import draw, style
 
 _LETTER, _LINE, _OFF = 7.0, 16.0, 10.0
 _CORNERS = {
@@ -221,7 +221,7 @@ class _Across:
         start, end = self._ends
         if not self.logarithmic:
             return {"range": [start, end], "zeroline": False, "showgrid": True}
-        layout = milliseconds.log_axis((start, end), short=True)
+        layout = draw.log_axis((start, end), short=True)
         ticks = [
             (at, text)
             for at, text in zip(layout["tickvals"], layout["ticktext"], strict=True)
@@ -284,7 +284,7 @@ def _corners(
     # The best first: of two that lie close the upper one then has its name above.
     for at in sorted(range(len(points)), key=lambda each: -points[each].quality):
         point, (x, y) = points[at], places[at]
-        width = _LETTER * min(names.columns(point.name), size.name)
+        width = _LETTER * min(base_text.columns(point.name), size.name)
         boxes = {name: _box(x, y, width, *side) for name, side in _CORNERS.items()}
         others = [y for x, y in places[:at] + places[at + 1 :] if abs(x - places[at][0]) < _OFF]
         best = min(

@@ -14,18 +14,17 @@ from rankdash.core.data.measured import meets
 from rankdash.core.metrics import parse_measure
 from rankdash.core.rerankers import kinds
 from rankdash.core.runs import combining
-from rankdash.core.runs.usage import MeasuredLoad
+from rankdash.core.runs.results import MeasuredLoad
 from rankdash.core.statistics.comparison import Comparison, compare
 from rankdash.core.statistics.inference import intervals, relative_interval
 from rankdash.core.statistics.verdict import Kind, Verdict, relative_change
-from rankdash.core.study import headroom, study_latency
-from rankdash.core.study.drawn import estimate_of, only_estimates
-from rankdash.core.study.first_stage import first_stage_kind
+from rankdash.core.study import headroom, timings
+from rankdash.core.study.drawn import estimate_of, first_stage_kind, only_estimates
 from rankdash.core.study.latency import OnTarget, on_target
 from rankdash.core.study.pricing import Bill, Waiting, bill, load, priced, waiting
 from rankdash.core.study.study import Study
-from rankdash.core.study.study_latency import timed_by
 from rankdash.core.study.systems import Money
+from rankdash.core.study.timings import timed_by
 from rankdash.core.value.assumptions import DOLLARS, Assumptions
 from rankdash.core.value.price_list import title as price_title
 from rankdash.core.value.targets import Goals, Limit, Reached, Status, TargetRow, judge
@@ -453,7 +452,7 @@ _ON_TARGET: dict[str, Status] = {
 
 
 def _timed(study: Study, system: str, limit: Limit) -> TargetRow:
-    times = study_latency.times(study, system)
+    times = timings.times(study, system)
     p95 = None if times is None else times.summary.p95
     if times is None or p95 is None:
         return TargetRow(limit.what, Reached(math.nan), limit, None)

@@ -18,8 +18,7 @@ import pandas as pd
 from rankdash.core.base.errors import DataError
 from rankdash.core.data.coded import places_in
 from rankdash.core.data.ragged import Floats, Integers, equal_runs, owners, places
-from rankdash.core.data.ranking import Ranking
-from rankdash.core.data.ties import tied_groups
+from rankdash.core.data.ranking import Ranking, tied_groups
 from rankdash.core.metrics import Conventions, Measure, evaluate, judge
 from rankdash.core.statistics.inference import intervals, p_values
 from rankdash.core.statistics.settings import StatisticsSettings

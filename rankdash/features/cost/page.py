@@ -22,7 +22,7 @@ from rankdash.features.cost.page_terms import (
     as_csv,
     choose_period,
 )
-from rankdash.kit.html.downloads import english, file_name
+from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import address, narrow, pickers, scenario, sharing_link
 
 _OF_MEANS = ("options", "depth", "simple")

@@ -9,17 +9,18 @@ import streamlit as st
 from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import brief, error_text, number, percent
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.names import distinct
+from rankdash.core.base.text import distinct
 from rankdash.core.study.study import Study
-from rankdash.core.value.assumptions import DOLLARS, Assumptions
-from rankdash.core.value.billing import MOST_AMOUNT
-from rankdash.core.value.scenarios import (
+from rankdash.core.value.assumptions import (
+    DOLLARS,
     LONGEST_SCENARIO_NAME,
     MOST_SCENARIOS,
     SCENARIOS,
+    Assumptions,
     read_scenarios,
     write_scenarios,
 )
+from rankdash.core.value.billing import MOST_AMOUNT
 from rankdash.features.cost import page_cards, page_inputs, page_terms
 from rankdash.features.cost.break_even import least_quality
 from rankdash.features.cost.costs import Choice
@@ -38,15 +39,7 @@ from rankdash.features.cost.payoff import (
 )
 from rankdash.features.cost.words import return_words
 from rankdash.features.cost.words_money import symbol
-from rankdash.kit.widgets import (
-    action_errors,
-    address,
-    dialogs,
-    narrow,
-    pickers,
-    scenario,
-    sharing_link,
-)
+from rankdash.kit.widgets import address, dialogs, narrow, pickers, scenario, sharing_link
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, table_html
 
@@ -398,7 +391,7 @@ def _save(saved: dict[str, Assumptions], name: str, scenario: Assumptions) -> No
             )
         _keep(saved | {name: scenario})
     except RankdashError as error:
-        action_errors.say(error_text(error))
+        dialogs.say_error(error_text(error))
     else:
         st.rerun()
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from rankdash.core.base.html import html_safe
 from rankdash.core.base.i18n import (
     all_of,
     brief,
@@ -17,7 +16,7 @@ from rankdash.core.base.i18n import (
     signed_percent,
 )
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.names import columns, middle
+from rankdash.core.base.text import columns, html_safe, middle
 from rankdash.core.data.measured import meets
 from rankdash.core.study.drawn import only_estimates
 from rankdash.core.study.pricing import Bill
@@ -26,7 +25,7 @@ from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.price_list import title
 from rankdash.core.words import methods
-from rankdash.core.words.verdict_chips import interval
+from rankdash.core.words.verdicts import interval
 from rankdash.features.cost import words as cost_words
 from rankdash.features.cost import (
     words_prices,
@@ -40,7 +39,7 @@ from rankdash.features.cost.page_terms import (
 )
 from rankdash.features.cost.words import Answer
 from rankdash.features.latency.words import added, busy_notes, without_p95
-from rankdash.kit.widgets.badges import _UNKNOWN, Look
+from rankdash.kit.widgets.charts import _UNKNOWN, Look
 from rankdash.kit.widgets.text import markdown_safe, shortened
 
 # The answer, the options side by side, and the published formula beside it.

@@ -15,7 +15,7 @@ import streamlit as st
 from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import enumerated, error_text, quantity
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.names import distinct
+from rankdash.core.base.text import distinct
 from rankdash.core.study.pricing import bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import MACHINES, Money
@@ -25,8 +25,8 @@ from rankdash.core.value.price_list import ListedPrice, parse_prices, to_json
 from rankdash.features.cost import words_prices
 from rankdash.features.cost.words_money import money, symbol
 from rankdash.features.cost.words_prices import of, words
-from rankdash.kit.html.downloads import file_name
-from rankdash.kit.widgets import action_errors, address, pickers, scenario
+from rankdash.kit.html.tables import file_name
+from rankdash.kit.widgets import address, dialogs, pickers, scenario
 from rankdash.kit.widgets.scenario import (
     SAVED_PRICES,
     assumptions,
@@ -41,7 +41,7 @@ from rankdash.kit.widgets.scenario import (
 )
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe
-from rankdash.kit.widgets.uploaded import uploader
+from rankdash.kit.widgets.upload_limits import uploader
 
 _UPLOAD = "cost.prices.upload"
 _LARGEST_FILE = 1_000_000
@@ -179,7 +179,7 @@ def _exact() -> None:
             try:
                 scenario = Assumptions(**typed)
             except DataError as error:
-                action_errors.say(error_text(error))
+                dialogs.say_error(error_text(error))
                 return
             for each in ASSUMPTIONS:
                 if getattr(scenario, each.name) != getattr(now, each.name):
@@ -322,7 +322,7 @@ def _keep_prices(content: bytes, file: str) -> None:
     try:
         workspace().set_setting(SAVED_PRICES, to_json(parse_prices(content, file)))
     except RankdashError as error:
-        action_errors.say(error_text(error))
+        dialogs.say_error(error_text(error))
     else:
         st.rerun()
 

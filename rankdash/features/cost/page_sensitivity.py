@@ -37,8 +37,9 @@ from rankdash.features.cost.sensitivity import (
 )
 from rankdash.features.cost.sensitivity import tornado as swings_of
 from rankdash.kit.drawing import style
-from rankdash.kit.widgets import address, pickers, plotly_chart
-from rankdash.kit.widgets.plotly_chart import ink, show
+from rankdash.kit.widgets import address, pickers
+from rankdash.kit.widgets import charts as widgets_charts
+from rankdash.kit.widgets.charts import ink, show
 from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import markdown_safe, name_rows
 
@@ -133,7 +134,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
     found = charts.net_map(choice, scenario, across, upward, currency(), span.months)
     if found is None:
         return
-    plotly_chart.draw(found.drawing(span.name, currency()), key="cost.map")
+    widgets_charts.draw(found.drawing(span.name, currency()), key="cost.map")
     with st.expander(_("As a table")):
         st.dataframe(
             pd.DataFrame(

@@ -16,8 +16,8 @@ from rankdash.core.study.study import Study
 from rankdash.core.value.targets import Goals, Limit, Profile, Target, Targets
 from rankdash.core.words.queries import metric_title
 from rankdash.features.cost import report
-from rankdash.kit.html.downloads import file_name
-from rankdash.kit.widgets import action_errors, address, goals, pickers
+from rankdash.kit.html.tables import file_name
+from rankdash.kit.widgets import address, dialogs, goals, pickers
 from rankdash.kit.widgets.server import read_only
 from rankdash.kit.widgets.text import table_html
 
@@ -138,7 +138,7 @@ def edit(saved: Targets, key: str, profile: Profile) -> None:
             )
             goals.save(saved, key, changed)
         except RankdashError as error:
-            action_errors.say(error_text(error))
+            dialogs.say_error(error_text(error))
         else:
             st.rerun()
     if reset.button(_("Restore the built-in targets"), key="targets.reset", width="stretch"):

@@ -23,7 +23,7 @@ from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.page_terms import amount
 from rankdash.features.cost.payoff import monthly_searches
 from rankdash.features.cost.words_prices import lack, words
-from rankdash.kit.widgets.plotly_chart import ink, show
+from rankdash.kit.widgets.charts import ink, show
 from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import markdown_safe
 

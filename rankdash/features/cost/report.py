@@ -8,25 +8,23 @@ import math
 from collections.abc import Sequence
 from functools import cached_property, partial
 
-from rankdash.core.base.html import html_safe
 from rankdash.core.base.i18n import all_of, brief, enumerated, number, paragraph, percent
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.spreadsheet import defused
+from rankdash.core.base.text import defused, html_safe
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumptions
 from rankdash.core.value.targets import Goals, Limit, TargetRow
 from rankdash.core.words.queries import metric_title
-from rankdash.core.words.verdict_chips import interval
+from rankdash.core.words.verdicts import interval
 from rankdash.features.cost import charts, costs, words, words_prices
 from rankdash.features.cost.costs import Choice, choices, hit_title
 from rankdash.features.cost.payoff import Amount, End
 from rankdash.features.cost.words import MoneyContext
 from rankdash.features.cost.words_money import money, month, year
 from rankdash.features.latency.words import without_p95
-from rankdash.kit.html.downloads import ZipPart
-from rankdash.kit.html.draft import DASH, Draft
-from rankdash.kit.html.html_page import PageTable, listed, prose, table
+from rankdash.kit.html.html_page import DASH, Draft, PageTable, listed, prose, table
+from rankdash.kit.html.tables import ZipPart
 
 
 def draw(draft: MoneyDraft) -> str:

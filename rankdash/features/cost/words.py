@@ -19,7 +19,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.statistics.verdict import has_width
 from rankdash.core.value.assumptions import Assumptions
-from rankdash.core.words.verdict_chips import sentence
+from rankdash.core.words.verdicts import sentence
 from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.payoff import Amount, End, Gain, MeasuredChange, return_on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rankdash.core.base.i18n import plain
 from rankdash.core.readers.checks.check import CheckReport
 from rankdash.features.data import charts_grades as grades_chart
-from rankdash.kit.drawing.drawing import Drawing
+from rankdash.kit.drawing.draw import Drawing
 
 
 def grades(report: CheckReport) -> Drawing:

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rankdash.core.base.errors import DataError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import DataError, Finding
 from rankdash.core.base.i18n import plain
 from rankdash.features.overview.command_evaluate import import_late
 from rankdash.kit.commands.arguments import (
@@ -19,9 +18,9 @@ from rankdash.kit.commands.arguments import (
     Parser,
     add_first_stage,
     add_label_rules,
+    add_match,
     columns_of,
 )
-from rankdash.kit.commands.matching import add_match
 from rankdash.kit.commands.output import aligned, finding_line, one_line, printable
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.base.i18n import (
     enumerated,
     finding_text,
@@ -16,7 +16,7 @@ from rankdash.core.base.i18n import (
     where_text,
 )
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.intake.keeping import Kept
+from rankdash.core.intake.process import Kept
 from rankdash.core.readers.checks.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.core.readers.checks.grading import NO_LABELS
 from rankdash.core.rerankers.kinds.precomputed import Precomputed
@@ -25,7 +25,8 @@ from rankdash.core.words.queries import judged_title
 from rankdash.features.data import charts
 from rankdash.features.data.words import Light, State, label_count, lights
 from rankdash.features.label import page_unjudged
-from rankdash.kit.widgets import address, label_plan, plotly_chart, stored, view
+from rankdash.kit.widgets import address, label_plan, stored, view
+from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.label_plan import Labelling
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_rows, shortened, table_html
@@ -111,7 +112,7 @@ def _characters(spread: LabelSpread | None) -> str:
 def _labels(report: CheckReport, sampled_from: int) -> None:
     st.markdown(f"**{label_count(report.labels, sampled_from)}**")
     if report.labels:
-        plotly_chart.draw(charts.grades(report), key="check.labels")
+        widgets_charts.draw(charts.grades(report), key="check.labels")
 
 
 def _findings(report: CheckReport) -> None:

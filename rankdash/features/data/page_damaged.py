@@ -14,7 +14,7 @@ from rankdash.core.runs import jobs
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.repair import Repaired
 from rankdash.features.data import page_samples
-from rankdash.kit.widgets import address, deleted, dialogs, stored
+from rankdash.kit.widgets import address, dialogs, stored
 from rankdash.kit.widgets.server import read_only, reopen, workspace
 from rankdash.kit.widgets.text import markdown_safe
 
@@ -101,7 +101,7 @@ def _set_apart(
 
 
 def _delete(run: str) -> None:
-    deleted.by_this_session([run])
+    stored.by_this_session([run])
     workspace().delete_run(run)
 
 
@@ -137,7 +137,7 @@ def deleted_dataset(name: str) -> bool:
 
 def deleted_runs() -> None:
     """Say which runs are gone, and what is compared now, until it is dismissed."""
-    names, dataset_id = deleted.runs(), address.one("data")
+    names, dataset_id = stored.runs(), address.one("data")
     if not names or dataset_id is None:
         return
     systems = stored.systems(dataset_id)
@@ -155,7 +155,7 @@ def deleted_runs() -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.warning(paragraph([gone, now]), icon=":material/delete:")
-        st.button(_("Dismiss"), on_click=deleted.dismiss, key="deleted.dismiss")
+        st.button(_("Dismiss"), on_click=stored.dismiss, key="deleted.dismiss")
 
 
 def _open() -> None:

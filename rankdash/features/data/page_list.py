@@ -9,26 +9,26 @@ import pandas as pd
 import streamlit as st
 
 from rankdash import __version__
-from rankdash.core.base import failures, names
+from rankdash.core.base import failures
+from rankdash.core.base import text as base_text
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import enumerated, error_text, finding_text, moment, ngettext, number
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.names import distinct
+from rankdash.core.base.text import distinct
 from rankdash.core.intake import sharing
 from rankdash.core.intake.reading import imported
 from rankdash.core.readers import sources_by_name
 from rankdash.core.workspace import DatasetRow
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.notes.run_notes import RunNotes
-from rankdash.core.workspace.workspace_file.merge_rows import TakenIn
+from rankdash.core.workspace.notes.notes import Notes, RunNotes
+from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
 from rankdash.features.data import page_upload
 from rankdash.features.label import page_corrections
-from rankdash.kit.html.downloads import file_name
-from rankdash.kit.widgets import action_errors, address, deleted, dialogs, pickers, redraw, stored
+from rankdash.kit.html.tables import file_name
+from rankdash.kit.widgets import address, dialogs, pickers, redraw, stored
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_rows
-from rankdash.kit.widgets.uploaded import uploader
+from rankdash.kit.widgets.upload_limits import uploader
 
 
 def draw(rows: Sequence[DatasetRow]) -> None:
@@ -67,7 +67,7 @@ def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:
             _("Rename the data set"),
             chosen.name,
             lambda name: workspace().rename_dataset(
-                chosen.id, names.free(name, [row.name for row in rows if row is not chosen])
+                chosen.id, base_text.free(name, [row.name for row in rows if row is not chosen])
             ),
         )
     if row_of_buttons.button(_("Delete"), icon=":material/delete:"):
@@ -98,7 +98,7 @@ def _what_goes(row: DatasetRow) -> list[str]:
 
 
 def _delete(dataset_id: str) -> None:
-    deleted.by_this_session([dataset_id])
+    stored.by_this_session([dataset_id])
     workspace().delete_dataset(dataset_id)
     address.choose("data", None)
 
@@ -147,7 +147,7 @@ def draw_open_by_name() -> None:
         with st.spinner(_("Downloading. Leaving the page cancels it."), show_time=True):
             sources = sources_by_name(names, waiting=waiting)
     except RankdashError as error:
-        action_errors.say(failures.problem(error), 800)
+        dialogs.say_error(failures.problem(error), 800)
         return
     page_upload.read_sources(sources)
 
@@ -255,7 +255,7 @@ def _import() -> None:
         found = imported(workspace(), files[0], progress)
     except RankdashError as error:
         bar.empty()
-        action_errors.say(error_text(error))
+        dialogs.say_error(error_text(error))
         return
     st.session_state[_SAID] = found
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1

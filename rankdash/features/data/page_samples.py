@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import cache
 
-from rankdash.core.base import names
+from rankdash.core.base import text
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.shipped import SAMPLES, runs_of
 from rankdash.core.intake import sharing
@@ -35,7 +35,7 @@ def open_sample(store: Workspace, language: str) -> str:
     name = rows.pop(dataset_id)
     if name in rows.values():
         # That of an earlier version is another data set and stays.
-        store.rename_dataset(dataset_id, names.free(name, rows.values()))
+        store.rename_dataset(dataset_id, text.free(name, rows.values()))
     return dataset_id
 
 

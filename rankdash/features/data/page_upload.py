@@ -12,8 +12,7 @@ from rankdash.core.base.errors import RankdashError, RefusedFilesError
 from rankdash.core.base.i18n import duration, enumerated, error_text, language_name, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.intake import sharing
-from rankdash.core.intake.keeping import Kept
-from rankdash.core.intake.process import warm
+from rankdash.core.intake.process import Kept, warm
 from rankdash.core.intake.reading import Progress, Reading, guessed, is_large
 from rankdash.core.readers import (
     FIELDS,
@@ -34,7 +33,7 @@ from rankdash.features.data import page, page_samples
 from rankdash.kit.widgets import language, pickers, redraw
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import markdown_safe
-from rankdash.kit.widgets.uploaded import uploader
+from rankdash.kit.widgets.upload_limits import uploader
 
 _GRADES, _GAINS = "grades", "gains"
 _GENERATION = "upload.generation"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rankdash.core.base.findings import Finding
-from rankdash.core.base.html import html_safe
+from rankdash.core.base.errors import Finding
 from rankdash.core.base.i18n import (
     enumerated,
     finding_text,
@@ -14,15 +13,24 @@ from rankdash.core.base.i18n import (
     where_text,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.text import html_safe
 from rankdash.core.readers.checks.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.core.study.drawn import sampled_from
 from rankdash.core.study.systems import first_stage_name
-from rankdash.core.words import rankings
+from rankdash.core.words import queries
 from rankdash.core.words.queries import judged_title
 from rankdash.features.data import charts
 from rankdash.features.data.words import label_count
-from rankdash.kit.html.draft import DASH, Draft, filled
-from rankdash.kit.html.html_page import PageTable, folded, prose, table, together
+from rankdash.kit.html.html_page import (
+    DASH,
+    Draft,
+    PageTable,
+    filled,
+    folded,
+    prose,
+    table,
+    together,
+)
 
 _EXAMPLES = 3
 _LONGEST = 200
@@ -59,7 +67,7 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
         ),
         (
             _("First stage"),
-            rankings.first_stage(data.first_stage),
+            queries.first_stage(data.first_stage),
         ),
     ]
     if report is not None and report.reversed_at is not None:

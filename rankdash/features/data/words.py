@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.base.i18n import finding_text, ngettext, number
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.readers.checks.check import CheckReport

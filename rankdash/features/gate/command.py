@@ -41,8 +41,7 @@ from rankdash.kit.commands.arguments import (
     rules,
 )
 from rankdash.kit.commands.output import STANDARD, spare_the_input, target_of
-from rankdash.kit.commands.rankings import Files, Rules, names_of, study_of
-from rankdash.kit.commands.timings import Timings
+from rankdash.kit.commands.rankings import Files, Rules, Timings, names_of, study_of
 
 
 def add(parser: Parser) -> None:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from rankdash.core.base.i18n import brief, enumerated, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.statistics.significance import LEVEL
-from rankdash.kit.drawing import draw, intervals, milliseconds, style
+from rankdash.kit.drawing import draw, intervals, style
 
 _MEAN, _MS, _FAILED = 240, 110, 80
 _GAP = 26
@@ -103,9 +103,9 @@ def figure(
     }
     if timed:
         traces.append(_times(points, ink))
-        ends = milliseconds.reach([point.p95_ms for point in points], 0.1)
+        ends = draw.reach([point.p95_ms for point in points], 0.1)
         axes["yaxis2"] = style.axis(
-            _("p95 ms"), **milliseconds.log_axis(ends, short=True), domain=domains[1]
+            _("p95 ms"), **draw.log_axis(ends, short=True), domain=domains[1]
         )
     if failures:
         name = f"yaxis{len(axes) + 1}"

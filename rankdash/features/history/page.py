@@ -18,16 +18,15 @@ from rankdash.core.base.i18n import language, ngettext, number, paragraph
 from rankdash.core.base.i18n import moment as moment_words
 from rankdash.core.runs.combining import KIND as FUSION
 from rankdash.core.study import history as study_history
+from rankdash.core.study.history import APART, Made, Trend, repeated
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.study.trends import APART, Made, Trend, repeated
-from rankdash.core.words.rankings import provenance
+from rankdash.core.words.queries import provenance
 from rankdash.core.workspace import RunRow
-from rankdash.core.workspace.notes.pins import Pins
-from rankdash.core.workspace.notes.run_notes import RunNote, RunNotes
+from rankdash.core.workspace.notes.notes import Pins, RunNote, RunNotes
 from rankdash.features.history import charts_trend as trend_chart
-from rankdash.kit.widgets import action_errors, address, pickers, run_note, run_records, stored
-from rankdash.kit.widgets.plotly_chart import ink, show
+from rankdash.kit.widgets import address, dialogs, pickers, run_records, stored
+from rankdash.kit.widgets.charts import ink, show
 from rankdash.kit.widgets.run_records import record
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe
@@ -293,7 +292,7 @@ def draw_run(history: Past, system_id: str) -> None:
             st.caption(markdown_safe(weights, 400))
         if read_only():
             if system_id != FIRST_STAGE:
-                run_note.draw(system_id)
+                run_records.draw_run_note(system_id)
             return
         if system_id == FIRST_STAGE:
             title.caption(
@@ -335,8 +334,8 @@ def draw_run(history: Past, system_id: str) -> None:
                 args=(system_id,),
                 width="stretch",
             )
-        action_errors.refused(_PLACE)
-        run_note.draw(system_id)
+        dialogs.refused(_PLACE)
+        run_records.draw_run_note(system_id)
 
 
 def _pin(run_id: str) -> None:
@@ -349,6 +348,6 @@ def _unpin(dataset_id: str) -> None:
 
 def _then(change: Callable[[], None], baseline: str | None) -> None:
     """Change the pin and compare with what it says from now on."""
-    if action_errors.attempt(_PLACE, change):
+    if dialogs.attempt(_PLACE, change):
         address.choose("base", baseline)
         address.publish()

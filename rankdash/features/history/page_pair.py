@@ -11,13 +11,14 @@ import streamlit as st
 
 from rankdash.core.base.i18n import brief, moment, number
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study.trends import differing, p_of_any_pair
+from rankdash.core.study.history import differing, p_of_any_pair
 from rankdash.core.words.queries import excluded
-from rankdash.core.words.verdict_chips import change_facts, p_value, sentence
+from rankdash.core.words.verdicts import change_facts, p_value, sentence
 from rankdash.core.workspace import RunRow
 from rankdash.features.history.page import Past
 from rankdash.features.history.page_table import CHOSEN
-from rankdash.kit.widgets import address, badges, run_records, view
+from rankdash.kit.widgets import address, run_records, view
+from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.run_records import reranker_title, setting_titles
 from rankdash.kit.widgets.text import name_safe
 
@@ -34,7 +35,7 @@ def draw(history: Past, chosen: Sequence[str]) -> None:
     with st.container(border=True):
         verdict = found.verdict(after, study.spec, safe)
         with st.container(horizontal=True, vertical_alignment="center"):
-            badges.verdict(verdict.kind)
+            widgets_charts.verdict(verdict.kind)
             st.markdown(
                 _("**{system}** against **{baseline}**", system=safe[after], baseline=safe[before]),
                 width="stretch",

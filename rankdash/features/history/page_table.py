@@ -9,17 +9,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base import names
+from rankdash.core.base import text as base_text
 from rankdash.core.base.i18n import enumerated, moment, ngettext, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.ranking import digest
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.words.verdict_chips import change_interval, chip, interval, p_title
+from rankdash.core.words.verdicts import change_interval, chip, interval, p_title
 from rankdash.core.workspace import RunRow
 from rankdash.features.history.page import Past, is_apart
 from rankdash.kit.widgets import address, pickers, run_records
 from rankdash.kit.widgets.run_records import reranker_title, settings_in_words
-from rankdash.kit.widgets.signed_cells import signed_cells
+from rankdash.kit.widgets.text import signed_cells
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
@@ -79,7 +79,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
     ]
     queries = [history.trend.queries if row["on_line"] else int(row["answered"]) for row in rows]
     notes = [history.notes[system].text if system in history.notes else None for system in listed]
-    shown = [names.middle(system.name, _NAME_COLUMNS) for system in systems]
+    shown = [base_text.middle(system.name, _NAME_COLUMNS) for system in systems]
     columns = {
         "number": [history.number(system) or None for system in listed],
         "name": shown,
@@ -110,7 +110,9 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
     corrected = study.statistics.corrects(history.trend.comparisons)
     config: dict[str, Any] = {
         "number": count(_("run"), format="%.0f", width=42, pinned=True),
-        "name": text(_("name"), width=_LETTER * max(map(names.columns, shown)) + 20, pinned=True),
+        "name": text(
+            _("name"), width=_LETTER * max(map(base_text.columns, shown)) + 20, pinned=True
+        ),
         "role": text(_("baseline"), width=62),
         "mean": count(study.measure.title, format="%.4f", width=70),
         "interval": text(_("{level} interval of the mean", level=level), width=180),

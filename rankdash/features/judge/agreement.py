@@ -17,8 +17,8 @@ import pandas as pd
 
 from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ragged import Floats, Integers
-from rankdash.core.sampling.kappa import Kappa, Weighting, cohen_kappa
 from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.core.sampling.status import Kappa, Weighting, cohen_kappa
 from rankdash.core.statistics.clusters import clustered_reach
 from rankdash.core.statistics.verdict import FEWEST_QUERIES
 

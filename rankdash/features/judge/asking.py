@@ -17,15 +17,14 @@ from rankdash.core.base.errors import RerankerError, SettingError
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.rerankers.base import Call
 from rankdash.core.rerankers.remote import keys
-from rankdash.core.rerankers.remote.estimates import Estimate
+from rankdash.core.rerankers.remote.call_settings import Estimate
 from rankdash.core.rerankers.settings import SettingValue
-from rankdash.core.runs.claimed import Claimed
-from rankdash.core.runs.key_pipe import Handover
-from rankdash.core.runs.optional_cache import OptionalCache
-from rankdash.core.runs.pace import Pace
 from rankdash.core.runs.plan import drawn
+from rankdash.core.runs.process import Handover
+from rankdash.core.runs.results import Usage
 from rankdash.core.runs.runner import Cancelled
-from rankdash.core.runs.usage import Usage
+from rankdash.core.runs.scoring import OptionalCache
+from rankdash.core.runs.worker import Claimed, Pace
 from rankdash.core.sampling.label_pool import LabelPool
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import MOST_UNKEPT, JudgeRow, StoredJudges, grade_or_none

@@ -11,7 +11,7 @@ from rankdash.features.judge.verdict import verdicts
 from rankdash.features.judge.words import three_ways as three_ways_of
 from rankdash.features.label import charts_label_curve as label_curve_chart
 from rankdash.kit.drawing import group_changes as segments_chart
-from rankdash.kit.drawing.drawing import Drawing
+from rankdash.kit.drawing.draw import Drawing
 
 
 def three_ways(study: Study, challenger: str) -> Drawing | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from rankdash.core.base import outfile
+from rankdash.core.base import files
 from rankdash.core.base.errors import (
     DataError,
     RankdashError,
@@ -26,15 +26,15 @@ from rankdash.core.base.errors import (
     SettingError,
     SpecError,
 )
+from rankdash.core.base.files import from_json, guarded
 from rankdash.core.base.i18n import duration
-from rankdash.core.base.infile import from_json, guarded
-from rankdash.core.base.spreadsheet import restored
+from rankdash.core.base.text import restored
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.readers import read_beside, sources_at
 from rankdash.core.readers.loading import load
 from rankdash.core.rerankers.remote.prompts import JUDGE
-from rankdash.core.runs.pace import Pace
-from rankdash.core.runs.usage import Usage
+from rankdash.core.runs.results import Usage
+from rankdash.core.runs.worker import Pace
 from rankdash.core.sampling.label_pool import LabelPool, pool_of
 from rankdash.core.study.systems import first_stage_name
 from rankdash.core.workspace.rows import now
@@ -366,7 +366,7 @@ class GradesFile:
         }  # fmt: skip
 
     def _append(self, rows: Iterable[Row]) -> None:
-        outfile.append(self.path, [self._line(row).encode("utf-8", "replace") for row in rows])
+        files.append(self.path, [self._line(row).encode("utf-8", "replace") for row in rows])
 
     def _take(self, row: Row) -> None:
         pair, usage = (row["query_id"], row["doc_id"]), Usage(**row["billed"])
@@ -411,7 +411,7 @@ class GradesFile:
         """The whole file, or the one before where this program dies."""
         heading = [csv_line(COLUMNS)] if self.path.suffix == ".csv" else []
         text = "".join([*heading, *map(self._line, rows)])
-        outfile.write(self.path, text.encode("utf-8", "replace"))
+        files.write(self.path, text.encode("utf-8", "replace"))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Row]]:

@@ -21,9 +21,8 @@ from rankdash.core.data.ranking import digest
 from rankdash.core.rerankers.base import Call
 from rankdash.core.rerankers.judge_settings import SETTINGS, Combine
 from rankdash.core.rerankers.remote import keys, prompts
-from rankdash.core.rerankers.remote.call_settings import Clock
+from rankdash.core.rerankers.remote.call_settings import Clock, Estimate
 from rankdash.core.rerankers.remote.chat import Chat, Said, key_place, unread
-from rankdash.core.rerankers.remote.estimates import Estimate
 from rankdash.core.rerankers.settings import SettingSpec, SettingValue, parse_settings
 
 # An answer is a sentence or two; a model that is asked for them rarely writes more than this.

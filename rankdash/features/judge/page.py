@@ -14,10 +14,10 @@ from rankdash.core.base.failures import in_words
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import moment, ngettext, number, paragraph, percent, plain, signed
 from rankdash.core.data.judgements import Judgements
-from rankdash.core.sampling.kappa import Kappa
+from rankdash.core.sampling.status import Kappa
 from rankdash.core.statistics.verdict import FEWEST_QUERIES
 from rankdash.core.study.study import Study
-from rankdash.core.words.verdict_chips import change_interval
+from rankdash.core.words.verdicts import change_interval
 from rankdash.core.workspace.jobs.judges import JudgeRow
 from rankdash.features.judge import charts, page_list
 from rankdash.features.judge.agreement import FEWEST_PAIRS, JudgeAgreement, Repeats, repeated
@@ -33,11 +33,12 @@ from rankdash.features.judge.words import (
     three_ways,
     worth_sentence,
 )
-from rankdash.kit.drawing import drawing
-from rankdash.kit.widgets import address, badges, label_plan, plotly_chart, stored_judges, view
+from rankdash.kit.drawing import draw as drawing_draw
+from rankdash.kit.widgets import address, label_plan, stored, view
+from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.cache import cache, shared
-from rankdash.kit.widgets.lazy_expander import fold
-from rankdash.kit.widgets.stored_judges import grades
+from rankdash.kit.widgets.redraw import fold
+from rankdash.kit.widgets.stored import grades
 from rankdash.kit.widgets.text import markdown_safe, table_html
 
 _NONE = "–"
@@ -45,7 +46,7 @@ _HEIGHT = 420
 
 
 def draw(study: Study, row: JudgeRow) -> None:
-    judge = stored_judges.judgements(row)
+    judge = stored.judgements(row)
     judged = replace(label_plan.under_way(study), judge=judge)
     if study.challengers:
         st.subheader(_("Verdict"), anchor=False)
@@ -202,7 +203,7 @@ def draw_choice(study: Study, rows: Sequence[JudgeRow]) -> None:
     challenger = view.in_focus(study)
     found, study = {}, label_plan.under_way(study)
     for row in rows:
-        judge = stored_judges.judgements(row)
+        judge = stored.judgements(row)
         judged = replace(study, judge=judge)
         found[row.id] = verdicts(judged, judge)[challenger].three, agreed(judged, judge)
     names = {row.id: f"{row.name} · {moment(row.created)}" for row in rows}
@@ -239,7 +240,7 @@ def draw_verdict(study: Study, challenger: str) -> None:
     if study.judge is None:
         return
     found = verdicts(study, study.judge)[challenger]
-    badges.verdict(found.kind)
+    widgets_charts.verdict(found.kind)
     st.markdown(f"**{view.safe_name(study, challenger)}** · {study.measure.title}")
     said = [bias_sentence(study, found), judged_sentence(study, found), worth_sentence(found)]
     st.write(markdown_safe(paragraph([each for each in said if each]), 800))
@@ -268,9 +269,9 @@ def curve(study: Study, challenger: str) -> None:
         )
 
 
-def _chart(drawn: drawing.Drawing | None, key: str) -> None:
+def _chart(drawn: drawing_draw.Drawing | None, key: str) -> None:
     if drawn is not None:
-        plotly_chart.draw(drawn, key=key)
+        widgets_charts.draw(drawn, key=key)
 
 
 def _change(title: str, change: MeanChange) -> list[str]:
@@ -287,7 +288,7 @@ _MOST, _LONGEST, _CELL = 500, 5_000, 200
 
 
 def draw_pairs(study: Study, row: JudgeRow) -> None:
-    judge = stored_judges.judgements(row)
+    judge = stored.judgements(row)
     _repeats(row)
     differing = agreed(study, judge).disagreements
     if len(differing):
@@ -336,7 +337,7 @@ def _repeats(row: JudgeRow) -> None:
                 kappa=number(found.kappa, 2),
             )
         )
-    if fewer := stored_judges.from_fewer_answers(row):
+    if fewer := stored.from_fewer_answers(row):
         st.caption(
             ngettext(
                 "{n} pair has a grade from fewer than {asked} answers, because others failed or "
@@ -387,7 +388,7 @@ def _grade(grade: float) -> str:
 def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
     """Texts as they are: nothing in them is markup."""
     data = study.dataset
-    said = stored_judges.grades(row)
+    said = stored.grades(row)
     own = said[(said["query_id"] == pair["query_id"]) & (said["doc_id"] == pair["doc_id"])]
     left, right = st.columns(2, gap="large")
     with left:
@@ -412,7 +413,7 @@ def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
 
 
 def _failures(study: Study, row: JudgeRow) -> None:
-    said = stored_judges.grades(row)
+    said = stored.grades(row)
     lost = said[(said["grade"].isna()) & (said["kind"] != "not_asked")]
     if not len(lost):
         return

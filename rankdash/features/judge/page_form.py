@@ -17,9 +17,9 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.judgements import Judgements
 from rankdash.core.intake.reading import tried
 from rankdash.core.readers.loading import judgements_in
-from rankdash.core.rerankers.remote.estimates import Estimate
+from rankdash.core.rerankers.remote.call_settings import Estimate
 from rankdash.core.rerankers.settings import SettingValue
-from rankdash.core.runs.optional_cache import OptionalCache
+from rankdash.core.runs.scoring import OptionalCache
 from rankdash.core.sampling.label_pool import LabelPool, pool_of
 from rankdash.core.workspace.jobs.judges import LONGEST_JUDGE_NAME, StoredJudges
 from rankdash.core.workspace.notes.corrections import Corrections
@@ -35,20 +35,12 @@ from rankdash.features.judge.asking import (
     submit,
 )
 from rankdash.features.judge.judge import KINDS, OWN, Judge, JudgeKind
-from rankdash.kit.widgets import (
-    action_errors,
-    cost_line,
-    key_field,
-    pickers,
-    settings_form,
-    stored,
-    stored_judges,
-)
+from rankdash.kit.widgets import dialogs, pickers, scenario, settings_form, stored
 from rankdash.kit.widgets.cache import cache
-from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import worker, workspace
 from rankdash.kit.widgets.text import markdown_safe, shortened
-from rankdash.kit.widgets.uploaded import uploader
+from rankdash.kit.widgets.upload_limits import uploader
 
 _SEED = 7
 _DEPTH, _DEEPEST = 10, 100
@@ -59,7 +51,7 @@ Settings = Mapping[str, SettingValue]
 
 def draw(dataset_id: str, compared: Sequence[str]) -> None:
     """dataset_id: of the stored data set. compared: the ids of the systems that are compared."""
-    key_field.clear({row.id for row in stored_judges.rows(dataset_id).values() if row.live})
+    settings_form.clear({row.id for row in stored.judge_rows(dataset_id).values() if row.live})
     if not stored.dataset(dataset_id).has_texts:
         st.info(
             _("This data set has no texts, so there is nothing for a judge to read."),
@@ -76,7 +68,7 @@ def draw(dataset_id: str, compared: Sequence[str]) -> None:
         key="judge.name",
         persist_state="session",
     )
-    found = key_field.draw(kind, settings, _KEY)
+    found = settings_form.draw_key_field(kind, settings, _KEY)
     settings |= found.settings
     if not systems:
         st.info(_("Choose at least one system."), icon=":material/info:")
@@ -113,11 +105,11 @@ def draw(dataset_id: str, compared: Sequence[str]) -> None:
     try:
         if found.keys:
             worker().hand_over(judge_id, found.keys)
-            key_field.lend(_KEY, judge_id)
+            settings_form.lend(_KEY, judge_id)
         submit(workspace(), wish, judge_id)
         worker().ensure()
     except RankdashError as error:
-        action_errors.say(error_text(error))
+        dialogs.say_error(error_text(error))
         return
     page_list.show(judge_id)
     st.rerun()
@@ -210,7 +202,7 @@ def _labelled(dataset_id: str) -> list[str]:
 def _say_cost(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
     # What is told and how long it is, and how often; not how it is sent. And what is answered.
     key = (judge.fingerprint(), judge.repeats, judge.settings["price_in"], len(pairs))
-    graded = sum(row.graded for row in stored_judges.rows(dataset_id).values())
+    graded = sum(row.graded for row in stored.judge_rows(dataset_id).values())
     known = (OptionalCache(workspace()).pairs, graded)
     more = (judge.settings["price_out"], hash(tuple(pairs)), *known)
     before, answered = cache(
@@ -225,7 +217,7 @@ def _say_cost(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
                 answered,
             )
         )
-    parts += cost_line.parts(before, urlsplit(judge.place.base_url).netloc)
+    parts += scenario.parts(before, urlsplit(judge.place.base_url).netloc)
     seconds = seconds_of(judge, before.calls, _rate(dataset_id, judge))
     if math.isfinite(seconds):
         parts.append(_("about {time}", time=duration(seconds)))
@@ -241,7 +233,7 @@ def _rate(dataset_id: str, judge: Judge) -> float | None:
     """Calls a second of the last judge of that model at that address; None where none is known."""
     same = [
         row.calls_per_second
-        for row in stored_judges.rows(dataset_id).values()
+        for row in stored.judge_rows(dataset_id).values()
         if row.model == judge.model
         and row.settings.get("base_url") == judge.settings["base_url"]
         and row.calls_per_second is not None

@@ -12,15 +12,7 @@ from rankdash.core.base.i18n import duration, moment, ngettext, number
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.workspace.jobs.judges import JudgeRow, StoredJudges
 from rankdash.features.judge.judge import KINDS, OWN
-from rankdash.kit.widgets import (
-    address,
-    cost_line,
-    dialogs,
-    key_field,
-    pickers,
-    polling,
-    stored_judges,
-)
+from rankdash.kit.widgets import address, dialogs, pickers, redraw, scenario, settings_form, stored
 from rankdash.kit.widgets.server import read_only, worker, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe, shortened
 
@@ -35,7 +27,7 @@ def show(judge_id: str) -> None:
 
 def chosen(dataset_id: str) -> JudgeRow | None:
     """The judge that the page is about: the newest unless another is chosen; None for none."""
-    rows = stored_judges.rows(dataset_id)
+    rows = stored.judge_rows(dataset_id)
     if not rows:
         return None
     ids = list(reversed(rows))
@@ -56,10 +48,10 @@ def chosen(dataset_id: str) -> JudgeRow | None:
 def draw(row: JudgeRow) -> None:
     """The card of a judge; polls once a second while it is live."""
 
-    @st.fragment(run_every=polling.seconds(row))
+    @st.fragment(run_every=redraw.seconds(row))
     def card() -> None:
-        now = stored_judges.rows(row.dataset_id).get(row.id)
-        if now is None or polling.seconds(now) != polling.seconds(row):
+        now = stored.judge_rows(row.dataset_id).get(row.id)
+        if now is None or redraw.seconds(now) != redraw.seconds(row):
             st.rerun(scope="app")
         if now.live and not read_only():
             worker().ensure()
@@ -95,7 +87,9 @@ def _resume(
     """The button that queues a judge again, and its key. name: of the button. pairs: those alone
     that are asked again; none for all."""
     with text:
-        found = key_field.draw(KINDS[OWN], row.settings, f"judge.{name}.{row.id}", fixed=True)
+        found = settings_form.draw_key_field(
+            KINDS[OWN], row.settings, f"judge.{name}.{row.id}", fixed=True
+        )
     if not action.button(label, key=f"judge.{name}.{row.id}", icon=":material/resume:"):
         return
     if found.missing:
@@ -169,7 +163,7 @@ def _bill(row: JudgeRow) -> list[str]:
     if "completion_tokens" in billed:
         amounts.append(_("{n} written", n=number(billed["completion_tokens"], 0)))
     if "dollars" in billed:
-        amounts.append(cost_line.dollars(billed["dollars"]))
+        amounts.append(scenario.dollars(billed["dollars"]))
     parts += [_("at least {amount}", amount=each) if estimated else each for each in amounts]
     if estimated:
         parts.append(ngettext("{n} call estimated", "{n} calls estimated", estimated))

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.data.build import coded
 from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ragged import Flags, Floats
+from rankdash.core.data.ranking import coded
 from rankdash.core.metrics import evaluate, match
 from rankdash.core.sampling.additive import ADDITIVE
 from rankdash.core.sampling.label_pool import LabelPool, pool_of
-from rankdash.core.statistics.pairs import paired
+from rankdash.core.statistics.alignment import paired
 from rankdash.core.statistics.significance import corrected as corrected_p
 from rankdash.core.statistics.verdict import Kind, is_proven, kind_of_gain
 from rankdash.core.study.study import Study

@@ -10,9 +10,9 @@ from rankdash.core.base.failures import kind_of_failure
 from rankdash.core.base.i18n import enumerated, ngettext, number, paragraph, percent, plain, signed
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.statistics.verdict import FEWEST_QUERIES, TITLES, Kind
-from rankdash.core.study.checks.query_groups import DERIVED_SEGMENTS
+from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
 from rankdash.core.study.study import Study
-from rankdash.core.words.verdict_chips import change_interval
+from rankdash.core.words.verdicts import change_interval
 from rankdash.features.judge.agreement import FAVOUR_LEVEL, GRADE, LABEL, JudgeAgreement
 from rankdash.features.judge.bias_corrected import FEWEST_PEOPLE, Corrected, MeanChange
 from rankdash.features.judge.verdict import (

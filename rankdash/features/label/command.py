@@ -15,15 +15,24 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.base import outfile
+from rankdash.core.base import files
 from rankdash.core.base.errors import DataError, SpecError
 from rankdash.core.base.i18n import paragraph
 from rankdash.core.data.ragged import Integers
 from rankdash.core.readers import read, read_beside, sources_at
 from rankdash.core.readers.rated import read_rated
 from rankdash.core.sampling.additive import ADDITIVE, Additive
-from rankdash.core.sampling.answers import CANNOT_TELL, COLUMNS, Answered, labels_table, next_pairs
-from rankdash.core.sampling.draws import LEVEL, MODES, VALUE_SHARE, LabelPlan
+from rankdash.core.sampling.draws import (
+    CANNOT_TELL,
+    COLUMNS,
+    LEVEL,
+    MODES,
+    VALUE_SHARE,
+    Answered,
+    LabelPlan,
+    labels_table,
+    next_pairs,
+)
 from rankdash.core.sampling.label_pool import pool_of
 from rankdash.core.sampling.status import LabelStatus, status
 from rankdash.features.label.labelling import as_in, drawn_to_label
@@ -40,7 +49,7 @@ from rankdash.kit.commands.output import (
     write,
 )
 from rankdash.kit.commands.rankings import labels_of, names_of
-from rankdash.kit.html.trec import qrels_bytes
+from rankdash.kit.html.tables import qrels_bytes
 
 
 def add(parser: Parser) -> None:
@@ -224,7 +233,7 @@ def make(arguments: argparse.Namespace) -> int:
         share=VALUE_SHARE,
     )
     # Never over a plan that somebody else made in between.
-    outfile.create(target, write_plan(plan))
+    files.create(target, write_plan(plan))
     numbers = {
         "mode": plan.mode,
         "systems": list(pool.systems),
@@ -334,7 +343,7 @@ def take(arguments: argparse.Namespace) -> int:
     kept = _without_known(plan, new[inside])
     # Refused before anything is written: a plan has one scale.
     plan.metric.gains(kept["label"].to_numpy(dtype=np.float64))
-    outfile.append(Path(arguments.plan), [write_answers(kept)])
+    files.append(Path(arguments.plan), [write_answers(kept)])
     found = status(plan, Answered.of(plan.pool, pd.concat([answers, kept], ignore_index=True)))
     numbers = {"added": len(kept), "ignored": len(new) - len(kept), **found.numbers()}
     if arguments.format == "json":

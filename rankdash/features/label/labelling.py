@@ -5,7 +5,7 @@ whose label is still empty are candidates that nobody judged. Their order is tha
 plan, with the probability of each, so that the labels give an estimate; or those first that could
 move the difference most, which closes its bounds soonest and says nothing of its mean.
 
-CSV is written as `rankdash.core.base.spreadsheet` has it; what it did to ids `merge_labels` takes
+CSV is written as `rankdash.core.base.text` has it; what it did to ids `merge_labels` takes
 back. JSON lines need none of this and keep ids such as "007" from becoming 7 in a spreadsheet.
 """
 
@@ -21,12 +21,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.base.spreadsheet import defused, restored
+from rankdash.core.base.text import defused, restored
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ragged import Integers
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.sampling.answers import draws_table
-from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.draws import LabelPlan, draws_table
 from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
 
 Conflict = Literal["new", "highest", "lowest", "keep"]

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from rankdash.core.base.i18n import duration, number, percent, plain
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.ranking import digest
-from rankdash.core.sampling.answers import next_pairs
+from rankdash.core.sampling.draws import next_pairs
 from rankdash.core.workspace.notes.corrections import (
     LONGEST_NAME,
     Correction,
@@ -22,15 +22,23 @@ from rankdash.core.workspace.notes.corrections import (
     Pair,
     tidy_name,
 )
-from rankdash.core.workspace.notes.label_notes import LONGEST_LABEL_NOTE, LabelNotes
 from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes.notes import LONGEST_LABEL_NOTE, LabelNotes
 from rankdash.features.label import page_progress
-from rankdash.kit.widgets import label_plan, person, stored, view
-from rankdash.kit.widgets.highlight import QueryTerms, marked_html, spans, terms
+from rankdash.kit.widgets import label_plan, language, stored, view
 from rankdash.kit.widgets.label_plan import Labelling
-from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import read_only, workspace
-from rankdash.kit.widgets.text import html_safe, name_safe, shortened, table_html
+from rankdash.kit.widgets.text import (
+    QueryTerms,
+    html_safe,
+    marked_html,
+    name_safe,
+    shortened,
+    spans,
+    table_html,
+    terms,
+)
 
 # Of this process: others know nothing of its windows.
 _SERVER = uuid.uuid4().hex
@@ -456,7 +464,7 @@ _NAME, _TYPED = "labelling.name", "labelling.who"
 
 def rater_name() -> str:
     """Logged in, or the name that was typed in this window; "" before there is one."""
-    known: str = person.name() or st.session_state.get(_NAME, "")
+    known: str = language.person_name() or st.session_state.get(_NAME, "")
     return known
 
 
@@ -478,7 +486,7 @@ def ask_rater() -> None:
 
 def change_rater() -> None:
     """The name, and a field for another one; nothing where somebody is logged in."""
-    if not person.name():
+    if not language.person_name():
         # A field that stays under the cursor would take the keys that are meant for the document.
         with st.popover(name_safe(rater_name()), icon=":material/person:"):
             _field(rater_name())

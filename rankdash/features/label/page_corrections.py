@@ -12,32 +12,29 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base import names
-from rankdash.core.base.errors import RankdashError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base import text as base_text
+from rankdash.core.base.errors import Finding, RankdashError
 from rankdash.core.base.i18n import enumerated, error_text, moment, ngettext
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.names import distinct
-from rankdash.core.base.spreadsheet import csv_bytes
+from rankdash.core.base.text import csv_bytes, distinct
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import digest
 from rankdash.core.intake.reading import tried
 from rankdash.core.readers import Source, read, read_beside, reversed_note
 from rankdash.core.readers.checks.check import check
 from rankdash.core.readers.rated import read_rated
-from rankdash.core.sampling.answers import draws_table
+from rankdash.core.sampling.draws import draws_table
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import label_words
 from rankdash.core.workspace import RunRow
 from rankdash.core.workspace.notes.corrections import LONGEST_NAME, Correction, Corrections, Layer
 from rankdash.core.workspace.notes.notes import Notes
 from rankdash.features.label.labelling import CONFLICTS, Conflict, Merged, as_in, merge_labels
-from rankdash.kit.html.downloads import file_name
-from rankdash.kit.html.trec import qrels_bytes
-from rankdash.kit.widgets import action_errors, address, label_plan, person, pickers, stored
+from rankdash.kit.html.tables import file_name, qrels_bytes
+from rankdash.kit.widgets import address, dialogs, label_plan, language, pickers, stored
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import name_safe, shortened
-from rankdash.kit.widgets.uploaded import uploader
+from rankdash.kit.widgets.upload_limits import uploader
 
 _UNDONE = "corrections.undone"
 _TEXT = 120
@@ -239,7 +236,7 @@ def draw_corrections(study: Study, query_id: str) -> None:
         key=f"labels.document.{_name(study.stored_id, query_id)}",
     )
     label(study, query_id, doc_id)
-    if not person.name():
+    if not language.person_name():
         st.text_input(
             _("Your name, stored with the correction"),
             value=workspace().setting(_WHO) or "",
@@ -271,7 +268,7 @@ def label(study: Study, query_id: str, doc_id: str) -> None:
         if given == uploaded:
             layer.withdraw(dataset_id, [pair])
         else:
-            who = person.name() or workspace().setting(_WHO) or ""
+            who = language.person_name() or workspace().setting(_WHO) or ""
             layer.correct(dataset_id, pair, given, who)
 
     if len(options) <= _MOST_SEGMENTS:
@@ -368,7 +365,7 @@ def draw_new_labels(dataset_id: str) -> None:
         parsed = read([source])
         merged = merge_labels(stored.dataset(dataset_id), parsed.qrels, conflict=conflict)
     except RankdashError as error:
-        action_errors.say(error_text(error))
+        dialogs.say_error(error_text(error))
         return
     report = stored.check_report(dataset_id)
     worst = None if report is None else report.reversed_at
@@ -397,7 +394,7 @@ def take_answers(dataset_id: str, source: Source) -> bool:
     if rated is None:
         told = _named_as_in(read([source]).qrels, places)
         labels = told.merge(drawn[_PAIR], "right", _PAIR).assign(
-            rater=person.name() or workspace().setting(_WHO) or "", time=""
+            rater=language.person_name() or workspace().setting(_WHO) or "", time=""
         )
     else:
         # Without the labels that were there before the plan.
@@ -470,7 +467,7 @@ def keep_beside(
     there = {row.id: row.name for row in workspace().datasets()}
     new = workspace().save_dataset(made, source="upload", report_json=report.to_json())
     if new not in there:
-        workspace().rename_dataset(new, names.free(name, there.values()))
+        workspace().rename_dataset(new, base_text.free(name, there.values()))
     if new != old:
         known = {_origin(row) for row in workspace().runs(new)}
         for row, run in runs:

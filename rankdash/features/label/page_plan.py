@@ -28,7 +28,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.notes.label_plans import LONGEST_GUIDELINES, LabelPlans
 from rankdash.features.label.page import REPLACED
-from rankdash.kit.widgets import action_errors, address, label_plan, stored, stored_judges, view
+from rankdash.kit.widgets import address, dialogs, label_plan, stored, view
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.label_plan import SCALES, Labelling, LabelSettings
 from rankdash.kit.widgets.server import read_only, workspace
@@ -85,7 +85,7 @@ def draw(dataset_id: str, before: Labelling | None) -> None:
         try:
             LabelPlans(workspace()).begin(dataset_id, asdict(drawn), guidelines)
         except RankdashError as error:
-            action_errors.say(error_text(error))
+            dialogs.say_error(error_text(error))
             return
         st.rerun()
 
@@ -192,7 +192,7 @@ def _judge(dataset_id: str, top: float, last: str) -> str:
     that scale."""
     judges = label_plan.guessing(dataset_id, top)
     if not judges:
-        scales = {row.top for row in stored_judges.rows(dataset_id).values() if row.graded}
+        scales = {row.top for row in stored.judge_rows(dataset_id).values() if row.graded}
         if scales:
             st.caption(
                 _(

@@ -15,21 +15,21 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text, finding_text, ngettext, number, plain, signed
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.spreadsheet import csv_bytes
+from rankdash.core.base.text import csv_bytes
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.readers import put_right, reversed_note
 from rankdash.core.readers.checks.check import CheckReport, check
 from rankdash.core.sampling.additive import ADDITIVE
-from rankdash.core.sampling.answers import labels_table, next_pairs
+from rankdash.core.sampling.draws import labels_table, next_pairs
 from rankdash.core.study.study import Study
 from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_notes import LabelNotes
 from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes.notes import LabelNotes
 from rankdash.features.label.labelling import MOST_ROWS, drawn_to_label, to_label, to_label_jsonl
 from rankdash.features.label.page_corrections import keep_beside
-from rankdash.kit.html.downloads import file_name
-from rankdash.kit.widgets import action_errors, label_plan, stored
+from rankdash.kit.html.tables import file_name
+from rankdash.kit.widgets import dialogs, label_plan, stored
 from rankdash.kit.widgets.label_plan import LabelSettings
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import name_rows, name_safe, table_html
@@ -135,7 +135,7 @@ def _begin(study: Study) -> None:
         label_plan.offered(study.stored_id, settings)
         LabelPlans(workspace()).begin(study.stored_id, asdict(settings), "")
     except RankdashError as error:
-        action_errors.say(error_text(error))
+        dialogs.say_error(error_text(error))
         return
     st.rerun()
 
@@ -298,7 +298,7 @@ def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
             corrected=lambda label: float(put_right(np.array([label]), worst)[0]),
         )
     except RankdashError as error:
-        action_errors.say(error_text(error))
+        dialogs.say_error(error_text(error))
     else:
         st.rerun()
 

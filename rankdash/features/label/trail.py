@@ -17,10 +17,9 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.base.infile import from_json, guarded, text_of
+from rankdash.core.base.files import from_json, guarded, text_of
 from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.answers import COLUMNS, no_answers
-from rankdash.core.sampling.draws import LabelPlan, Mode
+from rankdash.core.sampling.draws import COLUMNS, LabelPlan, Mode, no_answers
 from rankdash.core.sampling.label_pool import LabelPool
 
 _KIND = "rankdash label plan 1"

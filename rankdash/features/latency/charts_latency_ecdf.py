@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from rankdash.core.base.i18n import brief
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.latency import LatencySummary
-from rankdash.kit.drawing import draw, milliseconds, style
+from rankdash.kit.drawing import draw, style
 
 _CURVES = 270
 _ROW = 76
@@ -53,7 +53,7 @@ def figure(
         notes += _written(curve, row, ink)
     slow = [float(curve.steps["ms"].iloc[-1]) for curve in curves]
     fast = [float(curve.steps["ms"].iloc[0]) for curve in curves]
-    ends = milliseconds.reach([target_ms, *slow, *fast], _ROOM)
+    ends = draw.reach([target_ms, *slow, *fast], _ROOM)
     strip = max(len(curves), 1) * _ROW
     height = _CURVES + strip + _FURNITURE
     share = strip / (_CURVES + strip)
@@ -73,9 +73,9 @@ def figure(
         ink,
         height,
         annotations=notes,
-        shapes=[milliseconds.target_line(target_ms, ink)],
+        shapes=[draw.target_line(target_ms, ink)],
         xaxis=style.axis(
-            _("milliseconds for one query (log scale)"), **milliseconds.log_axis(ends), anchor="y2"
+            _("milliseconds for one query (log scale)"), **draw.log_axis(ends), anchor="y2"
         ),
         yaxis=style.axis(
             _("share of queries answered"),

@@ -14,7 +14,7 @@ from rankdash.core.base.i18n import brief
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.statistics.bootstrap import SEED
 from rankdash.core.study.latency import Fit
-from rankdash.kit.drawing import draw, milliseconds, style
+from rankdash.kit.drawing import draw, style
 
 MOST_MARKS = 1000
 """Of more queries, all systems together, a share is drawn by chance."""
@@ -81,7 +81,7 @@ def figure(
         xaxis=style.axis(title, range=_across(clouds, farthest), tickformat=",~d"),
         yaxis=style.axis(
             _("milliseconds for one query"),
-            **milliseconds.log_axis(milliseconds.reach(times, 0.08)),
+            **draw.log_axis(draw.reach(times, 0.08)),
         ),
     )
 

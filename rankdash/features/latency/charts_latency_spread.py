@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from rankdash.core.base.i18n import brief
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.statistics.bootstrap import FloatArray
-from rankdash.kit.drawing import draw, milliseconds, style
+from rankdash.kit.drawing import draw, style
 
 _ROW = 64
 _FURNITURE = 96
@@ -72,10 +72,10 @@ def figure(
         traces,
         ink,
         len(spreads) * _ROW + _FURNITURE,
-        shapes=[milliseconds.target_line(target_ms, ink)],
+        shapes=[draw.target_line(target_ms, ink)],
         xaxis=style.axis(
             _("milliseconds for one query (log scale)"),
-            **milliseconds.log_axis(milliseconds.reach(ends, 0.06)),
+            **draw.log_axis(draw.reach(ends, 0.06)),
         ),
         yaxis=style.row_labels(
             ink,

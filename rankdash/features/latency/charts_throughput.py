@@ -12,7 +12,7 @@ from rankdash.core.base.i18n import brief, enumerated
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import Level
 from rankdash.core.runs.concurrency import within_target
-from rankdash.kit.drawing import draw, milliseconds, style
+from rankdash.kit.drawing import draw, style
 
 _HEIGHT = 420
 _SPLIT = 0.5
@@ -53,7 +53,7 @@ def figure(
         traces,
         ink,
         _HEIGHT,
-        shapes=[milliseconds.target_line(target_ms, ink, "y2")],
+        shapes=[draw.target_line(target_ms, ink, "y2")],
         annotations=[
             draw.note(
                 0,
@@ -82,7 +82,7 @@ def figure(
         ),
         yaxis2=style.axis(
             _("p95 and, thin, p50, ms"),
-            **milliseconds.log_axis(milliseconds.reach(waits, 0.16), short=True),
+            **draw.log_axis(draw.reach(waits, 0.16), short=True),
             domain=[0, _SPLIT - 0.04],
         ),
     )

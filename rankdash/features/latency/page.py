@@ -11,10 +11,10 @@ from rankdash.core.base.i18n import brief, enumerated, ngettext, number, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.runs.concurrency import within_target
-from rankdash.core.study import study_latency
+from rankdash.core.study import timings
 from rankdash.core.study.latency import FEWEST_FITTED, Ratio
 from rankdash.core.study.study import Study
-from rankdash.core.study.study_latency import Against, Times
+from rankdash.core.study.timings import Against, Times
 from rankdash.features.latency import (
     charts,
     charts_latency_fit,
@@ -24,10 +24,9 @@ from rankdash.features.latency import (
 from rankdash.features.latency import charts_token_lengths as lengths_chart
 from rankdash.kit.drawing import style
 from rankdash.kit.widgets import pickers, view
-from rankdash.kit.widgets.lazy_expander import fold
-from rankdash.kit.widgets.plotly_chart import draw, ink, show
-from rankdash.kit.widgets.signed_cells import signed_cells
-from rankdash.kit.widgets.text import name_rows
+from rankdash.kit.widgets.charts import draw, ink, show
+from rankdash.kit.widgets.redraw import fold
+from rankdash.kit.widgets.text import name_rows, signed_cells
 from rankdash.kit.widgets.view import safe_name, short_name
 
 
@@ -76,7 +75,7 @@ def compared(study: Study, found: dict[str, Times]) -> None:
     first = min(found, key=lambda system: found[system].summary.p50)
     sentences = []
     for system in found:
-        ratio = None if system == first else study_latency.ratio(study, first, system)
+        ratio = None if system == first else timings.ratio(study, first, system)
         if ratio is not None:
             sentences.append(_ratio_in_words(study, first, system, ratio))
     if not sentences:
@@ -120,7 +119,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
     """Latency against documents or tokens, with a line where the points carry one."""
     st.subheader(_("Latency by length and number of documents"), anchor=False)
     varied = any(times.documents[0] != times.documents[1] for times in found.values())
-    tokens = any(len(study_latency.cloud(study, system, "tokens")[0]) for system in found)
+    tokens = any(len(timings.cloud(study, system, "tokens")[0]) for system in found)
     drawn, beside = st.columns([7, 5], gap="medium")
     with beside:
         chosen = pickers.pick_one(
@@ -144,7 +143,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
         )
     clouds = []
     for system in found:
-        points, line = study_latency.cloud(study, system, against)
+        points, line = timings.cloud(study, system, against)
         if len(points):
             clouds.append(charts_latency_fit.Cloud(system, study.name(system), points, line))
     with drawn:
@@ -358,7 +357,7 @@ def _levels_table(measured: list[charts_throughput.Measurement]) -> None:
 def draw_tokens(study: Study) -> None:
     """The lengths of the pairs of one system, and what it did not read."""
     readers = [
-        system for system in study.chosen if study_latency.token_lengths(study, system) is not None
+        system for system in study.chosen if timings.token_lengths(study, system) is not None
     ]
     st.subheader(_("How much the model reads"), anchor=False)
     system = readers[0] if readers else None
@@ -372,7 +371,7 @@ def draw_tokens(study: Study) -> None:
             format_func=lambda each: short_name(study, each),
             required=True,
         )
-    found = study_latency.token_lengths(study, system) if system is not None else None
+    found = timings.token_lengths(study, system) if system is not None else None
     if system is None or found is None:
         st.caption(_("None of these systems counts tokens."))
         return

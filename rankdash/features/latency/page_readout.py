@@ -12,15 +12,14 @@ from rankdash.core.base.i18n import brief, duration, ngettext, number, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.runs.combining import KIND as FUSION
-from rankdash.core.study import study_latency
+from rankdash.core.study import timings
 from rankdash.core.study.latency import P99_NEEDS, LatencySummary, OnTarget, call_parts, on_target
 from rankdash.core.study.study import Study
-from rankdash.core.study.study_latency import Times
+from rankdash.core.study.timings import Times
 from rankdash.features.latency.words import busy_notes, left_out_of_times, where_measured
 from rankdash.kit.widgets import address, pickers
-from rankdash.kit.widgets.badges import Colour
-from rankdash.kit.widgets.signed_cells import signed_cells
-from rankdash.kit.widgets.text import markdown_safe, name_rows
+from rankdash.kit.widgets.charts import Colour
+from rankdash.kit.widgets.text import markdown_safe, name_rows, signed_cells
 from rankdash.kit.widgets.view import page, safe_name
 
 REAL_TIME, BATCH = "500", "2000"
@@ -80,7 +79,7 @@ def not_timed(study: Study, found: dict[str, Times]) -> None:
 
 
 def _why_not(study: Study, system: str) -> str:
-    times = study_latency.times(study, system)
+    times = timings.times(study, system)
     if times is None:
         return _("it is the order of the search before reranking.")
     if times.run.reranker == FUSION:

@@ -8,12 +8,11 @@ from rankdash.core.base.i18n import brief, duration, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.data.ranking import Run
-from rankdash.core.study import study_latency
+from rankdash.core.study import timings
 from rankdash.core.study.latency import P99_NEEDS, LatencySummary, apart, latencies, on_target
 from rankdash.features.latency import charts
 from rankdash.features.latency.words import busy_notes, left_out_of_times, where_measured
-from rankdash.kit.html.draft import DASH, Draft, filled
-from rankdash.kit.html.html_page import PageTable, listed, prose, table
+from rankdash.kit.html.html_page import DASH, Draft, PageTable, filled, listed, prose, table
 
 
 def draw(draft: Draft) -> str:
@@ -25,7 +24,7 @@ def draw(draft: Draft) -> str:
         if run is None:
             sentences.append(_("**{system}** reranks nothing, so it adds no latency.", system=name))
             continue
-        summary = study_latency.summary(study, system)
+        summary = timings.summary(study, system)
         if summary is None:
             sentences.append(_("**{system}**: no latency was measured.", system=name))
             continue

@@ -13,14 +13,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.data.dataset import FirstStage
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.metrics import Judged, parse_measure
 from rankdash.core.runs import combining
 from rankdash.core.statistics.alignment import places_of
 from rankdash.core.statistics.comparison import Comparison, compare
-from rankdash.core.study import study_latency
+from rankdash.core.study import timings
 from rankdash.core.study.headroom import best_of_all
 from rankdash.core.study.leaderboard import standings
 from rankdash.core.study.pricing import Bill, bill
@@ -324,7 +324,7 @@ def _shipped_timings(study: Study, challenger: str) -> ShippedTimings | None:
     run = study.run(challenger)
     if run is None or not run.shipped:
         return None
-    return ShippedTimings() if study_latency.summary(study, challenger) is not None else None
+    return ShippedTimings() if timings.summary(study, challenger) is not None else None
 
 
 def _unproven_lead(study: Study, challenger: str) -> UnprovenLead | None:

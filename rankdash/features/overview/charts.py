@@ -6,7 +6,7 @@ import pandas as pd
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.statistics.verdict import FEWEST_QUERIES
-from rankdash.core.study.checks.query_groups import DERIVED_SEGMENTS
+from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
 from rankdash.core.study.reasons.headroom import shares
 from rankdash.core.study.study import Study
 from rankdash.features.overview import charts_cutoffs as cutoffs_chart
@@ -14,7 +14,7 @@ from rankdash.features.overview import charts_headroom as headroom_chart
 from rankdash.features.overview import charts_systems as systems_chart
 from rankdash.kit.drawing import group_changes as segments_chart
 from rankdash.kit.drawing import style
-from rankdash.kit.drawing.drawing import Drawing
+from rankdash.kit.drawing.draw import Drawing
 
 DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
 

@@ -15,25 +15,30 @@ from rankdash.core.metrics import MetricDefinition, parse_measure, registry
 from rankdash.core.statistics.planning import POWER
 from rankdash.core.study.reasons.headroom import SHARES, shares
 from rankdash.core.study.study import Study
-from rankdash.core.words import headroom as headroom_words
-from rankdash.core.words.methods import methods
+from rankdash.core.words import verdicts
+from rankdash.core.words.methods import methods, rules_in_words
 from rankdash.core.words.queries import count_words, left_out_text, metric_title
-from rankdash.core.words.reasons import reason_meanings, reason_words
-from rankdash.core.words.settings import rules_in_words
-from rankdash.core.words.verdict_chips import change_interval, chip, interval, p_title
+from rankdash.core.words.verdicts import (
+    change_interval,
+    chip,
+    interval,
+    p_title,
+    reason_meanings,
+    reason_words,
+)
 from rankdash.features.overview import charts
 from rankdash.features.overview.charts_headroom import part_titles
 from rankdash.features.queries import charts as queries_charts
-from rankdash.kit.widgets import pickers, plotly_chart
+from rankdash.kit.widgets import charts as widgets_charts
+from rankdash.kit.widgets import pickers
 from rankdash.kit.widgets.cache import shared
-from rankdash.kit.widgets.signed_cells import signed_cells
-from rankdash.kit.widgets.text import markdown_safe, name_rows, name_safe
+from rankdash.kit.widgets.text import markdown_safe, name_rows, name_safe, signed_cells
 from rankdash.kit.widgets.view import tally_line
 
 
 def systems(study: Study) -> None:
     st.subheader(_("Systems and metrics"), anchor=False)
-    plotly_chart.draw(charts.systems(study), key="overview.systems")
+    widgets_charts.draw(charts.systems(study), key="overview.systems")
 
 
 def systems_table(study: Study) -> None:
@@ -119,7 +124,7 @@ def cutoffs(study: Study) -> None:
     if drawn is None:
         st.caption(_("{metric} looks at the whole list.", metric=measure.metric.title))
         return
-    plotly_chart.draw(drawn, key="overview.cutoffs")
+    widgets_charts.draw(drawn, key="overview.cutoffs")
     with st.expander(_("As a table")):
         curves, names = study.curves, study.names
         means = dict(
@@ -139,14 +144,14 @@ def changes(study: Study, system: str) -> str | None:
     """Sorted per-query changes of one challenger; returns a query that was clicked."""
     tally_line(study, system)
     figure, alt = shared(_changes, study, system)
-    event = plotly_chart.show(figure, alt=alt, key=f"overview.deltas.{system}", on_select="rerun")
+    event = widgets_charts.show(figure, alt=alt, key=f"overview.deltas.{system}", on_select="rerun")
     points = event["selection"]["points"]
     return str(points[0]["customdata"][0]) if points else None
 
 
 def _changes(study: Study, system: str) -> tuple[Any, str]:
     drawing = queries_charts.changes(study, system)
-    return drawing.draw(plotly_chart.ink()), drawing.alt
+    return drawing.draw(widgets_charts.ink()), drawing.alt
 
 
 def definitions(study: Study, specs: Sequence[str]) -> None:
@@ -211,10 +216,10 @@ def headroom(study: Study) -> None:
     if drawn is None:
         st.caption(_("Nothing to split: no query can be compared on this metric."))
         return
-    plotly_chart.draw(drawn, key="overview.headroom")
+    widgets_charts.draw(drawn, key="overview.headroom")
     with st.expander(_("As a table")):
         _headroom_table(study)
-    if notes := headroom_words.notes(study, partial(markdown_safe, limit=60)):
+    if notes := verdicts.notes(study, partial(markdown_safe, limit=60)):
         st.caption(paragraph(notes))
 
 
@@ -253,7 +258,7 @@ def segments(study: Study, system: str) -> None:
     table = charts.group(study, system, chosen)
     drawn = charts.group_chart(study, table)
     if drawn is not None:
-        plotly_chart.draw(drawn, key="overview.segments.chart")
+        widgets_charts.draw(drawn, key="overview.segments.chart")
     shown = charts.drawn_groups(table)
     if len(shown) < len(table):
         st.caption(

@@ -6,19 +6,18 @@ import math
 
 import streamlit as st
 
-from rankdash.core.base.html import html_safe
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number, paragraph, percent, signed
+from rankdash.core.base.text import html_safe
 from rankdash.core.metrics import parse_measure
 from rankdash.core.statistics.planning import POWER
-from rankdash.core.study import study_latency
+from rankdash.core.study import timings
 from rankdash.core.study.drawn import estimate_of
 from rankdash.core.study.leaderboard import Axis, known_axes, standings, usual_axis
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
-from rankdash.core.words.headroom import documents
 from rankdash.core.words.queries import excluded, metric_title
-from rankdash.core.words.verdict_chips import p_fact, sentence
+from rankdash.core.words.verdicts import documents, p_fact, sentence
 from rankdash.features.cost import costs
 from rankdash.features.cost.costs import hit_title
 from rankdash.features.cost.words import MoneyContext, headline
@@ -27,18 +26,10 @@ from rankdash.features.label import page_progress
 from rankdash.features.overview import report_systems
 from rankdash.features.overview import words as overview_words
 from rankdash.features.overview.words import estimate_step
-from rankdash.kit.widgets import (
-    address,
-    badges,
-    label_plan,
-    pickers,
-    plotly_chart,
-    scenario,
-    stored,
-    view,
-)
-from rankdash.kit.widgets.badges import Colour
+from rankdash.kit.widgets import address, label_plan, pickers, scenario, stored, view
+from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.cache import shared
+from rankdash.kit.widgets.charts import Colour
 from rankdash.kit.widgets.label_plan import Labelling
 from rankdash.kit.widgets.text import markdown_safe, name_safe
 
@@ -56,7 +47,7 @@ def draw(study: Study, system: str) -> None:
     verdict = study.comparison.verdict(system, study.spec, safe)
     notes = overview_words.caveat_lines(study, system, html_safe)
     with st.container(border=True, gap="xsmall"):
-        badges.verdict(verdict.kind)
+        widgets_charts.verdict(verdict.kind)
         st.markdown(sentence(verdict))
         if notes:
             items = "".join(f"<li>{note}</li>" for note in notes)
@@ -175,7 +166,7 @@ def draw_leaderboard(study: Study, in_focus: str) -> None:
 def _trade_off(study: Study, axis: Axis) -> None:
     drawn = report_systems.trade_off(study, axis)
     if drawn is not None:
-        plotly_chart.draw(drawn, key="overview.trade_off")
+        widgets_charts.draw(drawn, key="overview.trade_off")
     elif any(row.kind == "too_few" for row in standings(study)):
         st.caption(_("Too few queries for a chart."))
     else:
@@ -323,7 +314,7 @@ def above_means(study: Study, page: str) -> bool:
     if not uploaded and labelling is None:
         st.markdown(_("What can be said without labels:"))
         links = [("rank_shifts", _("how far the systems agree, and which documents moved"))]
-        if study_latency.timed(study):
+        if timings.timed(study):
             links.append(("latency", _("how long each system takes")))
         for name, words in links:
             st.page_link(view.page(name), label=words, icon=":material/arrow_forward:")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from rankdash.core.base.html import html_safe
 from rankdash.core.base.i18n import (
     all_of,
     brief,
@@ -16,18 +15,21 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study import study_latency
-from rankdash.core.study.checks.query_groups import DerivedSegment
+from rankdash.core.base.text import html_safe
+from rankdash.core.study import timings
+from rankdash.core.study.derived_groups import DerivedSegment
 from rankdash.core.study.drawn import estimate_of
-from rankdash.core.words.headroom import documents, notes
 from rankdash.core.words.queries import left_out_text
-from rankdash.core.words.reasons import reason_meanings, reason_words
-from rankdash.core.words.verdict_chips import (
+from rankdash.core.words.verdicts import (
     change_interval,
     chip,
+    documents,
     is_corrected,
+    notes,
     p_title,
     p_value,
+    reason_meanings,
+    reason_words,
     sentence,
 )
 from rankdash.features.cost import words as cost_words
@@ -54,8 +56,16 @@ from rankdash.features.latency.words import without_p95
 from rankdash.features.overview import charts
 from rankdash.features.overview.charts import DERIVED
 from rankdash.features.overview.words import estimate_step
-from rankdash.kit.html.draft import DASH, Draft, as_table
-from rankdash.kit.html.html_page import PageTable, listed, prose, table, together
+from rankdash.kit.html.html_page import (
+    DASH,
+    Draft,
+    PageTable,
+    as_table,
+    listed,
+    prose,
+    table,
+    together,
+)
 
 
 def draw(draft: MoneyDraft) -> str:
@@ -164,7 +174,7 @@ def _facts(draft: MoneyDraft, challenger: str) -> list[tuple[str, str, str]]:
                 _("of the gain of a perfect order of the same documents"),
             )
         )
-    summary = study_latency.summary(study, challenger)
+    summary = timings.summary(study, challenger)
     p95 = None if summary is None else summary.p95
     found.append(
         (

@@ -10,26 +10,32 @@ from itertools import compress
 
 import pandas as pd
 
-from rankdash.core.base.html import html_safe
 from rankdash.core.base.i18n import all_of, brief, ngettext, number, paragraph, percent, signed
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.names import middle
-from rankdash.core.study import study_latency
+from rankdash.core.base.text import html_safe, middle
+from rankdash.core.study import timings
 from rankdash.core.study.leaderboard import Axis, Standing, standings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.words.queries import metric_title
-from rankdash.core.words.verdict_chips import change_interval, chip, interval, p_title, p_value
+from rankdash.core.words.verdicts import change_interval, chip, interval, p_title, p_value
 from rankdash.features.cost import charts_frontier, words_prices
 from rankdash.features.cost import report as cost_report
 from rankdash.features.cost.words_money import money
 from rankdash.features.latency.words import added, busy_notes, without_p95
 from rankdash.features.overview import charts
 from rankdash.kit.drawing import style
-from rankdash.kit.drawing.drawing import Drawing
-from rankdash.kit.drawing.mark_image import mark_image
-from rankdash.kit.html.draft import DASH, Draft, as_table, with_interval
-from rankdash.kit.html.html_page import PageTable, prose, table, together
+from rankdash.kit.drawing.draw import Drawing, mark_image
+from rankdash.kit.html.html_page import (
+    DASH,
+    Draft,
+    PageTable,
+    as_table,
+    prose,
+    table,
+    together,
+    with_interval,
+)
 
 
 def means(draft: Draft) -> str:
@@ -364,7 +370,7 @@ def _milliseconds(value: float) -> str:
 
 def _timed(study: Study, row: Standing) -> int:
     """How many queries of a system were timed."""
-    found = study_latency.summary(study, row.system)
+    found = timings.summary(study, row.system)
     return 0 if found is None else found.n
 
 

@@ -16,10 +16,10 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
-from rankdash.core.study.checks.query_groups import DERIVED_SEGMENTS
+from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
 from rankdash.core.study.query_groups import Group
 from rankdash.core.study.study import Study
-from rankdash.core.words.rankings import first_stage, unknown_tokens
+from rankdash.core.words.queries import first_stage, unknown_tokens
 from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.words_money import money

@@ -10,7 +10,7 @@ from rankdash.core.study.study import Study
 from rankdash.features.queries import charts_deltas as deltas_chart
 from rankdash.features.queries import charts_ladder as ladder_chart
 from rankdash.features.queries import charts_waterfall as waterfall_chart
-from rankdash.kit.drawing.drawing import Drawing
+from rankdash.kit.drawing.draw import Drawing
 
 
 def waterfall(study: Study, challenger: str, split: Split, names: Mapping[str, str]) -> Drawing:

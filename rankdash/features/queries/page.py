@@ -14,21 +14,29 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.core.base import failures
 from rankdash.core.base.i18n import brief, number, percent, plain, signed
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.names import middle
+from rankdash.core.base.text import middle
 from rankdash.core.data.ranking import digest
 from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.study import Study
-from rankdash.core.words.headroom import documents
 from rankdash.core.words.queries import grade, judged_title, outcome_words, state_words
+from rankdash.core.words.verdicts import documents
 from rankdash.features.queries import page_occlusion, page_why
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.study import Listed, Missed, Text
 from rankdash.features.queries.words import place
 from rankdash.kit.widgets import address, pickers, view
-from rankdash.kit.widgets.highlight import QueryTerms, marked_html, snippet, spans, terms
-from rankdash.kit.widgets.lazy_expander import fold
 from rankdash.kit.widgets.narrow import WIDE
-from rankdash.kit.widgets.text import html_safe, markdown_safe, shortened
+from rankdash.kit.widgets.redraw import fold
+from rankdash.kit.widgets.text import (
+    QueryTerms,
+    html_safe,
+    markdown_safe,
+    marked_html,
+    shortened,
+    snippet,
+    spans,
+    terms,
+)
 from rankdash.kit.widgets.view import short_name
 
 # Room smaller than this is none; a share of it would be noise.

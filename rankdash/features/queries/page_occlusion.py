@@ -35,10 +35,9 @@ from rankdash.features.queries.occlusion import (
     scalars,
     terms,
 )
-from rankdash.kit.widgets import address, dialogs, key_field, pickers, polling
+from rankdash.kit.widgets import address, dialogs, pickers, redraw, settings_form
 from rankdash.kit.widgets.server import read_only, worker, workspace
-from rankdash.kit.widgets.signed_cells import signed_cells
-from rankdash.kit.widgets.text import html_safe, markdown_safe, shortened
+from rankdash.kit.widgets.text import html_safe, markdown_safe, shortened, signed_cells
 
 # An effect counts as one from this share of the largest on; and where the steps of strength begin.
 _STEPS = (0.1, 0.3, 0.55, 0.8)
@@ -387,10 +386,10 @@ def _panel(question: _Question) -> None:
     rows = Explanations(workspace())
     first = rows.find(question.asked)
 
-    @st.fragment(run_every=polling.seconds(first))
+    @st.fragment(run_every=redraw.seconds(first))
     def panel() -> None:
         row = rows.find(question.asked)
-        if polling.seconds(row) != polling.seconds(first):
+        if redraw.seconds(row) != redraw.seconds(first):
             st.rerun(scope="app")
         if read_only() and (row is None or row.result is None):
             st.caption(_("Not worked out for this document, and nothing is worked out read-only."))
@@ -454,10 +453,10 @@ def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) 
         st.caption(_("No text would be left to score without any one part."))
         return
     st.caption(paragraph(_price(question, text)))
-    ready, found = True, key_field.Found()
+    ready, found = True, settings_form.Found()
     if question.kind.capabilities.needs_network:
         name = f"occlusion.{question.asked.id}"
-        found = key_field.draw(question.kind, question.settings, name, fixed=True)
+        found = settings_form.draw_key_field(question.kind, question.settings, name, fixed=True)
         ready = st.checkbox(
             _("Make these calls to the service"), key=f"occlusion.confirm.{question.asked.id}"
         )

@@ -13,13 +13,13 @@ import streamlit as st
 
 from rankdash.core.base.i18n import error_text, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.names import distinct, distinguishing
+from rankdash.core.base.text import distinct, distinguishing
 from rankdash.core.data.ranking import digest
 from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.reasons.contributions import Split
 from rankdash.core.study.reasons.main_document import evidence
 from rankdash.core.study.study import Study
-from rankdash.core.words.reasons import reason_words
+from rankdash.core.words.verdicts import reason_words
 from rankdash.core.workspace.notes.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
 from rankdash.features.label import page_corrections
 from rankdash.features.queries import charts
@@ -28,12 +28,12 @@ from rankdash.features.queries.charts_ladder_places import shown
 from rankdash.features.queries.charts_waterfall import NAME_WIDTH
 from rankdash.features.queries.study import Missed, Text
 from rankdash.features.queries.words import fault_words, ground, reasoning, statement_text
-from rankdash.kit.widgets import action_errors, address, person, pickers, plotly_chart
-from rankdash.kit.widgets.lazy_expander import fold
-from rankdash.kit.widgets.run_note import saved
+from rankdash.kit.widgets import address, dialogs, language, pickers
+from rankdash.kit.widgets import charts as widgets_charts
+from rankdash.kit.widgets.redraw import fold
+from rankdash.kit.widgets.run_records import saved
 from rankdash.kit.widgets.server import read_only, workspace
-from rankdash.kit.widgets.signed_cells import signed_cells
-from rankdash.kit.widgets.text import markdown_safe, shortened
+from rankdash.kit.widgets.text import markdown_safe, shortened, signed_cells
 
 _ZERO = 1e-12
 _NAME = 60
@@ -68,7 +68,7 @@ def draw(study: Study, challenger: str, query_id: str, missed: Sequence[Missed])
         st.caption(_("No document counts for more or less than before."))
         return
     drawn = charts.waterfall(study, challenger, found, distinguishing(names, NAME_WIDTH))
-    plotly_chart.draw(drawn, key="queries.waterfall")
+    widgets_charts.draw(drawn, key="queries.waterfall")
     fold(
         _("Contribution of each document"),
         "queries.contributions",
@@ -201,7 +201,7 @@ def draw_ladder(study: Study, ladder: Ladder, missed: int) -> None:
     if notes:
         st.caption(paragraph(notes))
     chart = charts.ladder(ladder, titles, names, focus=focus or None, every=every == _EVERY)
-    plotly_chart.draw(chart, key="queries.ladder")
+    widgets_charts.draw(chart, key="queries.ladder")
     fold(
         _("The same as a table"),
         "queries.ladder.table",
@@ -358,7 +358,7 @@ def _remarks(dataset_id: str, query_id: str) -> None:
         height=110,
         placeholder=_("Your findings, for yourself and for the report"),
     )
-    action_errors.refused(_PLACE)
+    dialogs.refused(_PLACE)
     before: dict[str, Any] = st.session_state.get(_BEFORE, {})
     if note.changed or before.get("name") == name:
         _saved(dataset_id, note, before.get("note") if before.get("name") == name else None)
@@ -380,8 +380,9 @@ def _saved(dataset_id: str, note: Note, before: Note | None) -> None:
 
 def _keep(dataset_id: str, before: Note, tags: list[str], text: str) -> None:
     query_id = before.query_id
-    if action_errors.attempt(
-        _PLACE, lambda: Notes(workspace()).keep(dataset_id, query_id, tags, text, person.name())
+    if dialogs.attempt(
+        _PLACE,
+        lambda: Notes(workspace()).keep(dataset_id, query_id, tags, text, language.person_name()),
     ):
         st.session_state[_BEFORE] = {"name": _named(dataset_id, query_id), "note": before}
 

@@ -11,21 +11,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.base.html import html_safe
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number, paragraph, plain, signed
-from rankdash.core.base.names import shortened
-from rankdash.core.base.spreadsheet import csv_bytes
+from rankdash.core.base.text import csv_bytes, html_safe, shortened
 from rankdash.core.metrics import STATES, Evaluation, Measure, parse_measure
-from rankdash.core.statistics.pairs import PAIRED, direction, paired
+from rankdash.core.statistics.alignment import PAIRED, direction, paired
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import left_out_words
-from rankdash.core.words.reasons import reason_words
+from rankdash.core.words.verdicts import reason_words
 from rankdash.features.queries import charts
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.words import reasoning, statement_text, without_result
-from rankdash.kit.html.draft import Draft, filled
-from rankdash.kit.html.html_page import listed, prose, table, together
+from rankdash.kit.html.html_page import Draft, filled, listed, prose, table, together
 
 MOST = 5
 _MOST_FAILED = 50

@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 
 import rankdash
-from rankdash.core.base.html import html_safe
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import (
     language,
@@ -24,22 +23,21 @@ from rankdash.core.base.i18n import (
     plain,
     signed,
 )
-from rankdash.core.base.names import distinguishing, middle, shortened
+from rankdash.core.base.text import distinguishing, html_safe, middle, shortened
 from rankdash.core.metrics import parse_measure
 from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.reasons.contributions import Split
 from rankdash.core.study.study import Study
-from rankdash.core.words.headroom import best_order
+from rankdash.core.words.methods import rules_in_words
 from rankdash.core.words.queries import grade, judged_title, label_words
-from rankdash.core.words.reasons import reason_words
-from rankdash.core.words.settings import rules_in_words
+from rankdash.core.words.verdicts import best_order, reason_words
 from rankdash.core.workspace.notes.corrections import Correction
 from rankdash.core.workspace.notes.notes import Note
 from rankdash.features.queries import charts
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.study import Missed
 from rankdash.features.queries.words import fault_words, ground, place, reasoning, statement_text
-from rankdash.kit.drawing.drawing import Chart
+from rankdash.kit.drawing.draw import Chart
 from rankdash.kit.html.html_page import CHART_ENGINE, Page, PageTable, folded, section, table
 
 _NAME = 60

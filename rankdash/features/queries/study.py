@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.data.build import group_rows, text_array
+from rankdash.core.data.ranking import group_rows, text_array
 from rankdash.core.metrics import Conventions
 from rankdash.core.study.cache import Key
 from rankdash.core.study.ladder import Ladder, ladder
 from rankdash.core.study.query_table import Filters, order_of, passing, query_table
 from rankdash.core.study.query_table import valued as valued_columns
 from rankdash.core.study.reasons.contributions import Split, split, without
-from rankdash.core.study.reasons.fault import LABELS_SAY_TOO_LITTLE, Fault, fault
+from rankdash.core.study.reasons.reasons import LABELS_SAY_TOO_LITTLE, Fault, fault
 from rankdash.core.study.reasons.statements import Statement, statements
 from rankdash.core.study.study import Study
-from rankdash.core.study.study_latency import timed_by
 from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.study.timings import timed_by
 
 # Where a metric looks at the whole list, a list of documents still needs an end.
 WHOLE_LIST_SHOWN = 20

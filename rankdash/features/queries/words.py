@@ -19,10 +19,10 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.reasons.contributions import CARRIED, Split
-from rankdash.core.study.reasons.fault import Fault
+from rankdash.core.study.reasons.reasons import Fault
 from rankdash.core.study.reasons.statements import Statement
 from rankdash.core.study.study import Study
-from rankdash.core.words.reasons import reason_meanings
+from rankdash.core.words.verdicts import reason_meanings
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.study import Blame, Missed
 

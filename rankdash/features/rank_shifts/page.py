@@ -19,10 +19,9 @@ from rankdash.features.rank_shifts.agreement import PERSISTENCE
 from rankdash.features.rank_shifts.shifts import UNRANKED, Flow, Moves, went
 from rankdash.kit.widgets import address, pickers, view
 from rankdash.kit.widgets.cache import shared
-from rankdash.kit.widgets.lazy_expander import fold
-from rankdash.kit.widgets.plotly_chart import ink, show
-from rankdash.kit.widgets.signed_cells import rounded
-from rankdash.kit.widgets.text import markdown_safe, name_rows
+from rankdash.kit.widgets.charts import ink, show
+from rankdash.kit.widgets.redraw import fold
+from rankdash.kit.widgets.text import markdown_safe, name_rows, rounded
 from rankdash.kit.widgets.view import safe_name
 
 DEFAULT_K = 10

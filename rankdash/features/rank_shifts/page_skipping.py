@@ -10,8 +10,8 @@ import streamlit as st
 
 from rankdash.core.base.i18n import brief, ngettext, number, paragraph, percent, signed
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study import first_stage
-from rankdash.core.study.first_stage import TOLERANCE
+from rankdash.core.study import drawn
+from rankdash.core.study.drawn import TOLERANCE
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.rank_shifts import charts_margins as margins_chart
@@ -31,10 +31,9 @@ from rankdash.features.rank_shifts.skipping import (
 )
 from rankdash.kit.widgets import pickers, view
 from rankdash.kit.widgets.cache import shared
-from rankdash.kit.widgets.lazy_expander import fold
-from rankdash.kit.widgets.plotly_chart import ink, show
-from rankdash.kit.widgets.signed_cells import signed_cells
-from rankdash.kit.widgets.text import name_safe
+from rankdash.kit.widgets.charts import ink, show
+from rankdash.kit.widgets.redraw import fold
+from rankdash.kit.widgets.text import name_safe, signed_cells
 
 _PRICE_WIDTH = 240
 _MOST_PAID = 1e9
@@ -323,7 +322,7 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
                 "The first stage's scores are evenly spaced, as if a file gave only ranks: its "
                 "margins cannot say which queries to skip."
             )
-        elif first_stage.first_stage_kind(study, challenger) not in ("better", "small"):
+        elif drawn.first_stage_kind(study, challenger) not in ("better", "small"):
             words = _(
                 "**No safe rule, and no proven gain.** Skipping even a few of the queries with "
                 "the largest score margin may lower {metric} by more than {loss}; but it is not "
@@ -371,7 +370,7 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
                 "changes by {change} ({level}: {low} … {high}); the acceptable loss is {loss}.",
                 **params,
             )
-            if first_stage.first_stage_kind(study, challenger) in ("better", "small")
+            if drawn.first_stage_kind(study, challenger) in ("better", "small")
             else _(
                 "**No query needs {system}.** Without it {metric} changes by {change} ({level}: "
                 "{low} … {high}); the acceptable loss is {loss}.",

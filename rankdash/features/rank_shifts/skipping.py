@@ -18,7 +18,7 @@ from rankdash.core.data.ragged import Floats, Integers
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.statistics.inference import intervals, p_values
 from rankdash.core.statistics.settings import StatisticsSettings
-from rankdash.core.study.first_stage import TOLERANCE
+from rankdash.core.study.drawn import TOLERANCE
 
 FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pandas as pd
 
-from rankdash.core.statistics.pairs import paired
+from rankdash.core.statistics.alignment import paired
 from rankdash.core.study.cache import Key
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rankdash.core.base.errors import DataError, SpecError
+from rankdash.core.base.files import from_toml, guarded, text_of
 from rankdash.core.base.i18n import speaking
-from rankdash.core.base.infile import from_toml, guarded, text_of
 from rankdash.core.metrics import MetricList
 from rankdash.core.readers import Source
 from rankdash.core.study.study import Study
@@ -35,8 +35,7 @@ from rankdash.kit.commands.arguments import (
     rules,
 )
 from rankdash.kit.commands.output import place_name, spare_the_input, target_of, write
-from rankdash.kit.commands.rankings import Files, study_of
-from rankdash.kit.commands.timings import Timings
+from rankdash.kit.commands.rankings import Files, Timings, study_of
 
 _MB = 1_000_000
 _EVERYONE = "all"

@@ -12,8 +12,8 @@ import pandas as pd
 from rankdash.core.base.errors import DataError
 from rankdash.core.data.measured import meets
 from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.statistics.alignment import direction
 from rankdash.core.statistics.inference import MANY_VALUES
-from rankdash.core.statistics.pairs import direction
 from rankdash.core.statistics.planning import FEWEST_PLANNED
 from rankdash.core.statistics.verdict import Kind, is_below_minimum
 from rankdash.core.study.query_groups import Group, groups

@@ -20,9 +20,9 @@ from rankdash.core.workspace.notes.notes import Notes
 from rankdash.features.report import page_preview, report, report_zip
 from rankdash.features.report.page_preview import Preview
 from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
-from rankdash.kit.html import downloads, images, logo
-from rankdash.kit.html.downloads import english, file_name
-from rankdash.kit.widgets import action_errors, label_plan, narrow, pickers, upload_limits, view
+from rankdash.kit.html import html_page, images, tables
+from rankdash.kit.html.tables import english, file_name
+from rankdash.kit.widgets import dialogs, label_plan, narrow, pickers, upload_limits, view
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe, shortened
 
@@ -203,7 +203,7 @@ def _logo() -> bytes | None:
     )
     refused: DataError | None = st.session_state.pop(_REFUSED, None)
     if refused is not None:
-        action_errors.say(error_text(refused))
+        dialogs.say_error(error_text(refused))
     return None
 
 
@@ -214,7 +214,7 @@ def _take() -> None:
         return
     content = given.getvalue()
     try:
-        logo.data_uri(content)
+        html_page.data_uri(content)
     except DataError as error:
         st.session_state[_REFUSED] = error
     else:
@@ -353,7 +353,7 @@ def whole(study: Study, front: Front | None) -> bytes:
     first = []
     if front is not None:
         what = _("The report: one page that opens without a network.")
-        first = [downloads.ZipPart("report.html", what, lambda: report.html(study, front))]
+        first = [tables.ZipPart("report.html", what, lambda: report.html(study, front))]
     return report_zip.bundle(study, datetime.now(UTC), first=first)
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from rankdash.core.base.i18n import brief, enumerated, ngettext, number
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study import study_latency
+from rankdash.core.study import timings
 from rankdash.core.study.drawn import sampled_from
 from rankdash.core.study.study import Study
-from rankdash.core.words.verdict_chips import chip
+from rankdash.core.words.verdicts import chip
 from rankdash.features.cost.costs import choices, is_known
 from rankdash.features.cost.words import answer
 from rankdash.features.data.words import label_count
@@ -100,7 +100,7 @@ def _latency(study: Study) -> Preview:
     timed = {
         system: found.p95
         for system in study.challengers
-        if (found := study_latency.summary(study, system)) is not None and found.p95 is not None
+        if (found := timings.summary(study, system)) is not None and found.p95 is not None
     }
     if not timed:
         return Preview(

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from babel.dates import format_date
 
 from rankdash.core.base.errors import SpecError
-from rankdash.core.base.html import html_safe
 from rankdash.core.base.i18n import (
     LANGUAGES,
     ngettext,
@@ -17,6 +16,7 @@ from rankdash.core.base.i18n import (
     speaking,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.text import html_safe
 from rankdash.core.study.drawn import as_estimated, only_estimates
 from rankdash.core.study.study import Study
 from rankdash.features.cost import report as cost_report
@@ -32,9 +32,9 @@ from rankdash.features.queries import report as queries_report
 from rankdash.features.report.report_sections import draw_decision, origin, rules
 from rankdash.kit.html.html_page import (
     Page,
+    data_uri,
     section,
 )
-from rankdash.kit.html.logo import data_uri
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 import pandas as pd
 
 import rankdash
-from rankdash.core.base.html import html_safe
 from rankdash.core.base.i18n import (
     all_of,
     brief,
@@ -23,14 +22,13 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.text import html_safe
 from rankdash.core.metrics import parse_measure
-from rankdash.core.study import leaderboard, study_latency
+from rankdash.core.study import leaderboard, timings
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.words.methods import methods
-from rankdash.core.words.queries import count_words, left_out_text, metric_title
-from rankdash.core.words.rankings import first_stage
-from rankdash.core.words.settings import rule_meanings, rules_in_words
-from rankdash.core.words.verdict_chips import change_interval, chip, p_fact, sentence
+from rankdash.core.words.methods import methods, rule_meanings, rules_in_words
+from rankdash.core.words.queries import count_words, first_stage, left_out_text, metric_title
+from rankdash.core.words.verdicts import change_interval, chip, p_fact, sentence
 from rankdash.features.cost import words as cost_words
 from rankdash.features.cost import words_prices
 from rankdash.features.cost.report import MoneyDraft
@@ -40,9 +38,10 @@ from rankdash.features.latency.words import busy_notes
 from rankdash.features.overview import report_systems
 from rankdash.features.report import decision, words
 from rankdash.features.report.decision import Decision
-from rankdash.kit.html.draft import DASH, Draft
 from rankdash.kit.html.html_page import (
     CHART_ENGINE,
+    DASH,
+    Draft,
     PageTable,
     listed,
     prose,
@@ -249,7 +248,7 @@ def _cost(draft: MoneyDraft, found: Decision) -> str:
         marks = words_prices.marks(choice.bill)
         text = _("1,000 searches cost {amount}.", amount=amount)
         said.append(f"{text} ({all_of(marks)})" if marks else text)
-    summary = study_latency.summary(study, found.challenger)
+    summary = timings.summary(study, found.challenger)
     if summary is not None and summary.p95 is not None:
         said.append(
             ngettext(

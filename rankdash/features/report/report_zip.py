@@ -18,7 +18,7 @@ import rankdash
 from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import error_text, speaking
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.spreadsheet import csv_bytes
+from rankdash.core.base.text import csv_bytes
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import parse_measure
 from rankdash.core.study.leaderboard import ranked_names, standings, usual_axis
@@ -34,19 +34,21 @@ from rankdash.features.overview.charts import cutoffs, headroom, segments, syste
 from rankdash.features.queries import report as queries_report
 from rankdash.features.queries.charts import changes
 from rankdash.features.rank_shifts.study import triplets
-from rankdash.kit.drawing.drawing import Drawing
+from rankdash.kit.drawing.draw import Drawing
 from rankdash.kit.drawing.style import INKS
 from rankdash.kit.html import images
-from rankdash.kit.html.downloads import ZipPart, english
 from rankdash.kit.html.tables import (
+    ZipPart,
     compact_latex,
     compact_markdown,
+    english,
     latex,
     markdown,
     markdown_safe,
     plain_markdown,
+    qrels_bytes,
+    run_bytes,
 )
-from rankdash.kit.html.trec import qrels_bytes, run_bytes
 
 FORMAT = 1
 """Of the manifest; raised when a reader of an older one could misread it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rankdash.core.base.i18n import brief, ngettext, number, paragraph, percent, plain, quantity
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.names import shortened
+from rankdash.core.base.text import shortened
 from rankdash.core.data.measured import FEWEST_TIMED, meets
 from rankdash.core.statistics.planning import FEWEST_PLANNED
 from rankdash.core.study.study import Study

@@ -8,7 +8,7 @@ from pathlib import Path
 from rankdash.core.runs.shards import complete, merge
 from rankdash.kit.commands.arguments import DONE, INCOMPLETE, Parser
 from rankdash.kit.commands.output import spare_the_input, target_of, writing
-from rankdash.kit.commands.timings import no_result, tell_queries, write_table
+from rankdash.kit.commands.rankings import no_result, tell_queries, write_table
 
 
 def add(parser: Parser) -> None:

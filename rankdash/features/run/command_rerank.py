@@ -21,23 +21,20 @@ from rankdash.core.data.ranking import Run
 from rankdash.core.readers import sources_at
 from rankdash.core.readers.loading import load
 from rankdash.core.rerankers import Reranker, create
-from rankdash.core.rerankers.base import Detailed
+from rankdash.core.rerankers.base import Detailed, Step
 from rankdash.core.rerankers.defaults import with_model
 from rankdash.core.rerankers.neural import runtimes
 from rankdash.core.rerankers.neural.known_models import misfit
-from rankdash.core.rerankers.preparing import Step
 from rankdash.core.runs.on_ray.apart import apart, needed, run_apart
 from rankdash.core.runs.on_ray.reranker import on_ray
 from rankdash.core.runs.on_ray.settings import Actors
 from rankdash.core.runs.plan import Timing, plan
-from rankdash.core.runs.results import QueryResult
+from rankdash.core.runs.results import QueryResult, usage
 from rankdash.core.runs.resume import ResultsFile, settled, still_good
 from rankdash.core.runs.runner import rerank
 from rankdash.core.runs.shards import Shard, part_bytes
-from rankdash.core.runs.usage import usage
 from rankdash.core.study.latency import summarize
-from rankdash.core.words.queries import query_count
-from rankdash.core.words.rankings import provenance, unknown_tokens, without_text
+from rankdash.core.words.queries import provenance, query_count, unknown_tokens, without_text
 from rankdash.features.run.command_rerankers import describe_rerankers, reranker_kind, use_plugins
 from rankdash.kit.commands.arguments import (
     DONE,
@@ -46,12 +43,12 @@ from rankdash.kit.commands.arguments import (
     Parser,
     add_first_stage,
     add_label_rules,
+    add_match,
     add_plugin,
     add_settings,
     columns_of,
     settings_of,
 )
-from rankdash.kit.commands.matching import add_match
 from rankdash.kit.commands.output import (
     printable,
     spare_the_input,
@@ -61,8 +58,8 @@ from rankdash.kit.commands.output import (
     write_ranking,
     writing,
 )
-from rankdash.kit.commands.timings import no_result, tell_queries, write_timings
-from rankdash.kit.html.trec import run_bytes
+from rankdash.kit.commands.rankings import no_result, tell_queries, write_timings
+from rankdash.kit.html.tables import run_bytes
 
 _REPORT_SECONDS = 5.0
 _ONCE: dict[Step, str] = {

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from rankdash.core.base.errors import SettingError
 from rankdash.core.rerankers import RerankerKind, add_plugins, get, kinds, problems
-from rankdash.core.rerankers.hints import unknown
 from rankdash.core.rerankers.kinds.precomputed import Precomputed
+from rankdash.core.rerankers.plugins import unknown
 from rankdash.kit.commands.arguments import DONE, Parser, add_plugin, settings_lines
 from rankdash.kit.commands.output import one_line
 

@@ -9,12 +9,12 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.names import distinct, free
+from rankdash.core.base.text import distinct, free
 from rankdash.core.rerankers.fusion import METHODS, USUAL_K, Fusion
 from rankdash.core.runs.combining import CombinedRun, fuse
 from rankdash.core.study.systems import FIRST_STAGE, System
-from rankdash.kit.widgets import action_errors, pickers, stored
-from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets import dialogs, pickers, stored
+from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import markdown_safe
 
@@ -146,7 +146,7 @@ def _combine(
         run = fuse(stored.dataset(dataset_id), parts, Fusion(*how), name)
         workspace().save_run(run)
     except RankdashError as error:
-        action_errors.say(error_text(error))
+        dialogs.say_error(error_text(error))
         return
     st.session_state[_MADE] = name
     st.rerun()

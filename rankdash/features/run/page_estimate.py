@@ -16,11 +16,10 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.rerankers import Request, RerankerKind, defaults
 from rankdash.core.rerankers.neural import packaged
-from rankdash.core.rerankers.remote.estimates import Estimate
-from rankdash.core.runs.plan import sample_queries
-from rankdash.core.runs.variants import Variant
+from rankdash.core.rerankers.remote.call_settings import Estimate
+from rankdash.core.runs.plan import Variant, sample_queries
 from rankdash.core.workspace import RunRow
-from rankdash.kit.widgets import cost_line, run_records, stored
+from rankdash.kit.widgets import run_records, scenario, stored
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.server import workspace
 
@@ -79,7 +78,7 @@ def say(
         # The form says what is wrong with them.
         return
     found = sum(each, Estimate(0, 0.0, 0.0, 0.0))
-    st.caption(" · ".join([_(kind.title), *cost_line.parts(found, host)]))
+    st.caption(" · ".join([_(kind.title), *scenario.parts(found, host)]))
 
 
 def _estimate(

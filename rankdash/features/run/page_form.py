@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from rankdash.core.base import names
+from rankdash.core.base import text as base_text
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import duration, error_text, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
@@ -34,10 +34,10 @@ from rankdash.core.rerankers.remote.apis import DIALECTS
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import JobRequest, Timing
 from rankdash.core.runs.on_ray.settings import Actors
-from rankdash.core.runs.variants import DEPTH, Variant, variants
+from rankdash.core.runs.plan import DEPTH, Variant, variants
 from rankdash.features.run import page_estimate, page_jobs
 from rankdash.features.run.page_estimate import FormPlan, Wish
-from rankdash.kit.widgets import action_errors, key_field, pickers, redraw, settings_form, stored
+from rankdash.kit.widgets import dialogs, pickers, redraw, settings_form, stored
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.server import worker, workspace
 from rankdash.kit.widgets.text import markdown_safe
@@ -50,7 +50,7 @@ Settings = Mapping[str, str | int | float | bool]
 def draw(dataset_id: str) -> None:
     for problem in problems():
         st.warning(markdown_safe(error_text(problem), 500), icon=":material/extension_off:")
-    key_field.clear({row.id for row in jobs.list(workspace()) if row.state in jobs.LIVE})
+    settings_form.clear({row.id for row in jobs.list(workspace()) if row.state in jobs.LIVE})
     offered, lacking = _offered(), lacking_packages()
     share, preselected = partial(_unknown_share, dataset_id), _preselection(dataset_id)
     chosen = st.multiselect(
@@ -79,7 +79,7 @@ def draw(dataset_id: str) -> None:
                 stored.dataset(dataset_id).language,
                 *([share] if offered[name].models else []),
             )
-            found[name] = key_field.draw(offered[name], settings[name], name)
+            found[name] = settings_form.draw_key_field(offered[name], settings[name], name)
             settings[name] |= found[name].settings
             asked[name] = draw_variants(offered[name], settings[name], plan.depth)
     if not chosen:
@@ -277,7 +277,7 @@ def _start(
             job_id, name = jobs.new_id(), run_name(dataset_id, wish)
             if wish.keys:
                 worker().hand_over(job_id, wish.keys)
-                key_field.lend(wish.kind.name, job_id)
+                settings_form.lend(wish.kind.name, job_id)
             jobs.submit(
                 workspace(),
                 JobRequest(
@@ -300,11 +300,11 @@ def _start(
             )
             page_jobs.watch(job_id)
     except RankdashError as error:
-        action_errors.say(error_text(error))
+        dialogs.say_error(error_text(error))
         return
     except _RefusedError as refused:
         text = _("{where}: {what}", where=_(refused.kind.title), what=error_text(refused.error))
-        action_errors.say(text)
+        dialogs.say_error(text)
         return
     worker().ensure()
     st.rerun()
@@ -360,7 +360,7 @@ def run_name(dataset_id: str, wish: Wish) -> str:
     name = " · ".join(parts)
     taken = {row.name for row in workspace().runs(dataset_id)}
     taken |= {row.name for row in jobs.list(workspace(), dataset_id)}
-    return names.free(name, taken)
+    return base_text.free(name, taken)
 
 
 # One reranker with several values of its settings: what varies, and the runs that come of it.

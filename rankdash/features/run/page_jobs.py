@@ -18,8 +18,8 @@ from rankdash.core.rerankers import get
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import LIVE, JobRow
 from rankdash.core.runs.on_ray.settings import ACTOR_SETTINGS, LOCAL, Actors, allowed_address
-from rankdash.kit.widgets import address, dialogs, key_field, view
-from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets import address, dialogs, settings_form, view
+from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.run_records import reranker_title
 from rankdash.kit.widgets.server import worker, workspace
 from rankdash.kit.widgets.text import markdown_safe
@@ -215,7 +215,7 @@ def _offer_resume(
         text.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
         return
     with text:
-        found = key_field.draw(kind, rows[0].settings, key, fixed=True)
+        found = settings_form.draw_key_field(kind, rows[0].settings, key, fixed=True)
     if action.button(_("Resume"), key=f"resume.{key}", icon=":material/resume:"):
         if found.missing:
             text.error(found.missing, icon=":material/key_off:")

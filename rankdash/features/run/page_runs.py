@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base import failures, names
+from rankdash.core.base import failures, text
 from rankdash.core.base.errors import RankdashError, StoreError
 from rankdash.core.base.i18n import (
     duration,
@@ -26,27 +26,16 @@ from rankdash.core.rerankers import get
 from rankdash.core.runs import combining, jobs
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.words.rankings import provenance, unknown_tokens, without_text
+from rankdash.core.words.queries import provenance, unknown_tokens, without_text
 from rankdash.core.workspace import RunRow
-from rankdash.core.workspace.notes.pins import Pins
-from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.notes.notes import Pins, RunNotes
 from rankdash.features.latency.words import where_measured
 from rankdash.features.run import page_jobs
-from rankdash.kit.widgets import (
-    address,
-    deleted,
-    dialogs,
-    key_field,
-    run_note,
-    run_records,
-    stored,
-    view,
-)
+from rankdash.kit.widgets import address, dialogs, run_records, settings_form, stored, view
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.run_records import Record, record, reranker_title, settings_in_words
 from rankdash.kit.widgets.server import read_only, worker, workspace
-from rankdash.kit.widgets.signed_cells import signed_cells
-from rankdash.kit.widgets.text import markdown_safe
+from rankdash.kit.widgets.text import markdown_safe, signed_cells
 
 # Of the names, in pixels and in columns of text.
 _NAME_WIDTH, _NAME_COLUMNS = 270, 35
@@ -109,7 +98,7 @@ def _rename(chosen: Sequence[RunRow], rows: Sequence[RunRow]) -> None:
             _("Rename the run"),
             chosen[0].name,
             lambda name: workspace().rename_run(
-                chosen[0].id, names.free(name, [row.name for row in rows if row is not chosen[0]])
+                chosen[0].id, text.free(name, [row.name for row in rows if row is not chosen[0]])
             ),
         )
 
@@ -141,7 +130,7 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
     notes, pinned = RunNotes(workspace()).all(dataset_id), Pins(workspace()).of(dataset_id)
     table = pd.DataFrame(
         {
-            _("name"): [names.middle(row.name, _NAME_COLUMNS) for row in rows],
+            _("name"): [text.middle(row.name, _NAME_COLUMNS) for row in rows],
             _("baseline"): [_("pinned") if row.id == pinned else None for row in rows],
             _("reranker"): [reranker_title(row.reranker) for row in rows],
             _("depth"): [_("all") if row.depth is None else str(row.depth) for row in rows],
@@ -172,7 +161,7 @@ def _study(dataset_id: str) -> Study:
 
 
 def _delete(rows: Sequence[RunRow]) -> None:
-    deleted.by_this_session(row.id for row in rows)
+    stored.by_this_session(row.id for row in rows)
     for row in rows:
         workspace().delete_run(row.id)
 
@@ -205,7 +194,7 @@ def draw_details(run_id: str) -> None:
             _levels(run.measured.throughput)
         _failures(run)
         draw_retry(run_id)
-        run_note.draw(run_id)
+        run_records.draw_run_note(run_id)
         _facts(run)
 
 
@@ -421,7 +410,7 @@ def draw_retry(run_id: str) -> None:
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
         return
-    found = key_field.draw(kind, row.settings, f"retry.{run_id}", fixed=True)
+    found = settings_form.draw_key_field(kind, row.settings, f"retry.{run_id}", fixed=True)
     label = ngettext("Retry the {n} failed query", "Retry the {n} failed queries", row.failed)
     pressed = st.button(
         label,
@@ -439,7 +428,7 @@ def draw_retry(run_id: str) -> None:
     taken |= {each.name for each in jobs.list(workspace(), row.dataset_id)}
     if found.keys:
         worker().hand_over(job_id, found.keys)
-    jobs.retry(workspace(), run_id, names.free(row.name, taken), job_id)
+    jobs.retry(workspace(), run_id, text.free(row.name, taken), job_id)
     page_jobs.watch(job_id)
     worker().ensure()
     st.rerun()

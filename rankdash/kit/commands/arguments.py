@@ -385,3 +385,17 @@ def add_statistics(parser: Parser) -> None:
         "common rule of thumb)",
         type=float,
     )
+
+
+# The option that says how the queries of labels are found.
+
+
+def add_match(parser: Parser) -> None:
+    """Add --match."""
+    parser.choice(
+        "--match",
+        ("id", "order"),
+        "how the queries of labels are found: by their id, or, if the labels count them 1, 2, "
+        "3 …, by their order in the file of queries (default: %(default)s)",
+        default="id",
+    )

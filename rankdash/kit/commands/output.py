@@ -15,15 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from rankdash.core.base import outfile
-from rankdash.core.base.errors import DataError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base import files as base_files
+from rankdash.core.base.errors import DataError, Finding
 from rankdash.core.base.i18n import quantity
-from rankdash.core.base.spreadsheet import defused
+from rankdash.core.base.text import defused
 
 if TYPE_CHECKING:
     from rankdash.core.data.ranking import Ranking
-    from rankdash.core.runs.usage import Usage
+    from rankdash.core.runs.results import Usage
 
 _GAP = "  "
 # As a target: standard output.
@@ -106,7 +105,7 @@ def write(content: bytes, target: Path) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
     else:
-        outfile.write(target, content)
+        base_files.write(target, content)
 
 
 @contextmanager
@@ -114,7 +113,7 @@ def writing(target: Path) -> Iterator[BinaryIO]:
     """A file to write that stands in the target's place once all is written, or the target is
     standard output. Raises what `replacing` raises."""
     if str(target) != STANDARD:
-        with outfile.replacing(target) as stream:
+        with base_files.replacing(target) as stream:
             yield stream
         return
     with tempfile.TemporaryFile() as stream:
@@ -126,7 +125,7 @@ def writing(target: Path) -> Iterator[BinaryIO]:
 
 def write_ranking(ranking: Ranking, target: Path, tag: str) -> None:
     """A ranking as a TREC run, to a file or to standard output. Raises what `write_run` raises."""
-    from rankdash.kit.html.trec import run_bytes, write_run
+    from rankdash.kit.html.tables import run_bytes, write_run
 
     if str(target) == STANDARD:
         write(run_bytes(ranking, tag), target)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import json
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankdash.core.base.errors import DataError
+import numpy as np
+import pandas as pd
+
+from rankdash.core.base.errors import DataError, ScoringError
+from rankdash.core.base.text import csv_bytes, restored
 from rankdash.core.data.dataset import Dataset, Tables
+from rankdash.core.data.ranking import Run
 from rankdash.core.metrics import Conventions
 from rankdash.core.readers import (
     Conflict,
@@ -25,11 +32,13 @@ from rankdash.core.readers import (
 from rankdash.core.readers.beside import Beside
 from rankdash.core.readers.checks.matching import match_labels
 from rankdash.core.readers.parse.limits import limit_set
+from rankdash.core.readers.rated import LATENCY_COLUMN, read_timings
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, System, first_stage_name, numbered, systems_of
+from rankdash.core.words.queries import query_count
 from rankdash.kit.commands.arguments import columns_of
-from rankdash.kit.commands.output import warn
+from rankdash.kit.commands.output import or_null, place_name, printable, warn, write
 
 if TYPE_CHECKING:
     import argparse
@@ -40,7 +49,6 @@ if TYPE_CHECKING:
     from rankdash.core.data.ranking import Ranking, Run
     from rankdash.core.metrics import Evaluation, Measure
     from rankdash.core.readers.loading import Retrieval
-    from rankdash.kit.commands.timings import Timings
 
 
 # As in malloc.h.
@@ -341,7 +349,6 @@ def _run(
 ) -> Run:
     """labelled: with the column query_id, of the queries that have labels."""
     from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-    from rankdash.kit.commands.timings import timed
 
     run = run_from_ranking(name, dataset.id, found.ranking, name_of(found.path))
     return run if timings is None else timed(run, timings, set(labelled["query_id"]))
@@ -384,3 +391,128 @@ def _telling(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str |
         if [other[-length:] for other in others].count(parts[-length:]) == 1:
             return "/".join(parts[-length:])
     return None
+
+
+# What became of each query of a run and how long it took: told, to and from a file.
+
+_COLUMNS = ["query_id", "state", "reason", "latency_ms", "pairs"]
+
+
+def write_timings(run: Run, target: Path) -> None:
+    """As `write_table`, of a run."""
+    write_table(run.queries, {} if run.measured is None else run.measured.repeated_ms, target)
+
+
+def write_table(
+    queries: pd.DataFrame, repeated: Mapping[str, Sequence[float]], target: Path
+) -> None:
+    """A row for each query: CSV for a spreadsheet where the name ends in .csv, JSON else. Where
+    queries were timed several times, a column for each time. A latency that was not measured is
+    empty, or null.
+
+    queries: as those of a `Run`. repeated: query id → the latency of each of its repeats, in
+    milliseconds; none where it was timed once.
+
+    Raises OSError where nothing can be written.
+    """
+    frame = queries[_COLUMNS]
+    if any(repeated.values()):
+        own = [repeated.get(query, ()) for query in frame["query_id"]]
+        frame = frame.assign(
+            **{
+                f"repeat_{place + 1}_ms": [
+                    each[place] if place < len(each) else np.nan for each in own
+                ]
+                for place in range(max(map(len, own)))
+            }
+        )
+    if target.suffix.lower() == ".csv":
+        write(csv_bytes(frame), target)
+        return
+    rows = [
+        {name: or_null(value) for name, value in row.items()} for row in frame.to_dict("records")
+    ]
+    write(f"{json.dumps(rows, indent=1, allow_nan=False)}\n".encode(), target)
+
+
+@dataclass(frozen=True, eq=False)
+class Timings:
+    """A file of timings, and its table as from `readers.timings.read_timings`."""
+
+    file: str
+    table: pd.DataFrame
+
+    @classmethod
+    def read(cls, file: str, column: str = LATENCY_COLUMN) -> Timings:
+        """What is odd about the file goes to standard error. Raises DataError where it cannot be
+        used."""
+        table, noticed = read_timings(Source.from_path(Path(file)), column)
+        warn(noticed)
+        return cls(file, table)
+
+    @property
+    def named(self) -> bool:
+        """Whether it says of which queries it speaks."""
+        return bool((self.table["query_id"] != "").any())
+
+    @property
+    def lost(self) -> frozenset[str]:
+        """The queries that failed or were skipped, as they are spelled and as a spreadsheet may
+        have them."""
+        ids = self.table.loc[self.table["state"] != "done", "query_id"].tolist()
+        return frozenset([*ids, *map(restored, ids)]) - {""}
+
+
+def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
+    """The run with its latencies, and with what failed or was skipped, so that it counts as left
+    out and not as ranked nothing. labelled: the queries with labels.
+
+    Raises DataError where none of the queries that were timed is ranked or labelled.
+    """
+    known = {*run.queries["query_id"], *labelled}
+    # A CSV for a spreadsheet may spell an id with an apostrophe in front.
+    ids = [query if query in known else restored(query) for query in timings.table["query_id"]]
+    table = timings.table.assign(query_id=ids).drop_duplicates("query_id", keep="last")
+    if known.isdisjoint(ids):
+        raise DataError(
+            "None of the queries that were timed is in the ranking {name}.",
+            remedy="Give the timings of each challenger on this data set, in their order.",
+            file=timings.file,
+            name=run.name,
+        )
+    lost = table[(table["state"] != "done") & (table["query_id"] != "")]
+    done = run.queries[~run.queries["query_id"].isin(lost["query_id"])]
+    times = dict(zip(table["query_id"], table["latency_ms"], strict=True))
+    done = done.assign(latency_ms=[times.get(query, np.nan) for query in done["query_id"]])
+    unknown = dict.fromkeys(("latency_ms", "index_ms", "pairs", "tokens", "truncated"), np.nan)
+    without_result = lost[["query_id", "state", "reason"]].assign(**unknown)
+    return replace(
+        run,
+        ranking=run.ranking.without(lost["query_id"]),
+        queries=pd.concat([done, without_result], ignore_index=True),
+    )
+
+
+def no_result(queries: pd.DataFrame) -> ScoringError:
+    """What to raise where none of the queries of a run has a result."""
+    failed = queries["reason"][queries["state"] == "failed"]
+    reason = failed.iloc[0] if len(failed) else "no query has candidates"
+    return ScoringError(
+        "No query could be reranked, so nothing was written. The first reason: {reason}.",
+        reason=str(reason).rstrip("."),
+    )
+
+
+def tell_queries(queries: pd.DataFrame, target: Path) -> bool:
+    """Name on standard error the queries that failed, and say how many did not; whether all did
+    not."""
+    states = queries["state"]
+    failed = queries[states == "failed"]
+    done, skipped = int((states == "done").sum()), int((states == "skipped").sum())
+    for query, reason in zip(failed["query_id"], failed["reason"], strict=True):
+        sys.stderr.write(f"failed: query {printable(query)}: {printable(reason)}\n")
+    sys.stderr.write(
+        f"{query_count(done)} reranked, {len(failed):,} failed, {skipped:,} without candidates. "
+        f"Written: {place_name(target)}\n"
+    )
+    return bool(failed.empty)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.base.infile import from_toml, guarded, text_of
+from rankdash.core.base.files import from_toml, guarded, text_of
 from rankdash.kit.commands.arguments import Parser
 from rankdash.kit.commands.output import STANDARD, printable
 from rankdash.kit.commands.registry import put

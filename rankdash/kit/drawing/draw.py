@@ -6,9 +6,16 @@ a page of six charts feels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
+import plotly.graph_objects as go
+
+from rankdash.core.base.i18n import brief
+from rankdash.kit.drawing import style
 from rankdash.kit.drawing.style import FONT, FONT_SIZE, Ink, Mark, Trace, faded
 
 
@@ -140,4 +147,129 @@ def curve(mark: Mark) -> Trace:
         "mode": "lines+markers",
         "line": {"color": mark.colour, "dash": mark.dash, "width": 2},
         "marker": marker(mark.colour, mark.symbol, 9),
+    }
+
+
+# Charts before they have an ink, with what they say.
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A chart in the ink of a light and of a dark page. alt: what it says, in words."""
+
+    light: go.Figure
+    dark: go.Figure
+    alt: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart before it has an ink. alt: what it says, in words. title: what it is about, where it
+    does not say so itself."""
+
+    draw: Callable[[Ink], go.Figure]
+    alt: str
+    title: str = ""
+
+    def in_both_inks(self) -> Chart:
+        light, dark = (self.draw(style.INKS[name]) for name in ("light", "dark"))
+        return Chart(light, dark, self.alt)
+
+
+# The mark of a system as a small picture, for tables and texts beside the charts.
+
+_SIDE = 16
+_RADIUS = 6.0
+_LINE = 2.0
+# Points of plotly's symbols on a unit circle or square, y downward.
+_CROSS = ((-1, -0.35), (-0.35, -0.35), (-0.35, -1), (0.35, -1), (0.35, -0.35), (1, -0.35))
+_POLYGONS: dict[str, tuple[tuple[float, float], ...]] = {
+    "square": ((-0.85, -0.85), (0.85, -0.85), (0.85, 0.85), (-0.85, 0.85)),
+    "diamond": ((0, -1.1), (1.1, 0), (0, 1.1), (-1.1, 0)),
+    "triangle-up": ((0, -1), (1, 0.8), (-1, 0.8)),
+    "cross": (*_CROSS, *((-x, -y) for x, y in _CROSS)),
+    "hexagon": tuple(
+        (math.sin(turn * math.pi / 3), -math.cos(turn * math.pi / 3)) for turn in range(6)
+    ),
+    "star": tuple(
+        (reach * math.sin(turn * math.pi / 5), -reach * math.cos(turn * math.pi / 5))
+        for turn in range(10)
+        for reach in [1.15 if turn % 2 == 0 else 0.5]
+    ),
+}
+
+
+def mark_image(mark: Mark) -> str:
+    """The address of an SVG picture of 16 × 16 pixels, the picture itself inside."""
+    shape, hollow, dotted = mark.symbol, "-open" in mark.symbol, mark.symbol.endswith("-dot")
+    shape = shape.removesuffix("-dot").removesuffix("-open")
+    inside = "none" if hollow else mark.colour
+    look = f"fill='{inside}' stroke='{mark.colour}' stroke-width='{_LINE if hollow else 0}'"
+    middle = _SIDE / 2
+    drawn = f"<circle cx='{middle}' cy='{middle}' r='{_RADIUS}' {look}/>"
+    if shape != "circle":
+        turned = f" transform='rotate(45 {middle} {middle})'" if shape == "x" else ""
+        corners = " ".join(
+            f"{middle + _RADIUS * x:.2f},{middle + _RADIUS * y:.2f}"
+            for x, y in _POLYGONS["cross" if shape == "x" else shape]
+        )
+        drawn = f"<polygon points='{corners}'{turned} {look}/>"
+    if dotted:
+        drawn += f"<circle cx='{middle}' cy='{middle}' r='1.5' fill='{mark.colour}'/>"
+    size = f"width='{_SIDE}' height='{_SIDE}' viewBox='0 0 {_SIDE} {_SIDE}'"
+    svg = f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{drawn}</svg>"
+    return f"data:image/svg+xml,{quote(svg)}"
+
+
+# Times on a log axis: where the ticks stand, and the line of a target.
+
+_FASTEST = 1e-3
+_DECADES_WITH_STEPS = 2.6
+
+
+def reach(values: Iterable[float], room: float) -> tuple[float, float]:
+    """The ends of a log axis that holds all values, as powers of ten. room: on either side, as a
+    share of what lies between them."""
+    powers = [math.log10(max(value, _FASTEST)) for value in values if math.isfinite(value)]
+    low, high = min(powers, default=0.0), max(powers, default=1.0)
+    more = max((high - low) * room, 0.12)
+    return low - more, high + more
+
+
+def log_axis(ends: tuple[float, float], *, short: bool = False) -> dict[str, Any]:
+    """The layout of an axis from one power of ten to the other, ticks at 1, 2 and 5 of each power,
+    or where there are many powers for its length at those alone. short: as a part of a chart."""
+    low, high = ends
+    most = _DECADES_WITH_STEPS / (2 if short else 1)
+    steps = (1, 2, 5) if high - low < most else (1,)
+    ticks = [
+        step * 10.0**power
+        for power in range(math.floor(low), math.ceil(high) + 1)
+        for step in steps
+        if low <= math.log10(step * 10.0**power) <= high
+    ]
+    return {
+        "type": "log",
+        "range": [low, high],
+        "tickvals": ticks,
+        "ticktext": [brief(tick) for tick in ticks],
+        "showgrid": True,
+        "zeroline": False,
+    }
+
+
+def target_line(target_ms: float, ink: style.Ink, axis: str = "x") -> dict[str, object]:
+    """A dashed line across the chart at a time on the axis "x", "y", "y2" …"""
+    other = "x" if axis.startswith("y") else "y"
+    along, across = axis[0], other
+    return {
+        "type": "line",
+        f"{along}ref": axis,
+        f"{along}0": target_ms,
+        f"{along}1": target_ms,
+        f"{across}ref": "paper",
+        f"{across}0": 0,
+        f"{across}1": 1,
+        "layer": "below",
+        "line": {"color": ink.muted, "width": 1.5, "dash": "dash"},
     }

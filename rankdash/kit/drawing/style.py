@@ -15,9 +15,9 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.basedatatypes import convert_to_base64
 
-from rankdash.core.base import names as base_names
-from rankdash.core.base.html import html_safe
+from rankdash.core.base import text as base_text
 from rankdash.core.base.i18n import ngettext
+from rankdash.core.base.text import html_safe
 
 _NESTED = (dict, list, tuple)
 
@@ -146,17 +146,17 @@ def blended(colour: str, background: str, share: float) -> str:
 
 def short(text: str, width: int = 28) -> str:
     """Text from the data, escaped, and cut in its middle to `width` columns (see
-    `rankdash.core.base.names.middle`).
+    `rankdash.core.base.text.middle`).
 
     Plotly draws a part of HTML, links included, so nothing from the data may reach it unescaped.
     """
-    return html_safe(base_names.middle(text, width))
+    return html_safe(base_text.middle(text, width))
 
 
 def whole(text: str, width: int = _HOVER_WIDTH) -> str:
     """A name that is not cut, as for a hover label: escaped, and on as many lines of `width`
     columns as it takes."""
-    return "<br>".join(map(html_safe, base_names.lines(text, width)))
+    return "<br>".join(map(html_safe, base_text.lines(text, width)))
 
 
 def number(value: float, digits: int = 3) -> str:

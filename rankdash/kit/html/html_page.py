@@ -17,9 +17,13 @@ from functools import cache
 
 from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
-from rankdash.core.base.html import html_safe
+from rankdash.core.base.errors import DataError
 from rankdash.core.base.i18n import gettext as _
-from rankdash.kit.drawing.drawing import Chart
+from rankdash.core.base.i18n import paragraph
+from rankdash.core.base.text import html_safe
+from rankdash.core.study.study import Study
+from rankdash.core.words.verdicts import interval
+from rankdash.kit.drawing.draw import Chart, Drawing
 from rankdash.kit.drawing.style import FONT, INKS, Ink
 
 _BRIEF = 16
@@ -282,3 +286,90 @@ _DRAW = """
   });
 })();
 """
+
+
+# What all sections of a report write on: the page and the study.
+
+DASH = "–"
+
+
+class Draft:
+    """A report that is being written."""
+
+    def __init__(self, page: Page, study: Study) -> None:
+        self.page = page
+        self.study = study
+
+    def chart(self, drawing: Drawing | None) -> str:
+        return "" if drawing is None else self.page.chart(drawing.in_both_inks())
+
+    def titled(self, drawing: Drawing) -> str:
+        """A chart under its title, on one page of paper."""
+        title = f"<h4>{html_safe(drawing.title)}</h4>" if drawing.title else ""
+        return together(title, self.chart(drawing))
+
+    def explained(self, title: str, *said: str) -> str:
+        """What a title stands for, in sentences."""
+        return _("{part}: {value}", part=title, value=paragraph([each for each in said if each]))
+
+    def against(self, challenger: str) -> str:
+        """Which two systems something is about."""
+        return _(
+            "{system} against {baseline}",
+            system=self.study.name(challenger),
+            baseline=self.study.name(self.study.baseline),
+        )
+
+
+def as_table(content: PageTable) -> str:
+    """A table that is folded on screen and open on paper."""
+    return folded(_("As a table"), table(content), printed=True)
+
+
+def filled(head: Sequence[str], rows: Sequence[Sequence[str]]) -> PageTable:
+    """A table of words without the columns that no row has a word in."""
+    used = [place for place in range(len(head)) if any(row[place] for row in rows)]
+    return PageTable([head[at] for at in used], [[row[at] for at in used] for row in rows])
+
+
+def with_interval(value: str, low: float, high: float) -> str:
+    """A value with its interval, where it has one."""
+    ends = interval(low, high)
+    return value if ends == DASH else f"{value} ({ends})"
+
+
+# A picture for the head of a report: known by its content, and never one that can hold scripts.
+
+LARGEST = 500_000
+"""Bytes."""
+
+_STARTS = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+
+
+def data_uri(content: bytes) -> str:
+    """The picture as an address that holds all of it.
+
+    Raises DataError where it is too large, or neither PNG, JPEG, GIF nor WebP. SVG is refused: it
+    can hold scripts.
+    """
+    if len(content) > LARGEST:
+        raise DataError(
+            "The logo has {size:,} bytes; at most {most:,} are taken.",
+            remedy="Make it smaller.",
+            size=len(content),
+            most=LARGEST,
+        )
+    kind = next((name for start, name in _STARTS.items() if content.startswith(start)), None)
+    if kind is None and content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        kind = "image/webp"
+    if kind is None:
+        raise DataError(
+            "The logo is no picture that a report can hold.",
+            remedy="Give a PNG, JPEG, GIF or WebP file.",
+        )
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

@@ -14,10 +14,10 @@ import streamlit as st
 
 from rankdash.core.metrics import CONVENTION_SETTINGS
 from rankdash.core.statistics.settings import STATISTICS_SETTINGS
-from rankdash.core.study.first_stage import TOLERANCE
+from rankdash.core.study.drawn import TOLERANCE
 from rankdash.core.study.systems import MACHINES
 from rankdash.core.value.assumptions import ASSUMPTIONS
-from rankdash.core.words.settings import key_of
+from rankdash.core.words.methods import key_of
 
 # Name in the address → the value that goes without saying; it must never depend on the data.
 FIELDS: Mapping[str, str | None] = {

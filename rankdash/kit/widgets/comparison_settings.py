@@ -13,9 +13,9 @@ from rankdash.core.base.i18n import percent
 from rankdash.core.base.settings import Setting
 from rankdash.core.metrics import CONVENTION_SETTINGS, Conventions
 from rankdash.core.statistics.settings import RULE_OF_THUMB, STATISTICS_SETTINGS, StatisticsSettings
-from rankdash.core.words.settings import key_of, options_of
+from rankdash.core.words.methods import key_of, options_of
 from rankdash.kit.widgets import address, pickers
-from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.redraw import fold
 
 _TOPS = (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 100.0)
 _STATISTICS_OFFERED = {

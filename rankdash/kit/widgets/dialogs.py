@@ -7,8 +7,11 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import error_text
 from rankdash.core.base.i18n import gettext as _
 from rankdash.kit.widgets import redraw
+from rankdash.kit.widgets.text import markdown_safe
 
 # White on this red has a contrast of 6.5 : 1, in both themes.
 _RED = """<style>
@@ -60,3 +63,33 @@ def delete(title: str, sentences: list[str], apply: Callable[[], None]) -> None:
 def _offer_cancel(place: DeltaGenerator) -> None:
     if place.button(_("Cancel"), key="dialog.cancel", width="stretch"):
         st.rerun()
+
+
+# What a click asks for, and why it was refused: said once, when the page is drawn after it.
+
+
+def attempt(place: str, change: Callable[[], object]) -> bool:
+    """Whether the change was made. place: where `refused` says why it was not."""
+    try:
+        change()
+    except RankdashError as problem:
+        st.session_state[_key(place)] = problem
+        return False
+    return True
+
+
+def refused(place: str) -> None:
+    """Why the last change that was asked for here was not made, where it was not."""
+    problem = st.session_state.pop(_key(place), None)
+    if problem is not None:
+        say_error(error_text(problem))
+
+
+def say_error(text: str, longest: int = 600) -> None:
+    """Why the click that this run came from was refused: it stays until the next one."""
+    redraw.hold()
+    st.error(markdown_safe(text, longest), icon=":material/error:")
+
+
+def _key(place: str) -> str:
+    return f"{place}.problem"

@@ -15,8 +15,7 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.data.ragged import Floats
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.answers import Answered, no_answers
-from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.draws import Answered, LabelPlan, no_answers
 from rankdash.core.sampling.draws import LabelSettings as LabelSettings
 from rankdash.core.sampling.label_pool import pool_of
 from rankdash.core.sampling.status import LabelStatus, status
@@ -25,7 +24,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.workspace.jobs.judges import JudgeRow
 from rankdash.core.workspace.notes.corrections import Correction, Corrections, Pair
 from rankdash.core.workspace.notes.label_plans import LabelPlans, StoredPlan
-from rankdash.kit.widgets import stored, stored_judges
+from rankdash.kit.widgets import stored
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import name_safe
@@ -126,7 +125,7 @@ def current(dataset_id: str) -> Labelling | None:
         return None
     revision = Corrections(workspace()).revision(base)
     resumed = LabelPlans(workspace()).resumed(kept.id)
-    judge = stored_judges.rows(base).get(settings.judge)
+    judge = stored.judge_rows(base).get(settings.judge)
 
     def answered() -> Labelling:
         answers = _answers(_log(base, kept.revision, revision))
@@ -142,7 +141,7 @@ def current(dataset_id: str) -> Labelling | None:
 
 def guessing(dataset_id: str, top: float) -> dict[str, JudgeRow]:
     """id → judge of those whose grades can be the guess of a plan with that highest grade."""
-    every = stored_judges.rows(dataset_id)
+    every = stored.judge_rows(dataset_id)
     return {each: row for each, row in every.items() if row.graded and row.top == top}
 
 
@@ -150,7 +149,7 @@ def _grades(judge: JudgeRow, plan: LabelPlan) -> Floats:
     """(N,) of the pairs of the pool; NaN where it has none, or its scale is another one."""
     if judge.top != plan.metric.top:
         return np.full(len(plan.pool), np.nan)
-    return plan.pool.aligned(stored_judges.grades(judge), "grade")
+    return plan.pool.aligned(stored.grades(judge), "grade")
 
 
 def under_way(study: Study) -> Study:

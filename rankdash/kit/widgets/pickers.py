@@ -51,7 +51,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 from streamlit.runtime.scriptrunner import RerunException, StopException, get_script_run_ctx
 
-from rankdash.core.base import names
+from rankdash.core.base import text
 from rankdash.core.base.i18n import enumerated
 from rankdash.kit.widgets import address, language
 
@@ -313,6 +313,6 @@ def _bind(
         value = st.session_state[key]
         address.choose(name, emptied if value == [] else value)
 
-    labels = names.distinct({option: format_func(option) for option in options})
+    labels = text.distinct({option: format_func(option) for option in options})
     drawn = show(draw, key, chosen, changed, options)
     drawn(options=options, format_func=labels.__getitem__, **settings)

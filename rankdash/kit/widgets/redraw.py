@@ -18,6 +18,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.jobs.explanations import ExplanationRow
+from rankdash.core.workspace.jobs.judges import JudgeRow
 from rankdash.core.workspace.names import Names, Watch
 
 AT_ONCE = 8
@@ -89,3 +91,29 @@ def _of(dataset_id: str | None, names: Names) -> Hashable:
     """What a session shows: every data set, and what belongs to its own."""
     titles = tuple(next(iter(rows)) for rows in names.values())
     return titles, names.get(dataset_id or "")
+
+
+# How often a page looks what became of work that a worker does.
+
+_LIVE_SECONDS = 1.0
+# A worker that fell silent is taken for dead; on a busy machine it may be heard of again.
+_SILENT_SECONDS = 5.0
+
+
+def seconds(row: ExplanationRow | JudgeRow | None) -> float | None:
+    """Between two looks; None where nothing more happens by itself."""
+    if row is None:
+        return None
+    if row.live:
+        return _LIVE_SECONDS
+    return _SILENT_SECONDS if row.state == "interrupted" and row.error is None else None
+
+
+# A part of a page that is worked out only while it is open.
+
+
+def fold(title: str, key: str, icon: str, draw: Callable[[], None]) -> None:
+    """An expander; `draw` runs when a person has opened it, not on every rerun of the page."""
+    with st.expander(title, icon=icon, key=key, on_change="rerun") as part:
+        if part.open:
+            draw()

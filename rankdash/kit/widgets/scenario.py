@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from rankdash.core.base.errors import RankdashError
-from rankdash.core.base.i18n import error_text
+from rankdash.core.base.i18n import error_text, ngettext, number
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.rerankers.remote.call_settings import Estimate
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import MACHINES, Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions
@@ -173,3 +174,39 @@ def choose_amount(field: str, name: str, amount: float | None) -> None:
 def choose_amounts(field: str, found: Mapping[str, float]) -> None:
     """Set all of them."""
     address.choose(field, [f"{name}={amount:.10g}" for name, amount in found.items()] or None)
+
+
+# What calls to a service would come to, as the parts of a line.
+
+
+def parts(found: Estimate, host: str) -> list[str]:
+    """Calls, tokens and dollars, safe for Markdown. host: of the service, as it is."""
+    said = [
+        ngettext(
+            "about {n} call to {host}",
+            "about {n} calls to {host}",
+            round(found.calls),
+            host=markdown_safe(host, 60),
+        ),
+        _("{n} tokens read", n=rounded(found.tokens_in)),
+    ]
+    if found.tokens_out:
+        said.append(_("{n} written", n=rounded(found.tokens_out)))
+    if math.isnan(found.dollars):
+        said.append(_("price not known: type it under More settings"))
+    else:
+        said.append(_("about {amount}", amount=dollars(found.dollars)))
+    return said
+
+
+def dollars(amount: float) -> str:
+    # A bare dollar sign opens a formula in Markdown.
+    return "\\$" + number(amount, 2 if amount >= 1 else 4)
+
+
+def rounded(tokens: float) -> str:
+    """Two figures: more would claim to know."""
+    if tokens <= 0:
+        return number(0, 0)
+    digits = 1 - math.floor(math.log10(tokens))
+    return number(round(tokens, digits), 0)

@@ -7,7 +7,7 @@ from functools import cache
 
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import WorkerProcess
-from rankdash.core.runs.relay import PIPE_VARIABLE, RelayedWorker
+from rankdash.core.runs.process import PIPE_VARIABLE, RelayedWorker
 from rankdash.core.workspace import Workspace
 from rankdash.kit.widgets.cache import forget_all
 

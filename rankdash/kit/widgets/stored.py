@@ -7,24 +7,27 @@ of its corrections: "<id>+<revision>", from `with_corrections`. Every function h
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import streamlit as st
 
-from rankdash.core.base.errors import RankdashError, StoreError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding, RankdashError, StoreError
 from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import Ranking, Run
-from rankdash.core.readers.checks import check as checks_check
+from rankdash.core.readers.checks import check as reports
 from rankdash.core.readers.checks.check import CheckReport, check, relabelled
 from rankdash.core.rerankers.kinds.precomputed import Precomputed
 from rankdash.core.study.systems import FIRST_STAGE, System, first_stage_name, numbered
 from rankdash.core.workspace import RunRow
+from rankdash.core.workspace.jobs.judges import JudgeRow, StoredJudges
 from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.kit.widgets import address
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.server import workspace
 
@@ -88,7 +91,7 @@ def _check_report(dataset_id: str) -> CheckReport | None:
     if text in ("", "{}"):
         return None
     try:
-        report = checks_check.check_report(text)
+        report = reports.check_report(text)
     except (RankdashError, LookupError, TypeError, ValueError, RecursionError):
         return check(dataset(dataset_id), [_UNREAD], {})
     if dataset_id == base:
@@ -160,3 +163,80 @@ def uploaded_labels(dataset_id: str, query_id: str) -> dict[str, float]:
 def _rows_of_queries(dataset_id: str) -> dict[str, npt.NDArray[np.intp]]:
     groups = dataset(dataset_id).qrels.groupby("query_id", sort=False).indices
     return {str(query_id): np.asarray(places, dtype=np.intp) for query_id, places in groups.items()}
+
+
+# The judges that the workspace holds, and their grades, read once for all sessions.
+
+
+def judge_rows(dataset_id: str) -> dict[str, JudgeRow]:
+    """id → judge, oldest first; those that wait or run included."""
+    found = StoredJudges(workspace()).rows(stored(dataset_id))
+    return {row.id: row for row in found}
+
+
+def grades(row: JudgeRow) -> pd.DataFrame:
+    """One row for each pair, as `StoredJudges.grades` gives them."""
+    # What it said only changes with these.
+    key = ("judge grades", row.id, row.graded, row.failed, row.started or "", row.finished or "")
+    return cache(key, lambda: StoredJudges(workspace()).grades(row.id))
+
+
+def from_fewer_answers(row: JudgeRow) -> int:
+    """The number of pairs with a grade that fewer answers gave than were asked for."""
+    asked, said = int(row.settings.get("repeats", 1)), grades(row)
+    graded = said["answers"][said["grade"].notna()]
+    return sum(sum(answer["grade"] is not None for answer in answers) < asked for answers in graded)
+
+
+def judgements(row: JudgeRow) -> Judgements:
+    """The same as the statistics take them."""
+    return Judgements(row.name, (0.0, float(row.top)), grades(row), row.model)
+
+
+# What this session had open and another window deleted: named, never replaced in silence.
+
+# Id → name of every data set and run that was offered here.
+_SEEN = "deleted.seen"
+# The data set, and the names of its runs that were compared and are gone, until they are dismissed.
+_RUNS = "deleted.runs"
+
+
+def deleted_dataset(names: Mapping[str, str]) -> str | None:
+    """The name of the chosen data set where it is gone. names: id → name of those there are."""
+    chosen = address.one("data")
+    gone = _seen().get(chosen or "") if chosen not in names else None
+    _seen().update(names)
+    return gone
+
+
+def note_runs(dataset_id: str, names: Mapping[str, str]) -> None:
+    """Note which of the systems that are compared are gone. names: id → name of those there are."""
+    before, gone = st.session_state.get(_RUNS, (dataset_id, []))
+    if before != dataset_id:
+        gone = []
+    chosen = (address.one("base") or "", *address.several("system"))
+    found = [_seen()[each] for each in chosen if each in _seen() and each not in names]
+    st.session_state[_RUNS] = (dataset_id, list(dict.fromkeys([*gone, *found])))
+    _seen().update(names)
+
+
+def runs() -> list[str]:
+    """The names of the runs that were compared and are gone."""
+    names: list[str] = st.session_state.get(_RUNS, ("", []))[1]
+    return names
+
+
+def dismiss() -> None:
+    """It was read which runs are gone."""
+    st.session_state.pop(_RUNS, None)
+
+
+def by_this_session(ids: Iterable[str]) -> None:
+    """Who deleted them here needs no telling."""
+    for each in ids:
+        _seen().pop(each, None)
+
+
+def _seen() -> dict[str, str]:
+    seen: dict[str, str] = st.session_state.setdefault(_SEEN, {})
+    return seen

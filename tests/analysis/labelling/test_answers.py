@@ -6,8 +6,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.answers import Answered, labels_table, next_pairs, no_answers
-from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.draws import Answered, LabelPlan, labels_table, next_pairs, no_answers
 from rankdash.core.sampling.label_pool import LabelPool
 from rankdash.core.sampling.status import status
 from rankdash.features.label.trail import read_plan, write_answers, write_plan

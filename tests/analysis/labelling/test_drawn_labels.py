@@ -6,9 +6,8 @@ import pytest
 
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.answers import Answered, labels_table, no_answers
 from rankdash.core.sampling.drawn_labels import status_of_draws
-from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.draws import Answered, LabelPlan, labels_table, no_answers
 from rankdash.core.sampling.estimate import estimate
 from rankdash.core.sampling.label_pool import pool_of
 from tests.lists import ranking

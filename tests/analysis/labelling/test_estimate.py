@@ -8,8 +8,7 @@ from rankdash.core.base.errors import DataError
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import MODES, VALUE_SHARE, LabelPlan
 from rankdash.core.sampling.estimate import estimate, next_draw
-from rankdash.core.sampling.guess import Guess
-from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.core.sampling.label_pool import Guess, LabelPool
 from tests.analysis.labelling.pools import real_pool, without_difference
 from tests.sets import SAMPLE, SETS
 

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.readers.checks.check import CheckReport, check, relabelled

@@ -1,6 +1,6 @@
 """Stored check reports speak in the words of today, so that they have a translation."""
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.base.i18n import finding_text, gettext, speaking
 from rankdash.core.readers.checks.former_findings import in_todays_words
 from tests.approved import table

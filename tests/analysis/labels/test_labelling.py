@@ -9,7 +9,7 @@ from dataclasses import fields
 import pandas as pd
 import pytest
 
-from rankdash.core.base.spreadsheet import csv_bytes
+from rankdash.core.base.text import csv_bytes
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.metrics import judge
 from rankdash.core.readers import Source, read

@@ -9,7 +9,7 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import evaluate, judge
 from rankdash.core.statistics.inference import intervals, p_values
 from rankdash.core.statistics.settings import StatisticsSettings
-from rankdash.core.study.checks.query_groups import (
+from rankdash.core.study.derived_groups import (
     DERIVED_SEGMENTS,
     UNKNOWN,
     by_segment,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.core.statistics.pairs import TIE_BAND
-from rankdash.core.study.reasons.fault import FAULTS, MOST, fault
+from rankdash.core.statistics.alignment import TIE_BAND
+from rankdash.core.study.reasons.reasons import FAULTS, MOST, fault
 from tests.results import results
 
 VALUES = st.floats(0, 1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rankdash.core.data.ranking import Ranking, Reading
 from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure, registry
-from rankdash.core.statistics.pairs import TIE_BAND
+from rankdash.core.statistics.alignment import TIE_BAND
 from rankdash.core.study.reasons.contributions import split
 from rankdash.core.study.reasons.main_document import evidence
 from rankdash.core.study.reasons.reasons import CODES, DECIDED, counted, reasons

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rankdash.core.metrics import Evaluation
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.significance import corrected
-from rankdash.core.study.trends import Made, differing, p_of_any_pair, repeated, trend
+from rankdash.core.study.history import Made, differing, p_of_any_pair, repeated, trend_of_points
 from tests.lists import evaluation
 from tests.results import results
 
@@ -69,11 +69,11 @@ RUNS = [
 
 def test_the_line_rests_on_the_queries_that_all_of_its_systems_answered(approved):
     cases = {
-        name: lambda case=case: told(trend(case[0], "a", "ndcg@10", T, every=case[1]))
+        name: lambda case=case: told(trend_of_points(case[0], "a", "ndcg@10", T, every=case[1]))
         for name, case in TRENDS.items()
     }
     cases |= {
-        "an unknown baseline": lambda: trend({"a": even(0.1)}, "b", "ndcg@10", T),
+        "an unknown baseline": lambda: trend_of_points({"a": even(0.1)}, "b", "ndcg@10", T),
         "runs made alike": repeated(RUNS),
         "two runs": repeated(RUNS[:2]),
         "what differs": differing({"a": 1, "b": 2, "c": None}, {"b": 3, "a": 1, "d": "x"}),
@@ -89,11 +89,13 @@ def test_every_run_that_is_compared_counts_as_a_look():
     noise = {
         f"r{n}": made({query: float(rng.normal(0.5, 0.1)) for query in QUERIES}) for n in range(9)
     }
-    found = trend(noise, "r0", "ndcg@10", FAST)
+    found = trend_of_points(noise, "r0", "ndcg@10", FAST)
     others = found.frame[found.frame["system"] != "r0"]
     assert found.comparisons == 8
     assert others["p_corrected"].tolist() == pytest.approx(corrected(others["p"].tolist(), "holm"))
-    without = trend(noise, "r0", "ndcg@10", StatisticsSettings(resamples=500, correction="none"))
+    without = trend_of_points(
+        noise, "r0", "ndcg@10", StatisticsSettings(resamples=500, correction="none")
+    )
     assert without.frame["p_corrected"].equals(without.frame["p"])
 
 
@@ -110,7 +112,7 @@ def test_no_mean_on_the_line_ever_rests_on_another_list_of_queries(failures):
         )
         for n, row in enumerate(failures)
     }
-    found = trend(evaluations, "r0", "ndcg@10", StatisticsSettings(resamples=100))
+    found = trend_of_points(evaluations, "r0", "ndcg@10", StatisticsSettings(resamples=100))
     line = found.frame[found.frame["on_line"]]
     # The same value for a query everywhere: on the same queries all means are the same.
     assert line["mean"].dropna().round(12).nunique() <= 1

@@ -6,7 +6,7 @@ import pytest
 
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, Evaluation, evaluate, judge
-from rankdash.core.statistics import pairs
+from rankdash.core.statistics import alignment
 from tests.lists import ranking
 from tests.results import results
 
@@ -72,11 +72,11 @@ SIDES = {
 
 
 def told(sides: tuple[Evaluation, Evaluation]) -> object:
-    there, back = (pairs.paired(*each, "mrr@10") for each in (sides, sides[::-1]))
+    there, back = (alignment.paired(*each, "mrr@10") for each in (sides, sides[::-1]))
     turned = back.set_index("query_id").loc[there["query_id"]]
     assert turned["state"].tolist() == there["state"].tolist()
     np.testing.assert_array_equal(turned["delta"], -there["delta"])
-    return pairs.counts(there), there
+    return alignment.counts(there), there
 
 
 def test_queries_are_paired_or_leave_both_sides_with_the_weightier_reason(approved):
@@ -88,6 +88,6 @@ def test_queries_are_paired_or_leave_both_sides_with_the_weightier_reason(approv
     [(0.505 - 0.5, "same"), (0.5 - 0.505, "same"), (0.0051, "helped"), (-0.0051, "hurt")],
 )
 def test_a_change_of_exactly_the_tie_band_is_the_same(delta: float, expected: str):
-    tally = pairs.counts(pd.DataFrame({"delta": [delta, np.nan]}))
+    tally = alignment.counts(pd.DataFrame({"delta": [delta, np.nan]}))
     assert getattr(tally, expected) == 1
     assert tally.queries == 1

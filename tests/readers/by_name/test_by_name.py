@@ -24,8 +24,7 @@ from rankdash.core.base.errors import DataError, LimitError
 from rankdash.core.readers import sources_at, sources_by_name
 from rankdash.core.readers.by_name import __main__ as fetching
 from rankdash.core.readers.by_name import irds, thinning
-from rankdash.core.readers.by_name.fetching import Fetched
-from rankdash.core.readers.by_name.start import is_name
+from rankdash.core.readers.by_name.start import Fetched, is_name
 from rankdash.core.readers.loading import load
 from rankdash.core.readers.parse.limits import ReadLimits
 from tests.approved import masked, table

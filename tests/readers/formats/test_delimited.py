@@ -10,7 +10,7 @@ from rankdash.core.base.errors import LimitError
 from rankdash.core.readers import ReadLimits
 from rankdash.core.readers.formats import delimited
 from rankdash.core.readers.formats.delimited import sniff
-from rankdash.core.readers.parse.even import even_columns, has_empty
+from rankdash.core.readers.parse.table import even_columns, has_empty
 from tests.readers.reading import limits, shown
 from tests.results import results
 

@@ -4,7 +4,7 @@ shape ends and the next begins."""
 import json
 from types import ModuleType
 
-from rankdash.core.base.infile import whole_characters
+from rankdash.core.base.files import whole_characters
 from rankdash.core.readers.formats import cast, collection, json_layouts, json_records, nested, ranx
 from rankdash.core.readers.parse.columns import MOST_GRADES
 from rankdash.core.readers.parse.json_lines import RecordPlaces

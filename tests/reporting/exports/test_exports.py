@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankdash
-from rankdash.core.base.spreadsheet import csv_bytes, defused, restored
+from rankdash.core.base.text import csv_bytes, defused, restored
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions
 from rankdash.core.readers import Source, read
@@ -31,8 +31,7 @@ from rankdash.features.queries import report as queries_report
 from rankdash.features.queries import report_query
 from rankdash.features.report import report_zip
 from rankdash.features.report.report_zip import lacks_texts
-from rankdash.kit.html.tables import compact_latex, compact_markdown
-from rankdash.kit.html.trec import qrels_bytes, run_bytes
+from rankdash.kit.html.tables import compact_latex, compact_markdown, qrels_bytes, run_bytes
 from tests.approved import table
 from tests.study.builders import changed, data_of
 
@@ -201,7 +200,7 @@ def test_csv_is_written_only_where_its_cells_are_defused():
         if writes.search(path.read_text())
     }
     assert found == {
-        "core/base/spreadsheet.py",
+        "core/base/text.py",
         "features/cost/report.py",
         "kit/commands/output.py",
     }

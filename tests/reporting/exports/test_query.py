@@ -16,7 +16,7 @@ from rankdash.core.workspace.notes.corrections import Correction
 from rankdash.core.workspace.notes.notes import Note
 from rankdash.features.queries import report_query
 from rankdash.features.queries.report_query import Card, Document, QueryPage, page_html
-from rankdash.kit.drawing.drawing import Chart
+from rankdash.kit.drawing.draw import Chart
 from rankdash.kit.html.html_page import PageTable
 from tests.approved import table
 from tests.reporting.exports.test_exports import study_of

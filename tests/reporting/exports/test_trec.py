@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.data.ranking import Ranking
-from rankdash.kit.html import trec
-from rankdash.kit.html.trec import falling, qrels_bytes, run_bytes, write_run
+from rankdash.kit.html import tables
+from rankdash.kit.html.tables import falling, qrels_bytes, run_bytes, write_run
 from tests.lists import ranking
 
 SCORES = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40)
@@ -62,7 +62,7 @@ def test_what_is_broken_off_leaves_what_was_there(tmp_path: Path, monkeypatch):
             raise OSError("no room")
         return falling(scores)
 
-    monkeypatch.setattr(trec, "falling", broken)
+    monkeypatch.setattr(tables, "falling", broken)
     path = tmp_path / "x.trec"
     path.write_text("before")
     with pytest.raises(OSError, match="no room"):

@@ -26,7 +26,7 @@ from rankdash.core.value.price_list import shipped
 from rankdash.core.workspace import Workspace
 from rankdash.features.report.report_zip import MANIFEST, bundle, drawings, slug
 from rankdash.kit.html import images
-from rankdash.kit.html.downloads import ZipPart, english, file_name
+from rankdash.kit.html.tables import ZipPart, english, file_name
 from tests.approved import table
 from tests.reporting.exports.test_exports import study_of
 from tests.stored import keep_lists, keep_rows

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rankdash.core.base.errors import SettingError, UnavailableError
-from rankdash.core.rerankers import create, preparing
+from rankdash.core.rerankers import base, create
 from rankdash.core.rerankers.neural import calibration, runtimes
 from rankdash.core.rerankers.neural.bert_graph import BertGraph
 from rankdash.core.rerankers.neural.fidelity import rank_correlation
@@ -185,7 +185,7 @@ def test_an_export_of_pytorch_is_used_unless_it_computes_something_else(
 def test_a_model_is_exported_and_its_runtime_measured_once(cross_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
     steps = []
-    with preparing.telling(steps.append):
+    with base.telling(steps.append):
         first = prepared("cross-encoder", cross_folder).details()
         assert runtimes.KINDS[first["runtime"]].exact
         monkeypatch.setattr(calibration, "calibrate", lambda *_: pytest.fail("measured again"))

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rankdash.core.base.errors import StoreError, UnavailableError
-from rankdash.core.workspace.jobs.job_batches import read_parts, write_part
-from rankdash.core.workspace.jobs.queue import Owner, Progress, Queue
+from rankdash.core.workspace.jobs.queue import Owner, Progress, Queue, read_parts, write_part
 from rankdash.core.workspace.tables import read_table, write_table
 from tests.approved import table
 from tests.results import shown

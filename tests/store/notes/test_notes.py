@@ -9,17 +9,18 @@ import pytest
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.notes import label_plans
 from rankdash.core.workspace.notes.corrections import Correction, Corrections
-from rankdash.core.workspace.notes.label_notes import LONGEST_LABEL_NOTE, LabelNotes
 from rankdash.core.workspace.notes.label_plans import CARD_SECONDS, LONGEST_GUIDELINES, LabelPlans
 from rankdash.core.workspace.notes.notes import (
+    LONGEST_LABEL_NOTE,
     LONGEST_NOTE,
     LONGEST_TAG,
     MOST_TAGS,
+    LabelNotes,
     Notes,
+    Pins,
+    RunNotes,
     tags_in_use,
 )
-from rankdash.core.workspace.notes.pins import Pins
-from rankdash.core.workspace.notes.run_notes import RunNotes
 from tests.approved import masked
 from tests.results import results, several
 

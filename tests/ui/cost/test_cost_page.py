@@ -12,8 +12,7 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs.combining import CombinedRun, fuse
-from rankdash.core.value.assumptions import Assumptions
-from rankdash.core.value.scenarios import MOST_SCENARIOS, write_scenarios
+from rankdash.core.value.assumptions import MOST_SCENARIOS, Assumptions, write_scenarios
 from rankdash.features.cost import (
     costs,
     page_calculator,

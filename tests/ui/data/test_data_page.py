@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.intake.keeping import Kept
+from rankdash.core.intake.process import Kept
 from rankdash.core.readers import Source
 from rankdash.core.readers.loading import load
-from rankdash.core.workspace.workspace_file.merge_rows import TakenIn
+from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
 from rankdash.features.data import page as data_page
 from rankdash.features.data import page_list, page_samples, page_upload
 from rankdash.kit.widgets import address

@@ -18,11 +18,10 @@ from rankdash.core.runs.combining import CombinedRun, fuse
 from rankdash.core.study import history
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.workspace.notes.pins import Pins
-from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.notes.notes import Pins, RunNotes
 from rankdash.features.history import page as history_page
 from rankdash.features.history.page_table import ordered
-from rankdash.kit.widgets import stored as stored_sets
+from rankdash.kit.widgets import stored as widgets_stored
 from rankdash.kit.widgets import view
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.run_records import setting_titles
@@ -218,7 +217,7 @@ def test_a_run_is_read_once_and_not_again_for_another_metric(workspace, several,
     monkeypatch.setattr(workspace, "run", lambda run_id: asked.append(run_id) or real(run_id))
     for spec in ("ndcg@10", "mrr@10", "ndcg@3"):
         study = Study.on(
-            spec, dataset=stored_sets.dataset(several), systems=stored_sets.systems(several),
+            spec, dataset=widgets_stored.dataset(several), systems=widgets_stored.systems(several),
             baseline=FIRST_STAGE, challengers=(), dataset_id=several, cache=cache,
         )  # fmt: skip
         for system in study.systems:

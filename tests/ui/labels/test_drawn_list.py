@@ -10,7 +10,7 @@ import streamlit as st
 
 from rankdash.app.command import main
 from rankdash.core.base.errors import DataError
-from rankdash.core.base.spreadsheet import csv_bytes
+from rankdash.core.base.text import csv_bytes
 from rankdash.core.intake import sharing
 from rankdash.core.readers import Source, read
 from rankdash.core.workspace import Workspace

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.readers import Source, reversed_note
 from rankdash.core.readers.checks.check import CheckReport
 from rankdash.core.readers.loading import load

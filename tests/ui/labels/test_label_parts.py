@@ -15,7 +15,7 @@ from rankdash.core.workspace.notes.corrections import Corrections
 from rankdash.core.workspace.notes.notes import Notes
 from rankdash.features.label import page_corrections, page_unjudged
 from rankdash.kit.widgets import address
-from rankdash.kit.widgets import stored as stored_sets
+from rankdash.kit.widgets import stored as widgets_stored
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
 from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of
@@ -84,9 +84,9 @@ shop = pytest.fixture(deep_shop, name="shop")
 
 
 def study(dataset_id: str, cutoff: int | None = None) -> Study:
-    systems = stored_sets.systems(dataset_id)
+    systems = widgets_stored.systems(dataset_id)
     others = tuple(each for each in systems if each != FIRST_STAGE)
-    data = stored_sets.dataset(dataset_id)
+    data = widgets_stored.dataset(dataset_id)
     return Study(data, systems, FIRST_STAGE, others, dataset_id=dataset_id, cutoff=cutoff)
 
 

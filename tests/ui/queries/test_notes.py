@@ -12,7 +12,7 @@ from rankdash.core.workspace.notes.notes import Notes
 from rankdash.features.label import page_corrections
 from rankdash.features.queries import page_why
 from rankdash.kit.widgets import pickers, server, view
-from rankdash.kit.widgets import stored as stored_sets
+from rankdash.kit.widgets import stored as widgets_stored
 from tests.stored import keep_lists, keep_rows
 from tests.ui.parts import drawn
 
@@ -82,10 +82,10 @@ def test_a_correction_reads_nothing_from_the_disk_again(stored, monkeypatch):
     monkeypatch.setattr(
         type(store), "dataset", lambda self, name: reads.append(name) or whole(self, name)
     )
-    base = stored_sets.dataset(stored)
+    base = widgets_stored.dataset(stored)
     for label in (0.0, None, 0.0):
         Corrections(store).correct(stored, (QUERY, "d1"), label, "")
         layer = Corrections(store).layer(stored)
-        corrected = stored_sets.dataset(stored_sets.with_corrections(stored, layer.revision))
+        corrected = widgets_stored.dataset(widgets_stored.with_corrections(stored, layer.revision))
         assert corrected.candidates is base.candidates
     assert reads == [stored]

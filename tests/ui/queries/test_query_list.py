@@ -16,7 +16,7 @@ from rankdash.features.queries import page_filters, page_list, page_why
 from rankdash.features.queries import study as queries_study
 from rankdash.kit.drawing import style
 from rankdash.kit.widgets import address, view
-from rankdash.kit.widgets import stored as stored_sets
+from rankdash.kit.widgets import stored as widgets_stored
 from rankdash.kit.widgets.cache import cache
 from tests.ui.lives import lives, play
 from tests.ui.parts import dataset_of, drawn, run_of, study_of
@@ -142,7 +142,7 @@ def test_a_heading_orders_the_list_and_closes_the_query_unless_nothing_goes_by_i
 
 
 def test_a_list_is_made_once_for_all_who_see_it_alike(stored):
-    data, systems = stored_sets.dataset(stored), stored_sets.systems(stored)
+    data, systems = widgets_stored.dataset(stored), widgets_stored.systems(stored)
 
     def listed(wanted=None, order="hurt", marks=NO_MARKS, **changed) -> page_list.Rows:
         """Of a study that is a new one each time."""

@@ -20,7 +20,7 @@ from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.features.queries import page_occlusion
 from rankdash.features.queries import study as queries_study
-from rankdash.kit.widgets import stored as stored_sets
+from rankdash.kit.widgets import stored
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
 from tests.ui.page_text import page_text
@@ -69,7 +69,7 @@ def shop(workspace) -> str:
 
 def panel(dataset_id: str, run: str = "words", query: str = "return a gift 0"):
     """Draws the part for a run."""
-    data, systems = stored_sets.dataset(dataset_id), stored_sets.systems(dataset_id)
+    data, systems = stored.dataset(dataset_id), stored.systems(dataset_id)
     study = Study(data, systems, FIRST_STAGE, (run,))
 
     def draw() -> None:

@@ -12,7 +12,7 @@ from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.rerankers import Capabilities, RerankerKind, SettingSpec, get
 from rankdash.core.rerankers.remote.apis import DIALECTS
 from rankdash.core.runs import jobs
-from rankdash.core.runs.variants import DEPTH, Variant
+from rankdash.core.runs.plan import DEPTH, Variant
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.features.run import page_estimate, page_form
 from rankdash.features.run.page_estimate import FormPlan, Wish

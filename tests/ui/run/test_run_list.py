@@ -10,10 +10,9 @@ import pytest
 from rankdash.core.data.measured import Level, Measured
 from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.rerankers.neural import packaged
-from rankdash.core.workspace.notes.pins import Pins
-from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.notes.notes import Pins, RunNotes
 from rankdash.features.run import page_jobs, page_runs
-from rankdash.kit.widgets import cost_line
+from rankdash.kit.widgets import scenario
 from tests.ui.page_text import page_text
 from tests.ui.sessions import part
 
@@ -102,7 +101,7 @@ def test_the_list_of_runs_and_each_in_full(runs, workspace, approved, lang):
         (page_jobs.megabytes, {0: "0", 1: "0.1", 104_858: "0.2", 1 << 20: "1.0",
                                  10 << 20: "10", (10 << 20) + 1: "10"}),
         # Of an estimate two figures are known.
-        (cost_line.rounded, {0: "0", -1: "0", 7: "7", 94.9: "95", 123: "120", 99_900: "100,000",
+        (scenario.rounded, {0: "0", -1: "0", 7: "7", 94.9: "95", 123: "120", 99_900: "100,000",
                              125_000: "120,000", 1_240_000: "1,200,000"}),
     ],
 )  # fmt: skip

@@ -13,11 +13,11 @@ from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.notes import Pins
 from rankdash.core.workspace.repair import Repaired
 from rankdash.features.data import page_damaged
 from rankdash.kit.widgets import address, comparison_settings, label_plan, sharing_link, view
-from rankdash.kit.widgets import stored as stored_sets
+from rankdash.kit.widgets import stored as widgets_stored
 from rankdash.kit.widgets.view import LARGEST_CUTOFF, PAGES, cutoff_of
 from tests.approved import table
 from tests.stored import keep_rows
@@ -284,9 +284,9 @@ def test_a_fragment_goes_on_until_labels_are_corrected_and_holds_no_numbers(
     def drawn():
         layer = Corrections(workspace).layer(stored)
         corrected = in_force and layer.count
-        shown = stored_sets.with_corrections(stored, layer.revision) if corrected else stored
+        shown = widgets_stored.with_corrections(stored, layer.revision) if corrected else stored
         return Study(
-            dataset=stored_sets.dataset(shown), systems=stored_sets.systems(shown),
+            dataset=widgets_stored.dataset(shown), systems=widgets_stored.systems(shown),
             baseline=FIRST_STAGE, challengers=(), corrections=layer.count, dataset_id=shown,
         )  # fmt: skip
 

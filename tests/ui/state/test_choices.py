@@ -8,7 +8,7 @@ from rankdash.core.metrics import Conventions
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.value.price_list import shipped as shipped_prices
 from rankdash.core.value.targets import shipped as shipped_targets
-from rankdash.kit.widgets import address, comparison_settings, deleted, goals, pickers, scenario
+from rankdash.kit.widgets import address, comparison_settings, goals, pickers, scenario, stored
 from tests.ui.state.test_cache import made
 
 BY_NAME = {each.name: each for each in ASSUMPTIONS}
@@ -118,26 +118,26 @@ def test_options_of_one_name_are_told_apart():
 
 def test_a_data_set_that_this_session_deleted_is_not_named():
     address.settle("data", "a")
-    assert deleted.dataset({"a": "Shop"}) is None
-    deleted.by_this_session(["a"])
-    assert deleted.dataset({}) is None
+    assert stored.deleted_dataset({"a": "Shop"}) is None
+    stored.by_this_session(["a"])
+    assert stored.deleted_dataset({}) is None
 
 
 def test_runs_that_were_compared_and_are_gone_are_named_once_and_for_their_data_set():
     every = {"base": "First", "one": "One", "two": "Two"}
     address.settle("base", "base")
     address.settle("system", ["one", "two"])
-    deleted.note_runs("shop", every)
-    assert deleted.runs() == []
-    deleted.note_runs("shop", {"two": "Two"})
-    deleted.note_runs("shop", {"two": "Two"})
-    assert deleted.runs() == ["First", "One"]
-    deleted.note_runs("autumn", every)
-    assert deleted.runs() == []
-    deleted.note_runs("autumn", {"base": "First", "one": "One"})
-    assert deleted.runs() == ["Two"]
-    deleted.dismiss()
-    assert deleted.runs() == []
+    stored.note_runs("shop", every)
+    assert stored.runs() == []
+    stored.note_runs("shop", {"two": "Two"})
+    stored.note_runs("shop", {"two": "Two"})
+    assert stored.runs() == ["First", "One"]
+    stored.note_runs("autumn", every)
+    assert stored.runs() == []
+    stored.note_runs("autumn", {"base": "First", "one": "One"})
+    assert stored.runs() == ["Two"]
+    stored.dismiss()
+    assert stored.runs() == []
 
 
 # The scenario and the rules.

@@ -10,21 +10,22 @@ from rankdash.core.base.errors import DataError
 from rankdash.features.cost import page_cards
 from rankdash.features.cost.words import Answer
 from rankdash.kit.drawing.style import INKS
-from rankdash.kit.widgets import action_errors, badges, dialogs, lazy_expander, plotly_chart
+from rankdash.kit.widgets import charts as widgets_charts
+from rankdash.kit.widgets import dialogs, redraw
 
 
 def test_what_was_refused_is_said_once_and_in_its_place(session, paper):
     def refuse():
         raise DataError("The note is *too* long.")
 
-    drawn = paper(action_errors)
+    drawn = paper(dialogs)
     drawn.session_state = session
-    assert action_errors.attempt("notes", lambda: None)
-    assert not action_errors.attempt("notes", refuse)
-    action_errors.refused("runs")
+    assert dialogs.attempt("notes", lambda: None)
+    assert not dialogs.attempt("notes", refuse)
+    dialogs.refused("runs")
     assert drawn.drawn == []
-    action_errors.refused("notes")
-    action_errors.refused("notes")
+    dialogs.refused("notes")
+    dialogs.refused("notes")
     assert drawn.of("error") == [r"The note is \*too\* long\."]
 
 
@@ -52,22 +53,22 @@ def test_nothing_is_deleted_before_it_is_confirmed(paper):
 
 @pytest.mark.parametrize("opened", [True, False])
 def test_a_folded_part_is_made_once_it_is_opened(paper, opened):
-    drawn, made = paper(lazy_expander), []
+    drawn, made = paper(redraw), []
     drawn.open = opened
-    lazy_expander.fold("Title", "key", "icon", lambda: made.append(1))
+    redraw.fold("Title", "key", "icon", lambda: made.append(1))
     assert bool(made) is opened
 
 
 @pytest.mark.parametrize(("theme", "ink"), [("dark", "dark"), ("light", "light"), (None, "light")])
 def test_the_ink_of_charts_is_that_of_the_theme(monkeypatch, theme, ink):
     monkeypatch.setattr(type(st.context), "theme", StreamlitTheme({"type": theme}))
-    assert plotly_chart.ink() is INKS[ink]
+    assert widgets_charts.ink() is INKS[ink]
 
 
 def test_an_answer_is_a_word_and_the_colour_of_what_is_proven(paper, approved):
-    drawn, more = paper(badges), paper(page_cards)
+    drawn, more = paper(widgets_charts), paper(page_cards)
     for kind in ("better", "small", "unproven", "worse", "identical", "too_few"):
-        badges.verdict(kind)
+        widgets_charts.verdict(kind)
     for kind in get_args(Answer):
         page_cards.badge(kind)
     said = (

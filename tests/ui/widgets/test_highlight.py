@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.kit.widgets.highlight import marked_html, snippet, spans, terms
+from rankdash.kit.widgets.text import marked_html, snippet, spans, terms
 
 
 def marked(query: str, text: str) -> list[str]:

@@ -12,9 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.readers.by_name.fetching import DONE, FAILED, IR_DATASETS, Fetched
 from rankdash.core.readers.by_name.hub import fetch as fetch_from_the_hub
 from rankdash.core.readers.by_name.irds import fetch as fetch_from_ir_datasets
+from rankdash.core.readers.by_name.start import DONE, FAILED, IR_DATASETS, Fetched
 from rankdash.core.readers.by_name.thinning import thinned
 
 

@@ -9,10 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rankdash.core.base.allowed import hub_token
-from rankdash.core.base.errors import DataError
-from rankdash.core.base.findings import Finding
-from rankdash.core.base.outfile import FULL
-from rankdash.core.readers.by_name.fetching import Fetched
+from rankdash.core.base.errors import DataError, Finding
+from rankdash.core.base.files import FULL
+from rankdash.core.readers.by_name.start import Fetched
 from rankdash.core.readers.formats.huggingface import other_splits
 from rankdash.core.readers.parse.limits import MEGABYTE
 from rankdash.core.readers.parse.source import Source

@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rankdash.core.base.errors import DataError, LimitError
-from rankdash.core.base.findings import Finding
-from rankdash.core.readers.by_name.fetching import MOST_DOCUMENTS, Fetched, partly_read
+from rankdash.core.base.errors import DataError, Finding, LimitError
+from rankdash.core.readers.by_name.start import MOST_DOCUMENTS, Fetched, partly_read
 from rankdash.core.readers.parse.limits import ReadLimits
 
 EXTRA = "ir_datasets"

@@ -1,11 +1,7 @@
-"""Data sets by name: `ir_datasets:beir/scifact/test` and `hf:org/name`, wherever a path is taken.
+"""Fetching a data set by its name into a folder: what runs in the process that `by_name` starts.
 
-    ir_datasets:NAME                  a data set of the package ir_datasets, which is an extra
-    hf:ORG/NAME[/FOLDER][@REVISION]   a data set of the Hugging Face hub, or a folder or file of it
-
-What is fetched comes as files, and is read as any other files are. Fetching happens in a process of
-its own (`fetching`): it cannot hold up a server, ask at a terminal, or keep a corpus in memory, and
-it is ended where it takes too long or nobody waits for it any more.
+The folder ends up with `DONE`, which lists the files as sources with notes on them, or `FAILED`, a
+DataError in parts.
 """
 
 from __future__ import annotations
@@ -18,16 +14,52 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rankdash.core.base.errors import DataError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import DataError, Finding
 from rankdash.core.base.shipped import python_path
-from rankdash.core.readers.by_name.fetching import DONE, FAILED, HUB, IR_DATASETS
 from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.source import Source, sources_from_path
+
+DONE, FAILED = "done.json", "failed.json"
+IR_DATASETS, HUB = "ir_datasets", "hf"
+# Corpora with more documents than this are read in part: what is labelled or ranked.
+MOST_DOCUMENTS = 100_000
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """One file: where it lies, what it is called among the sources, the data set it came with."""
+
+    path: Path
+    name: str
+    origin: str
+    notes: tuple[Finding, ...] = ()
+
+
+def partly_read(name: str, read: int, rows: int, file: str) -> Finding:
+    """The note that only some documents of a corpus were taken."""
+    return Finding(
+        "warning",
+        "partly_read",
+        "{name} has {rows:,} texts. Only the {read:,} that have a label or a rank were read.",
+        {"name": name, "rows": rows, "read": read},
+        "To have other candidates, add a ranking that holds them.",
+        file,
+        count=rows - read,
+    )
+
+
+# Data sets by name: `ir_datasets:beir/scifact/test` and `hf:org/name`, wherever a path is taken.
+#
+#     ir_datasets:NAME                  a data set of the package ir_datasets, which is an extra
+#     hf:ORG/NAME[/FOLDER][@REVISION]   a data set of the hub, or a folder or file of it
+#
+# What is fetched comes as files, and is read as any other files are. Fetching happens in a process
+# of its own (`fetching`): it cannot hold up a server, ask at a terminal, or keep a corpus in
+# memory, and it is ended where it takes too long or nobody waits for it any more.
 
 _NAMED = re.compile(rf"(?:{HUB}|{IR_DATASETS}):")
 _REMEDY = (

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rankdash.core.base.errors import refused
-from rankdash.core.readers.by_name.fetching import MOST_DOCUMENTS, Fetched, partly_read
+from rankdash.core.readers.by_name.start import MOST_DOCUMENTS, Fetched, partly_read
 from rankdash.core.readers.detect import tables_of
 from rankdash.core.readers.parse.columns import fields_of, plain, recognise
 from rankdash.core.readers.parse.limits import ReadLimits

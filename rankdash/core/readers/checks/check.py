@@ -7,17 +7,18 @@ import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from msgspec import convert
 
-from rankdash.core.base.errors import Phrase
-from rankdash.core.base.findings import Finding, Severity
+from rankdash.core.base.errors import Finding, Phrase, Severity
 from rankdash.core.data.coded import alike, arrow_integers, places_in
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure
 from rankdash.core.readers.checks.former_findings import in_todays_words
 from rankdash.core.readers.checks.grading import (
     NO_LABELS,
@@ -30,12 +31,6 @@ from rankdash.core.readers.checks.grading import (
 )
 from rankdash.core.readers.checks.matching import match_labels
 from rankdash.core.readers.checks.plausible import overlap_findings, top_findings
-from rankdash.core.readers.checks.ranking_check import (
-    RankingCheck,
-    judged_at_10,
-    ranking_check,
-    ties,
-)
 
 FIRST_STAGE = Phrase("first stage")
 _EXAMPLES = 5
@@ -376,3 +371,75 @@ def check_report(text: str) -> CheckReport:
                     raise ValueError("a finding whose words cannot be put together")
             template.format(**finding.params)
     return report
+
+
+# One ranking of a data set in its check report: its size, its ties, and how far it is judged.
+
+_JUDGED = "judged@10"
+# From this share of rows in ties, an order says more about the tie rule than about the system.
+_MANY_TIES = 0.5
+
+
+@dataclass(frozen=True)
+class RankingCheck:
+    """One ranking: its queries, rows, judged@10 (None where no labelled query is ranked), and how
+    many queries and rows are tied."""
+
+    name: str
+    queries: int
+    rows: int
+    judged_at_10: float | None
+    tied_queries: int
+    tied_rows: int
+
+
+def ranking_check(name: str, ranking: Ranking, dataset: Dataset) -> RankingCheck:
+    return RankingCheck(
+        name=name,
+        queries=len(ranking.query_ids),
+        rows=len(ranking),
+        judged_at_10=judged_at_10(ranking, dataset.labels),
+        tied_queries=int(ranking.tied.sum()),
+        tied_rows=_tied_rows(ranking),
+    )
+
+
+def judged_at_10(ranking: Ranking, labels: Mapping[str, Any]) -> float | None:
+    if not len(labels["label"]) or not len(ranking):
+        return None
+    conventions = Conventions(no_relevant="count", missing="skip")
+    evaluation = evaluate(
+        judge(ranking, labels, conventions), [parse_measure(_JUDGED)], conventions
+    )
+    mean = evaluation.mean(_JUDGED)
+    return float(mean) if np.isfinite(mean) else None
+
+
+def _tied_rows(ranking: Ranking) -> int:
+    """How many rows share their score with a neighbour of the same query."""
+    query = np.repeat(np.arange(len(ranking.query_ids)), np.diff(ranking.offsets))
+    equal = (ranking.scores[1:] == ranking.scores[:-1]) & (query[1:] == query[:-1])
+    return int((np.append(equal, False) | np.append(False, equal)).sum()) if len(query) else 0
+
+
+def ties(found: RankingCheck, *, made: bool) -> list[Finding]:
+    """made: rankdash made the order, so its scores are nobody's to mend."""
+    if not found.tied_queries:
+        return []
+    many = not made and found.tied_rows >= _MANY_TIES * found.rows
+    return [
+        Finding(
+            "warning" if many else "note",
+            "ties",
+            "Rows of the ranking {name} that share their score with another: {rows} of {all}. "
+            "Queries with such rows: {queries}. Ties are settled by a rule, not by the system.",
+            {
+                "name": found.name,
+                "rows": found.tied_rows,
+                "all": found.rows,
+                "queries": found.tied_queries,
+            },
+            "Write scores with more digits." if many else "",
+            count=found.tied_queries,
+        )
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.readers.checks.grading import NO_LABELS
 
 _OF_FIRST_STAGE = "documents of the first stage only {judged:.0%}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.base.i18n import plain
 from rankdash.core.data.coded import Coded, arrow_integers
 from rankdash.core.data.ragged import Floats, Integers, owners

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rankdash.core.base.findings import Finding
-from rankdash.core.data.build import coded
+from rankdash.core.base.errors import Finding
 from rankdash.core.data.coded import Coded, arrow_integers, is_plain, places_in
 from rankdash.core.data.ragged import owners
-from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.ranking import Ranking, coded
 
 _EXAMPLES = 5
 # Where a ranking and labels belong together, one of so many labels shows it.

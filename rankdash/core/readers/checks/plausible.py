@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ragged import Floats, Integers
 from rankdash.core.data.ranking import Ranking

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from rankdash.core.readers.formats.parquet import tabulated
-from rankdash.core.readers.parse import faults
-from rankdash.core.readers.parse.faults import told
+from rankdash.core.readers.parse import skipped_rows
 from rankdash.core.readers.parse.limits import ReadLimits
+from rankdash.core.readers.parse.skipped_rows import told
 from rankdash.core.readers.parse.table import (
     Table,
     refuse_many_bytes,
@@ -40,7 +40,7 @@ def read(data: bytes, file: str, limits: ReadLimits) -> Table:
 
     Raises FormatError where the file is damaged, LimitError for too many rows, columns or bytes.
     """
-    with told(file, faults.FILE, format=NAME):
+    with told(file, skipped_rows.FILE, format=NAME):
         return tabulated(_unpacked(data, file, limits), file, NAME, limits)
 
 

@@ -20,17 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from rankdash.core.base.errors import FormatError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding, FormatError
 from rankdash.core.data.coded import ArrowText
 from rankdash.core.readers.parse.columns import known
-from rankdash.core.readers.parse.even import even_columns
 from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.skipped_rows import Refusals
 from rankdash.core.readers.parse.table import (
     Columns,
     Lines,
     Table,
+    even_columns,
     frame_of,
     refuse_long_fields,
     refuse_many_columns,

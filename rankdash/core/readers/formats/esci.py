@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.readers.join.parsed_file import joined_texts
 from rankdash.core.readers.parse.columns import plain
 from rankdash.core.readers.parse.source import Source

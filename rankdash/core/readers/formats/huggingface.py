@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.readers.join.conflicts import SPLITS
 from rankdash.core.readers.parse.source import Source
 from rankdash.core.readers.parse.table import Table

@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rankdash.core.base.errors import FormatError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding, FormatError
 from rankdash.core.readers.formats import graded, nested, retrieved
 from rankdash.core.readers.formats.json_records import table_of
 from rankdash.core.readers.parse.columns import MOST_GRADES, known, plain

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rankdash.core.base.errors import FormatError, Phrase
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding, FormatError, Phrase
 from rankdash.core.readers.formats import graded, nested, retrieved
 from rankdash.core.readers.parse.columns import known, names_a_value, recognise, unknown_shape
 from rankdash.core.readers.parse.json_lines import RepeatedKeys, repeated_keys

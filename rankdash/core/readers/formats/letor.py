@@ -15,7 +15,7 @@ from itertools import islice
 
 import numpy as np
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.skipped_rows import Refusals
 from rankdash.core.readers.parse.table import (

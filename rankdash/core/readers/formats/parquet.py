@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 
 from rankdash.core.base.errors import FormatError, LimitError
 from rankdash.core.readers.formats.json_records import cell, table_of
-from rankdash.core.readers.parse import faults
-from rankdash.core.readers.parse.faults import told
+from rankdash.core.readers.parse import skipped_rows
 from rankdash.core.readers.parse.limits import ReadLimits, variable
-from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.skipped_rows import Refusals, told
 from rankdash.core.readers.parse.table import (
     Columns,
     Table,
@@ -38,7 +37,7 @@ def read(data: bytes, file: str, limits: ReadLimits) -> Table:
     floating-point one. Raises FormatError where the file is damaged, LimitError for too many
     rows, columns or bytes.
     """
-    with told(file, faults.FILE, format=NAME):
+    with told(file, skipped_rows.FILE, format=NAME):
         return tabulated(_unpacked(data, file, limits), file, NAME, limits)
 
 
@@ -61,7 +60,9 @@ def tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Tabl
         return table_of(table.to_pylist(), lines.tolist(), file, name, limits)
     columns: dict[str, pa.Array] = {}
     for column in table.column_names:
-        with told(file, faults.COLUMN, "Store the column as text, or leave it out.", column=column):
+        with told(
+            file, skipped_rows.COLUMN, "Store the column as text, or leave it out.", column=column
+        ):
             columns[column] = _texts(table.column(column))
     for cells in columns.values():
         refuse_long_fields(cells, lines, file, limits)

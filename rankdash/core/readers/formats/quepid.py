@@ -16,8 +16,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from rankdash.core.base.errors import FormatError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding, FormatError
 from rankdash.core.readers.join.parsed_file import joined_texts
 from rankdash.core.readers.parse.columns import MOST_GRADES, fields_of, plain
 from rankdash.core.readers.parse.source import Source

@@ -19,7 +19,6 @@ import pyarrow as pa
 from rankdash.core.data.coded import ArrowText, Coded
 from rankdash.core.readers.parse.columns import known
 from rankdash.core.readers.parse.encoding import Decoded
-from rankdash.core.readers.parse.even import even_columns
 from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.skipped_rows import Refusals
 from rankdash.core.readers.parse.source import Source
@@ -27,6 +26,7 @@ from rankdash.core.readers.parse.table import (
     Columns,
     Lines,
     Table,
+    even_columns,
     refuse_long_fields,
     refuse_many_rows,
 )

@@ -18,7 +18,7 @@ from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.skipped_rows import Refusals
 from rankdash.core.readers.parse.table import Table, refuse_many_rows, table_of_rows

@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from rankdash.core.base.errors import FormatError, Phrase, UnavailableError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding, FormatError, Phrase, UnavailableError
 from rankdash.core.readers.formats.json_records import cell
-from rankdash.core.readers.parse import faults
-from rankdash.core.readers.parse.faults import told
+from rankdash.core.readers.parse import skipped_rows
 from rankdash.core.readers.parse.limits import ReadLimits
-from rankdash.core.readers.parse.skipped_rows import LINES_NAMED, Refusals
+from rankdash.core.readers.parse.skipped_rows import LINES_NAMED, Refusals, told
 from rankdash.core.readers.parse.table import (
     Table,
     frame_of,
@@ -56,7 +54,7 @@ def read(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
             remedy="Install it with pip install openpyxl, or save the sheet as CSV (UTF-8).",
         ) from problem
     # It warns of what it cannot keep, such as lists of allowed values; cells are kept.
-    with told(file, faults.FILE, format=NAME), warnings.catch_warnings():
+    with told(file, skipped_rows.FILE, format=NAME), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         formulas = _formulas(data) if _has_formulas(data) else {}

@@ -12,11 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from rankdash.core.base.errors import DataError
-from rankdash.core.base.findings import Finding
-from rankdash.core.data.build import text_array
+from rankdash.core.base.errors import DataError, Finding
 from rankdash.core.data.coded import alike, objects
-from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.ranking import Ranking, text_array
 from rankdash.core.readers.join.conflicts import (
     Conflict,
     choose_split,
@@ -24,15 +22,15 @@ from rankdash.core.readers.join.conflicts import (
     ranking_of,
     scores_by_role,
 )
-from rankdash.core.readers.join.names import data_set_name
-from rankdash.core.readers.join.noticed import noticed
 from rankdash.core.readers.join.parsed_file import (
     Pairs,
     Parsed,
     ParsedFile,
     ParsedTables,
     Scores,
+    data_set_name,
     empty,
+    noticed,
 )
 from rankdash.core.readers.join.text_ids import KEYS, with_ids
 from rankdash.core.readers.parse.source import stem_of

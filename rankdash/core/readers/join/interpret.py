@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rankdash.core.base.errors import DataError, FormatError, Phrase, refused
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import DataError, Finding, FormatError, Phrase, refused
 from rankdash.core.readers.join.conflicts import SPLITS
 from rankdash.core.readers.join.parsed_file import ParsedFile
 from rankdash.core.readers.parse.annotators import Together, WordsNeeded, ask_for_words, joined
@@ -22,12 +21,13 @@ from rankdash.core.readers.parse.columns import (
     mapped,
     named_columns,
     recognise,
+    several_labels,
+    trimmed_ids,
     unknown_shape,
 )
-from rankdash.core.readers.parse.faults import told
 from rankdash.core.readers.parse.rows import part_of
+from rankdash.core.readers.parse.skipped_rows import told
 from rankdash.core.readers.parse.source import Source, stem_of
-from rankdash.core.readers.parse.suspicious import several_labels, trimmed_ids
 from rankdash.core.readers.parse.table import Table
 from rankdash.core.readers.parse.texts import documents_part, queries_part, settle
 from rankdash.core.readers.parse.values import looks_like_ids, numbers

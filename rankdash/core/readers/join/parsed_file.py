@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.base.findings import Finding
-from rankdash.core.data.build import coded, group_rows
+from rankdash.core.base.errors import Finding
 from rankdash.core.data.coded import Coded
 from rankdash.core.data.ragged import has_repeats
-from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.ranking import Ranking, coded, group_rows
 from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.source import stem_of
 
 # "first stage": scores beside texts or labels; "run": a list that stands alone; "system": what a
 # reranker said, beside the rows.
@@ -206,3 +208,138 @@ class Parsed:
     @property
     def pairs(self) -> pd.DataFrame:
         return self.tables().pairs
+
+
+# What a data set is called when nobody names it.
+
+UNNAMED = "My data set"
+# Words that say what a file holds, which split it is or how it was ranked, not which data it is.
+_GENERIC = """
+answer answers baseline bm candidate candidates collection content corpus csv data dataset dev
+doc docs document documents eval export file files final first initial json jsonl judgement
+judgements judgment judgments label labels list new of output passage passages pred predictions
+qrel qrels queries query question questions rank ranked ranking rankings relevance rerank
+reranked result results retrieval row rows run runs sample score scores set stage system table
+test text texts top topic topics train trec tsv upload val valid validation
+查询 文档 段落 标注 标签 数据 问题 语料 初排 首轮 重排 测试 训练 验证 结果 排序
+"""
+_GENERIC_WORDS = frozenset(_GENERIC.split())
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def data_set_name(parts: Sequence[ParsedFile]) -> str:
+    """The folder or archive all files came with; else the folder that all names begin with; else
+    a file's name that is more than a generic word, of labels before texts; else the folder or
+    archive that texts came with. The file of a ranking is called after the system that made it, and
+    gives no name.
+
+    A single file gives its name in any case; `UNNAMED` is what is left.
+    """
+    origins = {part.origin for part in parts}
+    origin = origins.pop()
+    if origin and not origins:
+        return _without_ending(origin)
+    if len(parts) == 1:
+        return stem_of(parts[0].file)
+    folders = {PurePosixPath(part.file).parts[0] for part in parts}
+    common = folders if len(folders) == 1 else ()
+    labels = [part for part in parts if len(part.labels)]
+    texts = [part for part in parts if part.queries is not None or part.documents is not None]
+    came_with = [_without_ending(part.origin) for part in texts if part.origin]
+    names = (*common, *(stem_of(part.file) for part in (*labels, *texts)), *came_with)
+    return next((name for name in names if not _is_generic(name)), UNNAMED)
+
+
+def _without_ending(origin: str) -> str:
+    """The name of an archive without its ending; that of a folder as it is, for a dot in it ends
+    nothing."""
+    return stem_of(origin) if origin.lower().endswith((".zip", ".gz", ".xlsx")) else origin
+
+
+def _is_generic(name: str) -> bool:
+    """Whether every word of it is generic or a number."""
+    return all(word.casefold() in _GENERIC_WORDS for word in _WORD.findall(name))
+
+
+# What is odd about the parts of a data set together: ids that match nothing, texts that differ.
+
+_EXAMPLES = 5
+
+
+def noticed(parts: Sequence[ParsedFile], beside: Sequence[ParsedFile]) -> list[Finding]:
+    """What is odd about texts and ids, and what was noticed of each of the parts.
+
+    beside: of rankings that were read with them; an id that has another text there is said.
+    """
+    everything = [*parts, *beside]
+    findings = _texts_differ([part.queries for part in everything], "query_id")
+    findings += _texts_differ([part.documents for part in everything], "doc_id")
+    findings += [*_strangers(parts, "query_id"), *_strangers(parts, "doc_id")]
+    for part in parts:
+        findings += [*part.findings, *part.refusals.findings()]
+    return findings
+
+
+def _strangers(parts: Sequence[ParsedFile], key: Literal["query_id", "doc_id"]) -> list[Finding]:
+    """A warning where no id of the files of queries (or of documents) is labelled, ranked or
+    paired by another file."""
+    tables = [(part, part.queries if key == "query_id" else part.documents) for part in parts]
+    if all(table is None for _, table in tables):
+        return []
+    speaking = [(part, frame) for part in parts for frame in _frames(part)]
+    told = [(part, table) for part, table in tables if table is not None and not _frames(part)]
+    if not told or not speaking:
+        return []
+    ids = {identity for _, table in told for identity in table[key]}
+    if any(ids.intersection(pd.unique(frame[key])) for _, frame in speaking):
+        return []
+    (part, table), (other, frame) = told[0], speaking[0]
+    return [
+        Finding(
+            "warning",
+            "ids_match_nothing",
+            "Ids of {texts} that occur in the labels or rankings: none of {count}. It has "
+            "{example!r}, {file_name} has {other!r}.",
+            {
+                "count": len(ids),
+                "texts": part.file,
+                "example": str(table[key].iloc[0]),
+                "file_name": other.file,
+                "other": str(frame[key].iloc[0]),
+            },
+            "Check that the files belong to the same data set and write the ids alike in all of "
+            "them.",
+            other.file,
+            int(frame["line"].iloc[0]) if "line" in frame.columns else None,
+            len(ids),
+        )
+    ]
+
+
+def _frames(part: ParsedFile) -> list[pd.DataFrame]:
+    pairs = (part.labels, *(scores.pairs for scores in part.scores))
+    frames = [each.frame("value") for each in pairs if len(each)]
+    return frames if part.pairs is None else [*frames, part.pairs]
+
+
+def _texts_differ(frames: Sequence[pd.DataFrame | None], key: str) -> list[Finding]:
+    """A warning where tables give an id different texts."""
+    filled = [frame[[key, "text"]] for frame in frames if frame is not None]
+    if len(filled) < 2:
+        return []
+    told = pd.concat(filled, ignore_index=True).dropna(subset=["text"])
+    texts = told.groupby(key, sort=False)["text"].nunique()
+    differing = list(texts.index[texts > 1])
+    if not differing:
+        return []
+    return [
+        Finding(
+            "warning",
+            "texts_differ",
+            "Ids with a different text in another file: {count}. The first file's text is used.",
+            {"count": len(differing)},
+            "Check that the files belong to the same data set.",
+            count=len(differing),
+            examples=tuple(differing[:_EXAMPLES]),
+        )
+    ]

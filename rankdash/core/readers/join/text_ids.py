@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from rankdash.core.base.errors import DataError
-from rankdash.core.base.findings import Finding
-from rankdash.core.data.build import coded
+from rankdash.core.base.errors import DataError, Finding
+from rankdash.core.data.ranking import coded
 from rankdash.core.readers.join.parsed_file import Pairs, ParsedFile, empty, texts
 
 Key = Literal["query_id", "doc_id"]

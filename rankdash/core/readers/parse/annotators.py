@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.base.errors import DataError, FormatError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import DataError, Finding, FormatError
 from rankdash.core.base.i18n import plain
 from rankdash.core.readers.join.parsed_file import texts
 from rankdash.core.readers.parse.columns import MOST_GRADES, recognise

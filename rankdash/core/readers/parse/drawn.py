@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.data.coded import objects
 from rankdash.core.readers.parse.columns import plain
 from rankdash.core.readers.parse.table import Table

@@ -11,7 +11,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.readers.parse.skipped_rows import named_lines
 
 _BETWEEN = re.compile(r"[ \t\r\n]*")

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.data.coded import ArrowText, Coded
 from rankdash.core.readers.join.parsed_file import Pairs, ParsedFile, Role, Scores, texts
 from rankdash.core.readers.parse.annotators import word_finding
-from rankdash.core.readers.parse.columns import SYSTEM, is_id, systems_in
+from rankdash.core.readers.parse.columns import SYSTEM, is_id, suspicious, systems_in
 from rankdash.core.readers.parse.drawn import cannot_tell, drawn_finding, draws_of, names_draws
 from rankdash.core.readers.parse.source import Source, stem_of
-from rankdash.core.readers.parse.suspicious import suspicious
 from rankdash.core.readers.parse.table import Table
 from rankdash.core.readers.parse.texts import free_name, one_each
 from rankdash.core.readers.parse.values import blank, labels, numbers

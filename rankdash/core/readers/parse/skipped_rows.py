@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.core.base.errors import FormatError, Phrase
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding, FormatError, LimitError, Phrase, RankdashError
+from rankdash.core.base.files import said_by
+from rankdash.core.readers.parse.limits import variable
 
 LINES_NAMED = 20
 _EXAMPLES = 5
@@ -173,3 +175,39 @@ def named_lines(lines: Iterable[int]) -> str:
 def _message(reason: Reason, lines: Sequence[int]) -> Phrase:
     """How many rows, and the first of their lines."""
     return Phrase(reason.template(len(set(lines))), count=len(lines), lines=named_lines(lines))
+
+
+# Whatever a library raises on the bytes of a file, as an error with the file and the reason.
+
+FILE = "The {format} file is damaged or cut short ({problem}). Nothing of it was kept."
+ARCHIVE = "The {kind} archive is damaged or cut short ({problem}). Nothing of it was kept."
+COLUMN = "The column {column!r} holds a value that cannot be read ({problem})."
+CONTENT = "The file holds something that no reader expects ({problem})."
+_AGAIN = "Copy or download the file again."
+
+
+@contextmanager
+def told(file: str, template: str = CONTENT, remedy: str = _AGAIN, **params: Any) -> Iterator[None]:
+    """Around everything that reads content which anyone may have written.
+
+    template, remedy, params: the message of a FormatError, with {problem} for what was raised.
+
+    Raises LimitError where memory does not suffice, else FormatError; what rankdash raises itself
+    passes as it is.
+    """
+    try:
+        yield
+    except RankdashError:
+        raise
+    except MemoryError as problem:
+        raise LimitError(
+            "Reading the file takes more memory than there is.",
+            remedy="Free memory, or load a sample of the queries with all their rows. In the "
+            "dashboard {variable} allows more.",
+            file=file,
+            variable=variable("memory_bytes"),
+        ) from problem
+    except Exception as problem:
+        raise FormatError(
+            template, remedy=remedy, file=file, problem=said_by(problem), **params
+        ) from problem

@@ -10,8 +10,7 @@ from io import SEEK_END, BytesIO
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from rankdash.core.base.errors import DataError, LimitError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import DataError, Finding, LimitError
 from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits, variable
 
 # As a path: standard input.

@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.readers.join.parsed_file import ParsedFile
-from rankdash.core.readers.parse.columns import MappingNeeded, id_and_text, is_id
+from rankdash.core.readers.parse.columns import MappingNeeded, id_and_text, is_id, trimmed_ids
 from rankdash.core.readers.parse.source import Source, stem_of
-from rankdash.core.readers.parse.suspicious import trimmed_ids
 from rankdash.core.readers.parse.table import Table
 from rankdash.core.readers.parse.values import blank
 

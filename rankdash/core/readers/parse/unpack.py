@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import IO
 
 from rankdash.core.base.errors import FormatError, LimitError
-from rankdash.core.readers.parse import faults
-from rankdash.core.readers.parse.faults import told
+from rankdash.core.readers.parse import skipped_rows
 from rankdash.core.readers.parse.gauge import CHUNK, LineGauge, refuse_long_lines
 from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits, variable
+from rankdash.core.readers.parse.skipped_rows import told
 from rankdash.core.readers.parse.source import Source, refuse_large, too_many_files
 
 GZIP = b"\x1f\x8b"
@@ -71,7 +71,7 @@ class _Unpacker:
 
     def _gunzip(self, source: Source) -> Source:
         with (
-            told(source.name, faults.ARCHIVE, kind="gzip"),
+            told(source.name, skipped_rows.ARCHIVE, kind="gzip"),
             source.open() as file,
             gzip.GzipFile(fileobj=file) as packed,
         ):
@@ -82,7 +82,7 @@ class _Unpacker:
 
     def _unzip(self, source: Source) -> list[Source]:
         with (
-            told(source.name, faults.ARCHIVE, kind="zip"),
+            told(source.name, skipped_rows.ARCHIVE, kind="zip"),
             source.open() as file,
             zipfile.ZipFile(file) as archive,
         ):

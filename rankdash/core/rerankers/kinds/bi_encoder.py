@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.errors import ScoringError, UnavailableError
-from rankdash.core.data.build import best_places
-from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.ranking import Ranking, best_places
 from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
 from rankdash.core.rerankers.neural import known_models, load_model, model_files, shared
 from rankdash.core.rerankers.neural.cached_folders import cache_folder

@@ -22,8 +22,13 @@ from rankdash.core.rerankers.base import (
 )
 from rankdash.core.rerankers.remote import call_settings, keys
 from rankdash.core.rerankers.remote.apis import DIALECTS
-from rankdash.core.rerankers.remote.call_settings import Budget, Clock, check_url
-from rankdash.core.rerankers.remote.estimates import Estimate, text_tokens
+from rankdash.core.rerankers.remote.call_settings import (
+    Budget,
+    Clock,
+    Estimate,
+    check_url,
+    text_tokens,
+)
 from rankdash.core.rerankers.settings import SettingSpec
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from rankdash.core.base.errors import SettingError
 from rankdash.core.rerankers.base import Call, Request, Scored
 from rankdash.core.rerankers.remote import call_settings, prompts
-from rankdash.core.rerankers.remote.call_settings import Budget, Clock
+from rankdash.core.rerankers.remote.call_settings import Budget, Clock, Estimate
 from rankdash.core.rerankers.remote.chat import ACROSS, ChatReranker, unread
-from rankdash.core.rerankers.remote.estimates import Estimate
 from rankdash.core.rerankers.settings import SettingSpec
 
 _BRACKETED = re.compile(r"\[\s*(\d{1,6})\s*\]")

@@ -18,9 +18,8 @@ import numpy as np
 
 from rankdash.core.rerankers.base import Call, Request, Scored
 from rankdash.core.rerankers.remote import call_settings, prompts
-from rankdash.core.rerankers.remote.call_settings import Budget
+from rankdash.core.rerankers.remote.call_settings import Budget, Estimate
 from rankdash.core.rerankers.remote.chat import ACROSS, ChatReranker, Said, unread
-from rankdash.core.rerankers.remote.estimates import Estimate
 from rankdash.core.rerankers.settings import SettingSpec
 
 _LETTER = re.compile(r"\W*(?:(?:document|passage)\s+)?([AB])\W*", re.IGNORECASE)

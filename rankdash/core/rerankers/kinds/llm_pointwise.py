@@ -16,9 +16,8 @@ import numpy as np
 
 from rankdash.core.rerankers.base import Capabilities, Request, Scored
 from rankdash.core.rerankers.remote import call_settings, prompts
-from rankdash.core.rerankers.remote.call_settings import Budget
+from rankdash.core.rerankers.remote.call_settings import Budget, Estimate
 from rankdash.core.rerankers.remote.chat import ChatReranker, Said, unread
-from rankdash.core.rerankers.remote.estimates import Estimate
 from rankdash.core.rerankers.settings import SettingSpec
 
 _TOKENS = {"yes-no": 1, "grade": 1, "number": 4}

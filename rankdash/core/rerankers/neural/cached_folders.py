@@ -15,7 +15,7 @@ from pathlib import Path
 
 import platformdirs
 
-from rankdash.core.base import held_folder
+from rankdash.core.base import files as base_files
 
 # In a folder that is being written, and in one that was: nothing else writes files of these names.
 # Without a suffix they are not among the files that a model is known by.
@@ -38,12 +38,12 @@ def unfinished(target: Path) -> Iterator[Path]:
     """Yield a new folder beside `target` for `finish`, which is removed at the end if it is still
     there. Those of killed processes are removed first. Raises OSError if it cannot be made."""
     beside = target.parent.glob("*") if target.parent.is_dir() else ()
-    held_folder.sweep([each for each in beside if _TOKEN.fullmatch(each.name)], _UNFINISHED)
+    base_files.sweep([each for each in beside if _TOKEN.fullmatch(each.name)], _UNFINISHED)
     made = target.with_name(f"{target.name}.{uuid.uuid4().hex[:8]}")
     made.mkdir(parents=True)
     held = None
     try:
-        held = held_folder.hold(made, _UNFINISHED)
+        held = base_files.hold(made, _UNFINISHED)
         yield made
     finally:
         if held is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding
 from rankdash.core.base.shipped import ASSETS
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.rerankers.neural import packaged

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from rankdash.core.base.allowed import hub_token, is_shared
 from rankdash.core.base.errors import UnavailableError
-from rankdash.core.base.outfile import FULL
+from rankdash.core.base.files import FULL
 from rankdash.core.rerankers.neural import cached_folders, packaged
 
 PACKAGED = packaged.default_encoder()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankdash.core.base.errors import SettingError
-from rankdash.core.rerankers import preparing
+from rankdash.core.rerankers import base
 from rankdash.core.rerankers.base import Request, Scores
 from rankdash.core.rerankers.neural import calibration, export, load_model, runtimes, shared
 from rankdash.core.rerankers.neural.batches import (
@@ -185,7 +185,7 @@ def _opened_export(
 ) -> Opened:
     module: Any = None
     if exported is None:
-        preparing.begin("exporting")
+        base.begin("exporting")
     graph = None if exported else BertGraph.read(loading.purpose, loading.folder)
     if graph is not None:
         exported = export.keep(loading.purpose, weights, graph.card, graph.tokenizer, graph.write)
@@ -208,7 +208,7 @@ def _opened_export(
     elif name == runtimes.AUTO:
         measured = calibration.kept(exported.folder)
         if measured is None:
-            preparing.begin("choosing")
+            base.begin("choosing")
             candidates = _candidates(exported, module)
             limit = exported.card.limit(0, shared.LONGEST)
             measured = calibration.calibrate(candidates, limit)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdash.core.base.errors import UnavailableError
-from rankdash.core.rerankers import preparing
+from rankdash.core.rerankers import base
 from rankdash.core.rerankers.neural import cached_folders, q4_blocks, quantized_onnx
 
 # Part of the name of a converted folder: a change of how it is written makes old ones go unused.
@@ -215,7 +215,7 @@ def _convert(model: PackagedModel, convert: Callable[[Path, Path], None]) -> Non
 
     source, target = source_of(model), _converted(model)
     _verify(model, source / model.weights)
-    preparing.begin("converting")
+    base.begin("converting")
     try:
         with cached_folders.unfinished(target) as made:
             convert(source, made)

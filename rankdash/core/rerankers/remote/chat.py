@@ -14,8 +14,13 @@ from rankdash.core.data.ranking import digest
 from rankdash.core.rerankers.base import Call, Capabilities, Corpus, Request, RerankerKind, Scored
 from rankdash.core.rerankers.remote import call_settings, keys, prompts
 from rankdash.core.rerankers.remote.apis import dig
-from rankdash.core.rerankers.remote.call_settings import Budget, Clock, check_url
-from rankdash.core.rerankers.remote.estimates import Estimate, text_tokens
+from rankdash.core.rerankers.remote.call_settings import (
+    Budget,
+    Clock,
+    Estimate,
+    check_url,
+    text_tokens,
+)
 from rankdash.core.rerankers.settings import SettingSpec
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rankdash.core.rerankers import Corpus, Request, Scored, add_plugins, create
 from rankdash.core.rerankers.base import Detailed, Literate
 from rankdash.core.rerankers.settings import SettingValue
 from rankdash.core.runs import scoring
-from rankdash.core.runs.machine import machine
+from rankdash.core.runs.concurrency import machine
 
 
 @dataclass(frozen=True)

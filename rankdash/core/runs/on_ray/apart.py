@@ -19,7 +19,7 @@ from types import FrameType
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.base.shipped import python_path
-from rankdash.core.runs.on_ray.failures import gone
+from rankdash.core.runs.on_ray.settings import gone
 
 _VARIABLE = "_RANKDASH_APART"
 _DONE = b"."

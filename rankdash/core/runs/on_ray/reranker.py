@@ -27,8 +27,15 @@ from rankdash.core.rerankers import (
 )
 from rankdash.core.runs.on_ray import cluster
 from rankdash.core.runs.on_ray.actor import Loaded, Scorer
-from rankdash.core.runs.on_ray.failures import gone, not_started, not_there, reaching, refuse_other
-from rankdash.core.runs.on_ray.settings import Actors, refuse_elsewhere
+from rankdash.core.runs.on_ray.settings import (
+    Actors,
+    gone,
+    not_started,
+    not_there,
+    reaching,
+    refuse_elsewhere,
+    refuse_other,
+)
 from rankdash.core.runs.resume import settled
 from rankdash.core.runs.scoring import Asked
 

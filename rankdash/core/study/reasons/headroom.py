@@ -34,8 +34,14 @@ from rankdash.core.data.ragged import (
 )
 from rankdash.core.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.core.metrics.engine import Relevance
-from rankdash.core.statistics.alignment import HAS_VALUE, Codes, align, places_of, reason_counts
-from rankdash.core.statistics.pairs import reason_names
+from rankdash.core.statistics.alignment import (
+    HAS_VALUE,
+    Codes,
+    align,
+    places_of,
+    reason_counts,
+    reason_names,
+)
 
 SHARES = ("baseline", "won", "to_win", "retriever")
 """What adds up to the perfect value: the baseline's, what reranking won and has yet to win, and

@@ -16,9 +16,9 @@ import pandas as pd
 from rankdash.core.data.ragged import Floats, Integers
 from rankdash.core.data.ranking import Reading
 from rankdash.core.metrics import Conventions, Measure
-from rankdash.core.statistics.pairs import direction
+from rankdash.core.statistics.alignment import direction
 from rankdash.core.study.reasons.contributions import CARRIED, Split
-from rankdash.core.study.reasons.sides import Side, given_rows, joined, rows
+from rankdash.core.study.reasons.statements import Side, given_rows, joined, side_rows
 from rankdash.core.study.unjudged.system_bounds import RankedLabels
 
 ONE_SIDED = 0.5
@@ -172,7 +172,7 @@ class MainDocuments:
         now = np.where(now < 0, start + length, now)
         if self.measure.k is not None and not self.rules.judged_only:
             now = np.minimum(now, start + self.measure.k)
-        above, mine = rows(start, now)
+        above, mine = side_rows(start, now)
         stood = self.earlier[above]
         new = (stood < 0) | (stood > was[mine])
         above, mine = above[new], mine[new]

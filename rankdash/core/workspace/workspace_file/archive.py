@@ -21,8 +21,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, BinaryIO
 
-from rankdash.core.base.errors import StoreError
-from rankdash.core.base.findings import Finding
+from rankdash.core.base.errors import Finding, StoreError
 from rankdash.core.workspace.failures import in_words
 from rankdash.core.workspace.jobs.judges import answers_of, json_of
 from rankdash.core.workspace.notes.notes import tags_of

@@ -16,8 +16,7 @@ from msgspec import convert
 
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ragged import equal_runs, has_repeats, owners
-from rankdash.core.data.ranking import Ranking, Reading, Run
-from rankdash.core.data.ties import tied_groups
+from rankdash.core.data.ranking import Ranking, Reading, Run, tied_groups
 from rankdash.core.workspace.tables import TIES, ranking_of
 
 _TEXT, _FLOAT, _INTEGER, _WHOLE = pa.large_string(), pa.float64(), pa.int32(), pa.int64()

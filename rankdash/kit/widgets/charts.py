@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
-from rankdash.kit.drawing.drawing import Drawing
+from rankdash.core.words.verdicts import chip
+from rankdash.kit.drawing.draw import Drawing
 from rankdash.kit.drawing.style import INKS, Ink
-from rankdash.kit.html.downloads import file_name
+from rankdash.kit.html.tables import file_name
 
 _CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
 
@@ -41,3 +42,24 @@ def show(figure: Any, *, alt: str, key: str, on_select: Any = "ignore") -> Any:
 def draw(drawing: Drawing, *, key: str, on_select: Any = "ignore") -> Any:
     """Show a chart that the report has too."""
     return show(drawing.draw(ink()), alt=drawing.alt, key=key, on_select=on_select)
+
+
+# The answer in a word: the word and the icon say it without the colour.
+
+Colour = Literal["blue", "orange", "gray"]
+Look = tuple[str, Colour]
+
+_UNKNOWN: Look = (":material/block:", "gray")
+_VERDICTS: dict[str, Look] = {
+    "better": (":material/trending_up:", "blue"),
+    "small": (":material/north_east:", "blue"),
+    "unproven": (":material/help:", "gray"),
+    "worse": (":material/trending_down:", "orange"),
+    "identical": (":material/drag_handle:", "gray"),
+}
+
+
+def verdict(kind: str) -> None:
+    """Whether a system is better."""
+    icon, colour = _VERDICTS.get(kind, _UNKNOWN)
+    st.badge(chip(kind), icon=icon, color=colour)

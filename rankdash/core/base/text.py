@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import itertools
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping
-
-from rankdash.core.base.html import CONTROL
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING
 
 # A start that so many titles share, of at most so many words, says nothing of any one of them.
 _COMMON_START = 4
@@ -114,3 +116,94 @@ def distinguishing(titles: Mapping[str, str], width: int = _NARROW) -> dict[str,
         *longer, shortest = cut
         result[option] = next((each for each in longer if fits(each, width)), shortest)
     return result
+
+
+# Text from the data on its way into HTML.
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters but tab and line feed, and those that turn the direction of writing, which
+could make a text lie."""
+
+_CHANGED = re.compile(f"{CONTROL.pattern[:-1]}&<>\"']")
+
+
+def html_safe(text: str) -> str:
+    """`text` for a place that renders HTML; nothing in it is markup there."""
+    # Most words of a text stay as they are.
+    if not _CHANGED.search(text):
+        return text
+    return html.escape(CONTROL.sub("", text), quote=True)
+
+
+# The language of texts, told by their letters.
+
+# So many queries show in which letters all are written; the first letter after those of Latin.
+_READ = 200
+_AFTER_LATIN = "\u0250"
+_SCRIPTS = {
+    "han": re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"),
+    "kana": re.compile("[\u3040-\u30ff]"),
+    "hangul": re.compile("[\uac00-\ud7af]"),
+}
+# Japanese is Chinese characters with at least this share of kana among them.
+_KANA = 0.1
+
+
+def language_of(texts: Iterable[str]) -> str:
+    """The language of texts as far as the letters of the first ones tell: "zh", "ja" or "ko";
+    "latin" for all that are written in Latin letters, or have none; "other" for the rest."""
+    letters = [each for each in "".join(islice(texts, _READ)) if each.isalpha()]
+    if 2 * sum(each < _AFTER_LATIN for each in letters) >= len(letters):
+        return "latin"
+    shares = {
+        name: sum(bool(script.match(each)) for each in letters) / len(letters)
+        for name, script in _SCRIPTS.items()
+    }
+    if shares["kana"] >= _KANA:
+        return "ja"
+    if 2 * shares["han"] > 1:
+        return "zh"
+    return "ko" if 2 * shares["hangul"] > 1 else "other"
+
+
+# Tables for a spreadsheet, in which no cell runs as a formula.
+#
+# Spreadsheets run a cell that begins with one of = + - @ (or a tab or line break before it) as a
+# formula, and texts and ids come from elsewhere. So in CSV such a cell, unless it is a number, gets
+# an apostrophe in front, and a cell that begins with apostrophes before such a character gets one
+# more: that can be taken back without doubt.
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_STARTS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WAS_DEFUSED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
+
+
+def defused(cell: str) -> str:
+    """The text as a cell that no spreadsheet runs as a formula. A number stays as it is."""
+    runs = _STARTS_FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if runs else cell
+
+
+def restored(cell: str) -> str:
+    """The text that `defused` was given."""
+    return cell[1:] if _WAS_DEFUSED.match(cell) else cell
+
+
+def csv_bytes(frame: pd.DataFrame) -> bytes:
+    """A frame as CSV: UTF-8 with a byte-order mark, as spreadsheets want it; cells and headings
+    that would run as formulas defused."""
+    # What only writes a cell, as the command line does, needs neither.
+    import numpy as np
+    import pandas as pd
+
+    safe = frame.rename(columns=defused)
+    for place in range(frame.shape[1]):
+        # By place: two columns may have one name.
+        column = frame.iloc[:, place]
+        if not pd.api.types.is_numeric_dtype(column):
+            cells = [defused(cell) if isinstance(cell, str) else cell for cell in column]
+            safe.isetitem(place, np.array(cells, dtype=object))
+    return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig", "replace")

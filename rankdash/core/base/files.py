@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
+import re
 import shutil
 import sys
+import tomllib
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rankdash.core.base.errors import DataError
+from rankdash.core.base.errors import DataError, Phrase, RankdashError
 
 if sys.platform != "win32":
     import fcntl
@@ -198,3 +201,161 @@ def _no_room(target: Path, needed: int = 0) -> DataError:
         needed=f"{-(-needed // 100_000) / 10:,.1f}",
         free=f"{free / 1e6:,.1f}",
     )
+
+
+# Small files beside the data, such as price lists, profiles and plans.
+#
+# Whatever is wrong with one is a `DataError` with the file, the line if it is known, and what to
+# do.
+
+# The parser takes a time that grows with the square of a line.
+_LONGEST_TOML_LINE = 2_000
+_LONGEST_REASON = 300
+_AT_LINE = re.compile(r"\bline (\d{1,9})\b")
+_DIGITS = re.compile("integer string conversion|int too large")
+# A whole pair, or a half of one, as JSON spells them; anything else behind a backslash.
+_ESCAPED = re.compile(
+    r"\\(?:(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+@contextmanager
+def guarded(
+    file: str, template: str, remedy: str, *, line: int | None = None, **params: Any
+) -> Iterator[None]:
+    """Around everything that reads the file and makes something of its content.
+
+    template, remedy, params: of the DataError for whatever is raised inside, with {reason} for what
+    that was. line: where it happens, if the content does not say it.
+
+    What rankdash raises itself passes, with the name of the file if it has none.
+    """
+    try:
+        yield
+    except DataError as problem:
+        problem.file = problem.file or file
+        raise
+    except OSError:
+        raise
+    except RankdashError as problem:
+        raise DataError(
+            problem.template, remedy=problem.remedy, file=file, line=line, **problem.params
+        ) from problem
+    except Exception as problem:
+        at = _AT_LINE.search(str(problem))
+        raise DataError(
+            template,
+            remedy=remedy,
+            file=file,
+            line=line or (int(at[1]) if at else None),
+            reason=_reason(problem),
+            **params,
+        ) from problem
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, RecursionError):
+        return Phrase("lists inside lists, too deep")
+    if _DIGITS.search(str(problem)):
+        return Phrase("a number of too many digits")
+    if isinstance(problem, KeyError):
+        return Phrase("it has no {name}", name=_printable(str(problem.args[0])))
+    return said_by(problem).rstrip(".")
+
+
+def said_by(problem: Exception) -> str:
+    """What was raised, in a line. What a library quotes of a file may be no text that can be stored
+    or printed."""
+    lines = str(problem).strip().splitlines()
+    return _printable(lines[0] if lines else type(problem).__name__)
+
+
+def _printable(text: str) -> str:
+    return text[:_LONGEST_REASON].encode("utf-8", "replace").decode()
+
+
+def text_of(content: bytes) -> str:
+    """The text of a file in UTF-8, also behind a byte order mark. Raises ValueError."""
+    return content.decode("utf-8-sig")
+
+
+def from_json(text: str) -> Any:
+    """The value of JSON text, halves of characters replaced. Raises ValueError, RecursionError."""
+    return json.loads(whole_characters(text)[0])
+
+
+def from_toml(text: str) -> dict[str, Any]:
+    """The content of TOML text. Raises ValueError, RecursionError."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if len(line) > _LONGEST_TOML_LINE:
+            raise ValueError(f"line {number} has more than {_LONGEST_TOML_LINE} characters")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        end = f"line {len(lines)}, the end of the file"
+        raise ValueError(str(problem).replace("end of document", end)) from problem
+
+
+def from_json_or_toml(text: str) -> Any:
+    """The content of text in one of the two. A list in brackets is TOML: [[prices]]."""
+    return from_json(text) if text.lstrip().startswith("{") else from_toml(text)
+
+
+def whole_characters(text: str) -> tuple[str, int]:
+    """The JSON text with U+FFFD for each half of a surrogate pair, which JSON can spell and no
+    encoding can store; and how many there were. Every place in it stays where it was."""
+    if not _HALF_PAIR.search(text):
+        return text, 0
+    count = 0
+
+    def whole_or_not(found: re.Match[str]) -> str:
+        nonlocal count
+        if found[2] is None:
+            return found[0]
+        count += 1
+        return "\\ufffd"
+
+    return _ESCAPED.sub(whole_or_not, text), count
+
+
+# Temporary folders of a process: locked until it ends, then removed by the next process.
+
+if sys.platform != "win32":
+    import fcntl
+
+
+def hold(folder: Path, mark: str) -> int | None:
+    """Lock a new file `mark` in a folder that this process made. Return its descriptor, which
+    holds the lock until it is closed or the process ends; None on Windows.
+
+    mark: the name of a file that only rankdash writes. Raises OSError if it cannot be written.
+    """
+    if sys.platform == "win32":
+        return None
+    # Renamed after it is locked: a sweep at this moment must not find it unlocked.
+    part = folder / f"{mark}.new"
+    held = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        part.rename(folder / mark)
+    except OSError:
+        os.close(held)
+        raise
+    return held
+
+
+def sweep(folders: Iterable[Path], mark: str) -> None:
+    """Remove the folders of this user whose file `mark` is not locked. Do nothing on Windows."""
+    if sys.platform == "win32":
+        return
+    for folder in folders:
+        with suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            with (folder / mark).open("r+b") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)

@@ -15,8 +15,8 @@ import pandas as pd
 
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.metrics import Evaluation
+from rankdash.core.statistics.alignment import direction
 from rankdash.core.statistics.inference import intervals, p_values
-from rankdash.core.statistics.pairs import direction
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.significance import corrected
 from rankdash.core.statistics.verdict import FEWEST_QUERIES
@@ -185,7 +185,7 @@ def by_segment(
 ) -> pd.DataFrame:
     """The paired difference in each value of a segment: those in `order` first, then the largest.
 
-    pairs: from `rankdash.core.statistics.pairs.paired`. segment: value, indexed by query id;
+    pairs: from `rankdash.core.statistics.alignment.paired`. segment: value, indexed by query id;
         queries without one form the segment `UNKNOWN`. Of more than 30 values the 29 largest stay,
         and the rest is one segment, `OTHER`. order: such as `DerivedSegment.values`. possible:
         the lowest and the highest change of the metric.

@@ -1,0 +1,241 @@
+"""Verdicts in words: a chip for each kind, and the sentence with its advice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import pandas as pd
+
+from rankdash.core.base.i18n import enumerated, ngettext, number, paragraph, percent, signed
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.verdict import TITLES, Kind, Verdict, has_width
+from rankdash.core.study.reasons.headroom import Headroom
+from rankdash.core.study.reasons.reasons import CUT, NEAR
+from rankdash.core.study.study import Study
+
+
+def p_title(corrected: bool) -> str:
+    """What a p is called. corrected: whether it allows for other comparisons."""
+    return _("corrected p") if corrected else _("p")
+
+
+def p_value(p: float) -> str:
+    """A p with four decimals, "<0.0001" where these are zeros; a dash where there is none."""
+    return "<0.0001" if p < 0.000_05 else number(p, 4)
+
+
+def chip(kind: str) -> str:
+    """A kind of verdict in a word or two; "baseline" is what the others are compared with."""
+    return _("baseline") if kind == "baseline" else _(TITLES[cast(Kind, kind)])
+
+
+def sentence(verdict: Verdict) -> str:
+    """What may be said of a challenger, and what to do about it."""
+    return paragraph([_(each, **verdict.params) for each in (verdict.template, *verdict.advice)])
+
+
+def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[str]:
+    """The change with its interval, its p and whom it helped, in a few words each.
+
+    row: of a `Comparison`. p: the column to show, "p" or "p_corrected".
+    """
+    facts = []
+    if math.isfinite(row["delta_low"]):
+        facts.append(
+            _(
+                "change {delta} ({level} {interval})",
+                delta=signed(row["delta"]),
+                level=percent(settings.level),
+                interval=change_interval(row["delta_low"], row["delta_high"]),
+            )
+        )
+    if said := p_fact(row, settings, p):
+        facts.append(said)
+    facts.append(
+        _(
+            "{helped} helped, {same} same, {hurt} hurt",
+            helped=number(row["helped"], 0),
+            same=number(row["same"], 0),
+            hurt=number(row["hurt"], 0),
+        )
+    )
+    return facts
+
+
+def p_fact(row: pd.Series, settings: StatisticsSettings, p: str) -> str:
+    """The p of a change, beside the corrected one where both differ; "" where there is none.
+
+    row, p: as for `change_facts`.
+    """
+    if not math.isfinite(row[p]):
+        return ""
+    raw, value = p_value(row["p"]), p_value(row[p])
+    if p == "p" or not is_corrected(row, settings):
+        return _("p {p}", p=raw)
+    if row["p"] == row["p_corrected"]:
+        return _("corrected p {p}", p=value)
+    return _("p {raw}, corrected {p}", raw=raw, p=value)
+
+
+def interval(low: float, high: float, write: Callable[[float], str] = number) -> str:
+    """An interval for a cell; a dash where there is none, and that it has no width where all
+    queries have one value."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return "–"
+    return f"{write(low)} … {write(high)}" if has_width(low, high) else _("no spread")
+
+
+def change_interval(low: float, high: float) -> str:
+    """An interval of a change for a cell, as `interval`: signed."""
+    return interval(low, high, signed)
+
+
+def is_corrected(row: pd.Series, settings: StatisticsSettings) -> bool:
+    """Whether the p of a row of a `Comparison` allows for other comparisons."""
+    return bool(row["planned_level"] > settings.level)
+
+
+# The reasons of `analysis.reasons.reasons` in words: short for a list, long for a tooltip.
+
+
+def reason_words() -> dict[str, str]:
+    """Code → a word or two."""
+    return {
+        "failed": _("no result"),
+        "no_relevant_label": _("no relevant label"),
+        "missing": _("not ranked"),
+        "nothing_judged": _("nothing judged"),
+        "no_relevant_candidate": _("no relevant document retrieved"),
+        "below_cutoff": _("relevant below the cutoff"),
+        "already_ideal": _("already ideal"),
+        "truncated": _("text cut"),
+        "buried": _("relevant dropped out"),
+        "distractor_lifted": _("irrelevant promoted"),
+        "unjudged_lifted": _("unjudged promoted"),
+        "rescued": _("relevant moved up"),
+        "near_tie": _("near-tie"),
+        "idle": _("no effect"),
+        "mixed": _("mixed"),
+    }
+
+
+def reason_meanings() -> dict[str, str]:
+    """Code → what it says of a query, in a sentence."""
+    return {
+        "failed": _("One side has no result for the query."),
+        "no_relevant_label": _("Its labels name no relevant document at all."),
+        "missing": _(
+            "A ranking lacks the query, which scores 0 there or is excluded, according to the "
+            "metric conventions."
+        ),
+        "nothing_judged": _(
+            "No document that either side shows has a label, so a value of 0 says nothing."
+        ),
+        "no_relevant_candidate": _(
+            "Neither list holds a relevant document: the retriever missed it."
+        ),
+        "below_cutoff": _(
+            "The value stayed the same while a relevant document stands below the cutoff, where it "
+            "does not count."
+        ),
+        "already_ideal": _("The baseline's order could not be better, and it stayed as good."),
+        "truncated": _(
+            "A relevant document fell, and the model read at most {share} of its text: the "
+            "relevant part may be in the rest.",
+            share=percent(CUT),
+        ),
+        "buried": _("A relevant document dropped out of the top ranks."),
+        "distractor_lifted": _("Documents labelled as worse were promoted above a relevant one."),
+        "unjudged_lifted": _(
+            "Documents without a label were promoted above a relevant one. They count as not "
+            "relevant, which may be wrong."
+        ),
+        "rescued": _("Relevant documents moved up."),
+        "near_tie": _(
+            "Decided by scores that differ by at most {share} of their range: it could as well "
+            "have gone the other way.",
+            share=percent(NEAR),
+        ),
+        "idle": _("Nothing that counts moved."),
+        "mixed": _("Some relevant documents rose and others fell."),
+    }
+
+
+# How far reranking could go, in words: by which documents, and what none of them can bring.
+
+
+def documents(own: bool) -> str:
+    """Return the documents of the best possible order, in a few words."""
+    return _("own list") if own else _("candidates")
+
+
+def best_order(own: bool) -> str:
+    """Return the words for the best possible value of one query."""
+    return _("best order of its own list") if own else _("best order of the candidates")
+
+
+def notes(study: Study, fit: Callable[[str], str] = str) -> list[str]:
+    """Return which share of the relevant documents each system could order, one sentence per set of
+    documents. fit: makes a name fit for where it is shown."""
+    splits = {system: study.headroom(system) for system in study.challengers}
+    known = {
+        system: split
+        for system, split in splits.items()
+        if split is not None and split.n and split.recall_ceiling is not None
+    }
+    depths = {split.depth: split for split in reversed(known.values()) if not split.own}
+    lists = [
+        _("{system} {share}", system=fit(study.name(system)), share=_share(split))
+        for system, split in known.items()
+        if split.own
+    ]
+    sentences = [_found(split) for split in depths.values()][::-1]
+    return [*sentences, _lists(lists)] if lists else sentences
+
+
+def _lists(shares: Sequence[str]) -> str:
+    return ngettext(
+        "The list of a system contains this share of a query's relevant documents on average: "
+        "{shares}. A better order cannot bring back the rest.",
+        "The lists of the systems contain these shares of a query's relevant documents on average: "
+        "{shares}. A better order cannot bring back the rest.",
+        len(shares),
+        shares=enumerated(shares),
+    )
+
+
+def _found(split: Headroom) -> str:
+    """Return how many of the relevant documents are among the candidates."""
+    if split.recall_ceiling == 1:
+        if split.depth is None:
+            return _("The first stage found every relevant document.")
+        return _(
+            "The top {depth} candidates hold every relevant document.",
+            depth=number(split.depth, 0),
+        )
+    if split.depth is None:
+        return _(
+            "On average, the first stage found {share} of a query's relevant documents; no "
+            "reranker can bring back the rest.",
+            share=_share(split),
+        )
+    return _(
+        "On average, the candidates down to rank {depth} hold {share} of a query's relevant "
+        "documents; reranking no deeper cannot bring back the rest.",
+        depth=number(split.depth, 0),
+        share=_share(split),
+    )
+
+
+def _share(split: Headroom) -> str:
+    """Return the recall in words; less than everything never reads 100%."""
+    recall = split.recall_ceiling or 0.0
+    shown = percent(recall)
+    return (
+        _("more than {share}", share=percent(0.99))
+        if recall < 1 and shown == percent(1.0)
+        else shown
+    )
