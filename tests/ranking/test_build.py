@@ -3,15 +3,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from rankdash.core.data import ranking
 from rankdash.core.data.coded import Coded
-from rankdash.core.data.ranking import (
-    best_places,
-    coded,
-    descending_ids,
-    group_rows,
-    stored_scores,
-    text_array,
-)
 
 
 def groups_as_dict(groups, size):
@@ -32,7 +25,7 @@ def test_rows_are_grouped_in_order_of_first_appearance(order):
     expected = {}
     for row, name in enumerate(ids):
         expected.setdefault(str(name), []).append(row)
-    found = groups_as_dict(group_rows(text_array(ids)), len(ids))
+    found = groups_as_dict(ranking.group_rows(ranking.text_array(ids)), len(ids))
     assert found == expected
     assert list(found) == list(expected)
 
@@ -40,41 +33,43 @@ def test_rows_are_grouped_in_order_of_first_appearance(order):
 @pytest.mark.parametrize("ids", [["b", "b", "a", "c", "c"], ["b", "a", "b", "c", "a"]])
 def test_codes_are_grouped_as_the_ids_that_they_stand_for(ids):
     """Rows that come together need no order of their own."""
-    texts = text_array(ids)
-    by_text, by_code = group_rows(texts), group_rows(Coded.of(texts))
+    texts = ranking.text_array(ids)
+    by_text, by_code = ranking.group_rows(texts), ranking.group_rows(Coded.of(texts))
     found = [groups_as_dict(groups, len(ids)) for groups in (by_text, by_code)]
     assert (
         found[0] == found[1] == {each: list(np.flatnonzero(np.array(ids) == each)) for each in ids}
     )
     assert (by_code.rows is None) == (ids == sorted(ids, key=list("bac").index))
-    assert coded(ids).codes.tolist() == Coded.of(texts).codes.tolist()
+    assert ranking.coded(ids).codes.tolist() == Coded.of(texts).codes.tolist()
     known = Coded.of(texts)
-    assert coded(known) is known
+    assert ranking.coded(known) is known
 
 
 def test_ids_are_text_in_one_array_whatever_they_came_as():
     for ids in (["007", "7"], pd.Series(["007", "7"]), np.array(["007", "7"], dtype=object)):
-        assert text_array(ids).to_pylist() == ["007", "7"]
-    assert text_array(pd.Series([7, 8])).to_pylist() == ["7", "8"]
+        assert ranking.text_array(ids).to_pylist() == ["007", "7"]
+    assert ranking.text_array(pd.Series([7, 8])).to_pylist() == ["7", "8"]
     pieces = pd.concat([pd.Series(["b"], dtype="str"), pd.Series(["a", None], dtype="str")])
-    assert text_array(pieces).equals(pa.array(["b", "a", None], text_array(pieces).type))
+    assert ranking.text_array(pieces).equals(
+        pa.array(["b", "a", None], ranking.text_array(pieces).type)
+    )
 
 
 @pytest.mark.parametrize("count", [1, 7, 39, 40, 99])
 def test_the_best_of_many_are_the_first_of_all_in_order(count):
     scores = np.random.default_rng(3).integers(0, 30, 40).astype(float)
     order = sorted(range(40), key=lambda place: (-scores[place], place))
-    assert best_places(scores, count).tolist() == order[:count]
+    assert ranking.best_places(scores, count).tolist() == order[:count]
 
 
 def test_ids_compare_by_their_bytes():
     ids = ["a", "Z", "é", "z", "中", "𝒳", "10", "9", "﹏"]
-    place = descending_ids(text_array(ids))
+    place = ranking.descending_ids(ranking.text_array(ids))
     by_bytes = sorted(ids, key=lambda text: text.encode(), reverse=True)
     assert [by_bytes[at] for at in place] == ids
 
 
 def test_scores_beyond_single_precision_are_rounded_and_may_be_infinite():
     scores = np.array([1.0, 1 + 1e-9, 1e300])
-    assert list(stored_scores(scores, "float32")) == [1.0, 1.0, np.inf]
-    assert stored_scores(scores, "float64") is scores
+    assert list(ranking.stored_scores(scores, "float32")) == [1.0, 1.0, np.inf]
+    assert ranking.stored_scores(scores, "float64") is scores

@@ -5,17 +5,9 @@ import io
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 
+from rankdash.core import readers
 from rankdash.core.base.errors import DataError, LimitError, Phrase, RefusedFilesError
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.readers import (
-    BaselineNeeded,
-    MappingNeeded,
-    Parsed,
-    ReadLimits,
-    Source,
-    WordsNeeded,
-    read,
-)
 from tests.approved import table
 
 Files = Mapping[str, str | bytes]
@@ -26,15 +18,15 @@ _MOST = 12
 _SHOWN, _MADE = ("columns", "format"), ("made_query_id", "made_doc_id")
 
 
-def sources(files: Files) -> list[Source]:
+def sources(files: Files) -> list[readers.Source]:
     return [
-        Source(name, data.encode() if isinstance(data, str) else data)
+        readers.Source(name, data.encode() if isinstance(data, str) else data)
         for name, data in files.items()
     ]
 
 
-def parse(contents: Files, **options: object) -> Parsed:
-    return read(sources(contents), **options)
+def parse(contents: Files, **options: object) -> readers.Parsed:
+    return readers.read(sources(contents), **options)
 
 
 def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -61,25 +53,25 @@ def shown(cases: Mapping[str, Case]) -> str:
 def _told(case: Case, remedies: set[str]) -> Iterator[str]:
     files, chosen = case if isinstance(case, tuple) else (case, {})
     try:
-        yield from lines_of(read(sources(files), **chosen))
+        yield from lines_of(readers.read(sources(files), **chosen))
     except DataError as error:
         yield from _refusal(error, remedies)
 
 
 def limits(**of: int) -> Mapping[str, object]:
     """What is chosen where a file may hold only so much."""
-    return {"limits": ReadLimits(**of)}
+    return {"limits": readers.ReadLimits(**of)}
 
 
 def _refusal(error: DataError, remedies: set[str]) -> Iterator[str]:
-    if isinstance(error, MappingNeeded):
+    if isinstance(error, readers.MappingNeeded):
         guess = ", ".join(f"{field} = {column}" for field, column in error.guess.items() if column)
         yield f"asked for {error.missing} of {error.file}: {', '.join(error.columns)}"
         yield f"guessed: {guess or 'nothing'}"
-    elif isinstance(error, WordsNeeded):
+    elif isinstance(error, readers.WordsNeeded):
         words = ", ".join(f"{word.text} = {_number(word.grade)}" for word in error.words)
         yield f"asked for the words of {error.file}: {words}"
-    elif isinstance(error, BaselineNeeded):
+    elif isinstance(error, readers.BaselineNeeded):
         yield f"asked for the search of today: {', '.join(error.rankings)}"
     elif isinstance(error, RefusedFilesError):
         for each in error.errors:
@@ -98,7 +90,7 @@ def _refusal(error: DataError, remedies: set[str]) -> Iterator[str]:
             yield f"remedy: {error.remedy.format(**error.params)}"
 
 
-def lines_of(parsed: Parsed) -> Iterator[str]:
+def lines_of(parsed: readers.Parsed) -> Iterator[str]:
     formats: dict[str, list[str]] = {}
     for file, found in parsed.formats.items():
         formats.setdefault(found, []).append(file)

@@ -41,16 +41,7 @@ from rankdash.core.workspace.workspace_file.import_workspace import Judges, take
 from rankdash.core.workspace.workspace_file.workspace_zip import MANIFEST, Bounds, Packer, Unpacker
 from tests.approved import table
 from tests.readers.reading import zipped
-from tests.store.builders import (
-    content_of,
-    everything,
-    explain,
-    flip,
-    grade,
-    judge,
-    submit,
-    submit_judge,
-)
+from tests.store import builders
 
 PLAN = {"systems": ["a"], "metric": "dcg@10", "top": 3.0, "threshold": 1.0, "seed": 3}
 EXPLAINED = Explanation(0.5, (), 5, 7).to_json()
@@ -90,7 +81,7 @@ def made(tmp_path_factory, make_dataset, make_run):
     layer.correct(dataset.id, ("7", "01"), None, "Ann")
     RunNotes(workspace).keep(run.id, "longer texts", "Ann")
     Pins(workspace).pin(run.id)
-    explain(workspace, QUESTION, result=EXPLAINED)
+    builders.explain(workspace, QUESTION, result=EXPLAINED)
     Explanations(workspace).ask(replace(QUESTION, doc_id="01"))
     scenarios = {"careful": Assumptions(elasticity=0.25)}
     workspace.set_setting("scenarios", assumptions.write_scenarios(scenarios))
@@ -98,12 +89,12 @@ def made(tmp_path_factory, make_dataset, make_run):
     address = completed(SETTINGS, {"base_url": "http://me:pw@host/v1", "top": 3})
     asked = {"settings": address, "pairs": [CORRECTED, ("7", "01"), ("7", "1")]}
     said = {"grade": 2.0, "reason": "看", "error": "", "kind": ""}
-    judged = [grade(CORRECTED) | {"answers": json.dumps([said])}]
-    judged += [grade(("7", "01"), None, "e") | {"kind": "time_out"}]
+    judged = [builders.grade(CORRECTED) | {"answers": json.dumps([said])}]
+    judged += [builders.grade(("7", "01"), None, "e") | {"kind": "time_out"}]
     usage = {"calls": 2, "billed": {"dollars": 0.5}}
-    judge(workspace, dataset.id, "Mine", judged, usage, **asked)
-    submit_judge(workspace, dataset.id, "waits", **asked)
-    submit(workspace, dataset.id, "waits")
+    builders.judge(workspace, dataset.id, "Mine", judged, usage, **asked)
+    builders.submit_judge(workspace, dataset.id, "waits", **asked)
+    builders.submit(workspace, dataset.id, "waits")
     return workspace.root
 
 
@@ -134,7 +125,7 @@ def bring(workspace, content: bytes):
 
 
 def shared(home):
-    return everything(home, own=False)
+    return builders.everything(home, own=False)
 
 
 def repacked(content: bytes, change: Callable, keep_list=False) -> bytes:
@@ -367,7 +358,7 @@ def damaged(two, file=""):
     two.full.save_run(two.run(two.full.dataset(two.shop), "run-2", name="whole"))
     if file:
         (place,) = two.full.root.glob(file)
-        flip(place, 9)
+        builders.flip(place, 9)
 
 
 def damaged_judge(two):
@@ -633,11 +624,11 @@ def content(made, tmp_path_factory):
 
 def test_a_broken_file_is_refused_in_words_and_adds_nothing(content, other, make_dataset, approved):
     save(other, make_dataset("Mine", salt="!"))
-    before, said = content_of(other.root), {}
+    before, said = builders.content_of(other.root), {}
     for kind, harm in BROKEN.items():
         with pytest.raises(RankdashError, match="Nothing was imported") as refused:
             bring(other, harm(content))
-        assert refused.value.remedy and content_of(other.root) == before, kind
+        assert refused.value.remedy and builders.content_of(other.root) == before, kind
         assert kind == "a part larger than it says" or refused.value.file == "shop.rankdash.zip"
         with speaking("zh"):
             said[kind] = f"{refused.value}\n{error_text(refused.value)}"

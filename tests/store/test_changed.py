@@ -14,15 +14,7 @@ from rankdash.core.workspace.folders import DATABASE
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.notes.corrections import Corrections
 from rankdash.core.workspace.notes.notes import LabelNotes, Notes, RunNotes
-from tests.store.builders import (
-    ask,
-    change,
-    everything,
-    flip,
-    folders_of,
-    parquet_files,
-    without_hash,
-)  # fmt: skip
+from tests.store import builders
 
 DAMAGED = r"\.parquet is damaged: .*delete the data set or run"
 
@@ -31,12 +23,12 @@ DAMAGED = r"\.parquet is damaged: .*delete the data set or run"
 
 
 def test_every_stored_file_carries_its_hash(workspace, stored):
-    files = parquet_files(workspace.root)
+    files = builders.parquet_files(workspace.root)
     assert len(files) == 6 + 7
     for file in files:
         assert file.read_bytes().count(b"rankdash.sha256") == 1
         # Where Parquet itself would not look: behind the first mark.
-        flip(file, 0, 0)
+        builders.flip(file, 0, 0)
         with pytest.raises(StoreError, match="has changed since it was written"):
             tables.refuse_changed(file)
 
@@ -48,7 +40,7 @@ def test_what_is_damaged_is_named_before_it_is_read_and_when_until_it_is_put_bac
     again = Workspace(workspace.root, read_only=True)
     reads = {"datasets": (stored.id, again.dataset), "runs": ("run-1", again.run)}
     for kind, (key, read) in reads.items():
-        (folder,) = folders_of(workspace.root, kind)
+        (folder,) = builders.folders_of(workspace.root, kind)
         file = folder / f"{tables.PARTS[kind][0]}.parquet"
         content = file.read_bytes()
         # The first data page comes right behind the magic bytes and its own header.
@@ -77,11 +69,11 @@ def test_the_content_of_a_table_that_says_whose_it_is_is_not_hashed_again(
     "says", ["of another", "nothing", "of this, without a hash", "of another data set"]
 )
 def test_a_whole_table_with_other_content_is_damage(workspace, stored, make_dataset, says):
-    (folder,) = folders_of(workspace.root, "datasets")
+    (folder,) = builders.folders_of(workspace.root, "datasets")
     file, other = folder / "qrels.parquet", stored.qrels.assign(label=0.0)
     if says == "of this, without a hash":
         table = pa.Table.from_pandas(other, preserve_index=False)
-        without_hash(file, table.replace_schema_metadata({"rankdash.of": stored.id}))
+        builders.without_hash(file, table.replace_schema_metadata({"rankdash.of": stored.id}))
     elif says == "of another data set":
         theirs = workspace.save_dataset(make_dataset(salt="?"))
         (place,) = workspace.root.glob(f"datasets/{theirs}-*/queries.parquet")
@@ -94,7 +86,7 @@ def test_a_whole_table_with_other_content_is_damage(workspace, stored, make_data
 
 def test_files_that_are_added_again_take_the_place_of_damaged_ones(workspace, stored):
     workspace.rename_dataset(stored.id, "mine")
-    (folder,) = folders_of(workspace.root, "datasets")
+    (folder,) = builders.folders_of(workspace.root, "datasets")
     (folder / "qrels.parquet").write_bytes(b"")
     assert workspace.save_dataset(stored) == stored.id
     assert workspace.dataset(stored.id).name == "mine"
@@ -109,25 +101,25 @@ def without_hashes(workspace, make_dataset, make_run, monkeypatch):
     """A data set and a run as a version stored them that wrote no hash."""
     dataset = make_dataset()
     with monkeypatch.context() as older:
-        older.setattr(tables, "write_table", without_hash)
+        older.setattr(tables, "write_table", builders.without_hash)
         workspace.save_dataset(dataset)
         workspace.save_run(make_run(dataset))
     return {"datasets": dataset.id, "runs": "run-1"}
 
 
 def test_tables_of_a_version_that_wrote_no_hash_get_theirs(workspace, without_hashes):
-    before, files = everything(workspace), parquet_files(workspace.root)
+    before, files = builders.everything(workspace), builders.parquet_files(workspace.root)
     schemas = {file: (file.read_bytes(), pq.read_schema(file)) for file in files}
     shown = Workspace(workspace.root, read_only=True)
     assert [shown.damage(*each) for each in without_hashes.items()] == [None, None]
     assert all(file.read_bytes() == content for file, (content, _schema) in schemas.items())
 
     assert [workspace.damage(*each) for each in without_hashes.items()] == [None, None]
-    assert everything(workspace) == before
+    assert builders.everything(workspace) == before
     for file, (_content, schema) in schemas.items():
         assert tables.refuse_changed(file)
         assert pq.read_schema(file).equals(schema, check_metadata=True)
-    assert parquet_files(workspace.root) == files
+    assert builders.parquet_files(workspace.root) == files
 
 
 def test_a_table_without_a_hash_gets_none_if_it_is_damaged_or_the_disk_is_full(
@@ -139,10 +131,10 @@ def test_a_table_without_a_hash_gets_none_if_it_is_damaged_or_the_disk_is_full(
     with monkeypatch.context() as patch:
         patch.setattr(tables, "write_table", full)
         assert [workspace.damage(*each) for each in without_hashes.items()] == [None, None]
-    assert not any(tables.refuse_changed(file) for file in parquet_files(workspace.root))
+    assert not any(tables.refuse_changed(file) for file in builders.parquet_files(workspace.root))
     (file,) = workspace.root.glob("datasets/*/qrels.parquet")
     # Within a page, which has a checksum of its own.
-    flip(file, 60, 0)
+    builders.flip(file, 60, 0)
     changed = file.read_bytes()
     again = Workspace(workspace.root)
     assert str(file) in str(again.damage("datasets", without_hashes["datasets"]))
@@ -215,7 +207,7 @@ def read(workspace, what):
 def test_a_row_that_changed_is_an_error_while_open_and_set_apart_when_opened(rows, what):
     written = read(rows, what)
     assert written
-    change(rows.root, *ROWS[what][1:])
+    builders.change(rows.root, *ROWS[what][1:])
     with pytest.raises(StoreError, match=r"rankdash\.sqlite is damaged: .*start rankdash again"):
         read(rows, what)
     opened = Workspace.open(rows.root)
@@ -238,7 +230,7 @@ def test_a_changed_row_comes_back_from_a_copy_as_it_was_written(rows, on):
     (data,) = rows.datasets()
     Notes(rows).keep(data.id, "q8", ["odd"], "makes a copy of before")
     written = read(rows, "label")
-    change(rows.root, *ROWS["label"][1:])
+    builders.change(rows.root, *ROWS["label"][1:])
     # No copy is made of changed rows.
     before = backups.listed(rows.root)
     backups.make(rows.root / DATABASE)
@@ -252,7 +244,7 @@ def test_a_changed_row_comes_back_from_a_copy_as_it_was_written(rows, on):
 
 def test_a_changed_row_cannot_be_changed_into_one_that_looks_as_written(rows):
     (judge,) = StoredJudges(rows).rows()
-    change(rows.root, b"a judge", b"a fudge")
+    builders.change(rows.root, b"a judge", b"a fudge")
     for use in (lambda: StoredJudges(rows).rename(judge.id, "another"), StoredJudges(rows).rows):
         with pytest.raises(StoreError, match="a row has changed since it was written"):
             use()
@@ -262,25 +254,25 @@ def test_an_entry_of_an_index_that_changed_is_named(rows):
     """An index that does not list a label hides it."""
     file = rows.root / DATABASE
     asked = "SELECT rootpage FROM sqlite_master WHERE name = 'corrections_by_pair'"
-    (page,), (size,) = ask(file, asked), ask(file, "PRAGMA page_size")
+    (page,), (size,) = builders.ask(file, asked), builders.ask(file, "PRAGMA page_size")
     (data,) = rows.datasets()
     Corrections(rows).correct(data.id, ("q9", "d9"), 1.0, "annette")
-    change(rows.root, b"\x00", b"\x00")
+    builders.change(rows.root, b"\x00", b"\x00")
     place = file.read_bytes().index(b"q9d9", (page - 1) * size)
     assert place < page * size
-    flip(file, place + 1, 0)
+    builders.flip(file, place + 1, 0)
     assert "its pages do not fit together" in Workspace.open(rows.root).trouble.message
 
 
 def test_every_table_is_checked_in_all_its_columns(workspace):
     file = workspace.root / DATABASE
-    names = set(ask(file, "SELECT name FROM sqlite_master WHERE type = 'table'"))
+    names = set(builders.ask(file, "SELECT name FROM sqlite_master WHERE type = 'table'"))
     # Who looks at which pair for some minutes.
     names -= {"sqlite_sequence", "label_cards"}
     assert len(names) == 14
     for table in names:
-        *columns, last = [row[1] for row in ask(file, f"PRAGMA table_info({table})")]
+        *columns, last = [row[1] for row in builders.ask(file, f"PRAGMA table_info({table})")]
         assert last == checksums.COLUMN
         of_it = "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?"
         call = f"row_checksum({', '.join(columns)})"
-        assert len([each for each in ask(file, of_it, table) if call in each]) == 2
+        assert len([each for each in builders.ask(file, of_it, table) if call in each]) == 2

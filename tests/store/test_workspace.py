@@ -16,16 +16,9 @@ from rankdash.core.base.errors import StoreError
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.data.ranking import Ranking, Run
-from rankdash.core.workspace import Workspace
+from rankdash.core.workspace import Workspace, tables
 from rankdash.core.workspace import workspace as store
 from rankdash.core.workspace.rows import run_values
-from rankdash.core.workspace.tables import (
-    measured_of,
-    read_ranking,
-    read_table,
-    write_ranking,
-    write_table,
-)
 from tests.approved import masked
 from tests.results import results, several
 from tests.store.builders import folders_of
@@ -97,8 +90,8 @@ def rankings(draw):
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ranking=rankings())
 def test_any_ranking_comes_back_and_its_ties_can_be_settled_again(tmp_path, ranking):
-    write_ranking(tmp_path, "any", ranking)
-    loaded = read_ranking(tmp_path, "any")
+    tables.write_ranking(tmp_path, "any", ranking)
+    loaded = tables.read_ranking(tmp_path, "any")
     assert same_ranking(loaded, ranking)
     for ties in ("trec", "stable"):
         assert same_ranking(loaded.settled(ties), ranking.settled(ties))
@@ -106,9 +99,9 @@ def test_any_ranking_comes_back_and_its_ties_can_be_settled_again(tmp_path, rank
 
 def test_token_counts_that_do_not_fit_the_ranking_are_damage(workspace, stored):
     (file,) = workspace.root.glob("runs/*/reading.parquet")
-    counts = read_table(file)
+    counts = tables.read_table(file)
     for wrong in (counts.slice(1), pa.concat_tables([counts, counts.slice(1)])):
-        write_table(file, wrong)
+        tables.write_table(file, wrong)
         with pytest.raises(StoreError, match="damaged"):
             workspace.run("run-1")
     # A run of an older version has none.
@@ -119,14 +112,14 @@ def test_token_counts_that_do_not_fit_the_ranking_are_damage(workspace, stored):
 @pytest.mark.parametrize("part", ["candidates", "candidates-queries", "candidates-documents"])
 def test_a_ranking_whose_tables_do_not_fit_is_damaged(workspace, stored, part):
     (file,) = workspace.root.glob(f"datasets/*/{part}.parquet")
-    table = read_table(file)
-    write_table(file, table.slice(0, len(table) - 1))
+    table = tables.read_table(file)
+    tables.write_table(file, table.slice(0, len(table) - 1))
     with pytest.raises(StoreError, match=r"damaged: its rows do not fit"):
         workspace.dataset(stored.id)
 
 
 def test_counts_that_were_written_as_broken_numbers_are_read():
-    found = measured_of({"measured": pa.array(['{"pairs": 3.0, "computed_tokens": 4}'])})
+    found = tables.measured_of({"measured": pa.array(['{"pairs": 3.0, "computed_tokens": 4}'])})
     assert (found.pairs, found.computed_tokens) == (3, 4.0)
 
 

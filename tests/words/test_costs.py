@@ -9,17 +9,9 @@ from rankdash.core.study.pricing import Bill, Waiting
 from rankdash.core.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.core.value.billing import Load
 from rankdash.core.value.price_list import shipped
-from rankdash.features.cost import words_prices
+from rankdash.features.cost import words, words_prices
 from rankdash.features.cost.costs import Choice, choices
 from rankdash.features.cost.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.features.cost.words import (
-    MoneyContext,
-    answer,
-    cell,
-    headline,
-    return_words,
-    sureness,
-)
 from rankdash.features.cost.words_money import month, year
 from tests.study.best_or_worst import best_or_worst
 
@@ -30,9 +22,11 @@ LOAD = MeasuredLoad(Load(4, 10, 50), estimated=False)
 LISTED = {each.key: each for each in shipped()}
 
 
-def context(**changes: object) -> MoneyContext:
+def context(**changes: object) -> words.MoneyContext:
     usual = {"currency": "USD", "metric": "NDCG@10", "hit": "Hit@10", "level": 0.95}
-    return MoneyContext(**usual | {"baseline": "BM25", "period": month(), "safe": str} | changes)
+    return words.MoneyContext(
+        **usual | {"baseline": "BM25", "period": month(), "safe": str} | changes
+    )
 
 
 def choice(gain: Gain | None, scenario: Assumptions = SCENARIO, **more: object) -> Choice:
@@ -73,7 +67,7 @@ def came(made: Choice, **changes: object) -> Choice:
 
 
 def told(made: Choice, scenario: Assumptions = SCENARIO) -> list[str]:
-    return [f"[{answer(made)}] {headline(context(), made, scenario)}"]
+    return [f"[{words.answer(made)}] {words.headline(context(), made, scenario)}"]
 
 
 def test_the_answer_follows_from_the_proof_and_the_interval_of_the_net(texts):
@@ -121,7 +115,7 @@ def test_the_answer_follows_from_the_proof_and_the_interval_of_the_net(texts):
             for name, gain in saving.items()
         }
         | {
-            f"of a year, {gain.relative.value} {gain.relative.proof}": headline(
+            f"of a year, {gain.relative.value} {gain.relative.proof}": words.headline(
                 context(period=year()), choice(gain), SCENARIO
             )
             for gain in (SURE, UNSURE, LOSS)
@@ -219,9 +213,9 @@ def test_a_figure_has_its_interval_where_that_says_more(texts):
     texts(
         "figures",
         {
-            "figures": [(written, *cell(found, "USD", written)) for found, written in cells],
-            "reasons": [(each, *cell(Amount(reason=each), "USD")) for each in reasons],
-            "returns on 100": [(net, return_words(net, 100.0)) for net in nets],
+            "figures": [(written, *words.cell(found, "USD", written)) for found, written in cells],
+            "reasons": [(each, *words.cell(Amount(reason=each), "USD")) for each in reasons],
+            "returns on 100": [(net, words.return_words(net, 100.0)) for net in nets],
             "periods": [(each.name, each.cost, each.value, each.net) for each in (month(), year())],
         },
     )
@@ -243,7 +237,7 @@ def test_how_sure_it_is_has_the_interval_of_the_gain_and_nothing_without_one(tex
         "labels, and no queries": replace(changed(-0.49, -0.79, -0.27), queries=200, labels=325),
     }
     safe = context(safe=lambda name: name.replace("<", "&lt;"))
-    texts("sureness", {name: sureness(safe, choice(gain)) for name, gain in gains.items()})
+    texts("sureness", {name: words.sureness(safe, choice(gain)) for name, gain in gains.items()})
 
 
 def test_what_is_saved_and_what_is_less_than_sure_of_an_option(texts):
@@ -289,7 +283,7 @@ def test_one_reason_says_why_there_is_no_answer(texts):
         study = best_or_worst(n, metric, first, lambda _at: True)
         title, name = study.measure.title, study.name(study.baseline)
         safe = context(metric=title, baseline=name, safe="<{}>".format)
-        return [headline(safe, choices(study)[1], SCENARIO)]
+        return [words.headline(safe, choices(study)[1], SCENARIO)]
 
     cases = {
         "two queries": (2, "precision@3", bool),

@@ -9,18 +9,7 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.core.base.i18n import (
-    brief,
-    duration,
-    number,
-    percent,
-    plain,
-    quantity,
-    signed,
-    signed_percent,
-    speaking,
-    three_digits,
-)
+from rankdash.core.base import i18n
 from rankdash.core.metrics import Conventions
 from rankdash.core.runs.results import MeasuredLoad
 from rankdash.core.statistics.settings import StatisticsSettings
@@ -68,13 +57,16 @@ def fits(*said: str) -> None:
 @settings(max_examples=60)
 @given(anything, st.integers(0, 6), st.sampled_from(["en", "zh"]))
 def test_a_number_is_written_as_one(value, digits, language):
-    with speaking(language):
+    with i18n.speaking(language):
         fits(
-            *(write(value, digits) for write in (number, percent, signed, signed_percent)),
-            *(write(value, digits + 1) for write in (quantity, plain)),
-            *(money(value, "USD"), money(value, "JPY"), duration(abs(value))),
+            *(
+                write(value, digits)
+                for write in (i18n.number, i18n.percent, i18n.signed, i18n.signed_percent)
+            ),
+            *(write(value, digits + 1) for write in (i18n.quantity, i18n.plain)),
+            *(money(value, "USD"), money(value, "JPY"), i18n.duration(abs(value))),
             *(style.number(value, digits), style.signed(value, digits), intervals.span(value, 1)),
-            *(brief(abs(value), value), p_value(min(abs(value), 1)), interval(value, value)),
+            *(i18n.brief(abs(value), value), p_value(min(abs(value), 1)), interval(value, value)),
             change_interval(value, value),
             *(intervals.chance(min(abs(value), 1)), grade(value, 3.0), label_words(value)),
         )
@@ -83,10 +75,12 @@ def test_a_number_is_written_as_one(value, digits, language):
 @given(st.floats(1e-3, 1e6), st.floats(-0.01, 0.01).filter(lambda share: abs(share) > 1e-6))
 def test_a_latency_beside_its_limit_is_written_on_its_side_of_it(limit, share):
     taken = limit * (1 + share)
-    written = [float(brief(*pair).replace(",", "")) for pair in ((taken, limit), (limit, taken))]
+    written = [
+        float(i18n.brief(*pair).replace(",", "")) for pair in ((taken, limit), (limit, taken))
+    ]
     assert (written[0] < written[1], written[0] > written[1]) == (taken < limit, taken > limit)
-    assert brief(limit, limit) == brief(limit)
-    assert three_digits(taken) == float(brief(taken).replace(",", ""))
+    assert i18n.brief(limit, limit) == i18n.brief(limit)
+    assert i18n.three_digits(taken) == float(i18n.brief(taken).replace(",", ""))
 
 
 @st.composite

@@ -3,14 +3,7 @@
 import numpy as np
 
 from rankdash.core.metrics import STATES, parse_measure
-from rankdash.core.statistics.alignment import (
-    ABSENT,
-    HAS_VALUE,
-    REASONS,
-    Aligned,
-    align,
-    reason_counts,
-)
+from rankdash.core.statistics import alignment
 from tests.lists import evaluation
 from tests.results import results, shown
 
@@ -27,35 +20,37 @@ BEST = evaluation(
     {"q1": (0.75, 0.01, 4.0), "q4": (0.5, 0.01, 8.0), "q2": ("no_relevant", 0.0, 2.5)}, SPECS
 )
 BOTH = {"one": ONE, "other": OTHER}
-NAMES = (*REASONS, "both")
+NAMES = (*alignment.REASONS, "both")
 
 
-def told(aligned: Aligned) -> str:
+def told(aligned: alignment.Aligned) -> str:
     """A line for each query of each system: values, states, known and answered, reasons."""
     lines = [shown([aligned.systems, [measure.spec for measure in aligned.measures]])]
     reasons = aligned.reasons()
     for s, system in enumerate(aligned.systems):
         for q, query in enumerate(aligned.query_ids):
-            states = [(*STATES, ABSENT)[code] for code in aligned.states[s, q]]
+            states = [(*STATES, alignment.ABSENT)[code] for code in aligned.states[s, q]]
             lines.append(
                 f"  {system} {query}: {shown(aligned.values[s, q])} {' '.join(states)}; "
                 f"known {shown(aligned.known[s, q])}, answered {shown(aligned.answered[s, q])}; "
                 + " ".join(NAMES[code] for code in reasons[s, q])
             )
-    counts = [reason_counts(each[:, 0]) for each in reasons] if aligned.measures else []
+    counts = [alignment.reason_counts(each[:, 0]) for each in reasons] if aligned.measures else []
     return "\n".join([*lines, f"  counts: {shown(counts)}"])
 
 
 CASES = {
     # Another value counts for each query: with the baseline's come first, then the others'.
-    "two systems, one twice": lambda: align({"other": OTHER, "one": ONE, "again": OTHER}, "one"),
-    "some measures, in another order": lambda: align(
+    "two systems, one twice": lambda: alignment.align(
+        {"other": OTHER, "one": ONE, "again": OTHER}, "one"
+    ),
+    "some measures, in another order": lambda: alignment.align(
         BOTH, "one", [parse_measure(spec) for spec in ("dcg@5", "mrr")]
     ),
-    "no measures": lambda: align({"one": ONE}, "one", []),
-    "no such baseline": lambda: align(BOTH, "two"),
-    "no baseline": lambda: align(BOTH, ""),
-    "a system without a measure": lambda: align(
+    "no measures": lambda: alignment.align({"one": ONE}, "one", []),
+    "no such baseline": lambda: alignment.align(BOTH, "two"),
+    "no baseline": lambda: alignment.align(BOTH, ""),
+    "a system without a measure": lambda: alignment.align(
         {"one": ONE, "other": evaluation({"q1": (0.5,)}, ("mrr",))}, "one"
     ),
 }
@@ -64,8 +59,8 @@ CASES = {
 def test_systems_are_laid_beside_each_other(approved):
     # The best order, what a system has, or the top of the metric: q2 has a higher value than the
     # best order of the candidates, q3 has none there, q4 a higher one than the best order.
-    aligned = align(BOTH, "one")
+    aligned = alignment.align(BOTH, "one")
     highest = {"the highest by the best order": aligned.highest(BEST),
                "the highest of the metrics": aligned.highest(None)}  # fmt: skip
     approved("analysis/alignment", results(CASES, told) + "\n" + results(highest))
-    assert reason_counts(np.full(4, HAS_VALUE, dtype=np.int8)) == {}
+    assert alignment.reason_counts(np.full(4, alignment.HAS_VALUE, dtype=np.int8)) == {}

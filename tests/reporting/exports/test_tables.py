@@ -11,20 +11,7 @@ import pytest
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings, compare
-from rankdash.kit.html.tables import (
-    cells,
-    compact_latex,
-    compact_markdown,
-    head,
-    interval,
-    latex,
-    made_with,
-    markdown,
-    p_value,
-    plain_markdown,
-    signed,
-    significant,
-)
+from rankdash.kit.html import tables
 from tests.approved import table
 
 HOSTILE = "a|b & 50% _x_ #1 {\\input} ~^ <b>*!*\n[x](y) `c` $d$"
@@ -65,24 +52,27 @@ def test_a_comparison_is_written_as_tables(comparison, approved):
         {name: evaluated(at) for name, at in {"base": 2, "up": 1, "down": 3, "same": 2}.items()},
         "base", FEW,
     )  # fmt: skip
-    small = [(each, signed(each), p_value(abs(each))) for each in (5e-5, 4.9e-5, -5e-5, -4.9e-5)]
-    small += [("none", signed(float("nan")), p_value(float("nan")))]
+    small = [
+        (each, tables.signed(each), tables.p_value(abs(each)))
+        for each in (5e-5, 4.9e-5, -5e-5, -4.9e-5)
+    ]
+    small += [("none", tables.signed(float("nan")), tables.p_value(float("nan")))]
     cases = {
-        "Markdown": markdown(comparison),
-        "Markdown, hostile names": markdown(comparison, HOSTILES),
-        "one comparison has one p": markdown(compared(new=1)),
+        "Markdown": tables.markdown(comparison),
+        "Markdown, hostile names": tables.markdown(comparison, HOSTILES),
+        "one comparison has one p": tables.markdown(compared(new=1)),
         "two metrics are two comparisons if corrected together": [
-            str(head(compared(replace(FEW, family="all"), new=1)))],
-        "not corrected": markdown(compared(replace(FEW, correction="none"), a=1, b=2)),
-        "other settings": [made_with(compared(other, a=1, b=2))],
-        "the best, and what is proven better or worse": compact_markdown(best),
-        "one query": compact_markdown(
+            str(tables.head(compared(replace(FEW, family="all"), new=1)))],
+        "not corrected": tables.markdown(compared(replace(FEW, correction="none"), a=1, b=2)),
+        "other settings": [tables.made_with(compared(other, a=1, b=2))],
+        "the best, and what is proven better or worse": tables.compact_markdown(best),
+        "one query": tables.compact_markdown(
             compare({"base": evaluated(1, n=1), "new": evaluated(1, n=1)}, "base")),
-        "LaTeX, hostile names": latex(comparison, HOSTILES),
-        "LaTeX, compact, hostile names": compact_latex(comparison, HOSTILES),
-        "plain, the first two columns at the left": plain_markdown(rows, left=2),
+        "LaTeX, hostile names": tables.latex(comparison, HOSTILES),
+        "LaTeX, compact, hostile names": tables.compact_latex(comparison, HOSTILES),
+        "plain, the first two columns at the left": tables.plain_markdown(rows, left=2),
         "numbers that round to nothing have no sign": [
-            *(f"{' ¦ '.join(map(str, each))}\n" for each in small), interval(-0.1, 0.00001)],
+            *(f"{' ¦ '.join(map(str, each))}\n" for each in small), tables.interval(-0.1, 0.00001)],
     }  # fmt: skip
     approved("exports/tables", table({name: "".join(said) for name, said in cases.items()}))
 
@@ -93,18 +83,18 @@ def test_a_comparison_is_written_as_tables(comparison, approved):
 def test_a_relative_change_that_rounds_to_nothing_has_no_sign(comparison, share, shown):
     row = comparison.row("id-1", "mrr@10").copy()
     row["relative_delta"], row["n"], row["paired"] = share, 40, 38
-    shown_cells = dict(zip(head(comparison)[1:], cells(row, comparison), strict=True))
-    assert (cells(row, comparison)[3], shown_cells["queries"]) == (shown, "38")
+    shown_cells = dict(zip(tables.head(comparison)[1:], tables.cells(row, comparison), strict=True))
+    assert (tables.cells(row, comparison)[3], shown_cells["queries"]) == (shown, "38")
 
 
 @pytest.mark.parametrize(("level", "p"), [(0.95, 0.05), (0.9, 0.1), (0.99, 0.01)])
 def test_a_p_of_exactly_what_the_level_leaves_is_significant(level, p):
     settings = StatisticsSettings(level=level)
-    assert significant(pd.Series({"p_corrected": p}), settings)
-    assert not significant(pd.Series({"p_corrected": p + 1e-9}), settings)
+    assert tables.significant(pd.Series({"p_corrected": p}), settings)
+    assert not tables.significant(pd.Series({"p_corrected": p + 1e-9}), settings)
 
 
-@pytest.mark.parametrize("write", [latex, compact_latex])
+@pytest.mark.parametrize("write", [tables.latex, tables.compact_latex])
 def test_latex_compiles(comparison, tmp_path: Path, write):
     engine = shutil.which("pdflatex")
     if engine is None:

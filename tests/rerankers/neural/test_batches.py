@@ -7,16 +7,8 @@ from hypothesis import strategies as st
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers import Request, Scored
+from rankdash.core.rerankers.neural import shared
 from rankdash.core.rerankers.neural.batches import Batching, Frame, compute, compute_each, plan
-from rankdash.core.rerankers.neural.shared import (
-    answer_each,
-    around,
-    checked,
-    first_line,
-    prompted,
-    readable,
-    unit,
-)
 from tests.results import results
 
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=80)
@@ -100,7 +92,7 @@ def test_plans_frames_and_prompts_are_as_approved(approved):
         return frame.around([np.array(text) for text in texts]), frame.size
 
     def around_text(prompt):
-        return prompted(prompt, "text"), list(around(prompt))
+        return shared.prompted(prompt, "text"), list(shared.around(prompt))
 
     one_row = [([length], 100, *how) for length, *how in (
         (5, 1, None), (5, 4, None), (8, 4, None), (5, 4, 6), (7, 4, 6), (5, 4, 9))]  # fmt: skip
@@ -111,12 +103,12 @@ def test_plans_frames_and_prompts_are_as_approved(approved):
     cases |= {"a text": partial(framed, one, [7, 8]), "a pair": partial(framed, two, [7, 8], [9])}
     for prompt in ("", "query: ", "<{text}>", "{text} of {text}"):
         cases[f"prompt {prompt!r}"] = partial(around_text, prompt)
-    cases["half of a character"] = prompted("\ud800 ", "\udfffx")
-    cases["vectors of length 1"] = unit(np.array([[[3.0, 4.0]], [[0.0, 0.0]]]))
-    cases |= {f"said of {error!r}": partial(first_line, error) for error in errors}
+    cases["half of a character"] = shared.prompted("\ud800 ", "\udfffx")
+    cases["vectors of length 1"] = shared.unit(np.array([[[3.0, 4.0]], [[0.0, 0.0]]]))
+    cases |= {f"said of {error!r}": partial(shared.first_line, error) for error in errors}
     tokens, full = np.array([3, 4]), np.array([3, 9])
-    cases["finite"] = partial(checked, np.array([1.0, -2.0]), tokens, full, 0.5)
-    cases["one is not"] = partial(checked, np.array([1.0, np.inf, 2.0]), None, None, 0.5)
+    cases["finite"] = partial(shared.checked, np.array([1.0, -2.0]), tokens, full, 0.5)
+    cases["one is not"] = partial(shared.checked, np.array([1.0, np.inf, 2.0]), None, None, 0.5)
     approved("rerankers/batches", results(cases))
 
 
@@ -127,7 +119,7 @@ def answered(error, bad):
         return [Scored(np.ones(1)) for _ in asked]
 
     requests = [Request(name, name, ["d"], ["text"]) for name in ("one", "bad", "two")]
-    return [answer.error for answer in answer_each(requests, together)]
+    return [answer.error for answer in shared.answer_each(requests, together)]
 
 
 def test_only_the_query_that_breaks_the_model_fails_and_no_error_of_ours():
@@ -140,5 +132,5 @@ def test_only_the_query_that_breaks_the_model_fails_and_no_error_of_ours():
 
 @given(st.text(st.characters(blacklist_categories=())))
 def test_readable_text_can_be_encoded_and_keeps_its_length(text):
-    assert len(readable(text)) == len(text)
-    readable(text).encode("utf-8")
+    assert len(shared.readable(text)) == len(text)
+    shared.readable(text).encode("utf-8")
