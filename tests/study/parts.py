@@ -118,7 +118,7 @@ def values(of: Study) -> dict[str, Any]:
 
 
 # Arguments that are made of other parts, and those of what keeps parts.
-NOT_ASKED = {*("choice", "found", "missed", "draws"), *("make", "key", "part", "on", "alone")}
+NOT_ASKED = {*("choice", "found", "missed", "draws"), *("make", "key", "alone")}
 NOT_ASKED |= {"dataset_id"}
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rankdash.core.data.pooling import adds_documents, pooled
 from rankdash.core.metrics import Evaluation, Judged, judge
-from rankdash.core.study.cache import Key
+from rankdash.core.study.cache import Key, part
 from rankdash.core.study.reasons.headroom import Ceilings, best_values, limits
 from rankdash.core.study.systems import FIRST_STAGE
 
@@ -25,27 +25,31 @@ def limits_of(study: Study, system: str) -> Ceilings:
     own = run is not None and run.reranker in _LISTS and _has_other_documents(study, system)
     depth = None if run is None else run.depth
     documents = system if own else FIRST_STAGE
-    return study.once(
-        study.key("limits", study.spec, documents, depth),
-        lambda: study.of_judged(
-            documents,
-            lambda judged: limits(judged, study.measure, study.conventions, depth, own=own),
-        ),
+    return _limits(study, documents, depth, own)
+
+
+@part("labels", "metric", "conventions")
+def _limits(study: Study, documents: str, depth: int | None, own: bool) -> Ceilings:
+    return study.of_judged(
+        documents,
+        lambda judged: limits(judged, study.measure, study.conventions, depth, own=own),
     )
 
 
 def best_of_all(study: Study, specs: tuple[str, ...]) -> Evaluation:
     """What the best order of the documents that the chosen systems rank, the first stage's
     candidates among them, gets on each metric, query by query: no order of theirs gets more."""
-    pool = bool(systems_adding_documents(study))
+    return _best(study, specs, study.chosen if systems_adding_documents(study) else ())
+
+
+@part("labels", "conventions")
+def _best(study: Study, specs: tuple[str, ...], pool: tuple[str, ...]) -> Evaluation:
+    """pool: the systems whose documents count; none for the first stage's alone."""
 
     def best(judged: Judged) -> Evaluation:
         return best_values(judged, specs, study.conventions)
 
-    return study.once(
-        study.key("best of all", study.chosen if pool else (), specs),
-        lambda: study.of_pool(best) if pool else study.of_judged(FIRST_STAGE, best),
-    )
+    return study.of_pool(best) if pool else study.of_judged(FIRST_STAGE, best)
 
 
 def systems_adding_documents(study: Study) -> list[str]:
@@ -78,16 +82,11 @@ def _adds_documents(study: Study, system: str) -> bool:
     )
 
 
+@part("labels", "chosen", "order")
 def pool_of(study: Study) -> Judged:
     """Every document that a chosen system ranks, with its label."""
-    return study.once(
-        ("pool", study.dataset_id, study.chosen, *study.conventions.joining),
-        lambda: judge(
-            pooled([study.ranking(system) for system in study.chosen]),
-            study.dataset.qrels,
-            study.conventions,
-        ),
-    )
+    rankings = [study.ranking(system) for system in study.chosen]
+    return judge(pooled(rankings), study.dataset.qrels, study.conventions)
 
 
 def adding_key(study: Study, system: str) -> Key:

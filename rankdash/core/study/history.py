@@ -20,6 +20,7 @@ from rankdash.core.statistics.alignment import align
 from rankdash.core.statistics.comparison import compare
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study import timings
+from rankdash.core.study.cache import part
 from rankdash.core.study.study import Study
 
 
@@ -65,20 +66,12 @@ def quantiles_ms(study: Study, system: str) -> tuple[float, float]:
     )
 
 
+@part("labels", "baseline", "metric", "conventions", "statistics")
 def trend(study: Study, systems: tuple[str, ...], *, every: bool) -> Trend:
     """Every system against the baseline of the study; ask for each `evaluation` first where their
     progress is to be shown. every: as for `analysis.statistics.history.trend`."""
-    key = (study.dataset_id, systems, study.baseline, study.spec, every)
-    return study.once(
-        ("trend", *key, study.conventions, study.statistics),
-        lambda: trend_of_points(
-            {system: evaluation(study, system) for system in systems},
-            study.baseline,
-            study.spec,
-            study.statistics,
-            every=every,
-        ),
-    )
+    values = {system: evaluation(study, system) for system in systems}
+    return trend_of_points(values, study.baseline, study.spec, study.statistics, every=every)
 
 
 # Runs over time on one data set: whose numbers may stand on one line, and what many looks cost.

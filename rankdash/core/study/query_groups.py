@@ -59,10 +59,9 @@ def _grouped(study: Study, challenger: str, column: str) -> pd.Categorical:
     """The kind of each query of the pairs, which do not follow from labels or values."""
     # Unless queries that a system did not rank are left out, every pair has the same.
     both = study.conventions.queries == "both"
-    return study.once(
-        ("grouped", study.dataset_id, column, *((study.baseline, challenger) if both else ())),
-        lambda: grouped(study.pairs(challenger), study.grouping(column)),
-    )
+    pair = (study.baseline, challenger)
+    key = ("grouped", study.dataset_id, column, *(pair if both else ()))
+    return study.once(key, lambda: grouped(study.pairs(challenger), study.grouping(column)))
 
 
 def _columns(study: Study) -> list[str]:

@@ -30,7 +30,7 @@ from rankdash.core.metrics import parse_measure as parse
 from rankdash.core.statistics.alignment import paired
 from rankdash.core.statistics.comparison import Comparison, compare, mean_intervals
 from rankdash.core.statistics.settings import StatisticsSettings
-from rankdash.core.study.cache import Cache, Key, Made
+from rankdash.core.study.cache import Cache, Key, Made, part
 from rankdash.core.study.derived_groups import DERIVED_SEGMENTS, by_segment, of_texts, of_values
 from rankdash.core.study.headroom import best_of_all, limits_of, pool_of
 from rankdash.core.study.reasons.contributions import splits
@@ -56,6 +56,7 @@ METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
 """Evaluated beside the metric that was chosen, at the same cutoff."""
 
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
+_CURVES = ["system", "k", "mean", "low", "high", "n"]
 """Where a metric is shown by cutoff."""
 
 
@@ -261,19 +262,16 @@ class Study:
     def evaluate(self, system: str, specs: tuple[str, ...]) -> Evaluation:
         """Per-query values of any metrics, in the order given."""
         kept = tuple(sorted(specs))
-        found = self.once(
-            ("evaluation", self.dataset_id, system, kept, self.conventions),
-            lambda: self.of_judged(
-                system,
-                lambda judged: evaluate(
-                    judged, list(kept), self.conventions, self.excluded(system)
-                ),
-            ),
-        )
+        found = self._evaluated(system, kept)
         if kept == specs:
             return found
         key = ("evaluation in order", system, specs)
         return self.once(key, lambda: found.in_order(specs), alone=True)
+
+    @part("labels", "conventions")
+    def _evaluated(self, system: str, specs: tuple[str, ...]) -> Evaluation:
+        rules, excluded = self.conventions, self.excluded(system)
+        return self.of_judged(system, lambda judged: evaluate(judged, [*specs], rules, excluded))
 
     @cached_property
     def evaluations(self) -> dict[str, Evaluation]:
@@ -284,19 +282,19 @@ class Study:
     def comparison(self) -> Comparison:
         """The baseline against every challenger on every metric of `specs`."""
         # In an order that is the same whichever of them is chosen, and made once for all.
-        kept = tuple(sorted(self.specs))
-        found = self.once(
-            self.key("comparison", self.chosen, kept, self.statistics),
-            lambda: compare(
-                {system: self.evaluate(system, kept) for system in self.chosen},
-                self.baseline,
-                self.statistics,
-                best=best_of_all(self, kept),
-                # Which of them lead is asked next, and only of what is chosen now.
-                rivals=(self.spec,),
-            ),
-        )
+        found = self._compared(tuple(sorted(self.specs)))
         return self.once(("comparison in order",), lambda: found.in_order(self.specs), alone=True)
+
+    @part("labels", "chosen", "conventions", "statistics")
+    def _compared(self, specs: tuple[str, ...]) -> Comparison:
+        return compare(
+            {system: self.evaluate(system, specs) for system in self.chosen},
+            self.baseline,
+            self.statistics,
+            best=best_of_all(self, specs),
+            # Which of them lead is asked next, and only of what is chosen now.
+            rivals=(self.spec,),
+        )
 
     def mean(self, system: str) -> tuple[float, float, float]:
         """Mean and interval of the chosen metric."""
@@ -307,9 +305,8 @@ class Study:
     def curves(self) -> pd.DataFrame:
         """system, k, mean, low, high, n: the metric by cutoff, up to the first cutoff that reaches
         the end of the system's longest list; no rows if the metric has no cutoff."""
-        columns = ["system", "k", "mean", "low", "high", "n"]
         if not self.measure.metric.has_cutoff:
-            return pd.DataFrame(columns=columns)
+            return pd.DataFrame(columns=_CURVES)
         ends = {system: int(self.judged(system).lengths.max(initial=1)) for system in self.chosen}
         longest = max(ends.values())
         cutoffs = {min(k, longest) for k in (*CUTOFFS, self.cutoff or CUTOFFS[-1])}
@@ -318,63 +315,55 @@ class Study:
             for system, end in ends.items()
         }
         at = {replace(self.measure, k=k).spec: k for k in sorted(cutoffs)}
+        return self._plain._curves(tuple(at.items()), tuple(last.items()))
 
-        def make() -> pd.DataFrame:
-            found = {system: self.evaluate(system, tuple(at)) for system in self.chosen}
-            frame = mean_intervals(found, self.baseline, self.statistics)
-            frame["k"] = [at[spec] for spec in frame["metric"]]
-            return frame.loc[frame["k"] <= frame["system"].map(last), columns]
-
-        if self._plain is not self:
-            return self._plain.curves
-        return self.once(self.key("curves", self.chosen, tuple(at), self.statistics), make)
+    @part("labels", "chosen", "conventions", "statistics")
+    def _curves(
+        self, at: tuple[tuple[str, int], ...], last: tuple[tuple[str, int], ...]
+    ) -> pd.DataFrame:
+        """at: spec → its cutoff. last: system → the last cutoff that it has a row for."""
+        cutoff = dict(at)
+        found = {system: self.evaluate(system, tuple(cutoff)) for system in self.chosen}
+        frame = mean_intervals(found, self.baseline, self.statistics)
+        frame["k"] = frame["metric"].map(cutoff)
+        return frame.loc[frame["k"] <= frame["system"].map(dict(last)), _CURVES]
 
     def pairs(self, challenger: str, spec: str | None = None) -> pd.DataFrame:
         """query_id, before, after, delta, state of every query of either side, as from
         `pairs.paired`. spec: another metric than the chosen one."""
-        wanted = self.spec if spec is None else spec
-        specs = self.specs if wanted in self.specs else (wanted,)
-        return self.once(
-            self.key("pairs", self.baseline, challenger, wanted),
-            lambda: paired(
-                self.evaluate(self.baseline, specs), self.evaluate(challenger, specs), wanted
-            ),
-        )
+        return self.pairs_of(self.baseline, challenger, self.spec if spec is None else spec)
+
+    @part("labels", "conventions")
+    def pairs_of(self, before: str, after: str, spec: str) -> pd.DataFrame:
+        """The same of any two systems and any metric."""
+        specs = self.specs if spec in self.specs else (spec,)
+        return paired(self.evaluate(before, specs), self.evaluate(after, specs), spec)
 
     def reasons(self, challenger: str) -> pd.DataFrame | None:
         """Why each query changed, index query_id, as from `reasons.reasons`; None where the metric
         cannot be split by document."""
-        if not self.has_reasons:
-            return None
-        if self._plain is not self:
-            return self._plain.reasons(challenger)
+        return self._plain._reasons(challenger) if self.has_reasons else None
 
-        def make() -> pd.DataFrame:
-            run = self.run(challenger)
-            return reasons(
-                self.ranked_labels(self.baseline),
-                self.ranked_labels(challenger),
-                self.measure,
-                self.conventions,
-                tie_band=self.statistics.tie_band,
-                reading=None if run is None else run.reading,
-            ).set_index("query_id")
+    @part("labels", "baseline", "metric", "conventions", "tie band")
+    def _reasons(self, challenger: str) -> pd.DataFrame:
+        run = self.run(challenger)
+        return reasons(
+            self.ranked_labels(self.baseline),
+            self.ranked_labels(challenger),
+            self.measure,
+            self.conventions,
+            tie_band=self.statistics.tie_band,
+            reading=None if run is None else run.reading,
+        ).set_index("query_id")
 
-        band = self.statistics.tie_band
-        return self.once(self.key("reasons", self.baseline, challenger, self.spec, band), make)
-
+    @part("labels", "baseline", "metric", "conventions", "tie band")
     def reason_counts(self, challenger: str) -> pd.DataFrame | None:
         """Reasons of the queries that the mean change counts, how many each has and what they add
         to it, as from `reasons.counted`."""
         found = self.reasons(challenger)
-        if found is None:
-            return None
-        band = self.statistics.tie_band
-        return self.once(
-            self.key("reason counts", self.baseline, challenger, self.spec, band),
-            lambda: counted(found["reason"], self.pairs(challenger)),
-        )
+        return None if found is None else counted(found["reason"], self.pairs(challenger))
 
+    @part("labels", "baseline", "metric", "conventions")
     def headroom(self, challenger: str) -> Headroom | None:
         """How the best value splits into lost by the retriever, still to win and won; None for a
         metric that describes labels.
@@ -383,15 +372,8 @@ class Study:
         """
         if not self.measures_quality:
             return None
-
-        return self.once(
-            self.key("headroom", self.baseline, challenger, self.spec),
-            lambda: split_headroom(
-                self.evaluations[self.baseline],
-                self.evaluations[challenger],
-                limits_of(self, challenger),
-            ),
-        )
+        sides = self.evaluations[self.baseline], self.evaluations[challenger]
+        return split_headroom(*sides, limits_of(self, challenger))
 
     # Groups of queries.
 
@@ -406,24 +388,18 @@ class Study:
         given = self.dataset.segments
         return (*given, *(each.name for each in DERIVED_SEGMENTS if each.name not in given))
 
+    @part("labels", "baseline", "metric", "conventions", "statistics")
     def segment(self, challenger: str, segment: str) -> pd.DataFrame:
         """The change in each group of queries, as from `by_segment`: groups that rankdash works out
         in their natural order, others the largest first."""
-
-        def make() -> pd.DataFrame:
-            given = segment in self.dataset.segments
-            order = next((each.values for each in DERIVED_SEGMENTS if each.name == segment), ())
-            return by_segment(
-                self.pairs(challenger),
-                self.grouping(segment),
-                self.statistics,
-                order=() if given else order,
-                possible=self.measure.changes,
-            )
-
-        return self.once(
-            self.key("segment", self.baseline, challenger, segment, self.spec, self.statistics),
-            make,
+        given = segment in self.dataset.segments
+        order = next((each.values for each in DERIVED_SEGMENTS if each.name == segment), ())
+        return by_segment(
+            self.pairs(challenger),
+            self.grouping(segment),
+            self.statistics,
+            order=() if given else order,
+            possible=self.measure.changes,
         )
 
     def grouping(self, segment: str) -> pd.Series:
@@ -434,13 +410,16 @@ class Study:
 
     def _derived(self, segment: str) -> pd.DataFrame:
         """The table that has a column of groups which rankdash works out itself."""
-        found = self.once(("groups of texts", self.stored_id), lambda: of_texts(self.dataset))
-        if segment in found:
-            return found
-        return self.once(
-            self.key("groups of values", self.baseline, self.spec),
-            lambda: of_values(self.dataset, self.evaluations[self.baseline], self.spec),
-        )
+        found = self._groups_of_texts()
+        return found if segment in found else self._groups_of_values()
+
+    @part("texts")
+    def _groups_of_texts(self) -> pd.DataFrame:
+        return of_texts(self.dataset)
+
+    @part("labels", "baseline", "metric", "conventions")
+    def _groups_of_values(self) -> pd.DataFrame:
+        return of_values(self.dataset, self.evaluations[self.baseline], self.spec)
 
     # Documents without a label.
 
@@ -450,26 +429,18 @@ class Study:
     @property
     def unjudged(self) -> pd.DataFrame:
         """What documents without a label leave open for each system, as from `bounds_table`."""
-        return self.once(
-            self.key("unjudged", self.chosen, self.spec),
-            lambda: bounds_table(
-                {system: self.ranked_labels(system) for system in self.chosen},
-                [self.spec],
-                self.conventions,
-            ),
-        )
+        return self._bounds()
 
+    @part("labels", "chosen", "metric", "conventions")
+    def _bounds(self) -> pd.DataFrame:
+        ranked = {system: self.ranked_labels(system) for system in self.chosen}
+        return bounds_table(ranked, [self.spec], self.conventions)
+
+    @part("labels", "baseline", "metric", "conventions")
     def unjudged_change(self, challenger: str) -> UnjudgedComparison:
         """What they leave open between the baseline and a challenger."""
-        return self.once(
-            self.key("unjudged change", self.baseline, challenger, self.spec),
-            lambda: UnjudgedComparison(
-                self.ranked_labels(self.baseline),
-                self.ranked_labels(challenger),
-                self.spec,
-                self.conventions,
-            ),
-        )
+        sides = self.ranked_labels(self.baseline), self.ranked_labels(challenger)
+        return UnjudgedComparison(*sides, self.spec, self.conventions)
 
     # Where parts are kept.
 
@@ -481,10 +452,6 @@ class Study:
     def stored_id(self) -> str:
         """The same whatever labels were corrected: what notes and corrections are stored under."""
         return self.dataset_id.partition("+")[0]
-
-    def key(self, part: str, *on: Any) -> Key:
-        """A part with what it depends on; labels and conventions are always among it."""
-        return (part, self.dataset_id, *on, self.conventions)
 
     def once(self, key: Key, make: Callable[[], Made], *, alone: bool = False) -> Made:
         """What `make` makes, kept by this study, and by the cache unless `alone`: for what depends

@@ -14,7 +14,7 @@ from rankdash.core.data.ranking import Reading, Run
 from rankdash.core.runs.combining import part_ids
 from rankdash.core.statistics.bootstrap import FloatArray
 from rankdash.core.study import latency
-from rankdash.core.study.cache import Key
+from rankdash.core.study.cache import Key, part
 from rankdash.core.study.latency import Apart, Fit, LatencySummary, Ratio, summarize
 from rankdash.core.study.study import Study
 
@@ -54,26 +54,25 @@ def timed_by(study: Study, system: str) -> Key:
 
 def times(study: Study, system: str) -> Times | None:
     """None for the first stage, whose latency nobody measures."""
-    run = study.run(system)
+    return None if study.systems[system].load is None else _times(study, timed_by(study, system))
+
+
+@part("level")
+def _times(study: Study, timed: Key) -> Times | None:
+    run = study.run(str(timed[0]))
     if run is None:
         return None
-
-    level = study.statistics.level
-
-    def make() -> Times:
-        ordered = latency.latencies(run.queries)
-        timed = run.queries.loc[np.isfinite(run.queries["latency_ms"]), "pairs"].dropna()
-        return Times(
-            run=run,
-            ordered=ordered,
-            summary=summarize(run.queries, level),
-            steps=latency.ecdf(ordered),
-            apart=latency.apart(run),
-            documents=(int(timed.min()), int(timed.max())) if len(timed) else (0, 0),
-            repeats_deviation=latency.repeats_deviation(run),
-        )
-
-    return study.once(("times", timed_by(study, system), level), make)
+    ordered = latency.latencies(run.queries)
+    pairs = run.queries.loc[np.isfinite(run.queries["latency_ms"]), "pairs"].dropna()
+    return Times(
+        run=run,
+        ordered=ordered,
+        summary=summarize(run.queries, study.statistics.level),
+        steps=latency.ecdf(ordered),
+        apart=latency.apart(run),
+        documents=(int(pairs.min()), int(pairs.max())) if len(pairs) else (0, 0),
+        repeats_deviation=latency.repeats_deviation(run),
+    )
 
 
 def busy(study: Study, system: str) -> bool:
@@ -147,30 +146,31 @@ def summary(study: Study, system: str) -> LatencySummary | None:
 
 def cloud(study: Study, system: str, against: Against) -> tuple[pd.DataFrame, Fit | None]:
     """x and ms of every timed query whose x is known, and the line through them."""
-    run = study.run(system)
+    return _cloud(study, timed_by(study, system), against)
+
+
+@part("level", "seed")
+def _cloud(study: Study, timed: Key, against: Against) -> tuple[pd.DataFrame, Fit | None]:
+    run = study.run(str(timed[0]))
     if run is None:
         return pd.DataFrame({"x": [], "ms": []}, dtype=np.float64), None
-    rules, timed = study.statistics, timed_by(study, system)
-
-    def make() -> tuple[pd.DataFrame, Fit | None]:
-        rows = run.queries[[_COLUMN[against], "latency_ms"]]
-        points = rows.set_axis(["x", "ms"], axis="columns").dropna().reset_index(drop=True)
-        x, ms = points["x"].to_numpy(), points["ms"].to_numpy()
-        return points, latency.fit(x, ms, level=rules.level, seed=rules.seed)
-
-    return study.once(("latency cloud", timed, against, rules.level, rules.seed), make)
+    rows = run.queries[[_COLUMN[against], "latency_ms"]]
+    points = rows.set_axis(["x", "ms"], axis="columns").dropna().reset_index(drop=True)
+    x, ms = points["x"].to_numpy(), points["ms"].to_numpy()
+    return points, latency.fit(x, ms, level=study.statistics.level, seed=study.statistics.seed)
 
 
 def ratio(study: Study, before: str, after: str) -> Ratio | None:
     """How many times as long the second system takes, on the queries timed in both."""
-    one, other = study.run(before), study.run(after)
+    return _ratio(study, timed_by(study, before), timed_by(study, after))
+
+
+@part("statistics")
+def _ratio(study: Study, before: Key, after: Key) -> Ratio | None:
+    one, other = study.run(str(before[0])), study.run(str(after[0]))
     if one is None or other is None:
         return None
-    rules = study.statistics
-    return study.once(
-        ("latency ratio", timed_by(study, before), timed_by(study, after), rules),
-        lambda: latency.paired_ratio(one.queries, other.queries, rules),
-    )
+    return latency.paired_ratio(one.queries, other.queries, study.statistics)
 
 
 def token_lengths(study: Study, system: str) -> TokenLengths | None:

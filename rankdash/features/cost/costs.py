@@ -19,6 +19,7 @@ from rankdash.core.statistics.comparison import Comparison, compare
 from rankdash.core.statistics.inference import intervals, relative_interval
 from rankdash.core.statistics.verdict import Kind, Verdict, relative_change
 from rankdash.core.study import headroom, timings
+from rankdash.core.study.cache import Key, part
 from rankdash.core.study.drawn import estimate_of, first_stage_kind, only_estimates
 from rankdash.core.study.latency import OnTarget, on_target
 from rankdash.core.study.pricing import Bill, Waiting, bill, load, priced, waiting
@@ -176,22 +177,18 @@ def system_of(study: Study, choice: Choice) -> str | None:
     return study.baseline if choice.system == BASELINE else choice.system or None
 
 
+@part("labels", "baseline", "conventions", "statistics")
 def equal_recall(study: Study, system: str, passages: int) -> int | None:
     """The fewest reranked passages whose recall is, to the lower confidence limit, at least that of
     the first `passages` of the baseline; None where none is."""
-    specs, rules = tuple(f"recall@{k}" for k in range(1, passages + 1)), study.statistics
-
-    def make() -> int | None:
-        before, after = (study.evaluate(each, specs) for each in (study.baseline, system))
-        values = after.values
-        if not len(values) or np.isnan(values).all():
-            return None
-        low, _high = intervals(values, rules)
-        limits = {measure.k or 0: float(low[at]) for at, measure in enumerate(after.measures)}
-        return equal_recall_depth(limits, before.mean(before.measures[-1]))
-
-    key = (study.dataset_id, study.baseline, system, passages, study.conventions, rules)
-    return study.once(("equal recall", *key), make)
+    specs = tuple(f"recall@{k}" for k in range(1, passages + 1))
+    before, after = (study.evaluate(each, specs) for each in (study.baseline, system))
+    values = after.values
+    if not len(values) or np.isnan(values).all():
+        return None
+    low, _high = intervals(values, study.statistics)
+    limits = {measure.k or 0: float(low[at]) for at, measure in enumerate(after.measures)}
+    return equal_recall_depth(limits, before.mean(before.measures[-1]))
 
 
 def listwise(study: Study, system: str) -> bool:
@@ -217,31 +214,30 @@ class Depths:
 def depths(study: Study, system: str) -> Depths | None:
     """None for the first stage. Raises DataError where the run does not rank the candidates of the
     data set."""
+    return None if study.run(system) is None else _depths(study, timed_by(study, system))
+
+
+# The other systems and metrics count for the correction of the verdict.
+@part("labels", "chosen", "metric", "metrics", "conventions", "statistics")
+def _depths(study: Study, timed: Key) -> Depths | None:
+    system, data = str(timed[0]), study.dataset
     run = study.run(system)
     if run is None:
         return None
-    data, rules = study.dataset, study.statistics
-
-    def make() -> Depths:
-        cuts = Cuts(run.ranking, data.candidates)
-        curve = depth_curve(
-            cuts,
-            data.candidates,
-            data.qrels,
-            study.spec,
-            study.conventions,
-            depths_for(cuts.deepest, run.depth),
-            study.excluded(system),
-            rules,
-            full_gain_proven=first_stage_kind(study, system) in ("better", "small"),
-        )
-        at = (latency_at(run.queries, int(each)) if each else 0.0 for each in curve.table["depth"])
-        return Depths(curve, tuple(at))
-
-    # The other systems count for the correction of the verdict.
-    systems = (study.chosen, timed_by(study, system))
-    key = (study.dataset_id, *systems, study.spec, study.specs, study.conventions)
-    return study.once(("depths", *key, rules), make)
+    cuts = Cuts(run.ranking, data.candidates)
+    curve = depth_curve(
+        cuts,
+        data.candidates,
+        data.qrels,
+        study.spec,
+        study.conventions,
+        depths_for(cuts.deepest, run.depth),
+        study.excluded(system),
+        study.statistics,
+        full_gain_proven=first_stage_kind(study, system) in ("better", "small"),
+    )
+    at = (latency_at(run.queries, int(each)) if each else 0.0 for each in curve.table["depth"])
+    return Depths(curve, tuple(at))
 
 
 # What a system gains, as the verdict has it: what its value is worked out from.
@@ -337,17 +333,12 @@ def _changed(found: JudgedVerdict, unit: float) -> MeasuredChange:
     return MeasuredChange(change.mean / unit, *ends, _PROOFS[found.kind])
 
 
+@part("labels", "baseline", "metric", "conventions", "statistics")
 def _relative_interval(study: Study, system: str) -> tuple[float, float]:
     pairs = study.pairs(system)
     before, change = (pairs[each].to_numpy(dtype=np.float64) for each in ("before", "delta"))
     both = ~np.isnan(before) & ~np.isnan(change)
-    return study.once(
-        (
-            *("relative", study.dataset_id, study.baseline, system, study.spec),
-            *(study.conventions, study.statistics),
-        ),
-        lambda: relative_interval(before[both], change[both], study.statistics),
-    )
+    return relative_interval(before[both], change[both], study.statistics)
 
 
 def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> MeasuredChange:
@@ -372,19 +363,13 @@ def hits(study: Study, system: str) -> pd.Series:
 def _hits(study: Study) -> Comparison:
     """The comparison that has the hit rate: the study's own, else one of it alone."""
     spec = hit_spec(study.cutoff)
-    if spec in study.specs:
-        return study.comparison
-    return study.once(
-        (
-            *("hits", study.dataset_id, study.chosen, spec),
-            *(study.conventions, study.statistics),
-        ),
-        lambda: compare(
-            {system: study.evaluate(system, (spec,)) for system in study.chosen},
-            study.baseline,
-            study.statistics,
-        ),
-    )
+    return study.comparison if spec in study.specs else _compared_by(study, spec)
+
+
+@part("labels", "chosen", "conventions", "statistics")
+def _compared_by(study: Study, spec: str) -> Comparison:
+    found = {system: study.evaluate(system, (spec,)) for system in study.chosen}
+    return compare(found, study.baseline, study.statistics)
 
 
 def hit_spec(cutoff: int | None) -> str:
@@ -410,33 +395,30 @@ def target_rows(study: Study, system: str, goals: Goals) -> tuple[TargetRow, ...
     return (*quality, *(_limited(study, system, limit) for limit in goals.profile.limits))
 
 
+@part("labels", "chosen", "conventions", "statistics")
 def figures(study: Study, system: str, specs: tuple[str, ...]) -> dict[str, Reached]:
     """Spec → the mean of a system with its interval, and that of the best order of the documents
     over the same queries."""
     if not specs:
         return {}
-
-    def make() -> dict[str, Reached]:
-        found, best = study.evaluate(system, specs), headroom.best_of_all(study, specs)
-        low, high = intervals(
-            found.values,
-            study.statistics,
-            possible=tuple(np.array([each.metric.range for each in found.measures]).T),
+    found, best = study.evaluate(system, specs), headroom.best_of_all(study, specs)
+    low, high = intervals(
+        found.values,
+        study.statistics,
+        possible=tuple(np.array([each.metric.range for each in found.measures]).T),
+    )
+    places = {query: place for place, query in enumerate(best.query_ids)}
+    at = [places[query] for query in found.query_ids]
+    most = np.where(np.isnan(found.values), np.nan, np.fmax(best.values[at], found.values))
+    known = ~np.isnan(most)
+    with np.errstate(invalid="ignore"):
+        mosts = np.where(known, most, 0.0).sum(axis=0) / known.sum(axis=0)
+    return {
+        measure.spec: Reached(
+            found.mean(measure), float(low[column]), float(high[column]), float(mosts[column])
         )
-        places = {query: place for place, query in enumerate(best.query_ids)}
-        at = [places[query] for query in found.query_ids]
-        most = np.where(np.isnan(found.values), np.nan, np.fmax(best.values[at], found.values))
-        known = ~np.isnan(most)
-        with np.errstate(invalid="ignore"):
-            mosts = np.where(known, most, 0.0).sum(axis=0) / known.sum(axis=0)
-        return {
-            measure.spec: Reached(
-                found.mean(measure), float(low[column]), float(high[column]), float(mosts[column])
-            )
-            for column, measure in enumerate(found.measures)
-        }
-
-    return study.once(study.key("reached", system, study.chosen, specs, study.statistics), make)
+        for column, measure in enumerate(found.measures)
+    }
 
 
 def _limited(study: Study, system: str, limit: Limit) -> TargetRow:

@@ -20,6 +20,7 @@ from rankdash.core.sampling.label_pool import LabelPool, pool_of
 from rankdash.core.statistics.alignment import paired
 from rankdash.core.statistics.significance import corrected as corrected_p
 from rankdash.core.statistics.verdict import Kind, is_proven, kind_of_gain
+from rankdash.core.study.cache import part
 from rankdash.core.study.study import Study
 from rankdash.features.judge.agreement import (
     Circularity,
@@ -152,12 +153,16 @@ class _Three:
 
 def _three(study: Study, judge: Judgements, challenger: str) -> _Three:
     if study.labelling is None:
-        key = study.key("judge corrected", study.baseline, challenger, study.spec, judge.id)
-        return study.once((*key, study.statistics.level), lambda: _made(study, judge, challenger))
+        return _corrected(study, judge, challenger)
     # Of a query that was drawn, what stands at the same rank in both has no label: whether it is
     # relevant is not known, but that nothing changes by it is.
     rules = replace(study.conventions, no_relevant="count")
     return _made(replace(study, conventions=rules), judge, challenger)
+
+
+@part("labels", "baseline", "metric", "conventions", "level")
+def _corrected(study: Study, judge: Judgements, challenger: str) -> _Three:
+    return _made(study, judge, challenger)
 
 
 def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
@@ -303,27 +308,21 @@ def _changes(
     return changes
 
 
+@part("labels", "threshold")
 def agreed(study: Study, judge: Judgements) -> JudgeAgreement:
     """The judge beside people's labels of the study."""
-    return study.once(
-        study.key("judge agreement", judge.id),
-        lambda: agreement(judge, study.dataset.qrels, threshold=study.conventions.threshold),
-    )
+    return agreement(judge, study.dataset.qrels, threshold=study.conventions.threshold)
 
 
+@part("labels", "baseline", "challengers", "metric", "conventions")
 def agreement_groups(study: Study, judge: Judgements) -> pd.DataFrame:
     """The rows of `JudgeAgreement.by_group` by label and grade, by each kind of queries (`by` is
     its name), by the length of documents and, for each challenger (`by` is its id), by which system
     ranks a document higher (`group` is its id)."""
-
-    def make() -> pd.DataFrame:
-        kinds = {name: study.grouping(name) for name in study.segments}
-        lengths = {DOCUMENT_LENGTH: _document_lengths(study, judge)}
-        lifted = {each: _lifted(study, each) for each in study.challengers}
-        return agreed(study, judge).by_group(kinds | lengths | lifted)
-
-    key = study.key("judge groups", study.baseline, study.challengers, study.spec, judge.id)
-    return study.once(key, make)
+    kinds = {name: study.grouping(name) for name in study.segments}
+    lengths = {DOCUMENT_LENGTH: _document_lengths(study, judge)}
+    lifted = {each: _lifted(study, each) for each in study.challengers}
+    return agreed(study, judge).by_group(kinds | lengths | lifted)
 
 
 def flagged(study: Study, judge: Judgements) -> pd.DataFrame:
@@ -341,18 +340,14 @@ def flagged(study: Study, judge: Judgements) -> pd.DataFrame:
     return pairs[found].reset_index(drop=True)
 
 
+@part("labels", "baseline", "challengers", "metric", "conventions")
 def favours(study: Study, judge: Judgements) -> dict[str, Favour]:
     """Challenger → how far the judge errs in its favour."""
-
-    def make() -> dict[str, Favour]:
-        found = agreed(study, judge)
-        return {
-            challenger: found.favours(_lifted(study, challenger), challenger, study.baseline)
-            for challenger in study.challengers
-        }
-
-    key = study.key("judge favours", study.baseline, study.challengers, study.spec, judge.id)
-    return study.once(key, make)
+    found = agreed(study, judge)
+    return {
+        challenger: found.favours(_lifted(study, challenger), challenger, study.baseline)
+        for challenger in study.challengers
+    }
 
 
 def circularity(study: Study, judge: Judgements) -> list[Circularity]:

@@ -21,6 +21,7 @@ from rankdash.core.runs import combining
 from rankdash.core.statistics.alignment import places_of
 from rankdash.core.statistics.comparison import Comparison, compare
 from rankdash.core.study import timings
+from rankdash.core.study.cache import part
 from rankdash.core.study.headroom import best_of_all
 from rankdash.core.study.leaderboard import standings
 from rankdash.core.study.pricing import Bill, bill
@@ -336,14 +337,8 @@ def _unproven_lead(study: Study, challenger: str) -> UnprovenLead | None:
     return None if row["verdict"] in GAINS else UnprovenLead(order[1], float(row["delta"]))
 
 
+@part("labels", "metric", "conventions", "statistics")
 def _between(study: Study, one: str, other: str) -> Comparison:
     """The challenger `other` against the challenger `one` on the chosen metric."""
-    return study.once(
-        study.key("between", one, other, study.spec, study.statistics),
-        lambda: compare(
-            {each: study.evaluations[each] for each in (one, other)},
-            one,
-            study.statistics,
-            measures=[study.measure],
-        ),
-    )
+    found = {each: study.evaluations[each] for each in (one, other)}
+    return compare(found, one, study.statistics, measures=[study.measure])

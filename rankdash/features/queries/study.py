@@ -12,7 +12,7 @@ import pandas as pd
 
 from rankdash.core.data.ranking import group_rows, text_array
 from rankdash.core.metrics import Conventions
-from rankdash.core.study.cache import Key
+from rankdash.core.study.cache import Key, part
 from rankdash.core.study.ladder import Ladder, ladder
 from rankdash.core.study.query_table import Filters, order_of, passing, query_table
 from rankdash.core.study.query_table import valued as valued_columns
@@ -190,22 +190,14 @@ def _latencies(study: Study, system: str) -> pd.Series:
     return pd.Series(run.queries["latency_ms"].to_numpy(), index=run.queries["query_id"])
 
 
+@part("labels", "baseline", "metric", "conventions")
 def bounds(study: Study, challenger: str) -> Mapping[str, tuple[float, float]]:
     """Query id → lowest and highest change under any labels for what nobody judged; only where the
     metric measures quality."""
 
-    def make() -> Mapping[str, tuple[float, float]]:
-        found = study.unjudged_change(challenger).bounds().queries
-        ends = zip(found["lowest"], found["highest"], strict=True)
-        return dict(zip(found["query_id"], ends, strict=True))
-
-    return study.once(
-        (
-            *("query bounds", study.dataset_id, study.baseline, challenger),
-            *(study.spec, study.conventions),
-        ),
-        make,
-    )
+    found = study.unjudged_change(challenger).bounds().queries
+    ends = zip(found["lowest"], found["highest"], strict=True)
+    return dict(zip(found["query_id"], ends, strict=True))
 
 
 # Labels.
@@ -213,9 +205,7 @@ def bounds(study: Study, challenger: str) -> Mapping[str, tuple[float, float]]:
 
 def labels(study: Study, query_id: str) -> pd.DataFrame:
     """The labels of one query: query_id, doc_id, label."""
-    positions, offsets, order = study.once(
-        ("label rows", study.dataset_id), lambda: _label_rows(study)
-    )
+    positions, offsets, order = _label_rows(study)
     qrels = study.dataset.qrels
     found = positions.get(query_id)
     if found is None:
@@ -224,6 +214,7 @@ def labels(study: Study, query_id: str) -> pd.DataFrame:
     return qrels.iloc[rows if order is None else order[rows]]
 
 
+@part("labels")
 def _label_rows(
     study: Study,
 ) -> tuple[dict[str, int], npt.NDArray[np.int64], npt.NDArray[np.int64] | None]:

@@ -3,13 +3,11 @@ documents are ranked above relevant ones."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from itertools import combinations
 
 import pandas as pd
 
-from rankdash.core.statistics.alignment import paired
-from rankdash.core.study.cache import Key
+from rankdash.core.study.cache import part
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.rank_shifts.agreement import agreement, pairwise
@@ -28,123 +26,83 @@ MOST_NEGATIVES = 5
 TRIPLETS = ("query", "positive", "negative", "query_id", "positive_id", "negative_id")
 
 
+@part("labels", "baseline", "order", "threshold")
 def moves(study: Study, challenger: str) -> Moves:
     """Where every document went from the baseline to the challenger."""
-
-    return study.once(
-        _moves_key("moves", study, challenger),
-        lambda: moves_of(
-            _paired(study, study.baseline, challenger),
-            study.judged(study.baseline),
-            study.judged(challenger),
-            study.conventions.threshold,
-        ),
-    )
+    sides = study.judged(study.baseline), study.judged(challenger)
+    pairing = _paired(study, study.baseline, challenger)
+    return moves_of(pairing, *sides, study.conventions.threshold)
 
 
+@part("labels", "baseline", "order", "threshold")
 def transitions(study: Study, challenger: str, *, relevant_only: bool) -> pd.DataFrame:
     """How many documents went from each bin of ranks to each."""
-    return study.once(
-        _moves_key("transitions", study, challenger, relevant_only),
-        lambda: transitions_of(moves(study, challenger), relevant_only=relevant_only),
-    )
+    return transitions_of(moves(study, challenger), relevant_only=relevant_only)
 
 
+@part("labels", "baseline", "order", "threshold")
 def flow(study: Study, challenger: str, k: int) -> Flow:
     """Relevant documents into and out of the first k ranks."""
-    return study.once(
-        _moves_key("flow", study, challenger, k), lambda: flow_of(moves(study, challenger), k)
-    )
+    return flow_of(moves(study, challenger), k)
 
 
+@part("labels", "baseline", "order", "threshold")
 def move_sizes(study: Study, challenger: str) -> pd.DataFrame:
     """How far the documents moved."""
-    return study.once(
-        _moves_key("move sizes", study, challenger), lambda: move_sizes_of(moves(study, challenger))
-    )
+    return move_sizes_of(moves(study, challenger))
 
 
-def _moves_key(part: str, study: Study, challenger: str, *on: Hashable) -> Key:
-    rules = (study.conventions.threshold, *study.conventions.joining)
-    return (part, study.dataset_id, study.baseline, challenger, *on, *rules)
-
-
+@part("texts", "order")
 def _paired(study: Study, one: str, other: str) -> Pairing:
     """The documents of two systems beside each other, in the order that the metrics read them."""
-    return study.once(
-        ("pairing", study.stored_id, one, other, *study.conventions.joining),
-        lambda: pair(*(settled(study.ranking(each), study.conventions) for each in (one, other))),
-    )
+    return pair(*(settled(study.ranking(each), study.conventions) for each in (one, other)))
 
 
+# A threshold changes no order: of the conventions only what settles it is depended on.
+@part("texts", "order")
 def agreements(study: Study, one: str, other: str) -> pd.DataFrame:
     """query_id, tau, rbo, common of every query of two systems."""
-    return study.once(
-        # A threshold changes no order: of the conventions only what settles it is in the key.
-        ("agreement", study.stored_id, one, other, *study.conventions.joining),
-        lambda: agreement(_paired(study, one, other)),
-    )
+    return agreement(_paired(study, one, other))
 
 
+@part("texts", "chosen", "order", "statistics")
 def agreement_table(study: Study) -> pd.DataFrame:
     """The mean agreement of each two systems."""
-    return study.once(
-        (
-            *("agreement table", study.stored_id, study.chosen),
-            *(*study.conventions.joining, study.statistics),
-        ),
-        lambda: pairwise(
-            {pair: agreements(study, *pair) for pair in combinations(study.chosen, 2)},
-            study.statistics,
-        ),
-    )
+    found = {pair: agreements(study, *pair) for pair in combinations(study.chosen, 2)}
+    return pairwise(found, study.statistics)
 
 
+@part("texts")
 def margins(study: Study, system: str, k: int) -> pd.DataFrame:
-    """first and edge (as from `analysis.ranks.margins.margins`), the index being the query id."""
-    return study.once(
-        ("margins", study.stored_id, system, k),
-        lambda: margins_of(study.ranking(system), k).set_index("query_id"),
-    )
+    """first and edge (as from `skipping.margins`), the index being the query id."""
+    return margins_of(study.ranking(system), k).set_index("query_id")
 
 
 def against_first_stage(study: Study, challenger: str) -> pd.DataFrame:
     """As `Study.pairs`, with the first stage in place of the baseline."""
-    return study.once(
-        ("pairs", study.dataset_id, FIRST_STAGE, challenger, study.spec, study.conventions),
-        lambda: paired(
-            study.evaluate(FIRST_STAGE, study.specs),
-            study.evaluate(challenger, study.specs),
-            study.spec,
-        ),
-    )
+    return study.pairs_of(FIRST_STAGE, challenger, study.spec)
 
 
+@part("labels", "metric", "conventions")
 def change_by_margin(study: Study, challenger: str, margin: Margin, k: int) -> pd.DataFrame:
     """The mean change of queries with about the same margin of the first stage, as from
-    `analysis.ranks.margins.by_margin`. k: of the margin."""
-    return study.once(
-        study.key("change by margin", challenger, margin, k, study.spec),
-        lambda: by_margin(
-            against_first_stage(study, challenger), margins(study, FIRST_STAGE, k)[margin]
-        ),
-    )
+    `skipping.by_margin`. k: of the margin."""
+    gaps = margins(study, FIRST_STAGE, k)[margin]
+    return by_margin(against_first_stage(study, challenger), gaps)
 
 
+@part("labels", "metric", "conventions", "statistics")
 def skipping(study: Study, challenger: str, margin: Margin, k: int, tolerance: float) -> Skipping:
     """What skipping the challenger costs where the first stage was sure of itself. k: of the
     margin. tolerance: as a share of the mean."""
-    on = (challenger, margin, k, study.spec, study.statistics)
+    return skipping_of(_rules(study, challenger, margin, k), tolerance)
 
-    def rules() -> RuleCosts:
-        pairs = against_first_stage(study, challenger)
-        gaps = margins(study, FIRST_STAGE, k)[margin]
-        return rules_on(pairs, gaps, study.statistics, possible=study.measure.changes)
 
-    return study.once(
-        study.key("skipping", *on, tolerance),
-        lambda: skipping_of(study.once(study.key("skipping rules", *on), rules), tolerance),
-    )
+@part("labels", "metric", "conventions", "statistics")
+def _rules(study: Study, challenger: str, margin: Margin, k: int) -> RuleCosts:
+    pairs = against_first_stage(study, challenger)
+    gaps = margins(study, FIRST_STAGE, k)[margin]
+    return rules_on(pairs, gaps, study.statistics, possible=study.measure.changes)
 
 
 def triplets(study: Study, system: str) -> pd.DataFrame:

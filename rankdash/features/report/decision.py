@@ -16,6 +16,7 @@ from rankdash.core.statistics.alignment import direction
 from rankdash.core.statistics.inference import MANY_VALUES
 from rankdash.core.statistics.planning import FEWEST_PLANNED
 from rankdash.core.statistics.verdict import Kind, is_below_minimum
+from rankdash.core.study.cache import part
 from rankdash.core.study.query_groups import Group, groups
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
@@ -148,27 +149,23 @@ def decision(study: Study, challenger: str) -> Decision:
     return replace(found, step=step, more=more)
 
 
+@part("labels", "baseline", "metric", "conventions")
 def _unlabelled(study: Study, challenger: str) -> int:
     """The number of documents without a label that either system ranks within the cutoff, of all
     queries that both answer: one without a value now may get one by these labels."""
-
-    def count() -> int:
-        rules = study.conventions
-        sides = {
-            side: ranking.settled(rules.order_rule(ranking.ties), rules.score_precision)
-            for side in (study.baseline, challenger)
-            for ranking in [study.ranking(side)]
-        }
-        try:
-            pool = pool_of(sides, study.measure.k or sys.maxsize)
-        except DataError:
-            return 0
-        return int(np.isnan(pool.aligned(study.dataset.qrels)).sum())
-
     if not study.measures_quality:
         return 0
-    key = study.key("unlabelled", study.baseline, challenger, study.measure.k)
-    return study.once(key, count)
+    rules = study.conventions
+    sides = {
+        side: ranking.settled(rules.order_rule(ranking.ties), rules.score_precision)
+        for side in (study.baseline, challenger)
+        for ranking in [study.ranking(side)]
+    }
+    try:
+        pool = pool_of(sides, study.measure.k or sys.maxsize)
+    except DataError:
+        return 0
+    return int(np.isnan(pool.aligned(study.dataset.qrels)).sum())
 
 
 def _hits(study: Study, challenger: str) -> HitCounts | None:
