@@ -26,7 +26,9 @@ from xdist.scheduler import LoadFileScheduling
 
 from rankdash.core.rerankers.neural import load_model, runtimes
 from rankdash.core.value.price_list import ListedPrice
+from rankdash.core.workspace import Workspace
 from tests.approved import difference
+from tests.rerankers.loopback import Server, running
 from tests.sets import SETS
 
 # A shell ignores it in what it starts in the background, and so would all that tests start.
@@ -236,6 +238,18 @@ def _one_cache_of_models(
     for file in exported:
         file.unlink()
     assert not exported, "A test whose processes run a model is marked by pytest.mark.model"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace.open(tmp_path / "home")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """Rerank services and an LLM on this machine."""
+    with running() as made:
+        yield made
 
 
 @pytest.fixture

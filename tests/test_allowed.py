@@ -11,7 +11,6 @@ from rankdash.core.rerankers.remote.call_settings import Clock, Policy
 from rankdash.core.rerankers.remote.client import Client
 from rankdash.core.rerankers.remote.keys import Place
 from rankdash.core.runs.on_ray.actor import Scorer
-from tests.rerankers.loopback import running
 
 PRIVATE = [
     "127.0.0.1", "127.9.9.9", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254",
@@ -134,21 +133,22 @@ def test_an_actor_on_another_machine_knows_what_visitors_may_use(shared, monkeyp
     assert allowed.may_read_key("COHERE_API_KEY") and not allowed.may_read_key("RACK_API_KEY")
 
 
-def test_a_host_that_may_not_be_asked_gets_no_request(shared):
+def test_a_host_that_may_not_be_asked_gets_no_request(shared, server):
     shared()
-    with running() as server, pytest.raises(SettingError, match="private"):
+    with pytest.raises(SettingError, match="private"):
         Client(Place("", server.url), Policy(), Clock())
     assert server.seen == []
 
 
-def test_a_service_is_reached_at_the_address_that_was_judged_under_its_own_name(monkeypatch):
+def test_a_service_is_reached_at_the_address_that_was_judged_under_its_own_name(
+    monkeypatch, server
+):
     monkeypatch.setattr(remote_keys, "address_of", lambda _url, own: "127.0.0.1")
-    with running() as server:
-        port = server.server_address[1]
-        # Were the name asked again, nothing would answer.
-        client = Client(Place("", f"http://rerank.invalid:{port}"), Policy(), Clock())
-        body = {"query": "a", "texts": ["a", "b"]}
-        reply = client.post("/rerank", body, client.budget(), lambda _answer: {})
+    port = server.server_address[1]
+    # Were the name asked again, nothing would answer.
+    client = Client(Place("", f"http://rerank.invalid:{port}"), Policy(), Clock())
+    body = {"query": "a", "texts": ["a", "b"]}
+    reply = client.post("/rerank", body, client.budget(), lambda _answer: {})
     assert reply.error == ""
     ((path, headers, _body),) = server.seen
     sent = {name.lower(): value for name, value in headers.items()}

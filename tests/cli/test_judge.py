@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.full_disk import room_for
-from tests.rerankers.loopback import running
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {"d1": "how to return it", "d2": "return", "d3": "delivery", "d4": '=HYPERLINK("x")'}
@@ -29,12 +28,6 @@ def data(tmp_path):
     file = tmp_path / "shop.csv"
     file.write_text(ROWS)
     return file
-
-
-@pytest.fixture
-def server():
-    with running() as made:
-        yield made
 
 
 @pytest.fixture

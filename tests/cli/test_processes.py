@@ -18,7 +18,6 @@ from rankdash.app import processes
 from rankdash.app.processes import Front, listening
 from rankdash.core.base.errors import SettingError
 from rankdash.core.runs.process import RelayedWorker, obey
-from rankdash.core.workspace import Workspace
 
 SERVER = """
 import json, os, socket, sys, threading, time
@@ -253,9 +252,9 @@ def test_servers_that_cannot_start_end_the_front(fronted, tmp_path, capfd):
 
 
 def test_any_server_starts_the_worker_in_one_session_and_ctrl_c_is_not_for_them(
-    fronted, monkeypatch, tmp_path
+    fronted, monkeypatch, tmp_path, workspace
 ):
-    worker = processes.WorkerProcess(Workspace.open(tmp_path / "home"))
+    worker = processes.WorkerProcess(workspace)
     monkeypatch.setattr(processes, "WorkerProcess", lambda _workspace: worker)
 
     async def scenario(browser: Browser) -> None:
@@ -287,10 +286,10 @@ def test_a_terminal_that_stops_what_writes_behind_it_stops_no_server(tmp_path):
         assert front.wait() == 130
 
 
-def test_keys_reach_the_worker_of_another_process(monkeypatch, tmp_path):
+def test_keys_reach_the_worker_of_another_process(monkeypatch, workspace):
     reading, writing = os.pipe()
     told: list[object] = []
-    worker = processes.WorkerProcess(Workspace.open(tmp_path))
+    worker = processes.WorkerProcess(workspace)
     monkeypatch.setattr(worker, "ensure", lambda: told.append("ensure"))
     monkeypatch.setattr(worker, "hand_over", lambda *given: told.append(given))
     there = RelayedWorker(writing)

@@ -15,14 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankdash.core.base.errors import (
-    DataError,
-    FormatError,
-    LimitError,
-    Phrase,
-    RankdashError,
-    RefusedFilesError,
-)
+from rankdash.core.base import errors
 from rankdash.core.intake import __main__ as own
 from rankdash.core.intake import process, sharing
 from rankdash.core.intake.process import (
@@ -53,11 +46,6 @@ from tests import marked
 ROWS = "query,document,label\n" + "".join(
     f"query {q},text {q} {d},{(q + d) % 3}\n" for q in range(3) for d in range(3)
 )
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.open(tmp_path / "home")
 
 
 @pytest.fixture
@@ -109,7 +97,7 @@ def many(rows: int) -> bytes:
 
 
 def refused_of_memory(file: str, read: Callable[[], object]) -> None:
-    with pytest.raises(LimitError, match="memory") as refused:
+    with pytest.raises(errors.LimitError, match="memory") as refused:
         read()
     assert refused.value.file == file and "RANKDASH_MAX_MEMORY_BYTES" in str(refused.value)
 
@@ -154,9 +142,9 @@ def test_what_was_cancelled_before_it_stores_stores_nothing(workspace, asked):
 def plain(value: object) -> object:
     """A value that can be compared; a tuple comes back as a list."""
     match value:
-        case RankdashError():
+        case errors.RankdashError():
             return type(value), str(value), plain(vars(value))
-        case Phrase():
+        case errors.Phrase():
             return value.template, plain(value.params)
         case pd.DataFrame():
             return value.to_dict("list")
@@ -176,14 +164,14 @@ RUN = "q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n"
         (MappingNeeded, {"daten": ROWS.replace("query,document,label", "wer,was,gut", 1)}),
         (WordsNeeded, {"shop": ROWS.translate({48: "Exact", 49: "Meh", 50: "Partial"})}),
         (BaselineNeeded, {"qrels": "q1 0 d1 1\n", "run_a": RUN, "run_b": RUN}),
-        (FormatError, {"broken": 'query,document,label\n"a gift,one,1\n'}),
+        (errors.FormatError, {"broken": 'query,document,label\n"a gift,one,1\n'}),
     ],
 )
 def test_questions_and_errors_come_back_as_they_were(kind, files):
     with pytest.raises(kind) as raised:
         load([Source(f"{name}.csv", text.encode()) for name, text in files.items()], ask=True)
-    other = DataError("No {what}.", file="b.csv", what=Phrase("rows of {n}", n=2))
-    for each in (raised.value, RefusedFilesError([raised.value, other])):
+    other = errors.DataError("No {what}.", file="b.csv", what=errors.Phrase("rows of {n}", n=2))
+    for each in (raised.value, errors.RefusedFilesError([raised.value, other])):
         assert plain(outcome_of(answer_of(each))) == plain(each)
 
 
@@ -199,14 +187,14 @@ def test_a_process_reads_stores_and_does_what_comes_next_until_a_file_is_large(
     assert [row.name for row in workspace.datasets()] == ["Shop"]
     tried(shop())
     for source in (Source("a.gz", b"\x1f\x8b\x08"), Source("b.parquet", b"PAR1" + bytes(99))):
-        with pytest.raises(FormatError, match="damaged or cut short") as refused:
+        with pytest.raises(errors.FormatError, match="damaged or cut short") as refused:
             tried([source])
         assert refused.value.file == source.name
     with monkeypatch.context() as limited:
         # Limits are those of the server.
         limited.setenv("RANKDASH_MAX_ROWS", "3")
         for read in (lambda: Reading(workspace, shop()).result(), lambda: tried(shop())):
-            with pytest.raises(LimitError, match="more than 3 rows"):
+            with pytest.raises(errors.LimitError, match="more than 3 rows"):
                 read()
         limited.setenv("RANKDASH_MAX_ROWS", "many")
         assert guessed(shop(), 1_000_000) == []
@@ -236,7 +224,7 @@ def test_what_is_cancelled_left_or_dies_ends_the_process_and_stores_nothing(work
     assert [each.running for each in started] == [False, False] and requests() == []
     reading = Reading(workspace, shop())
     started[2].stop()
-    with pytest.raises(DataError, match="maybe for lack of memory"):
+    with pytest.raises(errors.DataError, match="maybe for lack of memory"):
         reading.result()
     assert requests() == [] and workspace.datasets() == []
     assert list((workspace.root / "datasets").glob("*")) == []
@@ -311,7 +299,9 @@ def test_where_there_is_no_room_for_the_files_it_is_said(workspace, tmp_path, mo
     monkeypatch.setattr(Path, "write_bytes", full)
     source = Source("shop.csv", bytes(5_000_000))
     for ask in (lambda: Reading(workspace, [source]), lambda: tried([source])):
-        with pytest.raises(DataError, match=r"No space left on device.*Free 6 MB") as refused:
+        with pytest.raises(
+            errors.DataError, match=r"No space left on device.*Free 6 MB"
+        ) as refused:
             ask()
         assert refused.value.file == "shop.csv"
     assert list(temporary.iterdir()) == []
@@ -333,7 +323,7 @@ def test_a_workspace_file_is_brought_in_by_the_process_as_here(workspace, tmp_pa
     assert finding.text == "The data set mine is called theirs here, and stays so."
     assert again.added["datasets"] == 0
 
-    with pytest.raises(FormatError, match="no workspace file") as refused:
+    with pytest.raises(errors.FormatError, match="no workspace file") as refused:
         imported(other, Source("x.zip", b"no zip"), lambda *_of: None)
     assert refused.value.file == "x.zip"
 

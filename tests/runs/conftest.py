@@ -10,14 +10,7 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.runs import jobs
 from rankdash.core.runs import worker as runs_worker
 from rankdash.core.runs.jobs import JobRequest, WorkerProcess
-from rankdash.core.workspace import Workspace
 from tests.rerankers.conftest import one_tls_context as one_tls_context
-from tests.rerankers.loopback import running
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    return Workspace.open(tmp_path / "home")
 
 
 @pytest.fixture(scope="session")
@@ -91,12 +84,6 @@ def row(workspace):
 @pytest.fixture
 def ended(row, wait_until):
     return lambda job_id: wait_until(lambda: row(job_id).state not in jobs.LIVE and row(job_id))
-
-
-@pytest.fixture
-def server():
-    with running() as made:
-        yield made
 
 
 @pytest.fixture

@@ -11,14 +11,9 @@ import pytest
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import Level, Measured
 from rankdash.core.data.ranking import Ranking, Reading, Run
-from rankdash.core.workspace import Workspace, backups, database
+from rankdash.core.workspace import backups, database
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    return Workspace.open(tmp_path / "home")
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from rankdash.features.judge import page_list
 from rankdash.features.judge.asking import JudgeRequest, Judging, submit
 from rankdash.kit.widgets.label_plan import LabelSettings
 from tests.approved import masked
-from tests.rerankers.loopback import running
 from tests.results import shown
 from tests.stored import keep_lists, keep_rows
 from tests.ui import sessions
@@ -39,12 +38,6 @@ REFUSED = {"status": 400, "text": "the context length is exceeded"}
 @pytest.fixture(autouse=True)
 def _nothing_works_by_itself(hand):
     pass
-
-
-@pytest.fixture
-def server():
-    with running() as made:
-        yield made
 
 
 def opened(workspace, dataset_id, **state):
