@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from inspect import signature
 from types import ModuleType
 from typing import Any
@@ -49,6 +50,7 @@ from rankdash.features.rank_shifts.shifts import transitions as counts_of
 from rankdash.features.rank_shifts.skipping import by_margin, rules_on
 from rankdash.features.rank_shifts.skipping import skipping as skips
 from rankdash.kit.drawing import group_changes, style
+from tests.sets import ROOT
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"
 CHINESE = "急性淋巴细胞白血病的治疗与预后以及随访建议"
@@ -714,36 +716,12 @@ def examples() -> dict[ModuleType, dict[str, Case]]:
     return cost() | latency() | ranks() | quality()
 
 
-CHARTS = (
-    *(charts_tornado, charts_break_even, charts_frontier, charts_crossover, charts_depth),
-    *(
-        charts_latency_ecdf,
-        charts_latency_spread,
-        charts_latency_fit,
-        charts_throughput,
-        charts_token_lengths,
-    ),
-    *(
-        charts_agreement,
-        charts_flows,
-        charts_ladder,
-        charts_margins,
-        charts_move_sizes,
-        charts_skipping,
-        charts_transitions,
-    ),
-    *(
-        charts_cutoffs,
-        charts_deltas,
-        charts_grades,
-        charts_headroom,
-        charts_label_curve,
-        group_changes,
-        charts_systems,
-        charts_trend,
-        charts_waterfall,
-    ),
-)
+CHARTS = [group_changes] + [
+    chart
+    for file in sorted(ROOT.glob("rankdash/features/*/charts_*.py"))
+    for chart in [import_module(f"rankdash.features.{file.parent.name}.{file.stem}")]
+    if hasattr(chart, "figure")
+]
 
 
 def title(chart: ModuleType) -> str:
