@@ -38,6 +38,18 @@ def relevant(labels, unranked=(), threshold=1.0):
     return any(label is not None and label >= threshold for label in (*labels, *unranked))
 
 
+def changed(labels, change):
+    return [None if label is None else change(label) for label in labels]
+
+
+def one_moved_up(data, labels, below):
+    """The labels with one moved up by a place. below: whether a label may be passed by the next."""
+    places = [at for at in range(len(labels) - 1) if below(labels[at], labels[at + 1])]
+    assume(places)
+    place = data.draw(st.sampled_from(places))
+    return [*labels[:place], labels[place + 1], labels[place], *labels[place + 2 :]]
+
+
 def assert_all(names, held):
     """held: (names,) whether it holds of each."""
     failed = [name for name, each in zip(names, held, strict=True) if not each]
@@ -104,16 +116,7 @@ def test_a_tail_without_labels_never_raises_it(values_of, labels, unranked, k, t
 def test_moving_a_relevant_document_up_past_an_irrelevant_one_never_lowers_it(
     values_of, labels, unranked, k, data
 ):
-    threshold = 1.0
-    better = [
-        place
-        for place in range(len(labels) - 1)
-        if (labels[place] or 0.0) < threshold <= (labels[place + 1] or 0.0)
-    ]
-    assume(better)
-    place = data.draw(st.sampled_from(better))
-    moved = [*labels]
-    moved[place], moved[place + 1] = moved[place + 1], moved[place]
+    moved = one_moved_up(data, labels, lambda one, next_one: (one or 0) < 1 <= (next_one or 0))
     specs = at(QUALITY, k)
     before, after = values_of(specs, labels, unranked), values_of(specs, moved, unranked)
     assert_all(QUALITY, after >= before - 1e-12)
@@ -125,13 +128,8 @@ def test_moving_a_higher_grade_up_past_a_lower_one_never_lowers_a_metric_of_gain
     values_of, labels, k, data
 ):
     names = those(EVERY, lambda metric: metric.needs_grades and not metric.binary)
-    values = [max(label or 0.0, 0.0) for label in labels]
-    better = [place for place in range(len(values) - 1) if values[place] < values[place + 1]]
-    assume(better)
-    place = data.draw(st.sampled_from(better))
-    moved = [*labels]
-    moved[place], moved[place + 1] = moved[place + 1], moved[place]
     specs = at(names, k)
+    moved = one_moved_up(data, labels, lambda one, next_one: max(one or 0, 0) < (next_one or 0))
     assert_all(names, values_of(specs, moved) >= values_of(specs, labels) - 1e-12)
 
 
@@ -157,15 +155,11 @@ def test_graded_is_binary_on_labels_of_0_and_1(values_of, labels, k):
 @SPEEDY
 @given(labels=LABELS, unranked=UNRANKED, k=CUTOFFS)
 def test_a_binary_metric_sees_only_the_threshold(values_of, labels, unranked, k):
-    def binarise(values):
-        return [None if value is None else float(value >= 1) for value in values]
-
     assume(relevant(labels, unranked))
     names = those(EVERY, lambda metric: metric.binary and not metric.needs_grades)
     specs = at(names, k)
-    np.testing.assert_array_equal(
-        values_of(specs, labels, unranked), values_of(specs, binarise(labels), binarise(unranked))
-    )
+    binary = (changed(each, lambda label: float(label >= 1)) for each in (labels, unranked))
+    np.testing.assert_array_equal(values_of(specs, labels, unranked), values_of(specs, *binary))
 
 
 @SPEEDY
@@ -193,14 +187,9 @@ def test_a_cutoff_sees_nothing_below_it(values_of, labels, unranked, k):
 @given(labels=LABELS, unranked=UNRANKED, k=CUTOFFS)
 def test_a_negative_label_is_a_label_of_0(values_of, labels, unranked, k):
     assume(any(label is not None for label in (*labels, *unranked)))
-
-    def clip(values):
-        return [None if value is None else max(value, 0.0) for value in values]
-
     specs = at(EVERY, k)
-    np.testing.assert_array_equal(
-        values_of(specs, labels, unranked), values_of(specs, clip(labels), clip(unranked))
-    )
+    clipped = (changed(each, lambda label: max(label, 0.0)) for each in (labels, unranked))
+    np.testing.assert_array_equal(values_of(specs, labels, unranked), values_of(specs, *clipped))
 
 
 @SPEEDY
