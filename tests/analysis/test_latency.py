@@ -13,19 +13,7 @@ from scipy.stats import binom, ttest_1samp
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import Ranking, Reading, Run
 from rankdash.core.statistics.settings import StatisticsSettings
-from rankdash.core.study.latency import (
-    FEWEST_FITTED,
-    apart,
-    binomial_quantiles,
-    call_parts,
-    ecdf,
-    fit,
-    latencies,
-    on_target,
-    paired_ratio,
-    repeats_deviation,
-    summarize,
-)
+from rankdash.core.study import latency
 from rankdash.core.study.timings import lengths_of
 from tests.results import results, several
 
@@ -49,7 +37,7 @@ def run_of(queries: pd.DataFrame, calls: pd.DataFrame | None = None, **measured)
 def target(within: int, late: int = 0, level: float = 0.95, timed_out: int = 0):
     """10 ms, of queries that took 9 or 11."""
     ms = np.array([*[9.0] * within, *[11.0] * late])
-    return on_target(ms, 10.0, level=level, timed_out=timed_out)
+    return latency.on_target(ms, 10.0, level=level, timed_out=timed_out)
 
 
 def read_of(read: list[int], full: list[int]):
@@ -72,11 +60,11 @@ def states(ms: list[float], *named: str) -> pd.DataFrame:
 
 
 def repeated(times: dict[str, tuple[float, ...]]):
-    return repeats_deviation(run_of(table([1.0]), repeated_ms=times))
+    return latency.repeats_deviation(run_of(table([1.0]), repeated_ms=times))
 
 
 def fitted(x: np.ndarray, ms: np.ndarray, seed: int = 0):
-    return fit(np.asarray(x, dtype=float), np.asarray(ms, dtype=float), seed=seed)
+    return latency.fit(np.asarray(x, dtype=float), np.asarray(ms, dtype=float), seed=seed)
 
 
 CALLS = ["query_id", "attempts", "retry_wait_ms", "ms", "error"]
@@ -114,8 +102,10 @@ AFTER = table([20.0, 40.0, 80.0, 2.0, 4.0, 6.0, 5.0]).iloc[::-1]
 NO_TIME = (table([0.0, 10.0, 10.0, 20.0]), table([5.0, 0.0, 40.0, 20.0]))
 MANY, MORE = np.arange(600.0), np.arange(5000.0)
 CASES = {
-    "equal times are one step": lambda: ecdf(latencies(table([30.0, 10.0, math.nan, 10.0, 20.0]))),
-    "no curve": lambda: ecdf(np.zeros(0)),
+    "equal times are one step": lambda: latency.ecdf(
+        latency.latencies(table([30.0, 10.0, math.nan, 10.0, 20.0]))
+    ),
+    "no curve": lambda: latency.ecdf(np.zeros(0)),
     # 59 of 59 is the least that proves 95 %: 0.95^59 = 0.0485, 0.95^58 = 0.0510.
     **{
         f"in time: {within}, late: {late}, level {level}": lambda each=(within, late, level): (
@@ -127,16 +117,16 @@ CASES = {
             (0, 0, 0.95), (0, 1, 0.95), (4, 0, 0.95), (0, 4, 0.95),
         )
     },
-    "just in time": lambda: on_target(np.full(5, 10.0), 10.0),
+    "just in time": lambda: latency.on_target(np.full(5, 10.0), 10.0),
     "two of five timed out": lambda: target(3, timed_out=2),
     "what timed out is not in time": lambda: target(59, timed_out=9),
     # 19 of 20 are in time both times; p95 lies a twentieth of the way to the slowest.
     **several(
         "too few to be sure, the slowest at {}",
-        lambda slowest: on_target(np.array([*[9.0] * 19, slowest]), 500.0),
+        lambda slowest: latency.on_target(np.array([*[9.0] * 19, slowest]), 500.0),
         (9_000.0, 11_000.0),
     ),
-    "too few points": lambda: fitted(*[np.arange(FEWEST_FITTED - 1)] * 2),
+    "too few points": lambda: fitted(*[np.arange(latency.FEWEST_FITTED - 1)] * 2),
     "one depth": lambda: fitted(np.full(50, 100.0), np.arange(50)),
     "two depths": lambda: fitted(np.arange(12) % 2, 2 * (np.arange(12) % 2)),
     "three depths": lambda: fitted(np.arange(12) % 3, 2 * (np.arange(12) % 3)),
@@ -144,44 +134,46 @@ CASES = {
     "as many points as may be": lambda: (fitted(MANY, MANY, 1), fitted(MANY, MANY, 2)),
     "of more some are drawn": lambda: (fitted(MORE, 3 * MORE), fitted(MORE, 3 * MORE)),
     # Trap 12: by position q1 would be compared with q0.
-    "a ratio of the same queries": lambda: paired_ratio(BEFORE, AFTER, PLAIN_T),
-    "of another number of documents": lambda: paired_ratio(
+    "a ratio of the same queries": lambda: latency.paired_ratio(BEFORE, AFTER, PLAIN_T),
+    "of another number of documents": lambda: latency.paired_ratio(
         BEFORE, table([1.0], pairs=5.0), PLAIN_T
     ),
-    "of none measured": lambda: paired_ratio(BEFORE[6:], AFTER, PLAIN_T),
-    "of one query": lambda: paired_ratio(BEFORE[:1], AFTER, PLAIN_T),
-    "what took no time has no ratio": lambda: paired_ratio(
+    "of none measured": lambda: latency.paired_ratio(BEFORE[6:], AFTER, PLAIN_T),
+    "of one query": lambda: latency.paired_ratio(BEFORE[:1], AFTER, PLAIN_T),
+    "what took no time has no ratio": lambda: latency.paired_ratio(
         NO_TIME[0], NO_TIME[1].assign(pairs=[1, 1, 10.0, 99]), PLAIN_T
     ),
     # Trap 10: a failed call is no latency of 0.
-    "apart": lambda: apart(run_of(FIVE, LATE, cached_pairs=7)),
-    "their latencies": lambda: latencies(FIVE),
-    "without calls": lambda: apart(run_of(FIVE)),
-    "answered after a time-out": lambda: apart(run_of(TWO, ANSWERED)),
-    "not measured": lambda: apart(replace(run_of(TWO), measured=None)),
-    "the network and the model": lambda: call_parts(run_of(table([1.0]), SERVED)),
-    "a silent server": lambda: call_parts(
+    "apart": lambda: latency.apart(run_of(FIVE, LATE, cached_pairs=7)),
+    "their latencies": lambda: latency.latencies(FIVE),
+    "without calls": lambda: latency.apart(run_of(FIVE)),
+    "answered after a time-out": lambda: latency.apart(run_of(TWO, ANSWERED)),
+    "not measured": lambda: latency.apart(replace(run_of(TWO), measured=None)),
+    "the network and the model": lambda: latency.call_parts(run_of(table([1.0]), SERVED)),
+    "a silent server": lambda: latency.call_parts(
         run_of(table([1.0]), SERVED.assign(server_ms=math.nan))
     ),
-    "only time-outs": lambda: call_parts(run_of(table([1.0]), SERVED[2:])),
-    "no calls": lambda: call_parts(run_of(table([1.0]))),
+    "only time-outs": lambda: latency.call_parts(run_of(table([1.0]), SERVED[2:])),
+    "no calls": lambda: latency.call_parts(run_of(table([1.0]))),
     "lengths": lambda: read_of([100, 512, 512, -1, 40], [100, 512, 1024, -1, 40]),
     "no lengths": lambda: read_of([-1], [-1]),
     "lengths up to 299": lambda: up_to(299),
     "lengths up to 300": lambda: up_to(300),
-    "six times, one unknown": lambda: summarize(table([10.0, 20.0, 30.0, 40.0, 50.0, np.nan])),
-    **several("a handful of {}", lambda n: summarize(table(np.arange(1.0, n + 1))), (1, 2, 4, 5)),
+    "six times, one unknown": lambda: latency.summarize(table([*np.arange(10.0, 51, 10), np.nan])),
+    **several(
+        "a handful of {}", lambda n: latency.summarize(table(np.arange(1.0, n + 1))), (1, 2, 4, 5)
+    ),
     # Of ten values, how many lie below the median is binomial: 2 to 8 at 95 %, 3 to 7 at 80 %.
-    "ten": lambda: summarize(table(np.arange(1.0, 11.0))),
-    "ten at 80 %": lambda: summarize(table(np.arange(1.0, 11.0)), 0.8),
-    "999 have no 99th percentile": lambda: summarize(table(np.arange(999.0))),
-    "1000 have one": lambda: summarize(table(np.arange(1000.0))),
-    "nothing measured is not zero": lambda: summarize(table([np.nan])),
+    "ten": lambda: latency.summarize(table(np.arange(1.0, 11.0))),
+    "ten at 80 %": lambda: latency.summarize(table(np.arange(1.0, 11.0)), 0.8),
+    "999 have no 99th percentile": lambda: latency.summarize(table(np.arange(999.0))),
+    "1000 have one": lambda: latency.summarize(table(np.arange(1000.0))),
+    "nothing measured is not zero": lambda: latency.summarize(table([np.nan])),
     **{
         f"repeats of {times}": lambda times=times: repeated(times)
         for times in ({"a": (1.0, 3.0), "b": (500.0,), "c": (2.0, 6.0)}, {}, {"b": (500.0,)})
     },
-    "repeats of nothing measured": lambda: repeats_deviation(
+    "repeats of nothing measured": lambda: latency.repeats_deviation(
         replace(run_of(table([1.0])), measured=None)
     ),
 }  # fmt: skip
@@ -194,9 +186,9 @@ def test_every_number_by_hand(approved):
 @given(times, st.integers(2, 20))
 def test_a_thinned_curve_has_only_true_points_and_both_ends(values, most):
     ordered = np.sort(values)
-    curve = ecdf(ordered, most)
+    curve = latency.ecdf(ordered, most)
     assert len(curve) <= most
-    summary, slack = summarize(table(values)), 1e-9 * max(values)
+    summary, slack = latency.summarize(table(values)), 1e-9 * max(values)
     found = [each for each in (summary.p50, summary.p90, summary.p95) if each is not None]
     assert (np.diff([min(values) - slack, *found, max(values) + slack]) >= -slack).all()
     assert summary.mean is None or min(values) - slack <= summary.mean <= max(values) + slack
@@ -215,7 +207,7 @@ def test_a_thinned_curve_has_only_true_points_and_both_ends(values, most):
 )
 def test_a_later_target_is_never_harder(values, one, other):
     ranks = ["misses", "unlikely", "likely", "meets"]
-    early, late = (on_target(np.sort(values), each).kind for each in sorted((one, other)))
+    early, late = (latency.on_target(np.sort(values), each).kind for each in sorted((one, other)))
     assert ranks.index(early) <= ranks.index(late)
 
 
@@ -224,7 +216,7 @@ def test_a_line_is_found_whatever_a_few_points_do(slope, intercept):
     x = np.arange(40.0)
     ms = intercept + slope * x
     ms[[3, 17, 29]] = 1e6
-    found = fit(x, ms)
+    found = latency.fit(x, ms)
     assert found.slope == pytest.approx(slope, abs=1e-6)
     assert found.at(10) == pytest.approx(intercept + 10 * slope, abs=1e-5)
     assert found.low <= found.slope <= found.high
@@ -237,10 +229,10 @@ def test_the_interval_of_a_ratio_is_that_of_a_mean_of_logarithms(n):
     rng = np.random.default_rng(n)
     one = rng.lognormal(4, 0.5, n)
     other = one * rng.lognormal(0.2, 0.3, n)
-    found = paired_ratio(table(one), table(other), PLAIN_T)
+    found = latency.paired_ratio(table(one), table(other), PLAIN_T)
     expected = ttest_1samp(np.log(other / one), 0).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((np.exp(expected.low), np.exp(expected.high)))
-    skewed = paired_ratio(table(one), table(other), StatisticsSettings())
+    skewed = latency.paired_ratio(table(one), table(other), StatisticsSettings())
     assert skewed.low <= found.low * (1 + 1e-12) and skewed.high >= found.high * (1 - 1e-12)
 
 
@@ -250,7 +242,7 @@ def test_turned_around_the_ratio_is_its_inverse(values):
     rng = np.random.default_rng(len(values))
     one, other = table(values), table(np.array(values) * rng.uniform(0.5, 2, len(values)))
     settings = StatisticsSettings()
-    there, back = (paired_ratio(*each, settings) for each in ((one, other), (other, one)))
+    there, back = (latency.paired_ratio(*each, settings) for each in ((one, other), (other, one)))
     assert there.ratio * back.ratio == pytest.approx(1)
     if math.isfinite(there.low):
         assert there.low <= there.ratio * (1 + 1e-9)
@@ -278,4 +270,4 @@ def test_the_quantiles_of_a_binomial_count_are_those_of_scipy(share):
     levels = [0.0005, 0.025, 0.11, 0.41, 0.91, 0.975, 0.9995]
     for n in (1, 2, 19, 84, 168, 1_000, 9_999):
         expected = binom.ppf(levels, n, share)
-        assert binomial_quantiles(levels, n, share) == expected.tolist()
+        assert latency.binomial_quantiles(levels, n, share) == expected.tolist()

@@ -16,15 +16,7 @@ from rankdash.features.cost import words_prices
 from rankdash.features.report.decision import decision
 from rankdash.features.report.report import PRESETS, Front, html
 from tests.approved import table
-from tests.reporting.builders import (
-    MONEY,
-    OWN,
-    changed,
-    labelled,
-    moved,
-    study_of,
-    with_minimum,
-)
+from tests.reporting import builders
 from tests.reporting.reading import Read
 
 
@@ -41,29 +33,33 @@ def with_money(study: Study, money: Money | None) -> Study:
 
 def priced(study: Study, price: Price) -> Study:
     """At a price that the user set."""
-    return with_money(study, Money(prices={"run": dataclasses.replace(OWN, price=price)}))
+    return with_money(study, Money(prices={"run": dataclasses.replace(builders.OWN, price=price)}))
 
 
 # Where the page says something else; tests/study/test_decision.py has the rules of every step.
 STEPS = {
     "price": lambda study: study,
-    "trial": lambda study: with_money(study, MONEY),
+    "trial": lambda study: with_money(study, builders.MONEY),
     "price: example values": lambda study: with_money(study, Money(example=True)),
     "price: in another currency": lambda study: priced(study, Price(1.0, "flat", "EUR")),
-    "latency": lambda study: study_of(timed=False),
-    "unprovable": lambda study: with_minimum(moved(study, lambda at: (2, 4)[at % 2]), 0.3),
-    "queries": lambda study: labelled(study, lambda query, label: query < "q03"),
-    "baseline: corpus-bm25": lambda study: labelled(study, first_stage="corpus-bm25"),
-    "model": lambda study: changed(
-        moved(study, lambda at: 7), measured=Measured(unknown_tokens=0.6)
+    "latency": lambda study: builders.study_of(timed=False),
+    "unprovable": lambda study: builders.with_minimum(
+        builders.moved(study, lambda at: (2, 4)[at % 2]), 0.3
+    ),
+    "queries": lambda study: builders.labelled(study, lambda query, label: query < "q03"),
+    "baseline: corpus-bm25": lambda study: builders.labelled(study, first_stage="corpus-bm25"),
+    "model": lambda study: builders.changed(
+        builders.moved(study, lambda at: 7), measured=Measured(unknown_tokens=0.6)
     ),
     "metric": lambda study: dataclasses.replace(study, metric="judged"),
     # bpref knows nothing of a list without documents that are labelled as not relevant.
     "judge: equal values are no reason to stop": lambda study: dataclasses.replace(
-        labelled(study, lambda query, label: label > 0), metric="bpref", cutoff=None
+        builders.labelled(study, lambda query, label: label > 0), metric="bpref", cutoff=None
     ),
-    "price: one query gets worse": lambda study: moved(study, lambda at: 7 if at == 9 else 0),
-    "price: none gets worse": lambda study: moved(study, lambda at: 0),
+    "price: one query gets worse": lambda study: builders.moved(
+        study, lambda at: 7 if at == 9 else 0
+    ),
+    "price: none gets worse": lambda study: builders.moved(study, lambda at: 0),
 }
 
 
@@ -89,7 +85,7 @@ def test_there_is_one_next_step_and_what_it_rests_on(better, approved):
 def test_exactly_the_target_is_met_everywhere_and_what_is_over_is_never_written_like_it(
     better, ms, said
 ):
-    slow = changed(better, queries=better.run("run").queries.assign(latency_ms=ms))
+    slow = builders.changed(better, queries=better.run("run").queries.assign(latency_ms=ms))
     limit = Profile("Own", (), (Limit("p95_ms", 500.0),))
     judged = dataclasses.replace(slow, goals=Goals(targets().with_profile("own", limit), "own"))
     [row] = [
@@ -111,7 +107,7 @@ def test_exactly_the_target_is_met_everywhere_and_what_is_over_is_never_written_
 
 def test_all_systems_stand_below_the_best_one_under_their_full_names(better):
     name = "a cross-encoder with a long name that a table would like to cut, 50 candidates"
-    last = moved(better, lambda at: 7).systems["run"]
+    last = builders.moved(better, lambda at: 7).systems["run"]
     systems = {**better.systems, "worse": dataclasses.replace(last, id="worse", name=name)}
     both = dataclasses.replace(better, systems=systems, challengers=("worse", "run"))
     read = page(both)

@@ -20,7 +20,7 @@ from rankdash.core.workspace.failures import first_sentence, in_words, is_damage
 from rankdash.core.workspace.folders import DATABASE
 from tests.approved import masked, table
 from tests.full_disk import room_for
-from tests.store.builders import parquet_files
+from tests.store import builders
 
 NO_ROOM = r"^There is no room left on the disk to write {}.*: 0\.0 MB are free"
 AS_NOBODY = """
@@ -96,8 +96,7 @@ def test_what_must_last_is_on_the_disk_when_it_is_written(workspace):
 
 def test_a_database_with_a_torn_page(workspace, stored):
     file = workspace.root / DATABASE
-    with closing(sqlite3.connect(file)) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    builders.ask(file, "PRAGMA wal_checkpoint(TRUNCATE)")
     content = file.read_bytes()
     file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
     with pytest.raises(StoreError, match=r"rankdash\.sqlite is damaged: .*Leave it where it is"):
@@ -251,4 +250,4 @@ def test_a_file_that_is_asked_for_is_whole_or_as_it_was(
     assert "0.1 MB are needed" in said
     assert target.read_bytes() == b"as it was"
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["all.zip"]
-    assert len(parquet_files(workspace.root)) == 6 + 7
+    assert len(builders.parquet_files(workspace.root)) == 6 + 7

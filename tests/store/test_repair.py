@@ -22,19 +22,7 @@ from rankdash.core.workspace.jobs.queue import Queue, read_parts
 from rankdash.core.workspace.notes.notes import Notes, RunNotes
 from tests.approved import masked, table
 from tests.results import shown
-from tests.store.builders import (
-    HEAD,
-    OLD,
-    ask,
-    change,
-    content_of,
-    everything,
-    folders_of,
-    grade,
-    make_old,
-    submit,
-    submit_judge,
-)  # fmt: skip
+from tests.store import builders
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +30,14 @@ def in_use(tmp_path_factory):
     """A workspace of the version before folders had records, in use, a day after its last copy: its
     folder, and all that it holds."""
     root = tmp_path_factory.mktemp("kept") / "old"
-    with zipfile.ZipFile(OLD) as packed:
+    with zipfile.ZipFile(builders.OLD) as packed:
         packed.extractall(root)
     with pytest.MonkeyPatch.context() as patch:
         for day in ("2020-01-01", "2020-01-02"):
             for module in (backups, database):
                 patch.setattr(module, "today", lambda day=day: day)
             workspace = Workspace.open(root)
-        before = everything(workspace)
+        before = builders.everything(workspace)
     with workspace.database.reading() as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     return root, before
@@ -61,7 +49,7 @@ def kept(in_use, tmp_path, on):
     whole, before = in_use
     on("2020-01-02")
     root = shutil.copytree(whole, tmp_path / "kept")
-    make_old(*folders_of(root))
+    builders.make_old(*builders.folders_of(root))
     return root, before
 
 
@@ -145,7 +133,7 @@ HARM = {
     "copies without anything else": [lose_folders],
     "copies and an empty database": [lose_folders, write(b"")],
     "copies and a database of something else": [
-        lose_folders, lambda root: ask(root / DATABASE, "CREATE TABLE another (id TEXT)"),
+        lose_folders, lambda root: builders.ask(root / DATABASE, "CREATE TABLE another (id TEXT)"),
     ],
     "what was deleted or renamed since the copy is so": [change_since_the_copy, lose],
     "records that cannot be used": [lose, lose_copies, harm_records],
@@ -163,26 +151,26 @@ def test_nothing_is_deleted_all_can_be_looked_at_and_a_repair_brings_it_back(
     said = []
     for harm, steps in HARM.items():
         root = shutil.copytree(whole, tmp_path / str(len(said)))
-        make_old(*folders_of(root))
+        builders.make_old(*builders.folders_of(root))
         for step in steps:
             step(root)
-        files = content_of(root)
+        files = builders.content_of(root)
         shown = Workspace(root, read_only=True)
         workspace = Workspace.open(root)
-        found = everything(workspace)
-        assert everything(shown) == found and not shown.may_repair
+        found = builders.everything(workspace)
+        assert builders.everything(shown) == found and not shown.may_repair
         with pytest.raises(StoreError, match="workspace repair"):
             workspace.set_setting("a", "b")
         with pytest.raises(StoreError):
             shown.repair()
-        assert content_of(root) == files, harm
+        assert builders.content_of(root) == files, harm
         done = workspace.repair()
         assert (done.trash and (done.trash / DATABASE).read_bytes()) == files.get(Path(DATABASE))
-        assert content_of(root).keys() >= files.keys() - {Path(DATABASE)}
-        make_old(*folders_of(root))
+        assert builders.content_of(root).keys() >= files.keys() - {Path(DATABASE)}
+        builders.make_old(*builders.folders_of(root))
         again = Workspace.open(root)
         assert (again.trouble, again.repair()) == (None, None)
-        assert everything(again) == found, harm
+        assert builders.everything(again) == found, harm
         rows = [*again.datasets(), *again.runs()]
         same = all(str(row) in map(str, before[row.id]) for row in rows)
         there = f"there is {[row.name for row in rows]}, {'' if same else 'not '}as it was"
@@ -202,14 +190,14 @@ def test_nothing_is_deleted_all_can_be_looked_at_and_a_repair_brings_it_back(
 
 def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(tmp_path, approved):
     old = tmp_path / "old"
-    with zipfile.ZipFile(OLD) as packed:
+    with zipfile.ZipFile(builders.OLD) as packed:
         packed.extractall(old)
     names = "SELECT folder, name FROM datasets UNION SELECT folder, name FROM runs"
-    before = dict(ask(old / DATABASE, names))
-    make_old(*folders_of(old))
+    before = dict(builders.ask(old / DATABASE, names))
+    builders.make_old(*builders.folders_of(old))
     workspace = Workspace.open(old)
     assert workspace.trouble is None
-    found = everything(workspace)
+    found = builders.everything(workspace)
     for note in RunNotes(workspace).all(shop(workspace)):
         found["explanation"] = [Explanations(workspace).find(Asked(note, "q1", "d1", "term"))]
     for job in Queue(workspace).rows():
@@ -220,7 +208,7 @@ def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(
     for folder, name in before.items():
         assert json.loads((old / folder / RECORD).read_text())["row"]["name"] == name
     # Its rows have checksums now.
-    change(old, b"why it was made", b"why it was mode")
+    builders.change(old, b"why it was made", b"why it was mode")
     assert "rows that have changed" in Workspace.open(old).trouble.message
 
 
@@ -241,15 +229,15 @@ def test_an_older_copy_put_back_loses_no_newer_run_and_no_newer_note(
     opened.save_run(make_run(dataset))
     Notes(opened).keep(dataset.id, "7", ["new"], "written later")
     backups.make(opened.database.file)
-    before = everything(opened)
+    before = builders.everything(opened)
     (root / DATABASE).write_bytes(older)
-    make_old(*folders_of(root, "datasets", "runs"))
+    builders.make_old(*builders.folders_of(root, "datasets", "runs"))
     again = Workspace.open(root)
     assert "older than its folders" in again.trouble.message
     assert again.trouble.params["n"] == 2
-    assert everything(again) == before
+    assert builders.everything(again) == before
     again.repair()
-    assert everything(Workspace.open(root)) == before
+    assert builders.everything(Workspace.open(root)) == before
 
 
 def test_a_run_deleted_in_another_process_meanwhile_is_no_older_copy(root, opened, monkeypatch):
@@ -268,8 +256,8 @@ def test_a_run_deleted_in_another_process_meanwhile_is_no_older_copy(root, opene
 def test_several_processes_that_repair_at_once_agree(kept, all_pass):
     root, before = kept
     write(b"")(root)
-    all_pass(f"{HEAD}workspace.repair()", root, times=3)
-    assert everything(Workspace.open(root)) == before
+    all_pass(f"{builders.HEAD}workspace.repair()", root, times=3)
+    assert builders.everything(Workspace.open(root)) == before
     assert len(list(root.glob(f"trash/*/{DATABASE}"))) == 1
 
 
@@ -294,7 +282,7 @@ def copied(made):
         notes.keep(shop(home), "q1", [], "copy")
         backups.make(home.root / DATABASE)
         notes.keep(shop(home), "q1", [], "database")
-        ask(home.root / DATABASE, "DELETE FROM settings WHERE key = ?", backups.MADE)
+        builders.ask(home.root / DATABASE, "DELETE FROM settings WHERE key = ?", backups.MADE)
         if made:
             home.set_setting(backups.MADE, made)
 
@@ -315,12 +303,12 @@ def of_several_days(home):
 
 
 def with_a_column(home):
-    ask(home.root / DATABASE, "ALTER TABLE notes ADD COLUMN colour TEXT DEFAULT 'red'")
+    builders.ask(home.root / DATABASE, "ALTER TABLE notes ADD COLUMN colour TEXT DEFAULT 'red'")
     lose_copies(home.root)
 
 
 def without_a_dataset(home):
-    submit_judge(home, shop(home), "one", pairs=[("q1", "d1")])
+    builders.submit_judge(home, shop(home), "one", pairs=[("q1", "d1")])
     (folder,) = home.root.glob(f"datasets/{shop(home)}-*")
     shutil.rmtree(folder)
     lose_copies(home.root)
@@ -329,19 +317,19 @@ def without_a_dataset(home):
 def without_runs(home):
     """As if their rows lay on a page that cannot be read: nothing took the others along."""
     file = home.root / DATABASE
-    for folder in folders_of(home.root, "runs"):
+    for folder in builders.folders_of(home.root, "runs"):
         shutil.rmtree(folder)
     lose_copies(home.root)
-    for name in ask(file, "SELECT name FROM sqlite_master WHERE type='trigger'"):
-        ask(file, f"DROP TRIGGER {name}")
-    ask(file, "DELETE FROM runs")
+    for name in builders.ask(file, "SELECT name FROM sqlite_master WHERE type='trigger'"):
+        builders.ask(file, f"DROP TRIGGER {name}")
+    builders.ask(file, "DELETE FROM runs")
 
 
 def with_work(home):
     dataset_id, run, judges, owner = shop(home), home.runs()[0], StoredJudges(home), Owner()
     said = json.dumps({"template": "{said}", "remedy": "", "params": {"said": "Bearer abc123def"}})
     for job_id, state in ((run.id, "running"), ("aaaa", "queued"), ("bbbb", "failed")):
-        submit(home, dataset_id, state, job_id=job_id)
+        builders.submit(home, dataset_id, state, job_id=job_id)
         with home.database.writing() as db:
             db.execute(
                 "UPDATE jobs SET state = ?, problem = ?, cancel = 1, worker = 'w', "
@@ -352,9 +340,9 @@ def with_work(home):
         Explanations(home).ask(Asked(run.id, "q1", doc_id, "term"))
     Explanations(home).claim(owner)
     for name in ("one", "two"):
-        submit_judge(home, dataset_id, name, pairs=[("q1", "d1"), ("q1", "d2")])
+        builders.submit_judge(home, dataset_id, name, pairs=[("q1", "d1"), ("q1", "d2")])
     judges.claim(owner)
-    judges.keep("one", owner, [grade(("q1", "d2"))], {"calls": 1})
+    judges.keep("one", owner, [builders.grade(("q1", "d2"))], {"calls": 1})
     lose_copies(home.root)
 
 
@@ -381,8 +369,8 @@ ANEW = {
 
 
 def sizes(file):
-    names = ask(file, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-    return {name: ask(file, f"SELECT count(*) FROM {name}")[0] for name in names}
+    names = builders.ask(file, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    return {name: builders.ask(file, f"SELECT count(*) FROM {name}")[0] for name in names}
 
 
 def test_a_database_is_made_anew_of_what_there_is(in_use, tmp_path, on, approved):
@@ -390,13 +378,15 @@ def test_a_database_is_made_anew_of_what_there_is(in_use, tmp_path, on, approved
     said = {}
     for case, (arrange, *questions) in ANEW.items():
         root = shutil.copytree(in_use[0], tmp_path / str(len(said)))
-        make_old(*folders_of(root))
+        builders.make_old(*builders.folders_of(root))
         arrange(Workspace.open(root))
         made, file = root.with_suffix(".sqlite"), root / DATABASE
         before = sizes(file) if file.exists() else {}
         lines = [f"copy of {repair.rebuild(root, made).copy_of or 'no day'}"]
         rows = [f"{name} {before.get(name, '?')} → {n}" for name, n in sizes(made).items()]
-        said[case] = "\n".join([*lines, ", ".join(rows), *(str(ask(made, q)) for q in questions)])
+        said[case] = "\n".join(
+            [*lines, ", ".join(rows), *(str(builders.ask(made, q)) for q in questions)]
+        )
     approved("store/anew", table(said))
 
 
@@ -406,5 +396,5 @@ def test_what_is_not_yet_in_the_file_of_the_database_is_read_from_its_log(root, 
         opened.set_setting("late", "kept")
         assert (root / f"{DATABASE}-wal").stat().st_size > 0
         repair.rebuild(root, tmp_path / "anew.sqlite")
-    found = ask(tmp_path / "anew.sqlite", "SELECT value FROM settings WHERE key = 'late'")
+    found = builders.ask(tmp_path / "anew.sqlite", "SELECT value FROM settings WHERE key = 'late'")
     assert found == ["kept"]

@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 
 from rankdash.core.value.billing import Price
 from rankdash.core.value.pareto import pareto
-from rankdash.features.cost.break_even import (
-    equal_rate,
-    highest_price,
-    least_quality,
-    least_searches_a_day,
-)
+from rankdash.features.cost import break_even
 from tests.results import results, several
 
 QUALITY = {"value_per_search": 0.01, "cost_per_search": 0.001}
@@ -20,7 +15,7 @@ CASES = {
     # $3.60 an hour is $0.001 a second, of one search a second at $1 a thousand.
     **{
         f"a machine at {price.amount} an hour, used {price.utilisation}, against {other:g}": (
-            lambda price=price, other=other: equal_rate(price, other)
+            lambda price=price, other=other: break_even.equal_rate(price, other)
         )
         for price, other in (
             (Price(3.6, "hour"), 1.0), (Price(3.6, "hour", utilisation=0.5), 1.0),
@@ -32,18 +27,18 @@ CASES = {
     # percent counts twice.
     **several(
         "the least quality above {}, {}",
-        lambda before, changes: least_quality(before, **(QUALITY | changes)),
+        lambda before, changes: break_even.least_quality(before, **(QUALITY | changes)),
         ((0.72, {}), (0.72, {"elasticity": 2.0}), (0.0, {}),
         (0.72, {"elasticity": 0.0}), (0.72, {"value_per_search": 0.0})),
     ),
     **several(
         "the highest price of {} searches, upkeep {}",
-        lambda searches, upkeep: highest_price(0.002, searches, upkeep),
+        lambda searches, upkeep: break_even.highest_price(0.002, searches, upkeep),
         ((0.0, 0.0), (1.0, 0.0), (2.0, 0.002), (1.0, 0.002)),
     ),
     **several(
         "the least searches of margin {}, upkeep {}",
-        least_searches_a_day,
+        break_even.least_searches_a_day,
         ((0.0, 1.0), (-0.1, 0.0), (0.5, 0.0), (0.001, 0.5)),
     ),
 }  # fmt: skip

@@ -4,17 +4,9 @@ from dataclasses import replace
 
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.billing import Machines
+from rankdash.features.cost import sensitivity
 from rankdash.features.cost.payoff import NO_CHANGE, Gain, MeasuredChange, Option
-from rankdash.features.cost.sensitivity import (
-    GAIN,
-    INPUTS,
-    PRICE,
-    input_value,
-    net_grid,
-    net_per_month,
-    tornado,
-    usual_ranges,
-)
+from rankdash.features.cost.sensitivity import GAIN, PRICE
 from tests.results import results, several
 
 SCENARIO = Assumptions(monthly_cost=500, traffic_share=0.8)
@@ -28,38 +20,41 @@ UNKNOWN = (BARE, replace(OPTION, gain=None), replace(OPTION, cost_per_search=Non
 BOTH = {PRICE: (0.5, 1.5), "searches_per_day": (99_999.0, 100_000.0)}
 ASKED = {"elasticity": (0.5, 2.0), PRICE: (1.0, 2.0)}
 CASES = {
-    "inputs": lambda: list(INPUTS),
-    "as it is": lambda: net_per_month(AS_IT_IS, SCENARIO),
-    "net": lambda: net_per_month(OPTION, SCENARIO),
+    "inputs": lambda: list(sensitivity.INPUTS),
+    "as it is": lambda: sensitivity.net_per_month(AS_IT_IS, SCENARIO),
+    "net": lambda: sensitivity.net_per_month(OPTION, SCENARIO),
     # What changes nothing has no bar: no LLM reads passages and no search becomes a ticket here.
-    "all bars": lambda: tornado(OPTION, SCENARIO, usual_ranges(OPTION, SCENARIO, None)),
-    "whole machines are in a price that varies": lambda: tornado(
+    "all bars": lambda: sensitivity.tornado(
+        OPTION, SCENARIO, sensitivity.usual_ranges(OPTION, SCENARIO, None)
+    ),
+    "whole machines are in a price that varies": lambda: sensitivity.tornado(
         replace(OPTION, cost_per_search=0.0, machines=(Machines(146.0, 40_000.0),)), SCENARIO, ASKED
     ),
-    "the net of each pair": lambda: net_grid(
+    "the net of each pair": lambda: sensitivity.net_grid(
         OPTION, SCENARIO, (PRICE, [0.5, 1.0]), ("elasticity", [0.0, 1.0, 2.0])
     ),
-    "as wide whichever end is higher": lambda: tornado(OPTION, SCENARIO, BOTH),
-    "hits stay as they are while the gain varies": lambda: tornado(
+    "as wide whichever end is higher": lambda: sensitivity.tornado(OPTION, SCENARIO, BOTH),
+    "hits stay as they are while the gain varies": lambda: sensitivity.tornado(
         replace(OPTION, gain=replace(OPTION.gain, hit=MeasuredChange(0.05))),
         replace(SCENARIO, ticket_share=0.1, ticket_cost=10.0), {GAIN: (0.1, 0.3)},
     ),
-    "ranges of a loss, from the larger to the smaller": lambda: usual_ranges(
+    "ranges of a loss, from the larger to the smaller": lambda: sensitivity.usual_ranges(
         LOSS, Assumptions(), None
     ),
-    "ranges stay within what an input may be": lambda: usual_ranges(OPTION, FULL, None),
-    "a tenth": lambda: usual_ranges(OPTION, FULL, None, share=0.1),
+    "ranges stay within what an input may be": lambda: sensitivity.usual_ranges(OPTION, FULL, None),
+    "a tenth": lambda: sensitivity.usual_ranges(OPTION, FULL, None, share=0.1),
     **several(
         "the input {1}",
-        lambda option, name: input_value(option, SCENARIO, name),
+        lambda option, name: sensitivity.input_value(option, SCENARIO, name),
         ((OPTION, PRICE), (OPTION, "traffic_share"), (OPTION, GAIN)),
     ),
-    "no price": lambda: (input_value(BARE, SCENARIO, PRICE), input_value(BARE, SCENARIO, GAIN)),
+    "no price": lambda: [sensitivity.input_value(BARE, SCENARIO, name) for name in (PRICE, GAIN)],
     # What is not known has no net.
     **{
         f"unknown {place}": lambda option=option: (
-            net_per_month(option, SCENARIO), tornado(option, SCENARIO, ASKED),
-            net_grid(option, SCENARIO, (PRICE, [1.0]), (GAIN, [0.1])),
+            sensitivity.net_per_month(option, SCENARIO),
+            sensitivity.tornado(option, SCENARIO, ASKED),
+            sensitivity.net_grid(option, SCENARIO, (PRICE, [1.0]), (GAIN, [0.1])),
         )
         for place, option in enumerate(UNKNOWN)
     },

@@ -11,15 +11,7 @@ from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.verdict import TITLES
-from rankdash.core.words import methods
-from rankdash.core.words.verdicts import (
-    change_facts,
-    change_interval,
-    chip,
-    interval,
-    p_value,
-    reason_words,
-)
+from rankdash.core.words import methods, verdicts
 from rankdash.features.cost.costs import choices
 from rankdash.features.label import words as label_words
 from rankdash.features.overview import words as overview_words
@@ -31,7 +23,7 @@ nan, inf = math.nan, math.inf
 def facts(column: str, **changes: float) -> list[str]:
     usual = {"delta": 0.1, "delta_low": 0.05, "delta_high": 0.2, "p": 0.012, "p_corrected": 0.036}
     usual |= {"helped": 3, "same": 1, "hurt": 2, "planned_level": 0.975}
-    return change_facts(pd.Series(usual | changes), StatisticsSettings(), column)
+    return verdicts.change_facts(pd.Series(usual | changes), StatisticsSettings(), column)
 
 
 def test_a_change_has_its_interval_and_both_its_p(texts):
@@ -46,9 +38,13 @@ def test_a_change_has_its_interval_and_both_its_p(texts):
             "one comparison is not corrected": facts("p_corrected", p=0.036, planned_level=0.95),
             "the p itself": facts("p"),
             "neither interval nor p": facts("p", delta_low=nan, delta_high=nan, p=nan),
-            "a p is less only if its four decimals are zeros": [(p, p_value(p)) for p in ps],
-            "intervals": [(*each, interval(*each), change_interval(*each)) for each in ends],
-            "chips": [(kind, chip(kind)) for kind in ("baseline", *TITLES)],
+            "a p is less only if its four decimals are zeros": [
+                (p, verdicts.p_value(p)) for p in ps
+            ],
+            "intervals": [
+                (*each, verdicts.interval(*each), verdicts.change_interval(*each)) for each in ends
+            ],
+            "chips": [(kind, verdicts.chip(kind)) for kind in ("baseline", *TITLES)],
         },
     )
 
@@ -69,7 +65,7 @@ def test_the_methods_are_those_of_the_settings_in_force(texts):
     texts("methods", usual | changed | intervals)
     said = list(usual.values())[5]
     order = ["failed", "no_relevant_label", "already_ideal", "idle", "near_tie", "truncated"]
-    places = [said.index(reason_words()[each]) for each in order]
+    places = [said.index(verdicts.reason_words()[each]) for each in order]
     assert places == sorted(places)
 
 

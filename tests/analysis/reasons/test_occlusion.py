@@ -9,17 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.core.data.explanation import Explanation, Stage
-from rankdash.features.queries.occlusion import (
-    LONGEST_LOOKED_AT,
-    MOST_PARTS,
-    cost,
-    explain,
-    sentence_pieces,
-    sentences,
-    strongest,
-    terms,
-    word_pieces,
-)
+from rankdash.features.queries import occlusion
 from tests.results import results, several, shown
 
 TEXTS = st.text(
@@ -59,22 +49,24 @@ def effects(found, text, stage=-1):
 
 @given(TEXTS, TEXTS)
 def test_pieces_joined_are_the_text(text, query):
-    for spans in (word_pieces(text, query), sentence_pieces(text)):
+    for spans in (occlusion.word_pieces(text, query), occlusion.sentence_pieces(text)):
         assert "".join(text[start:end] for start, end in spans) == text
         assert all(start < end for start, end in spans)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_cut_within_its_limit(text):
-    for spans in (word_pieces(text, text[:50]), sentence_pieces(text)):
-        assert "".join(text[start:end] for start, end in spans) == text[:LONGEST_LOOKED_AT]
-    assert len(sentences(text)) <= MOST_PARTS
-    for part in [*terms(text, ""), *sentences(text)]:
+    for spans in (occlusion.word_pieces(text, text[:50]), occlusion.sentence_pieces(text)):
+        assert (
+            "".join(text[start:end] for start, end in spans) == text[: occlusion.LONGEST_LOOKED_AT]
+        )
+    assert len(occlusion.sentences(text)) <= occlusion.MOST_PARTS
+    for part in [*occlusion.terms(text, ""), *occlusion.sentences(text)]:
         assert len(part.without(text)) == len(text) - sum(end - at for at, end in part.places)
         assert part.shown(text)
     for level in ("term", "sentence", "query"):
-        told = cost("a query", text, level)
-        found = explain("a query", text, level, lambda each: np.ones(len(each)))
+        told = occlusion.cost("a query", text, level)
+        found = occlusion.explain("a query", text, level, lambda each: np.ones(len(each)))
         asked = 1 + sum(np.isfinite(stage.effects).sum() for stage in found.stages)
         assert asked == told.variants if told.sure and told.variants else True
         assert asked <= max(told.variants, 1)
@@ -91,11 +83,11 @@ def named(parts, text):
 def asked(query, text, level, worth, bias=0.0):
     """Per stage the effect of each part; how many variants were asked, and what was foretold."""
     scorer = Worth(worth, bias)
-    found = explain(query, text, level, scorer)
+    found = occlusion.explain(query, text, level, scorer)
     of = query if level == "query" else text
     stages = [f"{stage.level}: {shown(effects(found, of, at))}"
               for at, stage in enumerate(found.stages)]  # fmt: skip
-    return found.score, *stages, len(scorer.asked), cost(query, text, level)
+    return found.score, *stages, len(scorer.asked), occlusion.cost(query, text, level)
 
 
 def words(count, sentence):
@@ -103,8 +95,8 @@ def words(count, sentence):
 
 
 def best(text, effects, most):
-    stage = Stage("sentence", tuple(sentences(text)), effects)
-    return named(strongest(terms(text, ""), stage, most), text)
+    stage = Stage("sentence", tuple(occlusion.sentences(text)), effects)
+    return named(occlusion.strongest(occlusion.terms(text, ""), stage, most), text)
 
 
 MARKS = "<b>Cafe\u0301</b> = 5 € 🙂"
@@ -117,28 +109,28 @@ SIGNS = "'tis a-b 3.5. x--y don’t e,f 退-货"
 LETTERS = "甲乙丙丁戊己庚辛壬癸"
 CASES = {
     **several(
-        "{} sentences go together", lambda n: len(sentences("One ends. " * n)),
+        "{} sentences go together", lambda n: len(occlusion.sentences("One ends. " * n)),
         (150, 151, 299, 300, 301),
     ),
-    "a word is one term with all its places": lambda: named(terms(TWICE, ""), TWICE),
-    "without a term": lambda: [part.without(TWICE) for part in terms(TWICE, "")],
-    "wide letters are the same word": lambda: terms("ＡＢＣ abc", ""),
-    "signs are no words, accents and emoji are": lambda: named(terms(MARKS, ""), MARKS),
+    "a word is one term with all its places": lambda: named(occlusion.terms(TWICE, ""), TWICE),
+    "without a term": lambda: [part.without(TWICE) for part in occlusion.terms(TWICE, "")],
+    "wide letters are the same word": lambda: occlusion.terms("ＡＢＣ abc", ""),
+    "signs are no words, accents and emoji are": lambda: named(occlusion.terms(MARKS, ""), MARKS),
     "a sign joins what it stands between": lambda: [
-        each for each in cut(word_pieces(SIGNS), SIGNS) if any(map(str.isalnum, each))
+        each for each in cut(occlusion.word_pieces(SIGNS), SIGNS) if any(map(str.isalnum, each))
     ],
-    "sentences end where a reader ends them": lambda: named(sentences(READER), READER),
+    "sentences end where a reader ends them": lambda: named(occlusion.sentences(READER), READER),
     **{
         f"too long for a sentence: {name}": lambda text=text: [
-            end for _start, end in sentence_pieces(text)
+            end for _start, end in occlusion.sentence_pieces(text)
         ]
         for name, text in {"400": "x" * 400, "401": "x" * 401,
                            "at the last blank": "a" * 300 + " " + "b" * 200}.items()
     },
     **{
         f"{text} along {query}": lambda text=text, query=query: (
-            named(terms(text, query), text), list(effects(explain(query, text, "term", Worth({})),
-                                                          text))
+            named(occlusion.terms(text, query), text),
+            list(effects(occlusion.explain(query, text, "term", Worth({})), text)),
         )
         for text, query in (
             ("退货申请需要在签收后七天内提交。", "如何申请退货"), ("退货申请表", "如何退货申请"),
@@ -147,12 +139,12 @@ CASES = {
         )
     },
     **{
-        f"without blanks: {text}": lambda text=text: cut(word_pieces(text), text)
+        f"without blanks: {text}": lambda text=text: cut(occlusion.word_pieces(text), text)
         for text in ("签收后的七天", "的了退", "退货单", "退货and单据3")
     },
     **{
         f"{length} characters in common": lambda text=LETTERS[:length]: cut(
-            word_pieces(text, text), text
+            occlusion.word_pieces(text, text), text
         )
         for length in (8, 9, 10)
     },
@@ -194,11 +186,11 @@ CASES = {
         lambda effects, most: best("a b. c a. d.", effects, most),
         (((0.0, -2.0, 1.0), 3), ((0.0, -2.0, 1.0), 2), ((1.0, 1.0, 1.0), 2)),
     ),
-    "a variant that failed has no effect": lambda: effects(explain(
+    "a variant that failed has no effect": lambda: effects(occlusion.explain(
         "q", "a b", "term",
         lambda variants: np.array([1.0 if "b" in each.document else math.nan for each in variants]),
     ), "a b"),
-    "a pair that cannot be scored": lambda: explain(
+    "a pair that cannot be scored": lambda: occlusion.explain(
         "q", "a b", "term", lambda variants: np.full(len(variants), np.nan)
     ),
 }  # fmt: skip
@@ -209,7 +201,7 @@ def test_texts_are_cut_and_their_parts_left_out(approved):
 
 
 def test_what_is_kept_is_what_was_found():
-    found = explain("q", "a b c", "term", Worth({"a": 1.0}))
+    found = occlusion.explain("q", "a b c", "term", Worth({"a": 1.0}))
     with_gap = Explanation(
         0.25, (Stage("query", found.stages[0].parts, (math.nan, 1e-9, -2.5)),), 4, 9
     )

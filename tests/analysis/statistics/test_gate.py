@@ -8,14 +8,7 @@ import pandas as pd
 from rankdash.core.metrics import evaluate, judge
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.statistics.comparison import compare
-from rankdash.features.gate.gate import (
-    Condition,
-    confidence_of,
-    decide,
-    measures_of,
-    parse_conditions,
-    settings_at,
-)
+from rankdash.features.gate import gate
 from tests.lists import ranking
 from tests.results import results, several
 
@@ -34,11 +27,11 @@ def compared(base: list[int], up: list[int], left_out: dict[str, str] | None = N
         return evaluate(judge(ranking(**lists), qrels), ["mrr@10"], None, out)
 
     systems = {"base": evaluation(base, {}), "up": evaluation(up, left_out or {})}
-    return compare(systems, "base", settings_at(settings.pop("confidence", 0.95), **settings))
+    return compare(systems, "base", gate.settings_at(settings.pop("confidence", 0.95), **settings))
 
 
 def outcome(kind: str, limit: float, comparison, timings=None, subject: str = "mrr@10"):
-    return decide([Condition(kind, subject, limit)], comparison, "up", timings)[0]
+    return gate.decide([gate.Condition(kind, subject, limit)], comparison, "up", timings)[0]
 
 
 def timed(latencies: list[float], failed: int = 0) -> pd.DataFrame:
@@ -55,11 +48,11 @@ def drawn(state: str, difference: float, low: float, high: float) -> Estimate:
 
 
 def parsed(*minima, gains=(), hurt=(), maxima=(), **more):
-    found = parse_conditions(minima, gains, hurt, maxima, **more)
-    return *found, "of", *measures_of(found)
+    found = gate.parse_conditions(minima, gains, hurt, maxima, **more)
+    return *found, "of", *gate.measures_of(found)
 
 
-PROFILE = [Condition("min", "ndcg@10", 0.5, of_profile=True)]
+PROFILE = [gate.Condition("min", "ndcg@10", 0.5, of_profile=True)]
 PARSED = {
     "one of each": lambda: parsed(
         "ndcg@10=0.8", gains=["MRR@10=-.01"], hurt=["0.2"], maxima=["p95_ms=500"]
@@ -75,9 +68,9 @@ PARSED = {
     "a profile beside another kind": lambda: parsed(gains=["ndcg@10=0"], profile=PROFILE),
     "a profile gives way": lambda: parsed("ndcg@10=0.4", profile=PROFILE),
     "all": lambda: parsed(hurt=["mrr=0", "map=1"]),
-    "no condition": lambda: parse_conditions(),
+    "no condition": lambda: gate.parse_conditions(),
     **{
-        f"{kind} {text}": lambda kind=kind, text=text: parse_conditions(**{kind: text.split()})
+        f"{kind} {text}": lambda kind=kind, text=text: gate.parse_conditions(**{kind: text.split()})
         for kind, text in (
             ("minima", "ndcg@10"), ("minima", "=0.5"), ("minima", "ndcg@10=high"),
             ("minima", "ndcg@10=nan"), ("minima", "ndgc@10=0.5"),
@@ -87,10 +80,10 @@ PARSED = {
     },
     **several(
         "a confidence of {}",
-        lambda confidence: (confidence_of(settings_at(confidence)), settings_at(confidence).level),
+        lambda confidence: (gate.confidence_of(at := gate.settings_at(confidence)), at.level),
         (0.5, 0.7499, 0.75, 0.95, 0.9999, 0.99991, 1.0, math.nan),
     ),
-    "other rules": lambda: settings_at(0.9, 100, seed=7, resamples=1000),
+    "other rules": lambda: gate.settings_at(0.9, 100, seed=7, resamples=1000),
 }  # fmt: skip
 ONE, HALVES, THIRD = [1] * 10, [2] * 40, [3] * 9
 GAIN = [1, 2] * 20
@@ -111,29 +104,29 @@ def held_to(kind: str, limit: float, base, up, left_out=None, **settings):
 
 
 def of_profile(most: float, *, is_target: bool = True):
-    condition = Condition("min", "mrr@10", 0.5, of_profile=is_target)
-    return decide([condition], compared([2] * 9, [2] * 9), "up", most={"mrr@10": most})[0]
+    condition = gate.Condition("min", "mrr@10", 0.5, of_profile=is_target)
+    return gate.decide([condition], compared([2] * 9, [2] * 9), "up", most={"mrr@10": most})[0]
 
 
 def estimated(state: str, difference: float, low: float):
     found = drawn(state, difference, low, difference + 0.08)
-    condition = Condition("min-gain", "dcg@10", 0.02)
-    return decide([condition], compared([2] * 9, [2] * 9), "up", drawn={"dcg@10": found})[0]
+    condition = gate.Condition("min-gain", "dcg@10", 0.02)
+    return gate.decide([condition], compared([2] * 9, [2] * 9), "up", drawn={"dcg@10": found})[0]
 
 
 def not_estimated(kind: str):
     known = {} if kind == "min-gain" else {"mrr@10": drawn("settled", 0.9, 0.8, 1.0)}
-    return decide([Condition(kind, "mrr@10", 0.5)], compared([2] * 9, [1] * 9), "up", drawn=known)[
-        0
-    ]
+    return gate.decide(
+        [gate.Condition(kind, "mrr@10", 0.5)], compared([2] * 9, [1] * 9), "up", drawn=known
+    )[0]
 
 
 def reached_by_all(kind: str, limit: float, base: list[int], up: list[int]):
     """With Student's t alone the true value could be lower."""
     after = 1 / np.array(up)
     values = after, after - 1 / np.array(base)
-    return decide(
-        [Condition(kind, "mrr@10", limit)], compared(base, up), "up", values=lambda _: values
+    return gate.decide(
+        [gate.Condition(kind, "mrr@10", limit)], compared(base, up), "up", values=lambda _: values
     )[0]
 
 
