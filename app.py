@@ -11,7 +11,7 @@ from rankdash.app.server import lifespan, on_script_error
 from rankdash.core.base.shipped import INTERFACE
 from rankdash.core.workspace.workspace import READ_ONLY_VARIABLE
 from rankdash.kit.widgets.guard import Guard
-from rankdash.kit.widgets.upload_limits import UploadLimits
+from rankdash.kit.widgets.uploader import UploadLimits
 
 if "--read-only" in sys.argv[1:]:
     os.environ[READ_ONLY_VARIABLE] = "1"

@@ -9,6 +9,8 @@ import pytest
 
 import rankdash as rd
 from rankdash.core import rerankers
+from rankdash.core.base import rules
+from rankdash.core.base.rules import STATISTICS_SETTINGS
 from rankdash.core.base.shipped import INTERFACE
 from rankdash.core.metrics import CONVENTION_SETTINGS, registry
 from rankdash.core.readers import FORMATS, SHAPES, ReadLimits, Source, read
@@ -16,7 +18,6 @@ from rankdash.core.readers.loading import examine, load
 from rankdash.core.readers.parse.limits import variable
 from rankdash.core.rerankers.remote.apis import DIALECTS
 from rankdash.core.statistics import bootstrap, planning, verdict
-from rankdash.core.statistics.settings import STATISTICS_SETTINGS
 from rankdash.core.study import derived_groups, drawn, history, latency
 from rankdash.core.study.reasons import reasons
 from rankdash.core.value import billing, price_list
@@ -93,9 +94,9 @@ def test_verdicts_and_reasons():
     ("heading", "said"),
     [
         ("## Intervals", f"From {bootstrap.POISSON_FROM:,} queries on"),
-        ("## Intervals", f"With fewer than {verdict.FEWEST_QUERIES} queries"),
-        ("## p", f"({int(bootstrap.RESAMPLES).bit_length()} queries for {bootstrap.RESAMPLES:,})"),
-        ("## Verdict", f"fewer than {verdict.FEWEST_QUERIES} paired queries"),
+        ("## Intervals", f"With fewer than {rules.FEWEST_QUERIES} queries"),
+        ("## p", f"({int(rules.RESAMPLES).bit_length()} queries for {rules.RESAMPLES:,})"),
+        ("## Verdict", f"fewer than {rules.FEWEST_QUERIES} paired queries"),
         ("## Minimum detectable change", f"in {planning.POWER:.0%} of".replace("%", " %")),
         ("## Minimum detectable change", f"at {planning.POWER:.2f}"),
         ("## More queries needed", f"until {planning.POWER:.0%} of".replace("%", " %")),

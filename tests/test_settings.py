@@ -6,8 +6,8 @@ import pytest
 
 from rankdash.core.base.errors import DataError, SpecError
 from rankdash.core.base.i18n import error_text, speaking
+from rankdash.core.base.rules import STATISTICS_SETTINGS, StatisticsSettings
 from rankdash.core.metrics import CONVENTION_SETTINGS, Conventions
-from rankdash.core.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 
 EVERY = {each.name: each for each in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS, *ASSUMPTIONS)}
@@ -18,6 +18,7 @@ EVERY = {each.name: each for each in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS
     [
         ("ties", "trec", "trec"), ("threshold", "2", 2.0), ("judged_only", "True", True),
         ("err_top_label", "3.5", 3.5), ("resamples", "1000", 1000), ("elasticity", "0.25", 0.25),
+        ("seed", "9007199254740993", 2**53 + 1),
     ],
 )  # fmt: skip
 def test_a_text_becomes_the_value_that_it_stands_for(name, text, value):
@@ -30,6 +31,7 @@ def test_a_text_becomes_the_value_that_it_stands_for(name, text, value):
     [
         ("ties", "TREC"), ("threshold", "0"), ("threshold", "nan"), ("threshold", "inf"),
         ("judged_only", "perhaps"), ("resamples", "many"), ("seed", "-1"),
+        ("seed", "7.5"),
     ],
 )  # fmt: skip
 def test_a_text_that_stands_for_no_value_is_refused_by_name(name, text):

@@ -15,7 +15,7 @@ from rankdash.kit.widgets import (
     pickers,
     redraw,
     sharing_link,
-    upload_limits,
+    uploader,
     view,
 )
 from rankdash.kit.widgets.server import workspace
@@ -68,7 +68,7 @@ page = st.navigation(
 st.set_page_config(page_title=f"{page.title} · rankdash")
 st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
 narrow.style()
-upload_limits.begin_page()
+uploader.begin_page()
 place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data", "label")
 analysis = page.url_path not in without_numbers
@@ -98,10 +98,10 @@ with workspace().database.held_open():
     except StopException:
         # An empty state: nothing more is to come, and what was drawn is all there is.
         pickers.shown()
-        upload_limits.end_page()
+        uploader.end_page()
         raise
     sharing_link.finish(link)
     # Once more, with what the page has chosen.
     sidebar.update_menu(links, pages)
     pickers.shown()
-    upload_limits.end_page()
+    uploader.end_page()

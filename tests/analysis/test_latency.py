@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, ttest_1samp
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import Ranking, Reading, Run
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study import latency
 from rankdash.core.study.timings import lengths_of
 from tests.results import results, several

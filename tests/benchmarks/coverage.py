@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.inference import intervals, p_values
 from rankdash.core.statistics.planning import plan
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.significance import corrected
 from rankdash.core.statistics.skewed_t import p_below
 

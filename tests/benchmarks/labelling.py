@@ -21,7 +21,7 @@ from rankdash.core.data.ragged import Floats
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import LabelPlan
 from rankdash.core.sampling.label_pool import Guess, LabelPool
-from rankdash.core.sampling.status import cohen_kappa
+from rankdash.core.statistics.kappa import cohen_kappa
 from tests.analysis.labelling.pools import real_pool, without_difference
 from tests.benchmarks.robot import (
     Replay,

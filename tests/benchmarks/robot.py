@@ -10,7 +10,7 @@ from rankdash.core.sampling.confidence_sequence import Sequence
 from rankdash.core.sampling.draws import VALUE_SHARE, LabelPlan, Mode
 from rankdash.core.sampling.estimate import follow_draws
 from rankdash.core.sampling.label_pool import Guess, LabelPool
-from rankdash.core.sampling.status import cohen_kappa
+from rankdash.core.statistics.kappa import cohen_kappa
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from rankdash.core.metrics import judge as join
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import LabelPlan
 from rankdash.core.sampling.label_pool import LabelPool
-from rankdash.core.sampling.status import cohen_kappa
+from rankdash.core.statistics.kappa import cohen_kappa
 from rankdash.features.judge.bias_corrected import Corrected, correct, expected_changes
 from tests.analysis.labelling.pools import real_pool
 from tests.benchmarks.robot import failing, favouring, judge, one_grade_off

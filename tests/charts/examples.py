@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.measured import Level
 from rankdash.core.data.ranking import Reading
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.latency import ecdf, fit, summarize
 from rankdash.core.study.timings import lengths_of as lengths_of

@@ -6,6 +6,8 @@ import pytest
 
 from rankdash.app import reference
 from rankdash.app.command import main
+from rankdash.core.base.errors import SpecError
+from rankdash.core.base.rules import CONVENTION_SETTINGS, STATISTICS_SETTINGS
 from rankdash.core.rerankers import kinds
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.features.report.report import SECTIONS
@@ -39,6 +41,26 @@ def test_every_command_has_some_of_the_same_formats_and_refuses_others_with_its_
         needed = NEEDED[command].split()
         assert parser.parse_args(["--format", "table", *needed]).format == "text"
         assert parser.parse_args(["--json", *needed]).format == "json"
+
+
+@pytest.mark.parametrize(
+    "spec", (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS), ids=lambda each: each.name
+)
+def test_every_setting_is_an_option_with_its_values_and_its_refusal(spec):
+    parser = Parser(prog="compare")
+    put("compare", parser)
+    option = f"--{spec.option or spec.name.replace('_', '-')}"
+    sides = SIDES.split()
+    if spec.default is False:
+        assert getattr(parser.parse_args([*sides, option]), spec.name) is True
+        return
+    for value in spec.choices or ("0.5", "0.75"):
+        if spec.choices or type(spec.default) is not int:
+            found = parser.parse_args([*sides, option, value])
+            assert getattr(found, spec.name) == spec.parse(value)
+    with pytest.raises(SpecError, match=spec.name):
+        parser.parse_args([*sides, option, "neither"])
+    assert getattr(parser.parse_args(sides), spec.name) is None
 
 
 def test_other_names_of_options_are_understood():

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Conventions
-from rankdash.core.statistics.settings import StatisticsSettings
 
 RESAMPLES = 10_000
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.rerankers.neural.packaged import MODELS
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, System
 from rankdash.core.value.price_list import shipped

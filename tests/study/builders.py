@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import Finding
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.metrics import Conventions
@@ -18,7 +19,6 @@ from rankdash.core.readers.loading import Loaded, load
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs.combining import CombinedRun, fuse
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.cache import Cache, Key
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of

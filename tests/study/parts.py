@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import Ranking, Reading, Run
 from rankdash.core.metrics import Conventions, Judged, Measure
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.study.unjudged.system_bounds import RankedLabels

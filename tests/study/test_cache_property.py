@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Conventions
 from rankdash.core.sampling.status import LabelStatus
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.cache import Key
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rankdash.core.base.errors import Finding
+from rankdash.core.base.rules import RULE_OF_THUMB
 from rankdash.core.data.measured import Measured
 from rankdash.core.metrics import Conventions
-from rankdash.core.statistics.settings import RULE_OF_THUMB
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.price_list import shipped

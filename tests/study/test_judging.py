@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import Ranking
@@ -17,7 +18,6 @@ from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import LabelPlan, draws_table
 from rankdash.core.sampling.label_pool import pool_of
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.drawn import with_draws
 from rankdash.core.study.study import Study
 from rankdash.features.cost.costs import gain

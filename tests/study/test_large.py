@@ -12,10 +12,10 @@ import pytest
 
 from rankdash.app.command import main
 from rankdash.core.base.errors import SpecError
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Conventions, parse_measure, registry
 from rankdash.core.readers import split
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study import large
 from rankdash.core.study.systems import FIRST_STAGE
 

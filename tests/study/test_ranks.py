@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from rankdash.core.base.errors import DataError
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Conventions
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study import drawn
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE

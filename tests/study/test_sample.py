@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import Reading, Run
@@ -16,7 +17,6 @@ from rankdash.core.readers import sources_from_path
 from rankdash.core.readers.loading import load
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.sampling.label_pool import pool_of
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from tests.approved import table

@@ -18,9 +18,9 @@ import pandas as pd
 import rankdash as rd
 from rankdash.app.command import main
 from rankdash.core.base.i18n import number, signed
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.ranking import Run
 from rankdash.core.metrics import Conventions
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.words.verdicts import change_interval, chip, interval, p_value

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.verdict import TITLES
 from rankdash.core.study import drawn, history, leaderboard
 from rankdash.core.study.study import Study

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.core.base import i18n
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Conventions
 from rankdash.core.runs.results import MeasuredLoad
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.verdict import Facts, verdict_on
 from rankdash.core.study.latency import Apart
 from rankdash.core.study.pricing import Waiting, priced

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pandas as pd
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.base.settings import Setting
 from rankdash.core.metrics import Conventions
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.verdict import TITLES
 from rankdash.core.words import methods, verdicts
 from rankdash.features.cost.costs import choices

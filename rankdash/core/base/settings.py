@@ -27,7 +27,8 @@ class Setting:
 
     default: None for a setting without a value of its own. unset: None in words. name: the field's.
     choices: value → what it means; empty where the value is a number or a switch.
-    least, most: the range of a number, its ends included. positive: whether it is above 0.
+    least, most: the range of a number, its ends included. positive: whether it is above 0. option:
+    what a command calls it, without its dashes, if that is not the name of the field.
     """
 
     default: Any
@@ -38,6 +39,7 @@ class Setting:
     least: float = field(default=-math.inf, kw_only=True)
     most: float = field(default=math.inf, kw_only=True)
     positive: bool = field(default=False, kw_only=True)
+    option: str = field(default="", kw_only=True)
     name: str = field(default="", kw_only=True)
 
     def validate(self, value: object) -> None:
@@ -65,12 +67,14 @@ class Setting:
         if isinstance(self.default, bool):
             value = {"True": True, "False": False}.get(text, text)
         elif not self.choices:
+            # Not by way of a float, which has fewer digits than a seed.
+            kind = int if type(self.default) is int else float
             try:
-                value = float(text)
+                value = kind(text)
             except ValueError:
                 raise self.refusal(text) from None
         self.validate(value)
-        return int(value) if type(self.default) is int else value
+        return value
 
     def refusal(self, value: object) -> RankdashError:
         """The error for a value that cannot be."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rankdash.core.base.errors import DataError
+from rankdash.core.base.rules import ScorePrecision, Ties
 from rankdash.core.data import ragged
 from rankdash.core.data.coded import (
     Coded,
@@ -36,9 +37,6 @@ from rankdash.core.data.ragged import (
     owners,
     places,
 )
-
-Ties = Literal["trec", "stable"]
-ScorePrecision = Literal["float64", "float32"]
 
 
 def tie_order(

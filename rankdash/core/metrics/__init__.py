@@ -5,7 +5,7 @@ evaluation = evaluate(judged, parse_measures("ndcg@10, mrr@10"), conventions)
 evaluation.mean("ndcg@10")
 """
 
-from rankdash.core.metrics.conventions import CONVENTION_SETTINGS, Conventions
+from rankdash.core.base.rules import CONVENTION_SETTINGS, Conventions
 from rankdash.core.metrics.engine import Measure, MetricDefinition, Parameter
 from rankdash.core.metrics.evaluation import STATES, Evaluation, evaluate, judge_again
 from rankdash.core.metrics.judged import Judged, judge, judge_frame, judge_list, match

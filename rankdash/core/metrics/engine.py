@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.i18n import plain
+from rankdash.core.base.rules import Conventions
 from rankdash.core.data import ragged
 from rankdash.core.data.ragged import Flags, Floats, Integers
 from rankdash.core.data.ranking import frozen
-from rankdash.core.metrics.conventions import Conventions
 from rankdash.core.metrics.judged import Judged
 
 Made = TypeVar("Made")

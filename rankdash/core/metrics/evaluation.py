@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import SpecError
+from rankdash.core.base.rules import Conventions
 from rankdash.core.data import ragged
 from rankdash.core.data.coded import alike, arrow_text
 from rankdash.core.data.ragged import Flags, Floats, Integers
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.metrics.conventions import Conventions
 from rankdash.core.metrics.engine import Measure, Relevance
 from rankdash.core.metrics.judged import Judged, judge
 from rankdash.core.metrics.specs import parse_measure

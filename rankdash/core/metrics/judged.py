@@ -19,20 +19,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import DataError
+from rankdash.core.base.rules import Conventions, Negative, ScorePrecision, TieRule
 from rankdash.core.data import ragged
 from rankdash.core.data.coded import Coded, arrow_integers, objects, places_in
 from rankdash.core.data.pooling import places_of
 from rankdash.core.data.ragged import Flags, Floats, Integers
-from rankdash.core.data.ranking import (
-    Groups,
-    Ranking,
-    ScorePrecision,
-    coded,
-    group_rows,
-    order_rows,
-    text_array,
-)
-from rankdash.core.metrics.conventions import Conventions, Negative, TieRule
+from rankdash.core.data.ranking import Groups, Ranking, coded, group_rows, order_rows, text_array
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,17 +6,16 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
-from rankdash.core.data.ragged import Floats, Integers
+from rankdash.core.data.ragged import Floats
 from rankdash.core.sampling.draws import Answered, LabelPlan, Mode
 from rankdash.core.sampling.estimate import Estimate, estimate
 from rankdash.core.sampling.label_pool import Guess
-from rankdash.core.statistics.clusters import clustered_reach
+from rankdash.core.statistics.kappa import Kappa, cohen_kappa
 
 # A longer pause between two answers of a rater is not work.
 _PAUSE_S = 300.0
@@ -235,74 +234,3 @@ def _agreements(latest: pd.DataFrame, names: list[str]) -> list[Agreement]:
 
 def _or_none(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-# Cohen's kappa: how far two raters agree beyond what chance would give, with an interval.
-
-Weighting = Literal["unweighted", "quadratic"]
-_LEVEL = 0.95
-
-
-@dataclass(frozen=True, eq=False)
-class Kappa:
-    """Agreement of two raters on n pairs.
-
-    kappa: 1 for full agreement, 0 for what chance gives; NaN where both gave one and the same
-        label only, or there is no pair. low, high: its 95 % interval, NaN where there is none.
-    agree: the share of pairs with the same label. grades: (G,) the labels in use, ascending.
-    table: (G, G) how often the first rater (rows) gave each, and the second (columns).
-    """
-
-    kappa: float
-    low: float
-    high: float
-    agree: float
-    pairs: int
-    grades: Floats
-    table: Integers
-
-
-def cohen_kappa(
-    first: Floats,
-    second: Floats,
-    weighting: Weighting = "unweighted",
-    *,
-    clusters: Integers | None = None,
-) -> Kappa:
-    """Kappa of (n,) labels of two raters for the same pairs.
-
-    weighting: "quadratic" counts a disagreement by its squared distance in grades in use.
-    clusters: (n,) the query of each pair, where whole queries were drawn: pairs of one query are
-    alike, so that the interval is wider. None where pairs were drawn.
-
-    Sources: Cohen 1960 and 1968; the standard error is that of Fleiss, Cohen and Everitt 1969, over
-    queries that of the same first-order terms summed by query.
-    """
-    grades, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
-    size, n = len(grades), len(first)
-    table = np.bincount(codes[:n] * size + codes[n:], minlength=size * size).reshape(size, size)
-    nan = float("nan")
-    if not n:
-        return Kappa(nan, nan, nan, nan, 0, grades, table)
-    place = np.arange(size)
-    distance = np.abs(place[:, None] - place)
-    apart = (distance**2 if weighting == "quadratic" else distance > 0).astype(np.float64)
-    share = table / n
-    rows, columns = share.sum(axis=1), share.sum(axis=0)
-    seen, chance = (apart * share).sum(), (apart * np.outer(rows, columns)).sum()
-    agree = float(np.trace(share))
-    if chance == 0:
-        return Kappa(nan, nan, nan, agree, n, grades, table)
-    kappa = float(1 - seen / chance)
-    # Fleiss et al. in terms of disagreement: 1 - weight of agreement.
-    margin = (apart @ columns)[:, None] + rows @ apart
-    term = apart - (1 - kappa) * margin
-    if clusters is not None:
-        reach = clustered_reach(term[codes[:n], codes[n:]], clusters, _LEVEL) / chance
-    else:
-        variance = (share * term**2).sum() - ((1 - kappa) * chance) ** 2
-        normal = special.ndtri((1 + _LEVEL) / 2)
-        reach = float(normal * np.sqrt(max(float(variance), 0.0) / n) / chance)
-    # Of few pairs the interval would reach beyond what a kappa can be.
-    low, high = float(np.maximum(kappa - reach, -1.0)), float(np.minimum(kappa + reach, 1.0))
-    return Kappa(kappa, low, high, agree, n, grades, table)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import SpecError
+from rankdash.core.base.rules import TIE_BAND
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 
 FloatArray = npt.NDArray[np.float64]
@@ -151,8 +152,6 @@ def align(
 
 # Systems side by side: every comparison is a join by query id.
 
-TIE_BAND = 0.005
-"""Changes up to this size, either way, count as "same"."""
 
 PAIRED = "paired"
 

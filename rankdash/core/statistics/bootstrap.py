@@ -23,12 +23,12 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
+from rankdash.core.base.rules import RESAMPLES, SEED
+
 FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 _Words = npt.NDArray[np.uint64]
 
-RESAMPLES = 10_000
-SEED = 20_261_121
 POISSON_FROM = 1_000
 """From so many queries on, a query's weights are drawn on their own: the number of queries in a
 resample then varies, which widens an interval by less than one part in a thousand."""

@@ -11,6 +11,7 @@ from hashlib import sha256
 import numpy as np
 import numpy.typing as npt
 
+from rankdash.core.base.rules import FEWEST_QUERIES, StatisticsSettings
 from rankdash.core.statistics.bootstrap import (
     Columns,
     bca_interval,
@@ -20,10 +21,8 @@ from rankdash.core.statistics.bootstrap import (
     percentile_interval,
     percentile_shares,
 )
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.significance import corrected, paired_t_p, sign_flip_p, wilcoxon_p
 from rankdash.core.statistics.skewed_t import t_interval
-from rankdash.core.statistics.verdict import FEWEST_QUERIES
 
 FloatArray = npt.NDArray[np.float64]
 Ends = float | FloatArray

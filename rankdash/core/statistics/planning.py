@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.core.statistics.bootstrap import SEED
-from rankdash.core.statistics.significance import LEVEL, Test, sign_flip_p, spread_of
+from rankdash.core.base.rules import LEVEL, SEED, Test
+from rankdash.core.statistics.significance import sign_flip_p, spread_of
 from rankdash.core.statistics.skewed_t import without_skewness
 
 FloatArray = npt.NDArray[np.float64]

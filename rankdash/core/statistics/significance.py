@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import numpy as np
 
+from rankdash.core.base.rules import RESAMPLES, SEED, Correction
 from rankdash.core.statistics.bootstrap import (
-    RESAMPLES,
-    SEED,
     TIE,
     Columns,
     FloatArray,
@@ -19,10 +17,6 @@ from rankdash.core.statistics.bootstrap import (
     weighted_sums,
 )
 
-Test = Literal["sign-flip", "t", "wilcoxon"]
-Correction = Literal["holm", "bh", "none"]
-
-LEVEL = 0.95
 _ROUNDING = 1e-12
 
 

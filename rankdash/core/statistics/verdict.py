@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from rankdash.core.base.i18n import plain, quantity
+from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.statistics.planning import POWER, QueryPlan
 
 Kind = Literal[
@@ -36,9 +37,6 @@ TITLES: dict[Kind, str] = {
 }
 """Each kind in a word or two, the same in every command, file and page."""
 
-FEWEST_QUERIES = 6
-"""With fewer there is no interval, and nothing is proven: if all of five queries change in one
-direction, the two-sided p is .0625."""
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 6
 # Grades of 0 to 100 weigh up to 2^100 in exponential gain, so that a mean may be 1e-27 and not 0.
 _LARGEST = 1e6

@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rankdash.core.base.rules import FEWEST_QUERIES, StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.metrics import Evaluation
 from rankdash.core.statistics.alignment import direction
 from rankdash.core.statistics.inference import intervals, p_values
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.significance import corrected
-from rankdash.core.statistics.verdict import FEWEST_QUERIES
 
 Texts = npt.NDArray[np.object_]
 

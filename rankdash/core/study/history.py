@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Evaluation, Judged, Measure, evaluate, judge, parse_measure
 from rankdash.core.statistics.alignment import align
 from rankdash.core.statistics.comparison import compare
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study import timings
 from rankdash.core.study.cache import part
 from rankdash.core.study.study import Study

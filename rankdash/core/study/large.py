@@ -42,7 +42,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
 
 if TYPE_CHECKING:
-    from rankdash.core.statistics.settings import StatisticsSettings
+    from rankdash.core.base.rules import StatisticsSettings
 
 LARGE_BYTES = 100_000_000
 """Files of more than this in all are split; smaller ones are faster read as a whole."""

@@ -16,12 +16,11 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from rankdash.core.base.rules import LEVEL, SEED, StatisticsSettings
 from rankdash.core.data.measured import FEWEST_TIMED, meets
 from rankdash.core.data.ranking import Run
-from rankdash.core.statistics.bootstrap import SEED, FloatArray
+from rankdash.core.statistics.bootstrap import FloatArray
 from rankdash.core.statistics.inference import intervals
-from rankdash.core.statistics.settings import StatisticsSettings
-from rankdash.core.statistics.significance import LEVEL
 
 MOST_POINTS = 400
 """As many steps of a curve as a screen can show apart."""

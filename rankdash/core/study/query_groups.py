@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from rankdash.core.statistics.verdict import FEWEST_QUERIES, is_proven
+from rankdash.core.base.rules import FEWEST_QUERIES
+from rankdash.core.statistics.verdict import is_proven
 from rankdash.core.study.derived_groups import SMALL, UNKNOWN, grouped, mean_changes
 from rankdash.core.study.study import Study
 

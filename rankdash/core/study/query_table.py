@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.statistics.alignment import PAIRED, TIE_BAND, direction
+from rankdash.core.base.rules import TIE_BAND
+from rankdash.core.statistics.alignment import PAIRED, direction
 
 OUTCOMES = ("helped", "same", "hurt")
 OK, ALL_UNJUDGED = "ok", "all_unjudged"

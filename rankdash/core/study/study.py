@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 
 from rankdash.core.base.errors import SpecError
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.metrics import (
@@ -29,7 +30,6 @@ from rankdash.core.metrics import (
 from rankdash.core.metrics import parse_measure as parse
 from rankdash.core.statistics.alignment import paired
 from rankdash.core.statistics.comparison import Comparison, compare, mean_intervals
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.cache import Cache, Key, Made, part
 from rankdash.core.study.derived_groups import DERIVED_SEGMENTS, by_segment, of_texts, of_values
 from rankdash.core.study.headroom import best_of_all, limits_of, pool_of

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import number, paragraph, percent, plain, quantity
+from rankdash.core.base.rules import FEWEST_QUERIES, STATISTICS_SETTINGS, StatisticsSettings
 from rankdash.core.base.settings import Setting
 from rankdash.core.metrics import CONVENTION_SETTINGS, Conventions
 from rankdash.core.statistics.bootstrap import POISSON_FROM
 from rankdash.core.statistics.inference import MANY_VALUES
 from rankdash.core.statistics.planning import FEWEST_PLANNED, POWER
-from rankdash.core.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
-from rankdash.core.statistics.verdict import FEWEST_QUERIES
 from rankdash.core.study.reasons.main_document import ONE_SIDED
 from rankdash.core.study.reasons.reasons import CUT, DECIDED, NEAR, PAGE
 from rankdash.core.words.verdicts import p_title, reason_words

@@ -10,7 +10,7 @@ import pandas as pd
 
 from rankdash.core.base.i18n import enumerated, ngettext, number, paragraph, percent, signed
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.verdict import TITLES, Kind, Verdict, has_width
 from rankdash.core.study.reasons.headroom import Headroom
 from rankdash.core.study.reasons.reasons import CUT, NEAR

@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import DataError
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.coded import places_in
 from rankdash.core.data.ragged import Floats, Integers, equal_runs, owners, places
 from rankdash.core.data.ranking import Ranking, tied_groups
 from rankdash.core.metrics import Conventions, Measure, evaluate, judge
 from rankdash.core.statistics.inference import intervals, p_values
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.significance import corrected
 
 USUAL = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)

@@ -41,7 +41,7 @@ from rankdash.kit.widgets.scenario import (
 )
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe
-from rankdash.kit.widgets.upload_limits import uploader
+from rankdash.kit.widgets.uploader import uploader
 
 _UPLOAD = "cost.prices.upload"
 _LARGEST_FILE = 1_000_000

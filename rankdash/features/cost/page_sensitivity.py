@@ -11,8 +11,8 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import brief, error_text, ngettext, number, percent, quantity
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.measured import meets
-from rankdash.core.statistics.verdict import FEWEST_QUERIES
 from rankdash.core.study.study import Study
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.core.value.pareto import pareto

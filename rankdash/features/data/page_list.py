@@ -28,7 +28,7 @@ from rankdash.kit.html.tables import file_name
 from rankdash.kit.widgets import address, dialogs, pickers, redraw, stored
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_rows
-from rankdash.kit.widgets.upload_limits import uploader
+from rankdash.kit.widgets.uploader import uploader
 
 
 def draw(rows: Sequence[DatasetRow]) -> None:

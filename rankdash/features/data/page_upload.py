@@ -33,7 +33,7 @@ from rankdash.features.data import page, page_samples
 from rankdash.kit.widgets import language, pickers, redraw
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import markdown_safe
-from rankdash.kit.widgets.upload_limits import uploader
+from rankdash.kit.widgets.uploader import uploader
 
 _GRADES, _GAINS = "grades", "gains"
 _GENERATION = "upload.generation"

@@ -12,11 +12,12 @@ from xml.etree import ElementTree
 
 from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import brief, plain
+from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.metrics import parse_measure
 from rankdash.core.readers import reversed_note
 from rankdash.core.statistics.comparison import StatisticsSettings
 from rankdash.core.statistics.inference import FEWEST_CHANGED
-from rankdash.core.statistics.verdict import FEWEST_QUERIES, TITLES, Kind
+from rankdash.core.statistics.verdict import TITLES, Kind
 from rankdash.core.study.drawn import only_estimates
 from rankdash.core.words.queries import query_count
 from rankdash.features.gate.command import Checked

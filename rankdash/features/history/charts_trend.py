@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import brief, enumerated, ngettext
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.statistics.significance import LEVEL
+from rankdash.core.base.rules import LEVEL
 from rankdash.kit.drawing import draw, intervals, style
 
 _MEAN, _MS, _FAILED = 240, 110, 80

@@ -15,12 +15,12 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ragged import Floats, Integers
 from rankdash.core.sampling.label_pool import LabelPool
-from rankdash.core.sampling.status import Kappa, Weighting, cohen_kappa
 from rankdash.core.statistics.clusters import clustered_reach
-from rankdash.core.statistics.verdict import FEWEST_QUERIES
+from rankdash.core.statistics.kappa import Kappa, Weighting, cohen_kappa
 
 _PAIR = ["query_id", "doc_id"]
 FAVOUR_LEVEL = 0.95

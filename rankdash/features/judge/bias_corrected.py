@@ -21,9 +21,9 @@ import pandas as pd
 from pandas.util import hash_array
 from scipy import special
 
+from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.ragged import Flags, Floats, Integers
 from rankdash.core.sampling.label_pool import LabelPool
-from rankdash.core.statistics.verdict import FEWEST_QUERIES
 from rankdash.features.judge.agreement import JudgeAgreement
 
 FEWEST_PEOPLE = 10

@@ -17,7 +17,7 @@ from rankdash.core.base.errors import DataError, SettingError
 from rankdash.core.metrics import Conventions
 from rankdash.core.readers.loading import judgements_at
 from rankdash.core.sampling.label_pool import LabelPool, pool_of
-from rankdash.core.sampling.status import Kappa
+from rankdash.core.statistics.kappa import Kappa
 from rankdash.core.study.study import Study
 from rankdash.features.judge.agreement import FEWEST_PAIRS, Favour, JudgeAgreement, agreement
 from rankdash.features.judge.verdict import agreement_groups, favours, flagged

@@ -13,9 +13,9 @@ import streamlit as st
 from rankdash.core.base.failures import in_words
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import moment, ngettext, number, paragraph, percent, plain, signed
+from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.judgements import Judgements
-from rankdash.core.sampling.status import Kappa
-from rankdash.core.statistics.verdict import FEWEST_QUERIES
+from rankdash.core.statistics.kappa import Kappa
 from rankdash.core.study.study import Study
 from rankdash.core.words.verdicts import change_interval
 from rankdash.core.workspace.jobs.judges import JudgeRow

@@ -40,7 +40,7 @@ from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import worker, workspace
 from rankdash.kit.widgets.text import markdown_safe, shortened
-from rankdash.kit.widgets.upload_limits import uploader
+from rankdash.kit.widgets.uploader import uploader
 
 _SEED = 7
 _DEPTH, _DEEPEST = 10, 100

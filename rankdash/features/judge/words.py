@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from rankdash.core.base.failures import kind_of_failure
 from rankdash.core.base.i18n import enumerated, ngettext, number, paragraph, percent, plain, signed
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.statistics.verdict import FEWEST_QUERIES, TITLES, Kind
+from rankdash.core.base.rules import FEWEST_QUERIES
+from rankdash.core.statistics.verdict import TITLES, Kind
 from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
 from rankdash.core.study.study import Study
 from rankdash.core.words.verdicts import change_interval

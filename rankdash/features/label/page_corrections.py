@@ -34,7 +34,7 @@ from rankdash.kit.html.tables import file_name, qrels_bytes
 from rankdash.kit.widgets import address, dialogs, label_plan, language, pickers, stored
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import name_safe, shortened
-from rankdash.kit.widgets.upload_limits import uploader
+from rankdash.kit.widgets.uploader import uploader
 
 _UNDONE = "corrections.undone"
 _TEXT = 120

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import brief
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.statistics.bootstrap import SEED
+from rankdash.core.base.rules import SEED
 from rankdash.core.study.latency import Fit
 from rankdash.kit.drawing import draw, style
 

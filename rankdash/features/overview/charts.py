@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.statistics.verdict import FEWEST_QUERIES
+from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
 from rankdash.core.study.reasons.headroom import shares
 from rankdash.core.study.study import Study

@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import enumerated
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.rules import LEVEL
 from rankdash.core.metrics import parse_measure
-from rankdash.core.statistics.significance import LEVEL
 from rankdash.core.statistics.verdict import is_proven
 from rankdash.kit.drawing import draw, intervals, style
 

@@ -12,7 +12,8 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import plain
-from rankdash.core.statistics.alignment import TIE_BAND, counts, direction
+from rankdash.core.base.rules import TIE_BAND
+from rankdash.core.statistics.alignment import counts, direction
 from rankdash.kit.drawing import draw, style
 
 FloatArray = npt.NDArray[np.float64]

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.ragged import Block, Floats, Integers, blocks, offsets_from
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.statistics.inference import intervals
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.features.rank_shifts.shifts import Pairing
 
 PERSISTENCE = 0.9

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.statistics.significance import LEVEL
+from rankdash.core.base.rules import LEVEL
 from rankdash.kit.drawing import draw, intervals, style
 
 _ROW = 74

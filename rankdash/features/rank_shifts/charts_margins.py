@@ -10,7 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.statistics.alignment import TIE_BAND, direction
+from rankdash.core.base.rules import TIE_BAND
+from rankdash.core.statistics.alignment import direction
 from rankdash.kit.drawing import draw, style
 
 MOST_POINTS = 1200

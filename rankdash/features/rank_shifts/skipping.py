@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.ragged import Floats, Integers
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.statistics.inference import intervals, p_values
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.drawn import TOLERANCE
 
 FloatArray = npt.NDArray[np.float64]

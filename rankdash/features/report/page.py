@@ -22,7 +22,7 @@ from rankdash.features.report.page_preview import Preview
 from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
 from rankdash.kit.html import html_page, images, tables
 from rankdash.kit.html.tables import english, file_name
-from rankdash.kit.widgets import dialogs, label_plan, narrow, pickers, upload_limits, view
+from rankdash.kit.widgets import dialogs, label_plan, narrow, pickers, uploader, view
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe, shortened
 
@@ -193,7 +193,7 @@ def _logo() -> bytes | None:
                 on_click=lambda: st.session_state.pop(_LOGO),
             )
         return content
-    upload_limits.field(_LOGO_MEGABYTES)
+    uploader.field(_LOGO_MEGABYTES)
     st.file_uploader(
         _("Logo"),
         type=["png", "jpg", "jpeg", "gif", "webp"],

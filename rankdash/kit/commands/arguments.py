@@ -5,26 +5,26 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rankdash.core.base.errors import SettingError, SpecError
+from rankdash.core.base.rules import (
+    CONVENTION_SETTINGS,
+    STATISTICS_SETTINGS,
+    StatisticsSettings,
+)
+from rankdash.core.base.settings import Setting
 
 if TYPE_CHECKING:
     from rankdash.core.metrics import MetricList
     from rankdash.core.rerankers.settings import SettingSpec
-    from rankdash.core.statistics.settings import StatisticsSettings
     from rankdash.kit.commands.rankings import Rules
 
 DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
-
-_CONVENTIONS = ("ties", "threshold", "judged_only", "missing", "no_relevant", "err_top_label")
-_STATISTICS = (
-    *("level", "interval", "test", "correction", "family"),
-    *("resamples", "seed", "tie_band", "worthwhile"),
-)
 
 _DEFAULT_CHARACTERS = 60
 
@@ -34,6 +34,12 @@ FORMATS = (TEXT, "json", "csv", "markdown", "latex", "junit")
 
 # What follows in the help where a data set may be given by its name too.
 NAMES = ", or a name such as ir_datasets:beir/scifact/test or hf:organization/name"
+
+
+def described(action: argparse.Action) -> Setting | None:
+    """Return the setting that an option was made from, as by `Parser.settings`."""
+    owner = getattr(action.type, "__self__", None)
+    return owner if isinstance(owner, Setting) else None
 
 
 class UsageError(Exception):
@@ -102,6 +108,32 @@ class Parser(argparse.ArgumentParser):
 
     def flag(self, name: str, help_text: str, *, also: Sequence[str] = (), **settings: Any) -> None:
         self.add_argument(name, *also, action="store_true", help=help_text, **settings)
+
+    def settings(
+        self, specs: Iterable[Setting], also: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """An option for each setting, None unless it is given. also: setting → another name of its
+        option."""
+        for spec in specs:
+            name = spec.option or spec.name.replace("_", "-")
+            names = [f"--{each}" for each in (name, also.get(spec.name)) if each]
+            said = spec.meaning
+            if spec.choices:
+                said += " " + "; ".join(
+                    f"{value}: {words}" for value, words in spec.choices.items()
+                )
+            if isinstance(spec.default, bool):
+                self.flag(names[0], said, dest=spec.name, default=None)
+                continue
+            default = spec.unset if spec.default is None else str(spec.default).removesuffix(".0")
+            self.option(
+                names[0],
+                "N" if not spec.choices else "|".join(spec.choices),
+                f"{said} (default: {default})".replace("%", "%%"),
+                also=names[1:],
+                dest=spec.name,
+                type=spec.parse,
+            )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, rest = super().parse_known_args(args, namespace)
@@ -269,33 +301,7 @@ def add_conventions(parser: Parser) -> None:
         "single rules",
         default="rankdash",
     )
-    parser.choice(
-        "--ties",
-        ("as_ranked", "trec", "stable"),
-        "equal scores: by the ranking's own rule (the default; that of a file is by document "
-        "id, descending), by document id, descending, or as in the file",
-    )
-    parser.number("--threshold", "the lowest label that is relevant; also rel=N in a metric")
-    parser.flag(
-        "--judged-only",
-        "condensed lists: remove documents without a label from the rankings",
-        default=None,
-    )
-    parser.choice(
-        "--missing",
-        ("zero", "skip"),
-        "a labelled query that a ranking lacks: scores 0, or is excluded",
-    )
-    parser.choice(
-        "--no-relevant",
-        ("count", "skip"),
-        "a query without a relevant document: counts as 0, or is excluded",
-    )
-    parser.number(
-        "--highest-label",
-        "the top of the scale, for graded MAP and ERR (default: the highest of the labels)",
-        dest="err_top_label",
-    )
+    parser.settings(CONVENTION_SETTINGS)
 
 
 def metrics_of(specs: Sequence[str]) -> MetricList:
@@ -326,7 +332,6 @@ def rules(
     """The rules as given. threshold: that of the metrics; statistics: None for those that were
     given too. Raises SpecError for a value that does not exist, or for two thresholds."""
     from rankdash.core.metrics import Conventions, one_threshold
-    from rankdash.core.statistics.settings import StatisticsSettings
     from rankdash.kit.commands.rankings import Rules
 
     presets = {
@@ -334,57 +339,32 @@ def rules(
         "trec_eval": Conventions.trec_eval(),
         "trec_eval9": Conventions.trec_eval(9),
     }
-    changes = _given(arguments, _CONVENTIONS)
+    changes = _given(arguments, CONVENTION_SETTINGS)
     relevant = one_threshold([arguments.threshold, threshold])
     if relevant is not None:
         changes["threshold"] = relevant
     if changes.get("missing") == "zero":
-        # A missing query can only score 0 where the labels say which queries there are.
-        changes["queries"] = "qrels"
+        # A missing query can only score 0 if the labels say which queries there are.
+        changes.setdefault("queries", "qrels")
     return Rules(
         replace(presets[arguments.conventions], **changes),
-        statistics or partial(StatisticsSettings.for_queries, **_given(arguments, _STATISTICS)),
+        statistics
+        or partial(StatisticsSettings.for_queries, **_given(arguments, STATISTICS_SETTINGS)),
         arguments.conflict,
         arguments.worst_label,
         columns_of(arguments.columns),
     )
 
 
-def _given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+def _given(arguments: argparse.Namespace, specs: Iterable[Setting]) -> dict[str, Any]:
     """Those that were typed."""
-    found = {name: getattr(arguments, name, None) for name in names}
+    found = {each.name: getattr(arguments, each.name, None) for each in specs}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def add_statistics(parser: Parser) -> None:
     """Each is None unless given: the defaults are those of `StatisticsSettings`."""
-    parser.number(
-        "--confidence",
-        "confidence of the intervals (default: 0.95)",
-        also=("--level",),
-        dest="level",
-    )
-    parser.option("--interval", "KIND", "skew-t, t, bca or percentile (default: skew-t)")
-    parser.option("--test", "NAME", "sign-flip (permutation), t or wilcoxon (default: sign-flip)")
-    parser.option("--correction", "NAME", "holm, bh or none (default: holm)")
-    parser.option(
-        "--family",
-        "SCOPE",
-        "what is corrected together: the challengers of each metric (metric), or all "
-        "challengers and metrics (all) (default: metric)",
-    )
-    parser.number("--resamples", "resamples and flips (default: 10000)", kind=int)
-    parser.number("--seed", "the same seed gives the same numbers", kind=int)
-    parser.number(
-        "--tie-band", "changes of a query up to this size count as the same (default: 0.005)"
-    )
-    parser.option(
-        "--worthwhile",
-        "SHARE",
-        "the minimum practically relevant gain, relative to the baseline (default: none; 0.15 is a "
-        "common rule of thumb)",
-        type=float,
-    )
+    parser.settings(STATISTICS_SETTINGS, also={"level": "level"})
 
 
 # The option that says how the queries of labels are found.

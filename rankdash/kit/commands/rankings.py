@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import DataError, ScoringError
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.base.text import csv_bytes, restored
 from rankdash.core.data.dataset import Dataset, Tables
 from rankdash.core.data.ranking import Run
@@ -33,7 +34,6 @@ from rankdash.core.readers.beside import Beside
 from rankdash.core.readers.checks.matching import match_labels
 from rankdash.core.readers.parse.limits import limit_set
 from rankdash.core.readers.rated import LATENCY_COLUMN, read_timings
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, System, first_stage_name, numbered, systems_of
 from rankdash.core.words.queries import query_count

@@ -20,7 +20,7 @@ from typing import Any
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.files import from_toml, guarded, text_of
-from rankdash.kit.commands.arguments import Parser
+from rankdash.kit.commands.arguments import Parser, described
 from rankdash.kit.commands.output import STANDARD, printable
 from rankdash.kit.commands.registry import put
 
@@ -189,9 +189,10 @@ def _kind(action: argparse.Action) -> tuple[tuple[type, ...], Callable[[Any], An
     """The types that a value may have, what makes it one for the option, and both in words."""
     if _takes_pairs(action):
         return (int, float, str), str, f"a number, or a text or table such as {action.metavar}"
-    if action.type is int:
+    spec = described(action)
+    if action.type is int or type(spec and spec.default) is int:
         return (int,), int, "a whole number"
-    if action.type is float:
+    if action.type is float or (spec and not spec.choices):
         return (int, float), float, "a number"
     return (str,), str, "a text"
 
@@ -202,9 +203,11 @@ def _item(file: str, key: str, action: argparse.Action, value: Any) -> Any:
         listed = ", or a list of them" if isinstance(action.default, list) else ""
         raise _wrong_type(file, key, expected + listed, value)
     found = made(value)
-    if action.choices is not None:
-        choices = [str(each) for each in action.choices]
-        if (action.type(found) if callable(action.type) else found) not in choices:
+    spec = described(action)
+    choices = list(spec.choices) if spec else [str(each) for each in action.choices or ()]
+    if choices:
+        read = action.type if callable(action.type) and not spec else str
+        if read(found) not in choices:
             raise _wrong_type(file, key, f"one of {', '.join(choices)}", value)
     if action.metavar in ("FILE", "PATH") and action.dest != "out":
         _refuse_missing(file, key, found)

@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from rankdash.core.base.rules import STATISTICS_SETTINGS
 from rankdash.core.metrics import CONVENTION_SETTINGS
-from rankdash.core.statistics.settings import STATISTICS_SETTINGS
 from rankdash.core.study.drawn import TOLERANCE
 from rankdash.core.study.systems import MACHINES
 from rankdash.core.value.assumptions import ASSUMPTIONS

@@ -10,9 +10,9 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError, SpecError
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import percent
+from rankdash.core.base.rules import RULE_OF_THUMB, STATISTICS_SETTINGS, StatisticsSettings
 from rankdash.core.base.settings import Setting
 from rankdash.core.metrics import CONVENTION_SETTINGS, Conventions
-from rankdash.core.statistics.settings import RULE_OF_THUMB, STATISTICS_SETTINGS, StatisticsSettings
 from rankdash.core.words.methods import key_of, options_of
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets.redraw import fold

@@ -9,8 +9,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.rules import STATISTICS_SETTINGS
 from rankdash.core.metrics import CONVENTION_SETTINGS
-from rankdash.core.statistics.settings import STATISTICS_SETTINGS
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets.server import workspace

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import evaluate, judge
 from rankdash.core.statistics.inference import intervals, p_values
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.derived_groups import (
     DERIVED_SEGMENTS,
     UNKNOWN,

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.features.rank_shifts.agreement import agreement as agreement_of
 from rankdash.features.rank_shifts.agreement import pairwise
 from rankdash.features.rank_shifts.shifts import pair

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, evaluate, judge
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.features.cost.depth import Cuts, depth_curve, depths_for, latency_at
 from tests.results import results, several
 

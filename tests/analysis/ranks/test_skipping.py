@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.inference import intervals
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.drawn import TOLERANCE
 from rankdash.features.rank_shifts.skipping import FEWEST, FOLDS, Skipping, rules_on, saving
 from rankdash.features.rank_shifts.skipping import skipping as skipping_of

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.core.statistics.alignment import TIE_BAND
+from rankdash.core.base.rules import TIE_BAND
 from rankdash.core.study.reasons.reasons import FAULTS, MOST, fault
 from tests.results import results
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rankdash.core.base.rules import TIE_BAND
 from rankdash.core.data.ranking import Ranking, Reading
 from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure, registry
-from rankdash.core.statistics.alignment import TIE_BAND
 from rankdash.core.study.reasons.contributions import split
 from rankdash.core.study.reasons.main_document import evidence
 from rankdash.core.study.reasons.reasons import CODES, DECIDED, counted, reasons

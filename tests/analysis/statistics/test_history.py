@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Evaluation
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.significance import corrected
 from rankdash.core.study.history import Made, differing, p_of_any_pair, repeated, trend_of_points
 from tests.lists import evaluation

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from rankdash.core.base.rules import FEWEST_QUERIES, StatisticsSettings
 from rankdash.core.statistics import inference
 from rankdash.core.statistics.bootstrap import POISSON_FROM, Columns, bootstrap_means
 from rankdash.core.statistics.inference import (
@@ -14,8 +15,6 @@ from rankdash.core.statistics.inference import (
     p_values,
     relative_interval,
 )
-from rankdash.core.statistics.settings import StatisticsSettings
-from rankdash.core.statistics.verdict import FEWEST_QUERIES
 
 BCA = StatisticsSettings(interval="bca")
 RRS = [0, *(1 / rank for rank in range(1, 11))]

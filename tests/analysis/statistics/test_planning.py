@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics import planning
 from rankdash.core.statistics.inference import intervals, p_values
 from rankdash.core.statistics.planning import FEWEST_PLANNED, POWER, plan, smallest_detectable
-from rankdash.core.statistics.settings import StatisticsSettings
 from tests.results import results, several
 
 SETTINGS = StatisticsSettings(resamples=1_000)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.inference import intervals, relative_interval
-from rankdash.core.statistics.settings import StatisticsSettings
 
 T, BCA = StatisticsSettings(), StatisticsSettings(interval="bca", resamples=500)
 BOTH = pytest.mark.parametrize("rules", [T, BCA], ids=["skew-t", "bca"])

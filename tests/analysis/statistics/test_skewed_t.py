@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.inference import intervals, p_values
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.statistics.significance import wilcoxon_p
 from rankdash.core.statistics.skewed_t import p_below
 

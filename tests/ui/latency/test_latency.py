@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from rankdash.core.base.i18n import speaking
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.measured import Level, Measured
 from rankdash.core.data.ranking import Reading, Run
 from rankdash.core.runs.combining import KIND as FUSION
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study import timings
 from rankdash.core.study.latency import Fit
 from rankdash.core.study.pricing import CASCADE

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.proto.Metric_pb2 import Metric
 
-from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.study.study import Study
 from rankdash.features.overview import page as overview_page
 from rankdash.features.overview import page_verdict

@@ -8,10 +8,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rankdash.core.base import i18n
+from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions
-from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, System
 from rankdash.kit.widgets.cache import cache, shared

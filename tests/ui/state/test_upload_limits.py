@@ -11,8 +11,8 @@ from starlette.middleware import Middleware
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.web.server.starlette import starlette_routes
 
-from rankdash.kit.widgets import upload_limits
-from rankdash.kit.widgets.upload_limits import UploadLimits
+from rankdash.kit.widgets import uploader
+from rankdash.kit.widgets.uploader import UploadLimits
 
 MEGABYTE = 1 << 20
 HEAD = b'--x\r\nContent-Disposition: form-data; name="f"; filename="a.csv"\r\n\r\n'
@@ -32,7 +32,7 @@ class Server:
         self.monkeypatch = monkeypatch
         # In place of Streamlit's runtime and of what a script knows of its run.
         self.uploaded_file_mgr = self.files
-        monkeypatch.setattr(upload_limits, "runtime", self)
+        monkeypatch.setattr(uploader, "runtime", self)
         monkeypatch.setattr(starlette_routes, "is_xsrf_enabled", lambda: False)
         option = st.config.get_option
         monkeypatch.setattr(
@@ -57,12 +57,12 @@ class Server:
         """Draw a page with fields for files of so many MB."""
         self.session_id = session
         with self.monkeypatch.context() as patch:
-            patch.setattr(upload_limits, "get_script_run_ctx", lambda: self)
+            patch.setattr(uploader, "get_script_run_ctx", lambda: self)
             patch.setattr(st, "session_state", self.states[session])
-            upload_limits.begin_page()
+            uploader.begin_page()
             for megabytes in fields:
-                upload_limits.field(megabytes)
-            upload_limits.end_page()
+                uploader.field(megabytes)
+            uploader.end_page()
 
     def put(self, session, *sizes, stated=True, stops=False):
         """The statuses of uploads of so many bytes that arrive at the same time, piece by piece.
@@ -163,17 +163,17 @@ def test_what_is_refused_or_breaks_off_counts_no_longer(server):
 
 
 def test_an_upload_that_stands_still_is_given_up(server, monkeypatch):
-    monkeypatch.setattr(upload_limits, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(uploader, "IDLE_SECONDS", 0.05)
     server.draw("one", None)
     for _ in range(9):
         assert server.put("one", 2 * MEGABYTE, stops=True) == [408]
     assert server.held() == {}
-    monkeypatch.setattr(upload_limits, "IDLE_SECONDS", 60)
+    monkeypatch.setattr(uploader, "IDLE_SECONDS", 60)
     assert server.put("one", 2 * MEGABYTE) == [204]
 
 
 def test_uploads_of_a_browser_that_has_left_are_freed(server, monkeypatch):
-    monkeypatch.setattr(upload_limits, "GRACE_SECONDS", 0)
+    monkeypatch.setattr(uploader, "GRACE_SECONDS", 0)
     server.draw("one", None)
     server.draw("two", None)
     assert server.put("one", MEGABYTE) + server.put("two", MEGABYTE) == [204, 204]

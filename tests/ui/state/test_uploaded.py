@@ -10,7 +10,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 from streamlit.testing.v1 import AppTest
 
-from rankdash.kit.widgets import upload_limits
+from rankdash.kit.widgets import uploader
 
 LARGE = bytes(range(250)) * 8_000
 GIVEN = [("a.csv", LARGE, "text/plain"), ("b.csv", b"small", "text/plain")]
@@ -19,10 +19,10 @@ GIVEN = [("a.csv", LARGE, "text/plain"), ("b.csv", b"small", "text/plain")]
 def page() -> None:
     import streamlit as st
 
-    from rankdash.kit.widgets import upload_limits
+    from rankdash.kit.widgets import uploader
 
     field = f"a.files.{st.session_state.get('generation', 0)}"
-    st.session_state["found"] = upload_limits.uploader("Files", field, accept_multiple_files=True)
+    st.session_state["found"] = uploader.uploader("Files", field, accept_multiple_files=True)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_where_the_disk_is_full_a_file_stays_in_memory(app, monkeypatch):
     def full(**_settings):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(upload_limits.tempfile, "NamedTemporaryFile", full)
+    monkeypatch.setattr(uploader.tempfile, "NamedTemporaryFile", full)
     give(app, monkeypatch)
     large, _small = app.session_state["found"]
     assert large.content == LARGE

@@ -48,11 +48,11 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import SpecError
+from rankdash.core.base.rules import TIE_BAND
 from rankdash.core.data.ragged import Flags, Floats
 from rankdash.core.data.ranking import Reading
 from rankdash.core.metrics import Conventions, Judged, Measure
 from rankdash.core.metrics.engine import Relevance
-from rankdash.core.statistics.alignment import TIE_BAND
 from rankdash.core.study.reasons.contributions import credits_of, splits
 from rankdash.core.study.reasons.headroom import best_order, best_order_of, positions_of
 from rankdash.core.study.reasons.main_document import KINDS, ONE_SIDED, ROUNDING, MainDocuments

@@ -1,12 +1,30 @@
-"""How a metric is computed where the field disagrees: every choice is a named setting."""
+"""How a metric is computed and a comparison is made: every choice is a named setting.
+
+Each `Setting` serves every surface: the form, the address, the options of the command with their
+help, the sentence and the refusal.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Self
 
 from rankdash.core.base.settings import Setting, Settings, setting, settings_of
-from rankdash.core.data.ranking import ScorePrecision, Ties
+
+Ties = Literal["trec", "stable"]
+ScorePrecision = Literal["float64", "float32"]
+Test = Literal["sign-flip", "t", "wilcoxon"]
+Correction = Literal["holm", "bh", "none"]
+LEVEL = 0.95
+RESAMPLES = 10_000
+SEED = 20_261_121
+TIE_BAND = 0.005
+"""Changes up to this size, either way, count as "same"."""
+FEWEST_QUERIES = 6
+"""With fewer there is no interval, and nothing is proven: if all of five queries change in one
+direction, the two-sided p is .0625."""
+
 
 TieRule = Literal["as_ranked", "trec", "stable"]
 Negative = Literal["nonrelevant", "unjudged"]
@@ -102,6 +120,7 @@ class Conventions(Settings):
         "Highest label",
         "The top of the scale, for ERR and graded MAP. Left empty: the highest in the labels.",
         unset="taken from the labels",
+        option="highest-label",
         positive=True,
     )
 
@@ -153,3 +172,130 @@ class Conventions(Settings):
 
 CONVENTION_SETTINGS: tuple[Setting, ...] = settings_of(Conventions)
 """Every field of `Conventions` with its title, meaning and choices, in order."""
+
+
+Interval = Literal["skew-t", "t", "bca", "percentile"]
+Family = Literal["metric", "all"]
+
+RULE_OF_THUMB = 0.15
+"""A common choice for the minimum practically relevant gain. It counts only if a user sets it."""
+
+_MANY_QUERIES = 2_000
+_ENOUGH_RESAMPLES = 1_000
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class StatisticsSettings(Settings):
+    """The settings of a comparison; each is described in `STATISTICS_SETTINGS`.
+
+    Raises SpecError for a value that does not exist or is out of range.
+    """
+
+    level: float = setting(
+        LEVEL,
+        "Confidence",
+        "How sure an interval is to hold the true value; a p of at most 1 minus this is "
+        "significant.",
+        option="confidence",
+        least=0.5,
+        most=0.9999,
+    )
+    interval: Interval = setting(
+        "skew-t",
+        "Interval",
+        "How an interval is computed.",
+        choices={
+            "skew-t": "Student's t, wider if the values are skewed",
+            "t": "Student's t",
+            "bca": "bootstrap, corrected for bias and skew (BCa)",
+            "percentile": "bootstrap, the middle of the resampled means",
+        },
+    )
+    test: Test = setting(
+        "sign-flip",
+        "Test",
+        "The two-sided test of the per-query differences.",
+        choices={
+            "sign-flip": "permutation (sign-flip) test",
+            "t": "paired t test",
+            "wilcoxon": "Wilcoxon signed-rank test",
+        },
+    )
+    correction: Correction = setting(
+        "holm",
+        "Correction",
+        "How p values are corrected for several comparisons: the more are made, the likelier one "
+        "of them looks like a gain by chance.",
+        choices={
+            "holm": "Holm: controls the chance of any false gain",
+            "bh": "Benjamini–Hochberg: controls the false discovery rate",
+            "none": "none",
+        },
+    )
+    family: Family = setting(
+        "metric",
+        "Corrected over",
+        "Which comparisons are corrected together.",
+        choices={
+            "metric": "the challengers, for each metric on its own",
+            "all": "all challengers and metrics",
+        },
+    )
+    resamples: int = setting(
+        RESAMPLES,
+        "Resamples",
+        "The number of resamples for a bootstrap interval and of sign flips for a permutation "
+        "test.",
+        least=100,
+        most=100_000,
+    )
+    seed: int = setting(
+        SEED,
+        "Seed",
+        "The start of the random numbers. The same seed gives the same numbers.",
+        least=0,
+        most=2**63 - 1,
+    )
+    tie_band: float = setting(
+        TIE_BAND,
+        "Tie band",
+        "Changes of a query up to this size, up or down, count as the same.",
+        least=0,
+        most=1,
+    )
+    worthwhile: float | None = setting(
+        None,
+        "Minimum practically relevant gain",
+        "The smallest gain that matters to you, as a share of the baseline's mean. If it is not "
+        "set, each proven gain is “better”.",
+        unset="not set",
+        least=0,
+        most=10,
+    )
+
+    def corrects(self, comparisons: int) -> bool:
+        """Whether a p of so many comparisons that are corrected together allows for the others."""
+        return self.correction != "none" and comparisons > 1
+
+    def fewest_queries(self, comparisons: int) -> int:
+        """Return the least number of queries with which a change can be proven: if all of them
+        change in one direction, every choice of signs has a probability of 2^-n."""
+        if self.test == "t":
+            return FEWEST_QUERIES
+        strict = self.correction == "holm" and comparisons > 1
+        alpha = (1 - self.level) / (comparisons if strict else 1)
+        return max(FEWEST_QUERIES, math.ceil(1 - math.log2(alpha) - _ROUNDING))
+
+    @classmethod
+    def for_queries(cls, queries: int, **given: Any) -> Self:
+        """The settings for so many labelled queries; given: those that were chosen. With many of
+        them fewer resamples say the same: the ends of an interval then move by about a fiftieth of
+        its width, and an answer comes at once."""
+        if queries > _MANY_QUERIES:
+            given = {"resamples": _ENOUGH_RESAMPLES, **given}
+        return cls(**given)
+
+
+STATISTICS_SETTINGS: tuple[Setting, ...] = settings_of(StatisticsSettings)
+"""Every field of `StatisticsSettings` with its title, meaning and limits, in order."""
