@@ -69,7 +69,7 @@ def quantiles_ms(study: Study, system: str) -> tuple[float, float]:
 @part("labels", "baseline", "metric", "conventions", "statistics")
 def trend(study: Study, systems: tuple[str, ...], *, every: bool) -> Trend:
     """Every system against the baseline of the study; ask for each `evaluation` first where their
-    progress is to be shown. every: as for `analysis.statistics.history.trend`."""
+    progress is to be shown. every: as for `trend_of_points`."""
     values = {system: evaluation(study, system) for system in systems}
     return trend_of_points(values, study.baseline, study.spec, study.statistics, every=every)
 

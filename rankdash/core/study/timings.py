@@ -27,8 +27,8 @@ _COLUMN: dict[Against, str] = {"documents": "pairs", "tokens": "tokens"}
 @dataclass(frozen=True, eq=False)
 class Times:
     """The latencies of a run, ascending, and what comes of them. steps: as from
-    `analysis.latency.ecdf`. documents: the fewest and the most of a timed query.
-    repeats_deviation: as from `analysis.latency.repeats_deviation`."""
+    `study.latency.ecdf`. documents: the fewest and the most of a timed query.
+    repeats_deviation: as from `study.latency.repeats_deviation`."""
 
     run: Run
     ordered: FloatArray

@@ -98,7 +98,7 @@ def is_corrected(row: pd.Series, settings: StatisticsSettings) -> bool:
     return bool(row["planned_level"] > settings.level)
 
 
-# The reasons of `analysis.reasons.reasons` in words: short for a list, long for a tooltip.
+# The reasons of `study.reasons.reasons` in words: short for a list, long for a tooltip.
 
 
 def reason_words() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """How far a judge agrees with people, overall and by group, and which way it errs.
 
 Agreement describes a judge; it is no licence. A judge with a high kappa that errs in favour of one
-system turns a verdict around: see `corrected.py` for what people's labels make of it.
+system turns a verdict around: see `bias_corrected.py` for what people's labels make of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A judge's verdict, corrected by people: the mean change from people's queries and a judge's.
 
-Every query has a change that the judge's grades let expect (`recalibration.py`); some also have one
+Every query has a change that the judge's grades let expect (`expected_changes`); some also have one
 by people's labels. The judge's error is measured on those and taken off, so that a judge that errs,
 evenly or in favour of one system, costs precision and moves nothing (prediction-powered inference).
 
@@ -152,7 +152,7 @@ def correct(
 
     people: (Q,) the change by people's labels; NaN where there is none. judge: (Q,) by the judge's
     grades; NaN where it has no value, because it failed or finds nothing relevant. expected: (Q,)
-    what people's other queries say that these grades let expect (`recalibration.py`), which takes
+    what people's other queries say that these grades let expect (`expected_changes`), which takes
     the judge's place in the corrected change; None: the judge's own. It is no help where it is NaN.
     labelled: (Q,) whether people labelled the whole query, so that one without a value has none
     (nothing is relevant); None: those with a value.
@@ -295,8 +295,7 @@ def _quantile(level: float, n: float) -> float:
 #
 # What people said of a query is never used for that query (each is left out in turn, as in
 # cross-prediction-powered inference: Zrnic and Candès 2024). So the expected changes err on
-# people's queries as they do on all others, and may be corrected as any other judge's
-# (`corrected.py`).
+# people's queries as they do on all others, and may be corrected as any other judge's (`correct`).
 
 # Labels of a query, drawn so many times: with 64, real sets give the same to 1 %.
 _DRAWS = 16

@@ -91,7 +91,7 @@ class Agreed:
     """A judge beside people, on the pairs of the rankings where these are given.
 
     groups: as of `agreement_groups`; by label and grade alone without a study. favours: of each
-    challenger, by name. flagged: as of `study.judging.flagged`; None where there are no texts.
+    challenger, by name. flagged: as of `judge.verdict.flagged`; None where there are no texts.
     """
 
     found: JudgeAgreement

@@ -26,7 +26,7 @@ _ROOM = 0.17
 
 @dataclass(frozen=True)
 class Curve:
-    """One system. steps: ms and share, as from `analysis.latency.ecdf`."""
+    """One system. steps: ms and share, as from `study.latency.ecdf`."""
 
     system: str
     name: str

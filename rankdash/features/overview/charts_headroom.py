@@ -32,7 +32,7 @@ def figure(
     the baseline above, what is to be won below, and the loss between them. The rectangles of each
     part are together as long as its number says.
 
-    table: as from `analysis.reasons.headroom.shares`; won may be negative. The best possible order
+    table: as from `study.reasons.headroom.shares`; won may be negative. The best possible order
     is the one of the documents that are named beside the system: its own list, or else the first
     stage's candidates. metric: its title.
     names: system → the name shown.

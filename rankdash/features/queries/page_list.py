@@ -357,7 +357,7 @@ _COLUMNS = (
 
 
 def download(study: Study, challenger: str, rows: pd.DataFrame, marks: pd.DataFrame) -> None:
-    """rows: what the filters leave, in order, as from `study.queries.listing`. marks: query_id,
+    """rows: what the filters leave, in order, as from `queries.study.listing`. marks: query_id,
     tags, note."""
     named = english(study)
     systems = named.name(study.baseline), named.name(challenger)

@@ -30,7 +30,7 @@ def figure(
     """A row for each two systems, their names above, a circle for τ and a diamond below it for the
     overlap, each with its whisker and its number.
 
-    table: as from `analysis.agreement.pairwise`. p: of the overlap. level: of the intervals.
+    table: as from `agreement.pairwise`. p: of the overlap. level: of the intervals.
     names: system → the name shown.
     """
     rows = table.to_dict("records")

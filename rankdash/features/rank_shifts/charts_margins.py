@@ -37,7 +37,7 @@ def figure(
     dashed line where skipping would begin.
 
     pairs: as from `compare.paired`. margin: query id → margin. means: as from
-    `analysis.margins.by_margin`. metric: its title. names: query id → the text shown for it. The
+    `skipping.by_margin`. metric: its title. names: query id → the text shown for it. The
     customdata of a mark is the query id, unescaped; None where it stands for several.
     """
     points = _points(pairs, margin)

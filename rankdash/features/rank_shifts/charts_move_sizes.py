@@ -17,7 +17,7 @@ def figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.F
     """Two bars for each distance, the farthest up on top: the share of the relevant documents, and
     of the others, hatched.
 
-    table: as from `analysis.transitions.move_sizes`, its steps from down to up. before, after:
+    table: as from `shifts.move_sizes`, its steps from down to up. before, after:
     names of the systems.
     """
     steps = [_signed(step) for step in table["step"]]

@@ -28,7 +28,7 @@ def figure(
     """The change of the mean with its band, beside that of skipping at random; a dashed line at the
     acceptable loss, and a mark on the rule chosen.
 
-    curve: as in `analysis.skipping.Skipping`. metric: its title. chosen: the threshold of the rule.
+    curve: as in `skipping.Skipping`. metric: its title. chosen: the threshold of the rule.
     """
     share, change = curve["share"].tolist(), curve["change"].tolist()
     known = curve.dropna(subset=["low", "high"])

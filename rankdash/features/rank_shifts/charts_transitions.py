@@ -27,7 +27,7 @@ def figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.F
     cell and by colour; the shade is the share of the row. The customdata of a cell are its row and
     its column.
 
-    table: as from `analysis.transitions.transitions`. before, after: names of the systems.
+    table: as from `shifts.transitions`. before, after: names of the systems.
     """
     rows, columns = list(table.index), list(table.columns)
     counts = table.to_numpy()

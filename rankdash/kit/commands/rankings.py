@@ -437,7 +437,7 @@ def write_table(
 
 @dataclass(frozen=True, eq=False)
 class Timings:
-    """A file of timings, and its table as from `readers.timings.read_timings`."""
+    """A file of timings, and its table as from `readers.rated.read_timings`."""
 
     file: str
     table: pd.DataFrame
