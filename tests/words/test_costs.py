@@ -12,7 +12,7 @@ from rankdash.core.value.price_list import shipped
 from rankdash.features.cost import words, words_prices
 from rankdash.features.cost.costs import Choice, choices
 from rankdash.features.cost.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.features.cost.words_money import month, year
+from rankdash.features.cost.words_prices import month, year
 from tests.study.best_or_worst import best_or_worst
 
 # A relative gain of 0.1 brings what a search costs.

@@ -12,7 +12,7 @@ from rankdash.core.value.price_list import STALE_DAYS, ListedPrice, shipped
 from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.payoff import Option, outcome
-from rankdash.features.cost.words_money import money, symbol
+from rankdash.features.cost.words_prices import money, symbol
 from tests.conftest import TODAY
 
 BY_NAME = {each.name: each for each in ASSUMPTIONS}

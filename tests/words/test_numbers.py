@@ -27,7 +27,7 @@ from rankdash.features.cost import words as cost_words
 from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.payoff import Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.features.cost.words_money import money, year
+from rankdash.features.cost.words_prices import money, year
 from rankdash.features.latency.words import left_out_of_times
 from rankdash.kit.drawing import intervals, style
 

@@ -15,9 +15,8 @@ from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.features.cost import charts_break_even as break_even_chart
 from rankdash.features.cost.costs import Choice, choices
 from rankdash.features.cost.sensitivity import GAIN, PRICE, input_value, net_grid, net_per_month
-from rankdash.features.cost.words_money import money as amount_in
-from rankdash.features.cost.words_money import symbol
-from rankdash.features.cost.words_prices import unit
+from rankdash.features.cost.words_prices import money as amount_in
+from rankdash.features.cost.words_prices import symbol, unit
 from rankdash.kit.drawing.draw import Drawing
 
 # Of the map of break-even, either way.

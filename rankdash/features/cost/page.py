@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import ngettext, number
 from rankdash.core.study.drawn import only_estimates
+from rankdash.core.study.pricing import priced
 from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.value.billing import Load, Price, cost_per_thousand, crossover_tokens
+from rankdash.core.value.price_list import ListedPrice, title
 from rankdash.features.cost import (
+    charts_crossover,
     costs,
     page_calculator,
     page_inputs,
     page_sensitivity,
-    page_units,
 )
+from rankdash.features.cost.break_even import equal_rate
+from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.page_cards import answer, assumptions_table, draw_cards, grounds
 from rankdash.features.cost.page_terms import (
+    amount,
     as_csv,
     choose_period,
 )
+from rankdash.features.cost.payoff import monthly_searches
+from rankdash.features.cost.words_prices import lack, words
 from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import address, narrow, pickers, scenario, sharing_link
+from rankdash.kit.widgets.charts import ink, show
+from rankdash.kit.widgets.scenario import currency
+from rankdash.kit.widgets.text import markdown_safe
 
 _OF_MEANS = ("options", "depth", "simple")
 
@@ -74,7 +91,7 @@ def draw(study: Study, in_focus: str) -> None:
                 lambda: page_sensitivity.options(study, choices, assumed),
             ),
             "depth": (_("Reranking depth"), lambda: page_sensitivity.depths(study, choice)),
-            "units": (_("Billing units"), lambda: page_units.draw(study, choice, prices)),
+            "units": (_("Billing units"), lambda: draw_units(study, choice, prices)),
             "scenarios": (
                 _("Scenarios"),
                 lambda: page_calculator.draw_scenarios(study, choice, assumed),
@@ -113,3 +130,158 @@ def draw(study: Study, in_focus: str) -> None:
     address.publish()
     sharing_link.follow()
     pickers.shown()
+
+
+# Billing units against each other: by the length of a document, and a machine by the traffic.
+
+_SECONDS_PER_DAY = 86_400
+_LONGEST = 120
+
+
+def draw_units(study: Study, choice: Choice, prices: dict[str, ListedPrice]) -> None:
+    """Which billing unit is cheaper for documents of what length, and a machine from what traffic
+    on."""
+    load = choice.load.load
+    listed = [each for each in prices.values() if each.price.currency == currency()]
+    shown = [each for each in listed if each.price.unit != "hour"]
+    if not (float(load.document_tokens) > 0 and float(load.documents) > 0 and shown):
+        st.info(_("Add texts, and prices that depend on their length."), icon=":material/info:")
+    else:
+        _by_length(load, shown)
+    for each in listed:
+        if each.price.unit == "hour":
+            _by_traffic(study, choice, each, shown)
+
+
+def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
+    own = float(load.document_tokens)
+    lengths = lengths_drawn(load, shown)
+    costs, names = costs_drawn(load, shown, lengths)
+    show(
+        charts_crossover.figure(lengths, costs, own, ink(), names=names, money=amount),
+        alt=charts_crossover.alt(lengths, costs, own, names=names, money=amount),
+        key="cost.units",
+    )
+    searches = next((each for each in shown if each.price.unit == "search"), None)
+    for each in shown:
+        if searches is None or each.price.unit == "search":
+            continue
+        flip = crossover_tokens(searches.price, each.price, load)
+        if flip is not None:
+            st.markdown(
+                _(
+                    "From **{n} tokens** per document on, {units} is cheaper than {tokens}.",
+                    n=number(flip, 0),
+                    units=markdown_safe(words(searches), _LONGEST),
+                    tokens=markdown_safe(words(each), _LONGEST),
+                )
+            )
+    with st.expander(_("As a table")):
+        st.dataframe(
+            pd.DataFrame(
+                {_("tokens of a document"): lengths}
+                | {names[key]: values for key, values in costs.items()}
+            ).round(4),
+            hide_index=True,
+            alt=_("Cost of 1,000 searches at each document length"),
+        )
+
+
+def lengths_drawn(load: Load, shown: Sequence[ListedPrice]) -> list[float]:
+    """Lengths to draw at: evenly, one's own, and both sides of where a document becomes more
+    chunks."""
+    own = float(load.document_tokens)
+    longest = max(1000.0, 2 * own)
+    lengths = {*np.linspace(10, longest, 40).tolist(), own}
+    for each in shown:
+        room = each.price.chunk_tokens - float(load.query_tokens)
+        if each.price.unit == "search" and room >= 1:
+            full = np.arange(room, longest, max(room, longest / 50))
+            lengths |= {*full.tolist(), *(full + 1e-6).tolist()}
+    return sorted(lengths)
+
+
+def costs_drawn(
+    load: Load, shown: Sequence[ListedPrice], lengths: Sequence[float]
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """(first key → cost of 1,000 searches at each length, first key → names); prices that cost the
+    same everywhere are one line."""
+    lines: dict[tuple[float, ...], list[ListedPrice]] = {}
+    for each in shown:
+        at = tuple(
+            float(cost_per_thousand(each.price, Load(load.query_tokens, load.documents, length)))
+            for length in lengths
+        )
+        lines.setdefault(at, []).append(each)
+    costs = {group[0].key: list(at) for at, group in lines.items()}
+    names = {
+        group[0].key: " = ".join([*(title(each) for each in group[:-1]),
+                                  words(group[-1])])
+        for group in lines.values()
+    }  # fmt: skip
+    return costs, names
+
+
+def _by_traffic(
+    study: Study, choice: Choice, machine: ListedPrice, others: Sequence[ListedPrice]
+) -> None:
+    """What a machine costs when it is never switched off, and from what traffic on it is cheaper
+    than paying by the search."""
+    money = study.money or Money()
+    run = study.run(choice.system) if choice.system in study.challengers else None
+    billed = priced(machine, choice.load, choice.waiting, money, run)
+    price, searches = billed.price, monthly_searches(money.assumptions)
+    traffic = money.assumptions.searches_per_day
+    # With a share of a machine nobody pays for whole ones.
+    if money.shared or not searches:
+        return
+    name = markdown_safe(words(machine), _LONGEST)
+    if price is None or price.searches_per_second is None or billed.served is None:
+        st.markdown(_("**{name}**: {reason}.", name=name, reason=lack(billed)))
+        return
+    [machines] = billed.machines
+    measured = billed.served.way != "listed"
+    cost = machines.cost_per_month(traffic)
+    speed = _("measured with this run") if measured else _("as the price list says, not measured")
+    text = ngettext(
+        "**{name}**, never switched off: {n} machine at {rate} searches per second ({speed}) "
+        "costs {cost} a month, {thousand} for 1,000 of your searches.",
+        "**{name}**, never switched off: {n} machines at {rate} searches per second ({speed}) "
+        "cost {cost} a month, {thousand} for 1,000 of your searches.",
+        machines.needed(traffic),
+        name=name,
+        rate=number(price.searches_per_second, 1),
+        speed=speed,
+        cost=amount(cost),
+        thousand=amount(cost / searches * 1000),
+    )
+    rows = [text]
+    same: dict[float, list[str]] = {}
+    for each in others:
+        paid = float(cost_per_thousand(each.price, choice.load.load))
+        if not math.isnan(paid):
+            same.setdefault(paid, []).append(markdown_safe(words(each), _LONGEST))
+    for paid, names in same.items():
+        rate = equal_rate(_always_on(price), paid)
+        if rate is not None and rate <= price.searches_per_second * price.utilisation:
+            rows.append(
+                ngettext(
+                    "cheaper than {other} from **{n} search a day** on",
+                    "cheaper than {other} from **{n} searches a day** on",
+                    round(rate * _SECONDS_PER_DAY),
+                    other=" = ".join(names),
+                )
+            )
+        elif rate is not None:
+            rows.append(
+                _(
+                    "never cheaper than {other}: one machine cannot serve so many",
+                    other=" = ".join(names),
+                )
+            )
+    st.markdown("\n- ".join(rows))
+
+
+def _always_on(price: Price) -> Price:
+    """Paid for every hour of the day: then its use follows from the traffic."""
+    return replace(price, utilisation=1.0)

@@ -38,7 +38,7 @@ from rankdash.features.cost.payoff import (
     simple_roi,
 )
 from rankdash.features.cost.words import return_words
-from rankdash.features.cost.words_money import symbol
+from rankdash.features.cost.words_prices import symbol
 from rankdash.kit.widgets import address, dialogs, narrow, pickers, scenario, sharing_link
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, table_html

@@ -23,8 +23,7 @@ from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, As
 from rankdash.core.value.billing import MOST_AMOUNT, UNITS
 from rankdash.core.value.price_list import ListedPrice, parse_prices, to_json
 from rankdash.features.cost import words_prices
-from rankdash.features.cost.words_money import money, symbol
-from rankdash.features.cost.words_prices import of, words
+from rankdash.features.cost.words_prices import money, of, symbol, words
 from rankdash.kit.html.tables import file_name
 from rankdash.kit.widgets import address, dialogs, pickers, scenario
 from rankdash.kit.widgets.scenario import (

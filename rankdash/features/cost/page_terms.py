@@ -20,7 +20,7 @@ from rankdash.features.cost import words as cost_words
 from rankdash.features.cost.costs import Choice, hit_title
 from rankdash.features.cost.payoff import Amount
 from rankdash.features.cost.words import MoneyContext
-from rankdash.features.cost.words_money import Period, money, month, year
+from rankdash.features.cost.words_prices import Period, money, month, year
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import name_safe

@@ -21,7 +21,7 @@ from rankdash.features.cost import charts, costs, words, words_prices
 from rankdash.features.cost.costs import Choice, choices, hit_title
 from rankdash.features.cost.payoff import Amount, End
 from rankdash.features.cost.words import MoneyContext
-from rankdash.features.cost.words_money import money, month, year
+from rankdash.features.cost.words_prices import money, month, year
 from rankdash.features.latency.words import without_p95
 from rankdash.kit.html.html_page import DASH, Draft, PageTable, listed, prose, table
 from rankdash.kit.html.tables import ZipPart

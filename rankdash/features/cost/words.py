@@ -23,7 +23,7 @@ from rankdash.core.words.verdicts import sentence
 from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.payoff import Amount, End, Gain, MeasuredChange, return_on
-from rankdash.features.cost.words_money import Period, money
+from rankdash.features.cost.words_prices import Period, money
 
 Answer = Literal["yes", "maybe", "open", "unproven", "doubtful", "no", "unknown"]
 

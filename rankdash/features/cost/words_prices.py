@@ -1,23 +1,34 @@
-"""What a price is for, where it is from and how sure it is, in words."""
+"""Amounts of money, prices and assumptions in words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
-from rankdash.core.base.i18n import all_of, brief, ngettext, number, percent, quantity
+from babel.numbers import format_currency, get_currency_symbol
+
+from rankdash.core.base.i18n import (
+    all_of,
+    brief,
+    every_digit,
+    language,
+    ngettext,
+    number,
+    percent,
+    quantity,
+)
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import meets
 from rankdash.core.study.pricing import Bill, Served
 from rankdash.core.study.systems import Money
-from rankdash.core.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
+from rankdash.core.value.assumptions import ASSUMPTIONS, MONTHS_PER_YEAR, Assumption, Assumptions
 from rankdash.core.value.billing import UNITS, Price
 from rankdash.core.value.price_list import STALE_DAYS, ListedPrice, title
 from rankdash.features.cost.costs import Choice
-from rankdash.features.cost.words_money import money, symbol
-from rankdash.features.cost.words_money import money as written
+from rankdash.features.cost.payoff import Amount, End
 from rankdash.features.latency.words import without_p95
 
 
@@ -231,9 +242,9 @@ def assumption_table(
 def _priced(bill: Bill) -> str:
     """An amount and what it is paid for."""
     if bill.listed is None:
-        return written(bill.per_thousand, bill.currency) if bill.parts else "–"
+        return money(bill.per_thousand, bill.currency) if bill.parts else "–"
     price = bill.listed.price
-    return f"{written(price.amount, price.currency)} {_(UNITS[price.unit])}"
+    return f"{money(price.amount, price.currency)} {_(UNITS[price.unit])}"
 
 
 def _sent(choice: Choice) -> tuple[str, str, str]:
@@ -263,9 +274,9 @@ def value(each: Assumption, amount: float, currency: str) -> str:
     if each.unit == "share":
         return percent(amount, 1)
     if each.unit == "money":
-        return written(amount, currency)
+        return money(amount, currency)
     if each.unit == "money for a million tokens":
-        return f"{written(amount, currency)} {_(UNITS['tokens'])}"
+        return f"{money(amount, currency)} {_(UNITS['tokens'])}"
     if each.unit == "%":
         return f"{quantity(amount)}%"
     return f"{quantity(amount)} {unit(each, currency)}".strip()
@@ -288,4 +299,86 @@ def passages(choice: Choice, scenario: Assumptions) -> str:
         after=number(choice.passages, 0),
         n=number(scenario.passages, 0),
         saved=number((scenario.passages - choice.passages) * scenario.passage_tokens, 0),
+    )
+
+
+# Amounts of money in words.
+
+_Amount = TypeVar("_Amount", float | None, End)
+
+_WHOLE_FROM = 1000.0
+
+# Beyond it the last digits are none of the amount's, and nobody has so much.
+_MOST = 1e15
+
+
+def money(amount: float | None, currency: str) -> str:
+    """An amount as a person writes it: cents below 1,000, whole units from there on, as many digits
+    as a small price needs ($0.00041), and no more than `_MOST` but "> $1,000,000,000,000,000"."""
+    if amount is None or not math.isfinite(amount):
+        return "–"
+    size = abs(amount)
+    if size > _MOST:
+        return f"{'>' if amount > 0 else '<'} {money(math.copysign(_MOST, amount), currency)}"
+    if size >= _WHOLE_FROM:
+        digits = 0
+    elif size >= 1 or size == 0:
+        digits = 2
+    else:
+        digits = _digits(size)
+    amount = round(amount, digits) + 0.0  # what rounds to zero has no sign
+    pattern = "¤#,##0" + ("." + "0" * digits if digits else "")
+    with every_digit():
+        return str(
+            format_currency(
+                amount,
+                currency,
+                format=f"{pattern};-{pattern}",
+                locale=language(),
+                currency_digits=False,
+            )
+        )
+
+
+def _digits(size: float) -> int:
+    """Decimals that show two telling digits of an amount below 1, cents at the least."""
+    decimals = min(1 - math.floor(math.log10(size)), 9)
+    written = f"{size:.{decimals}f}".rstrip("0")
+    return max(len(written.partition(".")[2]), 2)
+
+
+def symbol(currency: str) -> str:
+    return str(get_currency_symbol(currency, locale=language()))
+
+
+@dataclass(frozen=True)
+class Period:
+    """What amounts are for. months: how many; the rest are titles in the reader's language."""
+
+    months: int
+    name: str
+    cost: str
+    value: str
+    net: str
+
+    def of(self, monthly: Amount) -> Amount:
+        """The same for this period."""
+        return Amount(
+            self._times(monthly.value),
+            self._times(monthly.low),
+            self._times(monthly.high),
+            monthly.reason,
+        )
+
+    def _times(self, amount: _Amount) -> _Amount:
+        return amount if amount is None or isinstance(amount, str) else amount * self.months
+
+
+def month() -> Period:
+    return Period(1, _("a month"), _("cost a month"), _("value a month"), _("net a month"))
+
+
+def year() -> Period:
+    return Period(
+        MONTHS_PER_YEAR, _("a year"), _("cost a year"), _("value a year"), _("net a year")
     )

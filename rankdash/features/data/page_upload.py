@@ -1,19 +1,19 @@
-"""Uploads: files, what their columns mean, and how they are read."""
+"""Uploads: files, what their columns mean, and the search of today."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any
 
 import streamlit as st
 
 from rankdash.core.base.errors import RankdashError, RefusedFilesError
-from rankdash.core.base.i18n import duration, enumerated, error_text, language_name, ngettext
+from rankdash.core.base.i18n import enumerated, error_text, language_name, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.intake import sharing
 from rankdash.core.intake.process import Kept, warm
-from rankdash.core.intake.reading import Progress, Reading, guessed, is_large
+from rankdash.core.intake.reading import Reading, guessed, is_large
 from rankdash.core.readers import (
     FIELDS,
     FORMATS,
@@ -30,6 +30,12 @@ from rankdash.core.readers import (
 )
 from rankdash.core.readers.loading import RETRIEVED, Retrieval
 from rankdash.features.data import page, page_samples
+from rankdash.features.data.page_reading import (
+    annotators_choice,
+    conflict_choice,
+    draw_reading_panel,
+    match_choice,
+)
 from rankdash.kit.widgets import language, pickers, redraw
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import markdown_safe
@@ -506,103 +512,3 @@ def draw_baseline(needed: BaselineNeeded, forget: Callable[[], None]) -> str | N
         )
         st.button(_("Cancel"), key="upload.baseline.cancel", on_click=forget)
     return chosen if sent else None
-
-
-# Large files while a process reads them: how far it is, and the way to cancel.
-
-_REFRESH_SECONDS = 1.0
-
-
-def draw_reading_panel(reading: Reading, files: Sequence[str]) -> None:
-    """Draw it anew every second; when the process has ended, the whole page."""
-
-    @st.fragment(run_every=_REFRESH_SECONDS)
-    def panel() -> None:
-        if not reading.running:
-            st.rerun(scope="app")
-        progress = reading.progress
-        with st.container(border=True):
-            text, action = st.columns([5, 1], vertical_alignment="center")
-            text.markdown(
-                _(
-                    "**Reading {files}**",
-                    files=enumerated(markdown_safe(each, 60) for each in files),
-                )
-            )
-            text.caption(" · ".join(_words(progress, reading.seconds)))
-            action.button(
-                _("Cancel"),
-                icon=":material/cancel:",
-                key="upload.cancel",
-                on_click=reading.cancel,
-                disabled=progress.step == "storing",
-            )
-
-    panel()
-
-
-def _words(progress: Progress, seconds: float) -> list[str]:
-    parts = [
-        {
-            "reading": _("Step 1 of 4: reading rows"),
-            "joining": _("Step 2 of 4: joining queries, documents and labels"),
-            "checking": _("Step 3 of 4: checking"),
-            "storing": _("Step 4 of 4: storing"),
-        }[progress.step],
-        _("{time} so far", time=duration(seconds)),
-    ]
-    if progress.rows:
-        parts.insert(1, ngettext("{n} row read", "{n} rows read", progress.rows))
-    if progress.seconds_left is not None and progress.seconds_left >= 1:
-        parts.append(_("at most {time} left for this step", time=duration(progress.seconds_left)))
-    return parts
-
-
-# The choices beside the uploader that say how labels are read.
-
-
-def conflict_choice() -> Conflict:
-    """Draw the choice for pairs that were labelled twice."""
-    chosen: Conflict = st.selectbox(
-        _("Duplicate judgments"),
-        get_args(Conflict),
-        format_func=lambda value: {
-            "highest": _("keep the highest"),
-            "lowest": _("keep the lowest"),
-            "mean": _("take the mean"),
-            "refuse": _("refuse the file"),
-        }[value],
-        help=_("The same query and document labelled twice with different grades."),
-    )
-    return chosen
-
-
-def annotators_choice() -> Together:
-    """Draw the choice for a label column per annotator."""
-    chosen: Together = st.selectbox(
-        _("Several annotators"),
-        get_args(Together),
-        format_func=lambda value: {
-            "majority": _("Majority vote"),
-            "mean": _("use the mean of their grades"),
-        }[value],
-        help=_(
-            "For files with a label column per annotator, named label_1, label_2 and so on. On a "
-            "tie, the lower grade is used; the check report shows their agreement."
-        ),
-    )
-    return chosen
-
-
-def match_choice() -> Match:
-    """Draw the choice for how the queries of labels are found."""
-    chosen: Match = st.selectbox(
-        _("Query ids of the labels"),
-        get_args(Match),
-        format_func=lambda value: {"id": _("by id"), "order": _("by order")}[value],
-        help=_(
-            "By order: the labels count the queries 1, 2, 3 … as they follow each other in the "
-            "file of queries, whatever ids that file gives."
-        ),
-    )
-    return chosen

@@ -21,7 +21,7 @@ from rankdash.core.words.verdicts import documents, p_fact, sentence
 from rankdash.features.cost import costs
 from rankdash.features.cost.costs import hit_title
 from rankdash.features.cost.words import MoneyContext, headline
-from rankdash.features.cost.words_money import month
+from rankdash.features.cost.words_prices import month
 from rankdash.features.label import page_progress
 from rankdash.features.overview import report_systems
 from rankdash.features.overview import words as overview_words

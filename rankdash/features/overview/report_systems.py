@@ -21,7 +21,7 @@ from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdicts import change_interval, chip, interval, p_title, p_value
 from rankdash.features.cost import charts_frontier, words_prices
 from rankdash.features.cost import report as cost_report
-from rankdash.features.cost.words_money import money
+from rankdash.features.cost.words_prices import money
 from rankdash.features.latency.words import added, busy_notes, without_p95
 from rankdash.features.overview import charts
 from rankdash.kit.drawing import style

@@ -22,7 +22,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.words.queries import first_stage, unknown_tokens
 from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
-from rankdash.features.cost.words_money import money
+from rankdash.features.cost.words_prices import money
 from rankdash.features.label.words import effort_sentence
 from rankdash.features.overview.caveats import (
     Caveat,

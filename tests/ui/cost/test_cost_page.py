@@ -13,14 +13,7 @@ from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs.combining import CombinedRun, fuse
 from rankdash.core.value.assumptions import MOST_SCENARIOS, Assumptions, write_scenarios
-from rankdash.features.cost import (
-    costs,
-    page_calculator,
-    page_cards,
-    page_inputs,
-    page_sensitivity,
-    page_units,
-)
+from rankdash.features.cost import costs, page_calculator, page_cards, page_inputs, page_sensitivity
 from rankdash.features.cost import page as cost_page
 from rankdash.features.cost.payoff import Gain, MeasuredChange, outcome
 from rankdash.kit.widgets import address, scenario, view
@@ -172,7 +165,9 @@ PARTS = {
     "map": lambda _s, _o, choice, assumed: page_sensitivity.where_it_pays(choice, assumed),
     "options": lambda study, options, _c, given: page_sensitivity.options(study, options, given),
     "depth": lambda study, _o, choice, _a: page_sensitivity.depths(study, choice),
-    "units": lambda study, _o, choice, _a: page_units.draw(study, choice, scenario.listed_prices()),
+    "units": lambda study, _o, choice, _a: cost_page.draw_units(
+        study, choice, scenario.listed_prices()
+    ),
     "scenarios": lambda study, _o, choice, assumed: page_calculator.draw_scenarios(
         study, choice, assumed
     ),

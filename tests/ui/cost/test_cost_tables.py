@@ -9,7 +9,8 @@ import pytest
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.billing import Load, Price
 from rankdash.core.value.price_list import ListedPrice
-from rankdash.features.cost import page_cards, page_inputs, page_units
+from rankdash.features.cost import page as cost_page
+from rankdash.features.cost import page_cards, page_inputs
 from tests.approved import table
 
 SENTENCE = "每提升 1 个百分点的价值还不知道"
@@ -65,7 +66,7 @@ def test_lengths_go_to_twice_ones_own_and_stand_on_both_sides_of_a_chunk():
     def lengths(own, unit="search", chunk=0):
         price = Price(1.0, unit, chunk_tokens=chunk)
         listed = ListedPrice("key", "key", "", price, "a test", date(2026, 11, 1))
-        return page_units.lengths_drawn(Load(20, 10, own), [listed])
+        return cost_page.lengths_drawn(Load(20, 10, own), [listed])
 
     found = lengths(300, chunk=520)
     assert found == sorted(found)

@@ -15,7 +15,7 @@ from rankdash.core.readers import FORMATS, SHAPES, MappingNeeded, Source, WordsN
 from rankdash.core.readers.loading import load
 from rankdash.core.readers.parse.annotators import words_in
 from rankdash.features.data import page as data_page
-from rankdash.features.data import page_list, page_upload
+from rankdash.features.data import page_list, page_reading, page_upload
 from rankdash.kit.widgets import address
 from tests.approved import table
 from tests.results import shown
@@ -240,6 +240,6 @@ def test_how_far_the_reading_is(approved, lang):
         held = Held(None, ())
         held.progress = progress
         told[why] = page_text(
-            part(page_upload.draw_reading_panel, held, ["a.csv", "b*.csv"], lang=lang)
+            part(page_reading.draw_reading_panel, held, ["a.csv", "b*.csv"], lang=lang)
         )
     approved(f"pages/reading.{lang}", table(told))
