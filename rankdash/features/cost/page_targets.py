@@ -17,7 +17,7 @@ from rankdash.core.value.targets import Goals, Limit, Profile, Target, Targets
 from rankdash.core.words.queries import metric_title
 from rankdash.features.cost import report
 from rankdash.kit.html.tables import file_name
-from rankdash.kit.widgets import address, dialogs, goals, pickers
+from rankdash.kit.widgets import address, dialogs, pickers, scenario
 from rankdash.kit.widgets.server import read_only
 from rankdash.kit.widgets.text import table_html
 
@@ -25,7 +25,7 @@ _LEVELS = ("minimum", "target", "excellent")
 
 
 def draw(study: Study) -> None:
-    saved = goals.saved()
+    saved = scenario.saved_targets()
     choose, beside = st.columns([1, 2], vertical_alignment="bottom")
     key = pickers.pick_one(
         "profile",
@@ -136,13 +136,13 @@ def edit(saved: Targets, key: str, profile: Profile) -> None:
                 ),
                 profile.measure,
             )
-            goals.save(saved, key, changed)
+            scenario.save_targets(saved, key, changed)
         except RankdashError as error:
             dialogs.say_error(error_text(error))
         else:
             st.rerun()
     if reset.button(_("Restore the built-in targets"), key="targets.reset", width="stretch"):
-        goals.reset()
+        scenario.reset_targets()
         st.rerun()
 
 

@@ -19,6 +19,8 @@ from rankdash.core.study.systems import MACHINES, Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions
 from rankdash.core.value.billing import MOST_AMOUNT, Price
 from rankdash.core.value.price_list import ListedPrice, parse_prices, shipped
+from rankdash.core.value.targets import Goals, Profile, Targets
+from rankdash.core.value.targets import shipped as shipped_targets
 from rankdash.kit.widgets import address
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import markdown_safe
@@ -210,3 +212,44 @@ def rounded(tokens: float) -> str:
         return number(0, 0)
     digits = 1 - math.floor(math.log10(tokens))
     return number(round(tokens, digits), 0)
+
+
+# The profile of targets that was chosen, from those that were saved in the workspace.
+
+_SAVED_TARGETS = "targets"
+
+
+def saved_targets() -> Targets:
+    """Those that a person edited, and what is shipped beside them; where they cannot be read, the
+    shipped ones, and a line that says so."""
+    text = workspace().setting(_SAVED_TARGETS)
+    if not text:
+        return shipped_targets()
+    try:
+        own = Targets.from_json(text)
+    except RankdashError as error:
+        st.warning(markdown_safe(error_text(error), 300), icon=":material/warning:")
+        return shipped_targets()
+    for key, profile in shipped_targets().profiles.items():
+        if key not in own.profiles:
+            own = own.with_profile(key, profile)
+    return own
+
+
+def save_targets(targets: Targets, key: str, profile: Profile) -> None:
+    """Save the targets with one profile changed."""
+    workspace().set_setting(_SAVED_TARGETS, targets.with_profile(key, profile).to_json())
+
+
+def reset_targets() -> None:
+    """Back to the shipped targets."""
+    workspace().set_setting(_SAVED_TARGETS, "")
+
+
+def chosen_goals() -> Goals | None:
+    """The profile that a person or a link chose; None where none was."""
+    key = address.one("profile")
+    if key is None:
+        return None
+    targets = saved_targets()
+    return Goals(targets, key) if key in targets.profiles else None

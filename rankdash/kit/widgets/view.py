@@ -24,7 +24,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.queries import excluded
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.kit.widgets import address, comparison_settings, goals, label_plan, pickers, stored
+from rankdash.kit.widgets import address, comparison_settings, label_plan, pickers, scenario, stored
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.scenario import with_money
 from rankdash.kit.widgets.server import read_only, workspace
@@ -75,7 +75,7 @@ def study(page: str) -> Study:
             others=() if alone else None,
             statistics=statistics,
             check=stored.check_report(dataset_id),
-            goals=goals.chosen(),
+            goals=scenario.chosen_goals(),
             corrections=layer.count,
             judge=_judge(uploaded),
             dataset_id=dataset_id,

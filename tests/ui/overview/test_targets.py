@@ -18,9 +18,9 @@ OVERVIEW = Path(__file__).parents[3] / "pages" / "overview.py"
 def profile() -> None:
     """The form of the first shipped profile that has a limit."""
     from rankdash.features.cost import page_targets
-    from rankdash.kit.widgets import goals
+    from rankdash.kit.widgets import scenario
 
-    targets = goals.saved()
+    targets = scenario.saved_targets()
     key = next(name for name, each in targets.profiles.items() if each.limits)
     page_targets.edit(targets, key, targets.profiles[key])
 

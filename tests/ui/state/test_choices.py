@@ -8,7 +8,7 @@ from rankdash.core.metrics import Conventions
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.value.price_list import shipped as shipped_prices
 from rankdash.core.value.targets import shipped as shipped_targets
-from rankdash.kit.widgets import address, comparison_settings, goals, pickers, scenario, stored
+from rankdash.kit.widgets import address, comparison_settings, pickers, scenario, stored
 from tests.ui.state.test_cache import made
 
 BY_NAME = {each.name: each for each in ASSUMPTIONS}
@@ -206,9 +206,9 @@ def test_prices_are_those_of_the_systems_compared(monkeypatch):
 
 @pytest.mark.parametrize(("chosen", "found"), [("faq", "faq"), ("gone", None), (None, None)])
 def test_a_profile_counts_once_a_person_chose_it(monkeypatch, chosen, found):
-    monkeypatch.setattr(goals, "saved", shipped_targets)
+    monkeypatch.setattr(scenario, "saved_targets", shipped_targets)
     address.choose("profile", chosen)
-    goal = goals.chosen()
+    goal = scenario.chosen_goals()
     assert (goal and goal.key) == found
 
 
@@ -217,7 +217,7 @@ def test_own_targets_stand_before_the_shipped_ones_and_the_rest_beside_them(work
     own = replace(shipped.profiles["faq"], title="Ours")
     saved = replace(shipped, profiles={"faq": own, "ours": own})
     workspace.set_setting("targets", saved.to_json())
-    found = goals.saved().profiles
+    found = scenario.saved_targets().profiles
     assert set(found) == {*shipped.profiles, "ours"} and found["faq"].title == "Ours"
     assert found["production"] == shipped.profiles["production"]
 
