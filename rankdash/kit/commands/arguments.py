@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rankdash.core.base.errors import SettingError, SpecError
 from rankdash.core.base.rules import (
     CONVENTION_SETTINGS,
+    RULE_OF_THUMB,
     STATISTICS_SETTINGS,
     StatisticsSettings,
 )
@@ -110,26 +111,28 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(name, *also, action="store_true", help=help_text, **settings)
 
     def settings(
-        self, specs: Iterable[Setting], also: Mapping[str, str] = MappingProxyType({})
+        self,
+        specs: Iterable[Setting],
+        *,
+        also: Mapping[str, str] = MappingProxyType({}),
+        hints: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """An option for each setting, None unless it is given. also: setting → another name of its
-        option."""
+        option. hints: setting → what its help ends with."""
         for spec in specs:
             name = spec.option or spec.name.replace("_", "-")
             names = [f"--{each}" for each in (name, also.get(spec.name)) if each]
-            said = spec.meaning
-            if spec.choices:
-                said += " " + "; ".join(
-                    f"{value}: {words}" for value, words in spec.choices.items()
-                )
+            values = "; ".join(f"{value}: {words}" for value, words in spec.choices.items())
+            said = " ".join(filter(None, (spec.meaning, values)))
             if isinstance(spec.default, bool):
                 self.flag(names[0], said, dest=spec.name, default=None)
                 continue
             default = spec.unset if spec.default is None else str(spec.default).removesuffix(".0")
+            ends = "; ".join(filter(None, (f"default: {default}", hints.get(spec.name))))
             self.option(
                 names[0],
-                "N" if not spec.choices else "|".join(spec.choices),
-                f"{said} (default: {default})".replace("%", "%%"),
+                "|".join(spec.choices) or "N",
+                f"{said} ({ends})".replace("%", "%%"),
                 also=names[1:],
                 dest=spec.name,
                 type=spec.parse,
@@ -301,7 +304,7 @@ def add_conventions(parser: Parser) -> None:
         "single rules",
         default="rankdash",
     )
-    parser.settings(CONVENTION_SETTINGS)
+    parser.settings(CONVENTION_SETTINGS, hints={"threshold": "also rel=N in a metric"})
 
 
 def metrics_of(specs: Sequence[str]) -> MetricList:
@@ -364,7 +367,8 @@ def _given(arguments: argparse.Namespace, specs: Iterable[Setting]) -> dict[str,
 
 def add_statistics(parser: Parser) -> None:
     """Each is None unless given: the defaults are those of `StatisticsSettings`."""
-    parser.settings(STATISTICS_SETTINGS, also={"level": "level"})
+    thumb = f"{RULE_OF_THUMB:g} is a common rule of thumb"
+    parser.settings(STATISTICS_SETTINGS, also={"level": "level"}, hints={"worthwhile": thumb})
 
 
 # The option that says how the queries of labels are found.
