@@ -143,7 +143,7 @@ def parts() -> Iterator[tuple[str, Callable[..., Any], list[str]]]:
             if inspect.isfunction(part) and part.__module__ == module and name[0] != "_":
                 first, *more = [*inspect.signature(part).parameters, ""]
                 if first == "study":
-                    yield f"{module}.{name}", part, more[:-1]
+                    yield f"{module.rpartition('.')[2]}.{name}", part, more[:-1]
     yield "why", why, ["challenger", "query_id"]
 
 
