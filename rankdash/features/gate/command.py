@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from rankdash.core.base.errors import RankdashError, SpecError
+from rankdash.core.base.rules import LEVEL, TIE_BAND
 from rankdash.core.metrics import one_threshold
 from rankdash.core.statistics.bootstrap import FloatArray
 from rankdash.core.statistics.comparison import Comparison
@@ -85,9 +86,10 @@ def add(parser: Parser) -> None:
         "--confidence",
         "confidence of each one-sided limit (default: %(default)s)",
         also=("--level",),
-        default=0.95,
+        default=LEVEL,
     )
-    parser.number("--tie-band", "changes of a query up to this size hurt nobody (default: 0.005)")
+    band = f"changes of a query up to this size hurt nobody (default: {TIE_BAND:g})"
+    parser.number("--tie-band", band)
     parser.number("--seed", "the same seed gives the same p of compare", kind=int)
     add_conventions(parser)
     parser.formats(("text", "json", "markdown", "junit"))

@@ -69,7 +69,7 @@ def _add_run(parser: Parser) -> None:
         kind=int,
     )
     parser.number(
-        "--seed", "the same seed draws the same queries (default: 0)", kind=int, default=0
+        "--seed", "the same seed draws the same queries (default: %(default)s)", kind=int, default=0
     )
     parser.option(
         "--template",
