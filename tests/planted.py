@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.roles import role
+
 ROOT = Path(__file__).parents[1]
 PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
     *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot)),
@@ -109,9 +111,31 @@ def changed_lines(since: str, paths: list[str]) -> dict[str, set[int]]:
     return found
 
 
+# Where the tests of a folder, and of the modules of one role, lie.
+TESTS = {
+    **{f"core/{each}": each for each in ("intake", "metrics", "readers", "rerankers", "runs")},
+    **{f"core/{each}": each for each in ("study", "value", "words")},
+    "core/data": "ranking",
+    "core/workspace": "store",
+    "core/statistics": "analysis/statistics",
+    "core/sampling": "analysis/labelling",
+    "page": "ui",
+    "kit/widgets": "ui",
+    "words": "words",
+    "charts": "charts",
+    "kit/drawing": "charts",
+    "report": "reporting",
+    "kit/html": "reporting",
+    "command": "cli",
+    "kit/commands": "cli",
+}
+
+
 def own_tests(file: str) -> str:
-    """The folder of tests that mirrors a module's, or the nearest above it."""
-    folder = Path("tests", *Path(file).parent.parts[1:])
+    """Return the folder with the tests of a module, or the nearest above it."""
+    known, *deeper = Path(file).parent.parts[1:3], *Path(file).parent.parts[3:]
+    found = TESTS.get(role(ROOT / file)) or TESTS.get("/".join(known), "")
+    folder = Path("tests", found, *deeper)
     return str(next(each for each in (folder, *folder.parents) if (ROOT / each).is_dir()))
 
 

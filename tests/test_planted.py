@@ -46,9 +46,14 @@ def test_only_the_lines_that_changed_get_a_fault():
 @pytest.mark.parametrize(
     ("file", "tests"),
     [
-        ("rankdash/metrics/gains.py", "tests/metrics"),
-        ("rankdash/analysis/judging/none/deep.py", "tests/analysis/judging"),
+        ("rankdash/core/metrics/gain.py", "tests/metrics"),
+        ("rankdash/core/readers/parse/none/deep.py", "tests/readers/parse"),
+        ("rankdash/core/workspace/none/deep.py", "tests/store"),
+        ("rankdash/features/judge/words.py", "tests/words"),
+        ("rankdash/features/cost/charts_depth.py", "tests/charts"),
+        ("rankdash/features/run/command_rerank.py", "tests/cli"),
         ("rankdash/core/base/settings.py", "tests"),
+        ("rankdash/features/judge/agreement.py", "tests"),
     ],
 )
 def test_the_tests_of_the_nearest_folder_run_first(file, tests):

@@ -17,7 +17,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.core.value.pareto import pareto
 from rankdash.features.cost import (
-    charts,
+    charts_break_even,
     charts_depth,
     charts_frontier,
     charts_tornado,
@@ -58,7 +58,7 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
     ranges = usual_ranges(choice.option, scenario, interval)
     rows = [
         charts_tornado.Row(
-            charts.input_title(each.name),
+            charts_break_even.input_title(each.name),
             each.net_low * span.months,
             each.net_high * span.months,
             _in_words(each.name, each.low),
@@ -120,7 +120,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
             column.selectbox,
             default=str(address.FIELDS[field]),
             label=label,
-            format_func=charts.input_title,
+            format_func=charts_break_even.input_title,
         )
         for field, label, column in zip(
             ("across", "upward"), (_("X axis"), _("Y axis")), columns, strict=True
@@ -131,7 +131,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
         st.info(_("Choose two different assumptions."), icon=":material/info:")
         return
     span = period()
-    found = charts.net_map(choice, scenario, across, upward, currency(), span.months)
+    found = charts_break_even.net_map(choice, scenario, across, upward, currency(), span.months)
     if found is None:
         return
     widgets_charts.draw(found.drawing(span.name, currency()), key="cost.map")

@@ -17,7 +17,7 @@ from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumptions
 from rankdash.core.value.targets import Goals, Limit, TargetRow
 from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdicts import interval
-from rankdash.features.cost import charts, costs, words, words_prices
+from rankdash.features.cost import charts_break_even, costs, words, words_prices
 from rankdash.features.cost.costs import Choice, choices, hit_title
 from rankdash.features.cost.payoff import Amount, End
 from rankdash.features.cost.words import MoneyContext
@@ -39,7 +39,7 @@ def draw(draft: MoneyDraft) -> str:
             _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
             words_prices.passages(choice, money.assumptions),
         ]
-    maps = [charts.break_even(study, challenger) for challenger in study.challengers]
+    maps = [charts_break_even.break_even(study, challenger) for challenger in study.challengers]
     return "".join(
         [
             prose(_whose(draft)),

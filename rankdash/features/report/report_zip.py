@@ -24,7 +24,7 @@ from rankdash.core.metrics import parse_measure
 from rankdash.core.study.leaderboard import ranked_names, standings, usual_axis
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import MACHINES
-from rankdash.features.cost.charts import break_even
+from rankdash.features.cost.charts_break_even import break_even
 from rankdash.features.cost.report import money_files
 from rankdash.features.judge.charts import label_curve, three_ways
 from rankdash.features.latency.charts import latency
