@@ -16,7 +16,7 @@ from rankdash.core.readers.checks.check import CheckReport
 from rankdash.core.readers.loading import examine, load
 from rankdash.core.rerankers import plugins
 from rankdash.core.value.price_list import parse_prices
-from rankdash.features.cost.words_prices import money
+from rankdash.core.words.prices import money
 from rankdash.kit.drawing import style
 from tests.approved import table
 

@@ -23,7 +23,7 @@ from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.billing import Load, Searches
 from rankdash.core.value.price_list import ListedPrice, shipped
-from rankdash.features.cost import words_prices
+from rankdash.core.words import prices
 from rankdash.features.cost.costs import choices, equal_recall, gain, listwise, system_of
 from rankdash.features.cost.payoff import Gain, MeasuredChange
 from tests.approved import table
@@ -65,7 +65,7 @@ def told(found: Bill | None) -> str:
         "served": rate and f"{six(rate.per_second)}/s {rate.way} {rate.in_flight or ''}".strip(),
         "as of": found.listed and found.listed.key == "charged" and found.listed.as_of,
         "sends": sent(found.load), "at": shown(at), "unset": found.unset,
-        "machines": len(found.machines), "marks": words_prices.marks(found),
+        "machines": len(found.machines), "marks": prices.marks(found),
         "parts": [name for name, _bill in found.parts],
         "per million tokens": found.per_million_tokens,
     }  # fmt: skip
@@ -439,4 +439,4 @@ def test_every_way_of_pricing_says_one_amount_on_every_surface():
     for found in (board, billed, written):
         assert found.pop("file") is None
         assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
-    assert words_prices.of(bill(study, "llm")) == "Charged in this run: $5.00/1,000 searches"
+    assert prices.of(bill(study, "llm")) == "Charged in this run: $5.00/1,000 searches"

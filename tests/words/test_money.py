@@ -9,10 +9,11 @@ from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.value.billing import UNITS, Load, Price
 from rankdash.core.value.price_list import STALE_DAYS, ListedPrice, shipped
+from rankdash.core.words import prices
+from rankdash.core.words.prices import money, symbol
 from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.payoff import Option, outcome
-from rankdash.features.cost.words_prices import money, symbol
 from tests.conftest import TODAY
 
 BY_NAME = {each.name: each for each in ASSUMPTIONS}
@@ -72,22 +73,22 @@ def test_a_price_says_what_it_is_where_it_is_from_and_how_sure_it_is(texts):
         "a part without a price": bill(parts=(("one", flat), ("two", none)), lack="parts"),
     }
     lacks = ["", "price", "throughput", "tokens", "rate", "parts"]
-    rates = [(unit, words_prices.rate(Price(2.0, unit))) for unit in UNITS]
+    rates = [(unit, prices.rate(Price(2.0, unit))) for unit in UNITS]
 
     def said(own: Bill) -> list[object]:
         row = words_prices.assumption_table(
             Assumptions(), [priced(own, own.load)], "USD", "Hit@10"
         )[-2]
         return [
-            (words_prices.of(own), *words_prices.marks(own)),
-            " · ".join(words_prices.notes(own)),
+            (prices.of(own), *prices.marks(own)),
+            " · ".join(prices.notes(own)),
             row[1],
         ]
 
     texts(
         "prices",
         {name: said(own) for name, own in bills.items()}
-        | {"lacks": [words_prices.lack(bill(lack=each)) for each in lacks], "rates": rates},
+        | {"lacks": [prices.lack(bill(lack=each)) for each in lacks], "rates": rates},
     )
 
 

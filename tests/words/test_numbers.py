@@ -20,14 +20,16 @@ from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.value.billing import UNITS, Load, Price, cost_per_search
 from rankdash.core.value.price_list import ListedPrice
+from rankdash.core.words import prices
 from rankdash.core.words.methods import methods, rules_in_words
+from rankdash.core.words.prices import money
 from rankdash.core.words.queries import grade, label_words, left_out_text
 from rankdash.core.words.verdicts import change_facts, change_interval, interval, p_value, sentence
 from rankdash.features.cost import words as cost_words
 from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.payoff import Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.features.cost.words_prices import money, year
+from rankdash.features.cost.words_prices import year
 from rankdash.features.latency.words import left_out_of_times
 from rankdash.kit.drawing import intervals, style
 
@@ -139,7 +141,7 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
         cost_words.headline(context, choice, scenario),
         *(cost_words.sureness(context, choice), words_prices.passages(choice, scenario)),
         *words_prices.cautions(choice, scenario.latency_target_ms),
-        *(words_prices.words(price), *words_prices.notes(bill)),
+        *(prices.words(price), *prices.notes(bill)),
         *chain.from_iterable(words_prices.assumption_table(scenario, [choice], "USD", "Hit@10")),
     ]  # fmt: skip
     fits(*said)

@@ -19,6 +19,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.billing import Load, Price, cost_per_thousand, crossover_tokens
 from rankdash.core.value.price_list import ListedPrice, title
+from rankdash.core.words.prices import lack, words
 from rankdash.features.cost import (
     charts_crossover,
     costs,
@@ -35,7 +36,6 @@ from rankdash.features.cost.page_terms import (
     choose_period,
 )
 from rankdash.features.cost.payoff import monthly_searches
-from rankdash.features.cost.words_prices import lack, words
 from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import address, narrow, pickers, scenario, sharing_link
 from rankdash.kit.widgets.charts import ink, show

@@ -21,6 +21,7 @@ from rankdash.core.value.assumptions import (
     write_scenarios,
 )
 from rankdash.core.value.billing import MOST_AMOUNT
+from rankdash.core.words.prices import symbol
 from rankdash.features.cost import page_cards, page_inputs, page_terms
 from rankdash.features.cost.break_even import least_quality
 from rankdash.features.cost.costs import Choice
@@ -38,7 +39,6 @@ from rankdash.features.cost.payoff import (
     simple_roi,
 )
 from rankdash.features.cost.words import return_words
-from rankdash.features.cost.words_prices import symbol
 from rankdash.kit.widgets import address, dialogs, narrow, pickers, scenario, sharing_link
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, table_html

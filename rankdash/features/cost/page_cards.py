@@ -24,7 +24,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.price_list import title
-from rankdash.core.words import methods
+from rankdash.core.words import methods, prices
 from rankdash.core.words.verdicts import interval
 from rankdash.features.cost import words as cost_words
 from rankdash.features.cost import (
@@ -251,7 +251,7 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
         cells["thousand"] = cell(came.cost_per_thousand)
         cells["cost"] = cell(span.of(came.cost_per_month))
     else:
-        cells["thousand"] = (words_prices.lack(choice.bill), "")
+        cells["thousand"] = (prices.lack(choice.bill), "")
     if choice.option.gain is None:
         cells["value"] = cell(came.value_per_month)
     elif choice.lacks_value and (choice.valued or not choice.unset):
@@ -277,7 +277,7 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
         cells["p95"] = (_("{ms} ms", ms=brief(p95, target)), beside)
     if choice.bill is not None:
         marks = [_("example values")] if choice.demonstrated else []
-        marks += words_prices.marks(choice.bill)
+        marks += prices.marks(choice.bill)
         cells["care"] = ("", all_of(marks)) if marks else _NONE
     return cells
 
@@ -295,9 +295,9 @@ def _estimated(choice: Choice) -> Cell:
 def _price(choice: Choice, bill: Bill) -> Cell:
     """How much for what, and whose."""
     if bill.listed is None:
-        return (words_prices.of(bill), "")
+        return (prices.of(bill), "")
     below = title(bill.listed) if choice.system else ""
-    return (words_prices.rate(bill.listed.price), shortened(below, _LONGEST_NAME))
+    return (prices.rate(bill.listed.price), shortened(below, _LONGEST_NAME))
 
 
 def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Choice]) -> None:

@@ -12,6 +12,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.study.study import Study
 from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.words.prices import money
 from rankdash.features.cost import (
     report,
     words_prices,
@@ -20,7 +21,7 @@ from rankdash.features.cost import words as cost_words
 from rankdash.features.cost.costs import Choice, hit_title
 from rankdash.features.cost.payoff import Amount
 from rankdash.features.cost.words import MoneyContext
-from rankdash.features.cost.words_prices import Period, money, month, year
+from rankdash.features.cost.words_prices import Period, month, year
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import name_safe

@@ -15,13 +15,15 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumptions
 from rankdash.core.value.targets import Goals, Limit, TargetRow
+from rankdash.core.words import prices
+from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdicts import interval
 from rankdash.features.cost import charts_break_even, costs, words, words_prices
 from rankdash.features.cost.costs import Choice, choices, hit_title
 from rankdash.features.cost.payoff import Amount, End
 from rankdash.features.cost.words import MoneyContext
-from rankdash.features.cost.words_prices import money, month, year
+from rankdash.features.cost.words_prices import month, year
 from rankdash.features.latency.words import without_p95
 from rankdash.kit.html.html_page import DASH, Draft, PageTable, listed, prose, table
 from rankdash.kit.html.tables import ZipPart
@@ -132,7 +134,7 @@ def _column(draft: MoneyDraft, choice: Choice) -> list[str]:
 
     price = DASH
     if choice.bill is not None:
-        price = words_prices.of(choice.bill)
+        price = prices.of(choice.bill)
     if choice.example:
         price = _("{price} (example price)", price=price)
     cost = written("cost_per_month")

@@ -19,11 +19,12 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.statistics.verdict import has_width
 from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.words import prices
+from rankdash.core.words.prices import money
 from rankdash.core.words.verdicts import sentence
-from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.payoff import Amount, End, Gain, MeasuredChange, return_on
-from rankdash.features.cost.words_prices import Period, money
+from rankdash.features.cost.words_prices import Period
 
 Answer = Literal["yes", "maybe", "open", "unproven", "doubtful", "no", "unknown"]
 
@@ -211,7 +212,7 @@ def _why_no_gain(context: MoneyContext, choice: Choice) -> str:
 def _break_even_only(choice: Choice, name: str) -> str:
     """Why there is no more than a break-even."""
     if choice.bill is not None and choice.bill.lack:
-        why = words_prices.lack(choice.bill)
+        why = prices.lack(choice.bill)
         return _("**Break-even only: {name} has no price ({why}).**", name=name, why=why)
     if choice.unset:
         return _("**Break-even only: the price of {name} is an example.**", name=name)

@@ -19,6 +19,7 @@ from rankdash.core.base.text import html_safe
 from rankdash.core.study import timings
 from rankdash.core.study.derived_groups import DerivedSegment
 from rankdash.core.study.drawn import estimate_of
+from rankdash.core.words import prices
 from rankdash.core.words.queries import left_out_text
 from rankdash.core.words.verdicts import (
     change_interval,
@@ -193,9 +194,9 @@ def _facts(draft: MoneyDraft, challenger: str) -> list[tuple[str, str, str]]:
     cost, _interval = cost_words.cell(choice.came.cost_per_thousand, draft.money.currency)
     beside = ""
     if choice.bill is not None:
-        beside = all_of(words_prices.marks(choice.bill))
+        beside = all_of(prices.marks(choice.bill))
     if choice.bill is not None and choice.bill.lack:
-        cost, beside = _("not set"), words_prices.lack(choice.bill)
+        cost, beside = _("not set"), prices.lack(choice.bill)
     elif choice.example:
         beside = _("{part}: {value}", part=beside, value=cost)
         cost = _("not set")

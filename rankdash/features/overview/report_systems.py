@@ -17,11 +17,12 @@ from rankdash.core.study import timings
 from rankdash.core.study.leaderboard import Axis, Standing, standings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
+from rankdash.core.words import prices
+from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdicts import change_interval, chip, interval, p_title, p_value
-from rankdash.features.cost import charts_frontier, words_prices
+from rankdash.features.cost import charts_frontier
 from rankdash.features.cost import report as cost_report
-from rankdash.features.cost.words_prices import money
 from rankdash.features.latency.words import added, busy_notes, without_p95
 from rankdash.features.overview import charts
 from rankdash.kit.drawing import style
@@ -380,7 +381,7 @@ def _absence(study: Study, row: Standing, axis: Axis) -> str:
         return chip(row.kind)
     if axis == "p95":
         return _("latency: {reason}", reason=without_p95(_timed(study, row)))
-    return words_prices.lack(row.cost) if row.cost is not None else ""
+    return prices.lack(row.cost) if row.cost is not None else ""
 
 
 def _state(row: Standing) -> str:
@@ -397,7 +398,7 @@ def _price(study: Study, row: Standing) -> Cell:
     if cost is None:
         return Cell(money(row.per_thousand, (study.money or Money()).currency))
     if cost.lack:
-        return Cell(_NONE, words_prices.lack(cost))
-    marks = words_prices.marks(cost)
+        return Cell(_NONE, prices.lack(cost))
+    marks = prices.marks(cost)
     amount = money(cost.per_thousand, cost.currency)
     return Cell(amount, marks[0] if marks else "", all_of(marks))

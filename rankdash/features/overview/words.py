@@ -19,10 +19,10 @@ from rankdash.core.sampling.status import LabelStatus
 from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
 from rankdash.core.study.query_groups import Group
 from rankdash.core.study.study import Study
+from rankdash.core.words import prices
+from rankdash.core.words.prices import money
 from rankdash.core.words.queries import first_stage, unknown_tokens
-from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
-from rankdash.features.cost.words_prices import money
 from rankdash.features.label.words import effort_sentence
 from rankdash.features.overview.caveats import (
     Caveat,
@@ -194,7 +194,7 @@ def _example_price(caveat: ExamplePrice) -> str:
     return _(
         "{amount} for 1,000 searches is assumed ({reasons}).",
         amount=money(caveat.bill.per_thousand, caveat.bill.currency),
-        reasons=all_of(words_prices.marks(caveat.bill)),
+        reasons=all_of(prices.marks(caveat.bill)),
     )
 
 

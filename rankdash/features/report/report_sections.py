@@ -26,11 +26,11 @@ from rankdash.core.base.text import html_safe
 from rankdash.core.metrics import parse_measure
 from rankdash.core.study import leaderboard, timings
 from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.words import prices
 from rankdash.core.words.methods import methods, rule_meanings, rules_in_words
 from rankdash.core.words.queries import count_words, first_stage, left_out_text, metric_title
 from rankdash.core.words.verdicts import change_interval, chip, p_fact, sentence
 from rankdash.features.cost import words as cost_words
-from rankdash.features.cost import words_prices
 from rankdash.features.cost.report import MoneyDraft
 from rankdash.features.judge.verdict import headline, verdicts
 from rankdash.features.judge.words import judge_warnings, judged_sentence, without_judge
@@ -245,7 +245,7 @@ def _cost(draft: MoneyDraft, found: Decision) -> str:
         said.append(cost_words.sureness(draft.context, choice))
     if choice.bill is not None and not choice.unset:
         amount, _interval = cost_words.cell(choice.came.cost_per_thousand, draft.money.currency)
-        marks = words_prices.marks(choice.bill)
+        marks = prices.marks(choice.bill)
         text = _("1,000 searches cost {amount}.", amount=amount)
         said.append(f"{text} ({all_of(marks)})" if marks else text)
     summary = timings.summary(study, found.challenger)

@@ -1,0 +1,200 @@
+"""Prices, bills and amounts of money in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from babel.numbers import format_currency, get_currency_symbol
+
+from rankdash.core.base.i18n import (
+    every_digit,
+    language,
+    ngettext,
+    number,
+    percent,
+    quantity,
+)
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.study.pricing import Bill, Served
+from rankdash.core.value.billing import Price
+from rankdash.core.value.price_list import STALE_DAYS, ListedPrice, title
+
+
+def rate(price: Price) -> str:
+    """How much for what, as short as it goes."""
+    amount = money(price.amount, price.currency)
+    return {
+        "flat": _("{amount}/1,000 searches", amount=amount),
+        "search": _("{amount}/1,000 units", amount=amount),
+        "tokens": _("{amount}/M tokens", amount=amount),
+        "template": _("{amount}/M tokens with prompt", amount=amount),
+        "hour": _("{amount}/hour", amount=amount),
+    }[price.unit]
+
+
+def words(each: ListedPrice) -> str:
+    """The price in a line: who, which, how much for what."""
+    return _("{part}: {value}", part=title(each), value=rate(each.price))
+
+
+def of(bill: Bill) -> str:
+    """The price of a system in a line, or why there is none."""
+    if bill.listed is not None:
+        return words(bill.listed)
+    if bill.parts:
+        return _("sum of its parts")
+    return lack(bill)
+
+
+def marks(bill: Bill) -> list[str]:
+    """In a word or two each, what makes the price, or what is paid for, less than sure."""
+    sentences = [_("example price")] if bill.example else []
+    if bill.parts:
+        sentences.append(_("sum of its parts"))
+        alone = [replace(part, traffic=None) for _name, part in bill.parts]
+        parts = [mark for part in alone for mark in marks(part)]
+        return list(dict.fromkeys([*sentences, *parts, *machines(bill)]))
+    if bill.listed is None:
+        return sentences
+    if bill.listed.stale(datetime.now(UTC).date()):
+        sentences.append(_("old price"))
+    if bill.load.estimated and not bill.lack and bill.listed.price.unit not in ("hour", "flat"):
+        sentences.append(_("tokens estimated"))
+    if bill.served is not None:
+        way = {
+            "concurrent": "",
+            "listed": _("assumed searches per second"),
+            "batches": _("throughput of batches"),
+            "alone": _("throughput of one query at a time"),
+        }[bill.served.way]
+        sentences += [way] if way else []
+        sentences += [_("machine was busy")] if bill.served.busy else []
+    return sentences + machines(bill)
+
+
+def machines(bill: Bill) -> list[str]:
+    """How many whole machines are paid for; nothing if none is."""
+    n = sum(each.needed(bill.traffic or 0.0) for each in bill.machines)
+    return [ngettext("{n} whole machine", "{n} whole machines", n)] if n else []
+
+
+def lack(bill: Bill) -> str:
+    """Why it has no cost, in a few words; "" where it has one."""
+    return {
+        "": "",
+        "price": _("no price given"),
+        "throughput": _("throughput not measured"),
+        "tokens": _("tokens not known without texts"),
+        "rate": _("no exchange rate"),
+        "parts": _("a part has no price"),
+    }[bill.lack]
+
+
+def notes(bill: Bill) -> list[str]:
+    """What one has to know of a price: where it is from, how old, what an hour serves."""
+    each = bill.listed
+    if each is None:
+        return [_("{part}: {value}", part=name, value=" · ".join(notes(part)))
+                for name, part in bill.parts] or [lack(bill)]  # fmt: skip
+    sentences = [_("{source}, {day}", source=_(each.source), day=each.as_of.isoformat())]
+    if each.stale(datetime.now(UTC).date()):
+        sentences.append(_("⚠ older than {n} days: check it", n=number(STALE_DAYS, 0)))
+    if bill.served is not None:
+        sentences.append(_served(bill.served, each.price))
+        sentences += [
+            _(
+                "{machines}, never switched off, for {searches} searches per day",
+                machines=whole,
+                searches=number(bill.traffic or 0.0, 0),
+            )
+            for whole in machines(bill)
+        ] or [_("a share of a machine, whose other hours others pay for")]
+    if bill.rate is not None and each.price.currency != bill.currency:
+        sentences.append(
+            _(
+                "1 {foreign} = {rate} {currency}, as typed",
+                foreign=each.price.currency,
+                rate=quantity(bill.rate, 6),
+                currency=bill.currency,
+            )
+        )
+    return [*sentences, lack(bill)] if bill.lack else sentences
+
+
+def _served(served: Served, price: Price) -> str:
+    """How many searches an hour pays for, and how that is known."""
+    amounts = {
+        "n": quantity(served.per_second, 3),
+        "share": percent(price.utilisation),
+        "cpu": served.cpu or _("a machine that was not recorded"),
+    }
+    if served.way == "concurrent":
+        return _(
+            "at {n} searches per second and {share} use, measured with {clients} at once ({cpu})",
+            clients=number(served.in_flight, 0),
+            **amounts,
+        )
+    if served.way == "batches":
+        return _(
+            "at {n} searches per second and {share} use, measured while this run scored in "
+            "batches ({cpu})",
+            **amounts,
+        )
+    if served.way == "alone":
+        return _(
+            "at {n} searches per second and {share} use, measured one query at a time ({cpu})",
+            **amounts,
+        )
+    return _(
+        "at {n} searches per second and {share} use, as the price list says; not measured with "
+        "this run",
+        **amounts,
+    )
+
+
+_WHOLE_FROM = 1000.0
+
+
+# Beyond it the last digits are none of the amount's, and nobody has so much.
+_MOST = 1e15
+
+
+def money(amount: float | None, currency: str) -> str:
+    """An amount as a person writes it: cents below 1,000, whole units from there on, as many digits
+    as a small price needs ($0.00041), and no more than `_MOST` but "> $1,000,000,000,000,000"."""
+    if amount is None or not math.isfinite(amount):
+        return "–"
+    size = abs(amount)
+    if size > _MOST:
+        return f"{'>' if amount > 0 else '<'} {money(math.copysign(_MOST, amount), currency)}"
+    if size >= _WHOLE_FROM:
+        digits = 0
+    elif size >= 1 or size == 0:
+        digits = 2
+    else:
+        digits = _digits(size)
+    amount = round(amount, digits) + 0.0  # what rounds to zero has no sign
+    pattern = "¤#,##0" + ("." + "0" * digits if digits else "")
+    with every_digit():
+        return str(
+            format_currency(
+                amount,
+                currency,
+                format=f"{pattern};-{pattern}",
+                locale=language(),
+                currency_digits=False,
+            )
+        )
+
+
+def _digits(size: float) -> int:
+    """Decimals that show two telling digits of an amount below 1, cents at the least."""
+    decimals = min(1 - math.floor(math.log10(size)), 9)
+    written = f"{size:.{decimals}f}".rstrip("0")
+    return max(len(written.partition(".")[2]), 2)
+
+
+def symbol(currency: str) -> str:
+    return str(get_currency_symbol(currency, locale=language()))
