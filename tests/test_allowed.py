@@ -10,7 +10,7 @@ from rankdash.core.rerankers.remote import keys as remote_keys
 from rankdash.core.rerankers.remote.call_settings import Clock, Policy
 from rankdash.core.rerankers.remote.client import Client
 from rankdash.core.rerankers.remote.keys import Place
-from rankdash.core.runs.on_ray.actor import Scorer
+from rankdash.core.runs.on_ray.reranker import Scorer
 
 PRIVATE = [
     "127.0.0.1", "127.9.9.9", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254",

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from rankdash.core.base.connections import Waiting
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.shipped import FIRST_VARIABLE, FRONT_VARIABLE, python_path
-from rankdash.core.runs.process import (
+from rankdash.core.runs.jobs import (
     PIPE_VARIABLE,
     QUICK_DEATH_SECONDS,
     QUICK_DEATHS,

@@ -35,8 +35,8 @@ from rankdash.core.readers.loading import load  # noqa: E402
 from rankdash.core.rerankers import create, get, plugins  # noqa: E402
 from rankdash.core.runs import jobs  # noqa: E402
 from rankdash.core.runs.jobs import JobRequest, Timing, WorkerProcess  # noqa: E402
+from rankdash.core.runs.on_ray.cluster import LOCAL, VARIABLE, Actors  # noqa: E402
 from rankdash.core.runs.on_ray.reranker import on_ray  # noqa: E402
-from rankdash.core.runs.on_ray.settings import LOCAL, VARIABLE, Actors  # noqa: E402
 from rankdash.core.runs.runner import rerank  # noqa: E402
 from rankdash.core.workspace import Workspace  # noqa: E402
 from tests.sets import SAMPLE  # noqa: E402

@@ -17,7 +17,7 @@ import pytest
 from rankdash.app import processes
 from rankdash.app.processes import Front, listening
 from rankdash.core.base.errors import SettingError
-from rankdash.core.runs.process import RelayedWorker, obey
+from rankdash.core.runs.jobs import RelayedWorker, obey
 
 SERVER = """
 import json, os, socket, sys, threading, time

@@ -11,9 +11,8 @@ import pytest
 from rankdash.app.command import main
 from rankdash.core.rerankers import Corpus, add_plugins, create, get, plugins
 from rankdash.core.runs.on_ray import cluster
-from rankdash.core.runs.on_ray.actor import Scorer
-from rankdash.core.runs.on_ray.reranker import OnRay
-from rankdash.core.runs.on_ray.settings import Actors
+from rankdash.core.runs.on_ray.cluster import Actors
+from rankdash.core.runs.on_ray.reranker import OnRay, Scorer
 from tests.sets import SAMPLE
 
 

@@ -19,9 +19,8 @@ from rankdash.core.intake import sharing
 from rankdash.core.readers import Source
 from rankdash.core.readers.loading import examine
 from rankdash.core.readers.rated import read_judged, read_rated, read_timings
-from rankdash.core.runs.results import QueryResult
-from rankdash.core.runs.resume import ResultsFile
-from rankdash.core.runs.shards import complete, merge
+from rankdash.core.runs.combining import complete, merge
+from rankdash.core.runs.results import QueryResult, ResultsFile
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import LabelPlan
 from rankdash.core.sampling.label_pool import pool_of

@@ -7,14 +7,14 @@ import sys
 import pytest
 
 from rankdash.core.base.errors import UnavailableError
-from rankdash.core.runs.on_ray.apart import needed, run_apart
+from rankdash.core.runs.on_ray.cluster import needed, run_apart
 from tests.runs.test_process import is_alive
 from tests.sets import ROOT, SAMPLE
 
 PLUGIN = ROOT / "tests" / "runs" / "ray_plugin.py"
 APART = """
 import sys
-from rankdash.core.runs.on_ray.apart import run_apart
+from rankdash.core.runs.on_ray.cluster import run_apart
 sys.exit(run_apart(sys.argv[1:], "ray"))
 """
 

@@ -9,7 +9,7 @@ import pytest
 
 from rankdash.core.data.explanation import Explanation
 from rankdash.core.rerankers import Scored, create, get
-from rankdash.core.runs.process import Handover, line
+from rankdash.core.runs.jobs import Handover, line
 from rankdash.core.runs.runner import rerank
 from rankdash.core.workspace.jobs.explanations import Asked, Explanations
 from rankdash.core.workspace.jobs.leases import Owner

@@ -2,7 +2,7 @@ from functools import partial
 
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import JobRequest
-from rankdash.core.runs.on_ray.settings import VARIABLE, Actors
+from rankdash.core.runs.on_ray.cluster import VARIABLE, Actors
 from tests.results import results
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rankdash.core.runs import jobs
-from rankdash.core.runs.process import Handover, line
+from rankdash.core.runs.jobs import Handover, line
 
 KEY = "sk-typed-by-hand-4711"
 WRONG = "sk-mistyped-0815"

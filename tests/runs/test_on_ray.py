@@ -15,8 +15,8 @@ from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers import create, get, plugins
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import JobRequest, Timing
+from rankdash.core.runs.on_ray.cluster import VARIABLE, Actors
 from rankdash.core.runs.on_ray.reranker import on_ray
-from rankdash.core.runs.on_ray.settings import VARIABLE, Actors
 from rankdash.core.runs.plan import drawn
 from rankdash.core.runs.runner import rerank
 from rankdash.core.runs.worker import Attempt

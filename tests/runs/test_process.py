@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rankdash.core.base.errors import SettingError
-from rankdash.core.runs import jobs, process
+from rankdash.core.runs import jobs
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
 from tests.approved import table
@@ -71,7 +71,7 @@ def test_a_job_is_run_by_real_bm25_and_becomes_a_run(workspace, worker, submit, 
     worker.ensure()
     pid = worker.pid
     # Before it has imported anything, and no more once it works.
-    behind = min(os.getpriority(os.PRIO_PROCESS, 0) + process.NICENESS, 19)
+    behind = min(os.getpriority(os.PRIO_PROCESS, 0) + jobs.NICENESS, 19)
     assert os.getpriority(os.PRIO_PROCESS, pid) == behind
     worker.ensure()
     assert worker.pid == pid
@@ -116,7 +116,7 @@ def test_the_worker_ends_with_its_parent(workspace, wait_until, number):
 
 
 def test_a_worker_that_cannot_be_started_at_all(worker, submit, row, monkeypatch, tmp_path):
-    monkeypatch.setattr(process.sys, "executable", str(tmp_path / "no-such-python"))
+    monkeypatch.setattr(jobs.sys, "executable", str(tmp_path / "no-such-python"))
     job_id = submit()
     worker.ensure()
     assert row(job_id).state == "failed"
@@ -157,13 +157,13 @@ def started(monkeypatch):
         made.append(Process(command))
         return made[-1]
 
-    monkeypatch.setattr(process.subprocess, "Popen", start)
+    monkeypatch.setattr(jobs.subprocess, "Popen", start)
     return made
 
 
 def test_a_log_is_moved_aside_once_it_is_longer_than_its_limit(workspace, started, monkeypatch):
-    monkeypatch.setattr(process, "LOG_LIMIT_BYTES", 10)
-    log = workspace.root / process.LOG_NAME
+    monkeypatch.setattr(jobs, "LOG_LIMIT_BYTES", 10)
+    log = workspace.root / jobs.LOG_NAME
     for size, left in ((10, 10), (11, 0)):
         log.write_bytes(b"x" * size)
         jobs.WorkerProcess(workspace).ensure()
@@ -175,10 +175,10 @@ def test_after_the_third_quick_death_in_a_row_what_waits_fails_and_one_more_star
     workspace, started, submit, row, monkeypatch
 ):
     now = 0.0
-    monkeypatch.setattr(process.time, "monotonic", lambda: now)
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: now)
     worker, job_id, states = jobs.WorkerProcess(workspace), submit(), []
     worker.ensure()
-    for lived in (0.0, 0.0, process.QUICK_DEATH_SECONDS, 0.0, 0.0, 0.0):
+    for lived in (0.0, 0.0, jobs.QUICK_DEATH_SECONDS, 0.0, 0.0, 0.0):
         now += lived
         started[-1].code = 1
         worker.ensure()
@@ -196,7 +196,7 @@ DEATHS = [(-9, "a line"), (-200, "a line"), (3, "first\n  the last one \n\n"), (
 
 
 def test_how_a_worker_died_is_said_of_what_it_was_doing(workspace, started, submit, row, approved):
-    cases, path = {}, workspace.root / process.LOG_NAME
+    cases, path = {}, workspace.root / jobs.LOG_NAME
     for code, log in DEATHS:
         worker, job_id = jobs.WorkerProcess(workspace), submit()
         worker.ensure()
@@ -222,9 +222,9 @@ def test_a_live_worker_is_not_started_again_and_a_dead_one_takes_no_key(
         worker.hand_over("job", key)
     (live,) = started
     assert worker.pid == live.pid
-    assert live.written == [process.line("job", key), "flush"] * 2
+    assert live.written == [jobs.line("job", key), "flush"] * 2
     live.code = 1
-    monkeypatch.setattr(process.subprocess, "Popen", gone)
+    monkeypatch.setattr(jobs.subprocess, "Popen", gone)
     worker.hand_over("job", key)
     assert (worker.pid, live.written[4:]) == (None, ["close"])
 
@@ -232,7 +232,7 @@ def test_a_live_worker_is_not_started_again_and_a_dead_one_takes_no_key(
 def test_a_key_as_long_as_a_pipe_takes_at_once_is_handed_over(workspace, monkeypatch):
     worker = jobs.WorkerProcess(workspace)
     monkeypatch.setattr(worker, "ensure", lambda: None)
-    longest = process.LONGEST_LINE_BYTES - len(process.line("job", {"X_API_KEY": ""}))
+    longest = jobs.LONGEST_LINE_BYTES - len(jobs.line("job", {"X_API_KEY": ""}))
     worker.hand_over("job", {"X_API_KEY": "k" * longest})
     with pytest.raises(SettingError, match="too long to be a key"):
         worker.hand_over("job", {"X_API_KEY": "k" * (longest + 1)})

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.runs.results import QueryResult
-from rankdash.core.runs.resume import ResultsFile, settled
+from rankdash.core.runs.results import QueryResult, ResultsFile, settled
 from tests.full_disk import room_for
 
 

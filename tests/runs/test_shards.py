@@ -3,8 +3,8 @@
 import io
 from dataclasses import replace
 
+from rankdash.core.runs.combining import Shard, complete, merge, part_bytes
 from rankdash.core.runs.plan import Timing
-from rankdash.core.runs.shards import Shard, complete, merge, part_bytes
 from rankdash.kit.html.tables import run_bytes
 from tests.results import results
 from tests.runs.stub import ONE_BY_ONE, Stub, failed, go

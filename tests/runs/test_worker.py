@@ -15,9 +15,8 @@ from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.runs import jobs, runner, worker
 from rankdash.core.runs.combining import CombinedRun, fuse, part_ids
-from rankdash.core.runs.jobs import Timing
+from rankdash.core.runs.jobs import Handover, Timing
 from rankdash.core.runs.plan import sample_queries
-from rankdash.core.runs.process import Handover
 from rankdash.core.runs.results import QueryResult, to_row
 from rankdash.core.runs.worker import Attempt, Pace, Services
 from rankdash.core.workspace.jobs.explanations import Asked, Explanations

@@ -1,20 +1,30 @@
-"""A run made of stored runs, at once and without scoring anything."""
+"""A run made of others: stored runs fused without scoring, or the shards of a run put together."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
 
+import msgspec
 import numpy as np
 import pandas as pd
 
-from rankdash.core.base.errors import DataError
+from rankdash.core.base.errors import DataError, Phrase, SettingError
+from rankdash.core.base.files import guarded
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import QueryState, Ranking, Run, digest
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.fusion import fuse as fuse_rankings
+from rankdash.core.runs.results import computed_by
 
 KIND = "fusion"
 FIRST_STAGE = "first stage"
@@ -133,3 +143,251 @@ def _state(
                 return query, wanted, f"{part.name}: {reason}"
     lacking = [part.name for part in parts if query not in part.ranking.positions]
     return query, "skipped", f"not in {', '.join(lacking)}"
+
+
+# A run in parts, one a job of a cluster: the file of each part, and the parts put together.
+#
+# A part is a line of JSON that says what it is a part of, and below it the lines of a TREC run. It
+# is one file, so that nothing can be moved or lost without the other, and it is no run by itself:
+# a program that takes only runs stops at the first line.
+
+MOST_SHARDS = 100_000
+_MARK = b"# rankdash shard "
+_LONGEST_HEAD = 1 << 30
+_FORM = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
+_NAMED = 5
+# Id, state, reason, latency, pairs, rows of the run, latency of each repeat.
+_Query = tuple[
+    str,
+    str,
+    str,
+    float | None,
+    float | None,
+    Annotated[int, msgspec.Meta(ge=0, le=2**62)],
+    list[float],
+]
+# What has to be the same in all parts → what a file is of where it is not.
+_SAME = {
+    "version": Phrase("from another version of rankdash"),
+    "data": Phrase("of other data"),
+    "first_stage": Phrase("of another first stage"),
+    "reranker": Phrase("of another reranker"),
+    "settings": Phrase("of other settings ({names})", names=""),
+    "plan": Phrase("of another depth, or another rule for candidates without a text"),
+    "weights": Phrase("of another model"),
+    "computed": Phrase("computed by another runtime or on another device"),
+    "of": Phrase("of another number of shards"),
+}
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Part `number`, from 1, of `of`."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """From "3/16". Raises SettingError for anything else."""
+        found = _FORM.fullmatch(text.strip())
+        number, of = map(int, found.groups()) if found else (0, 0)
+        if not 1 <= number <= of <= MOST_SHARDS:
+            raise SettingError(
+                "A shard is its number and how many there are, such as 3/16, not {text!r}.",
+                remedy="Numbers go from 1 to at most {most}.",
+                text=text,
+                most=f"{MOST_SHARDS:,}",
+            )
+        return cls(number, of)
+
+    def queries(self, dataset: Dataset) -> list[str]:
+        """Those of the data set that are this part's: dealt one by one, so that parts are alike."""
+        return list(dataset.queries["query_id"])[self.number - 1 :: self.of]
+
+
+def part_bytes(
+    shard: Shard, dataset: Dataset, run: Run, weights: str, version: str, lines: bytes
+) -> bytes:
+    """The file of a part. run: of the queries of the part. weights: the fingerprint of the
+    reranker. lines: the ranking of the run as a TREC run."""
+    own = run.queries.set_index("query_id").loc[shard.queries(dataset)]
+    sizes = dict(zip(run.ranking.query_ids, np.diff(run.ranking.offsets).tolist(), strict=True))
+    repeated = {} if run.measured is None else run.measured.repeated_ms
+    head = {
+        "version": version,
+        "data": _data(dataset),
+        "first_stage": _order(dataset.candidates),
+        "reranker": run.reranker,
+        "settings": dict(run.settings),
+        "plan": [run.depth, "" if run.measured is None else run.measured.without_text],
+        "weights": weights,
+        "computed": computed_by(run.machine),
+        "number": shard.number,
+        "of": shard.of,
+        "total": len(dataset.queries),
+        "sha256": hashlib.sha256(lines).hexdigest(),
+        "queries": [
+            [
+                query,
+                row["state"],
+                row["reason"],
+                _or_null(row["latency_ms"]),
+                _or_null(row["pairs"]),
+                sizes.get(query, 0),
+                list(repeated.get(query, ())),
+            ]
+            for query, row in zip(own.index, own.to_dict("records"), strict=True)
+        ],
+    }
+    return _MARK + json.dumps(head, allow_nan=False).encode() + b"\n" + lines
+
+
+def _or_null(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _data(dataset: Dataset) -> str:
+    """A hash of all texts, and of the queries in their order."""
+    tables = dataset.query_text(), dataset.document_text().sort_index()
+    return digest(
+        str(each).encode("utf-8", "surrogatepass")
+        for table in tables
+        for row in table.items()
+        for each in row
+    )
+
+
+def _order(ranking: Ranking) -> str:
+    """A hash of the lists; not of the scores, which no reranker reads."""
+    lists = (ranking.documents_of(query)[0] for query in sorted(ranking.query_ids))
+    return digest("\n".join(each).encode("utf-8", "surrogatepass") for each in lists)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The file of a part, and what its first line says."""
+
+    path: Path
+    head: Mapping[str, Any]
+    start: int
+
+    @classmethod
+    def read(cls, path: Path) -> Part:
+        """Raises DataError where it is no such file, OSError where it cannot be read."""
+        with path.open("rb") as file:
+            line = file.readline(_LONGEST_HEAD)
+        with guarded(
+            str(path),
+            "This is no file of a shard.",
+            "Give the files that rerank --shard wrote.",
+            line=1,
+        ):
+            if not line.startswith(_MARK):
+                raise ValueError
+            head = json.loads(line[len(_MARK) :])
+            if not {*_SAME, "number", "total", "sha256", "queries"} <= head.keys():
+                raise ValueError
+            head["queries"] = msgspec.convert(head["queries"], list[_Query])
+            part = cls(path, head, len(line))
+            if len(head["queries"]) != len(range(part.shard.number - 1, head["total"], head["of"])):
+                raise ValueError
+        return part
+
+    @cached_property
+    def shard(self) -> Shard:
+        return Shard.parse(f"{self.head['number']}/{self.head['of']}")
+
+    def lists(self) -> Iterator[bytes]:
+        """The lines of each of its queries, in their order; b"" for one without a result.
+
+        Raises DataError where they are not those that were written.
+        """
+        seen = hashlib.sha256()
+        with self.path.open("rb") as file:
+            file.seek(self.start)
+            for *_, rows, _repeated in self.head["queries"]:
+                lines = b"".join(islice(file, rows))
+                seen.update(lines)
+                yield lines
+            rest = file.read(1)
+        if rest or seen.hexdigest() != self.head["sha256"]:
+            raise DataError(
+                "The file of the shard was changed or cut off after it was written.",
+                remedy="Copy it again, or run the shard again.",
+                file=str(self.path),
+            )
+
+
+def complete(paths: Sequence[Path]) -> list[Part]:
+    """The parts of one run, in their order.
+
+    Raises DataError, naming the file, for a part that is of another run, twice or missing.
+    """
+    parts = [Part.read(path) for path in paths]
+    for key, difference in _SAME.items():
+        # A part without a query to score has loaded no model.
+        first, *others = [part for part in parts if part.head[key]] or parts
+        for part in others:
+            if part.head[key] != first.head[key]:
+                raise DataError(
+                    "The shard is {difference} than {other}.",
+                    remedy="Run the shards of one run with the same command on the same files.",
+                    file=str(part.path),
+                    difference=_said(key, difference, part, first),
+                    other=str(first.path),
+                )
+    found: dict[int, Part] = {}
+    for part in parts:
+        other = found.setdefault(part.shard.number, part)
+        if other is not part:
+            raise DataError(
+                "Shard {number} is given twice: it is in {other} too.",
+                remedy="Name one of the two.",
+                file=str(part.path),
+                number=part.shard.number,
+                other=str(other.path),
+            )
+    of = parts[0].shard.of
+    lost = [number for number in range(1, of + 1) if number not in found]
+    if lost:
+        raise DataError(
+            "Of the {of} shards these are missing: {lost}.",
+            remedy="Run them, such as with --shard {first}, and give their files too.",
+            of=of,
+            lost=", ".join(map(str, lost[:_NAMED])) + ("" if len(lost) <= _NAMED else " …"),
+            first=f"{lost[0]}/{of}",
+        )
+    return [found[number] for number in range(1, of + 1)]
+
+
+def _said(key: str, difference: Phrase, part: Part, first: Part) -> Phrase:
+    """With the names of settings that differ."""
+    if key != "settings":
+        return difference
+    own, others = part.head[key], first.head[key]
+    names = sorted(name for name in {*own, *others} if own.get(name) != others.get(name))
+    return Phrase(difference.template, names=", ".join(names))
+
+
+def merge(parts: Sequence[Part], out: BinaryIO) -> pd.DataFrame:
+    """Write the run that the parts are of, one query after the other.
+
+    The frame has a row for each query, with query_id, state, reason, latency_ms and pairs, and
+    repeated_ms, as in a `Run`.
+
+    Raises DataError where a file was changed after it was written; OSError.
+    """
+    lists = [part.lists() for part in parts]
+    total = int(parts[0].head["total"])
+    for place in range(total):
+        out.write(next(lists[place % len(lists)]))
+    for each in lists:
+        # Only at its end a part knows whether it is whole.
+        next(each, None)
+    rows = [
+        parts[place % len(parts)].head["queries"][place // len(parts)] for place in range(total)
+    ]
+    names = ["query_id", "state", "reason", "latency_ms", "pairs", "rows", "repeated_ms"]
+    frame = pd.DataFrame(rows, columns=names).drop(columns="rows")
+    return frame.astype({"latency_ms": "float64", "pairs": "float64"})

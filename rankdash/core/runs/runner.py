@@ -23,8 +23,7 @@ from rankdash.core.rerankers import Capabilities, Reranker, base
 from rankdash.core.rerankers.base import Literate
 from rankdash.core.runs.concurrency import load_average, measure, threads_of
 from rankdash.core.runs.plan import Plan, Timing, drawn, plan
-from rankdash.core.runs.results import QueryResult, assemble
-from rankdash.core.runs.resume import still_good
+from rankdash.core.runs.results import QueryResult, assemble, still_good
 from rankdash.core.runs.scoring import Requests, ScoreStore, Scoring, Spread
 
 # How much work a kill can cost: what was scored since the last batch was handed on.

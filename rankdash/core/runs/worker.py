@@ -29,12 +29,18 @@ from rankdash.core.rerankers.base import Detailed, Step
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.remote import keys
 from rankdash.core.runs.combining import FIRST_STAGE, CombinedRun, fuse
+from rankdash.core.runs.jobs import NICENESS, Handover
+from rankdash.core.runs.on_ray.cluster import Actors, allowed_address
 from rankdash.core.runs.on_ray.reranker import on_ray
-from rankdash.core.runs.on_ray.settings import Actors, allowed_address
 from rankdash.core.runs.plan import Timing, plan, sample_queries
-from rankdash.core.runs.process import NICENESS, Handover
-from rankdash.core.runs.results import QueryResult, results_from, to_row
-from rankdash.core.runs.resume import computed_by, settled, still_good
+from rankdash.core.runs.results import (
+    QueryResult,
+    computed_by,
+    results_from,
+    settled,
+    still_good,
+    to_row,
+)
 from rankdash.core.runs.runner import Cancelled, rerank
 from rankdash.core.runs.scoring import OptionalCache
 from rankdash.core.workspace import Workspace

@@ -19,8 +19,8 @@ from rankdash.core.rerankers.base import Call
 from rankdash.core.rerankers.remote import keys
 from rankdash.core.rerankers.remote.call_settings import Estimate
 from rankdash.core.rerankers.settings import SettingValue
+from rankdash.core.runs.jobs import Handover
 from rankdash.core.runs.plan import drawn
-from rankdash.core.runs.process import Handover
 from rankdash.core.runs.results import Usage
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.scoring import OptionalCache

@@ -30,7 +30,7 @@ from rankdash.core.data.explanation import Explanation, Level, Span, Stage, Text
 from rankdash.core.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get
 from rankdash.core.rerankers.remote import keys
 from rankdash.core.rerankers.settings import SettingValue
-from rankdash.core.runs.process import Handover
+from rankdash.core.runs.jobs import Handover
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.worker import Claimed
 from rankdash.core.workspace import RunRow, Workspace

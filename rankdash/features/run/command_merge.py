@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rankdash.core.runs.shards import complete, merge
+from rankdash.core.runs.combining import complete, merge
 from rankdash.kit.commands.arguments import DONE, INCOMPLETE, Parser
 from rankdash.kit.commands.output import spare_the_input, target_of, writing
 from rankdash.kit.commands.rankings import no_result, tell_queries, write_table

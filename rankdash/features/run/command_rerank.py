@@ -25,14 +25,12 @@ from rankdash.core.rerankers.base import Detailed, Step
 from rankdash.core.rerankers.defaults import with_model
 from rankdash.core.rerankers.neural import runtimes
 from rankdash.core.rerankers.neural.known_models import misfit
-from rankdash.core.runs.on_ray.apart import apart, needed, run_apart
+from rankdash.core.runs.combining import Shard, part_bytes
+from rankdash.core.runs.on_ray.cluster import Actors, apart, needed, run_apart
 from rankdash.core.runs.on_ray.reranker import on_ray
-from rankdash.core.runs.on_ray.settings import Actors
 from rankdash.core.runs.plan import Timing, plan
-from rankdash.core.runs.results import QueryResult, usage
-from rankdash.core.runs.resume import ResultsFile, settled, still_good
+from rankdash.core.runs.results import QueryResult, ResultsFile, settled, still_good, usage
 from rankdash.core.runs.runner import rerank
-from rankdash.core.runs.shards import Shard, part_bytes
 from rankdash.core.study.latency import summarize
 from rankdash.core.words.queries import provenance, query_count, unknown_tokens, without_text
 from rankdash.features.run.command_rerankers import describe_rerankers, reranker_kind, use_plugins

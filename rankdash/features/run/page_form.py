@@ -33,7 +33,7 @@ from rankdash.core.rerankers.neural.tokenizer import unknown_share
 from rankdash.core.rerankers.remote.apis import DIALECTS
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import JobRequest, Timing
-from rankdash.core.runs.on_ray.settings import Actors
+from rankdash.core.runs.on_ray.cluster import Actors
 from rankdash.core.runs.plan import DEPTH, Variant, variants
 from rankdash.features.run import page_estimate, page_jobs
 from rankdash.features.run.page_estimate import FormPlan, Wish

@@ -17,7 +17,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.rerankers import get
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import LIVE, JobRow
-from rankdash.core.runs.on_ray.settings import ACTOR_SETTINGS, LOCAL, Actors, allowed_address
+from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS, LOCAL, Actors, allowed_address
 from rankdash.kit.widgets import address, dialogs, settings_form, view
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.run_records import reranker_title

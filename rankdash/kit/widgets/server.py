@@ -6,8 +6,7 @@ import os
 from functools import cache
 
 from rankdash.core.runs import jobs
-from rankdash.core.runs.jobs import WorkerProcess
-from rankdash.core.runs.process import PIPE_VARIABLE, RelayedWorker
+from rankdash.core.runs.jobs import PIPE_VARIABLE, RelayedWorker, WorkerProcess
 from rankdash.core.workspace import Workspace
 from rankdash.kit.widgets.cache import forget_all
 

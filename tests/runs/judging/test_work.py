@@ -3,7 +3,7 @@
 import pytest
 
 from rankdash.core.base.errors import DataError, SettingError, StoreError
-from rankdash.core.runs.process import Handover, line
+from rankdash.core.runs.jobs import Handover, line
 from rankdash.core.workspace.jobs.judges import NOT_ASKED, StoredJudges
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.notes.corrections import Corrections
