@@ -37,14 +37,18 @@ from rankdash.core.value.price_list import to_json
 from rankdash.core.value.targets import shipped as shipped_targets
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.checksums import keep_schema
-from rankdash.core.workspace.jobs.explanations import Asked
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.jobs.leases import Owner, State
+from rankdash.core.workspace.jobs.leases import Asked, Owner, State
 from rankdash.core.workspace.jobs.queue import Queue, Stage
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import LabelNotes, Notes, Pins, RunNotes
-from rankdash.core.workspace.workspace_file.workspace_zip import MANIFEST, Packer
+from rankdash.core.workspace.notes import (
+    Corrections,
+    LabelNotes,
+    LabelPlans,
+    Notes,
+    Pins,
+    RunNotes,
+)
+from rankdash.core.workspace.workspace_file.archive import MANIFEST, Packer
 from rankdash.features.judge.judge import Judge
 from rankdash.features.queries.occlusion import LEVELS
 from tests.store.builders import explain, grade, judge, submit

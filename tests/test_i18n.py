@@ -10,7 +10,7 @@ import pytest
 
 from rankdash.core.base import i18n
 from rankdash.core.base.errors import DataError, FormatError, Phrase, RankdashError, StoreError
-from rankdash.core.base.failures import problem
+from rankdash.core.base.i18n import problem_text
 from rankdash.core.readers import Source
 from rankdash.core.readers.checks.check import CheckReport
 from rankdash.core.readers.loading import examine, load
@@ -201,7 +201,7 @@ def test_the_reason_that_a_job_left_behind_is_said_in_chinese():
         reason="there is no connection ([Errno 111] Connection refused) (after 5 attempts)",
     )
     with i18n.speaking("zh"):
-        assert problem(left) == (
+        assert problem_text(left) == (
             "无法连接 127.0.0.1:9 上的服务：无法连接（[Errno 111] Connection refused）"
             "（尝试 5 次之后）。请确认服务正在运行且地址正确；“继续”会从这里接着进行。"
         )

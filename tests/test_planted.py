@@ -52,7 +52,7 @@ def test_only_the_lines_that_changed_get_a_fault():
         ("rankdash/features/judge/words.py", "tests/words"),
         ("rankdash/features/cost/charts_depth.py", "tests/charts"),
         ("rankdash/features/run/command_rerank.py", "tests/cli"),
-        ("rankdash/core/base/settings.py", "tests"),
+        ("rankdash/core/base/rules.py", "tests"),
         ("rankdash/features/judge/agreement.py", "tests"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rankdash.core.base.redaction import MARK, redact
+from rankdash.core.base.text import MARK, redact
 
 
 @pytest.mark.parametrize(

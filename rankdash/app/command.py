@@ -14,7 +14,7 @@ from contextlib import nullcontext
 
 from rankdash import __version__
 from rankdash.core.base.errors import RankdashError
-from rankdash.core.base.starting import starting
+from rankdash.core.base.shipped import starting
 from rankdash.kit.commands.arguments import DONE, INTERRUPTED, REFUSED, Parser, UsageError
 from rankdash.kit.commands.registry import COMMANDS, put
 

@@ -6,7 +6,7 @@ from streamlit.runtime.scriptrunner import StopException
 from rankdash.app import sidebar
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.shipped import ASSETS
-from rankdash.core.workspace.names import names
+from rankdash.core.workspace.workspace import names_of
 from rankdash.features.data import page_damaged
 from rankdash.kit.widgets import (
     address,
@@ -73,7 +73,7 @@ place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data", "label")
 analysis = page.url_path not in without_numbers
 with workspace().database.held_open():
-    before = names(workspace())
+    before = names_of(workspace())
     if redraw.renamed(before):
         language.other_words()
     gone = sidebar.draw_sidebar(analysis=analysis)

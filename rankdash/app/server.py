@@ -21,7 +21,7 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.shipped import FIRST_VARIABLE, FRONT_VARIABLE
-from rankdash.core.intake import process
+from rankdash.core.intake import reading
 from rankdash.features.data import page_samples
 from rankdash.kit.widgets import redraw
 from rankdash.kit.widgets.guard import bound_to
@@ -80,7 +80,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
     except RankdashError as error:
         # The pages meet the same error and say it; a server that will not start says nothing.
         _log.error("%s", error)
-    process.sweep()
+    reading.sweep_uploads()
     prepare()
     announce()
     watching = asyncio.create_task(redraw.watch(workspace))

@@ -13,7 +13,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import middle
 from rankdash.core.metrics import registry
 from rankdash.core.workspace import DatasetRow, RunRow
-from rankdash.core.workspace.notes.notes import Pins
+from rankdash.core.workspace.notes import Pins
 from rankdash.features.data import page_samples
 from rankdash.kit.widgets import address, comparison_settings, label_plan, language, pickers, stored
 from rankdash.kit.widgets.server import read_only, workspace

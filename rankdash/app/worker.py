@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankdash.core.base.starting import starting
+from rankdash.core.base.shipped import starting
 
 if TYPE_CHECKING:
     from rankdash.core.runs.worker import Services

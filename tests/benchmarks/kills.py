@@ -40,18 +40,17 @@ from rankdash.app.command import main as command
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.intake import sharing
-from rankdash.core.intake.process import keep
+from rankdash.core.intake.reading import keep
 from rankdash.core.readers import Source
 from rankdash.core.readers.checks.check import check
 from rankdash.core.readers.loading import load
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs import jobs, runner, worker
 from rankdash.core.runs.jobs import JobRequest, Timing
-from rankdash.core.workspace import Workspace, backups, checksums, migrations
+from rankdash.core.workspace import Workspace, checksums, migrations
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes import Corrections, Notes
 from rankdash.core.workspace.workspace import HOME_VARIABLE
 from rankdash.features.label.trail import read_plan
 from tests.loopback import hub
@@ -197,12 +196,12 @@ def _prepare(what: str, root: Path, files: Path) -> None:
     with closing(sqlite3.connect(root / "rankdash.sqlite")) as db, db:
         checksums.teach(db)
         db.execute("INSERT INTO settings (key, value) VALUES ('ballast', ?)", (_BALLAST,))
-    for copy in backups.listed(root):
+    for copy in checksums.backups(root):
         copy.unlink()
     if what == "migration":
         return
     workspace = Workspace.open(root)
-    for copy in backups.listed(root):
+    for copy in checksums.backups(root):
         copy.unlink()
     Notes(workspace).keep(dataset.id, "q1", ["odd"], "look")
     Corrections(workspace).correct(dataset.id, ("q1", "d1"), 2.0, "me")
@@ -221,7 +220,7 @@ def _prepare(what: str, root: Path, files: Path) -> None:
         rows = [f"q{n // 10},question {n // 10},d{n},text {n},{n % 2},{-n}" for n in range(_JUDGED)]
         head = "query_id,query,doc_id,document,label,score"
         (files / "pairs.csv").write_text("\n".join([head, *rows]) + "\n")
-    for copy in backups.listed(root) if what == "backup" else ():
+    for copy in checksums.backups(root) if what == "backup" else ():
         copy.unlink()
 
 
@@ -298,9 +297,9 @@ def _all_of(root: Path) -> dict[str, Any]:
         found["ranked"] = (root / _RANKED).read_text()
     for row in _grades(root):
         found[f"grade {row['query_id']} {row['doc_id']}"] = float(row["grade"])
-    for copy in backups.listed(root):
+    for copy in checksums.backups(root):
         with closing(sqlite3.connect(copy)) as db:
-            assert backups.is_sound(db)
+            assert checksums.is_sound(db)
             (size,) = db.execute(
                 "SELECT length(value) FROM settings WHERE key = 'ballast'"
             ).fetchone()

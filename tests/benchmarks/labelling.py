@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from rankdash.core.data.ragged import Floats
+from rankdash.core.data.arrays import Floats
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import LabelPlan
 from rankdash.core.sampling.label_pool import Guess, LabelPool

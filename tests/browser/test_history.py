@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Locator, expect
 
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.notes.notes import Pins, RunNotes
+from rankdash.core.workspace.notes import Pins, RunNotes
 from tests.stored import keep_lists, keep_rows
 
 from .conftest import shop_lists, shop_rows, visiting

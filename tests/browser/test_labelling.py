@@ -6,8 +6,7 @@ from playwright.sync_api import expect
 
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes import Corrections, LabelPlans
 from rankdash.kit.widgets.label_plan import LabelSettings
 from tests.stored import keep_lists, keep_rows
 

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from pypdf import PdfReader
 
 from rankdash.core.study.study import Study
-from rankdash.core.workspace.notes.notes import Note
+from rankdash.core.workspace.notes import Note
 from rankdash.features.queries import report_query
 from rankdash.features.report.report import SECTIONS, Front, html
 from tests.ui.parts import dataset_of, run_of, study_of

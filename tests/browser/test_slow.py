@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes import Notes
 from tests.stored import keep_lists, keep_rows
 
 from .conftest import serving, shop_lists, shop_rows

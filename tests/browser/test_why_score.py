@@ -11,8 +11,7 @@ from rankdash.core.data.explanation import Explanation, Stage, TextPart
 from rankdash.core.rerankers import create
 from rankdash.core.runs.runner import rerank
 from rankdash.core.workspace import Workspace, checksums
-from rankdash.core.workspace.jobs.explanations import Asked, Explanations
-from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
 from tests.browser.conftest import serving, visiting
 from tests.stored import keep_rows
 

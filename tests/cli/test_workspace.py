@@ -7,7 +7,7 @@ import pytest
 
 from rankdash.app.command import main
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes import Notes
 from tests.stored import keep_rows
 
 ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rankdash.core.base.errors import RankdashError
-from rankdash.core.workspace import Workspace, backups
+from rankdash.core.workspace import Workspace, checksums
 from rankdash.core.workspace.folders import DATABASE
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.queue import Queue
@@ -53,7 +53,7 @@ def test_of_120_flipped_bits_none_changes_a_value_or_is_a_raw_error(tmp_path):
     scores.scores[:] = np.arange(len(_TEXTS))
     workspace.score_cache.write("model", [("question", _TEXTS, scores)])
     workspace.score_cache.write_answers("judge", [("question", "text", "an answer")])
-    backups.make(root / DATABASE)
+    checksums.make_backup(root / DATABASE)
     stored, cached = before = values(root)
     # Not files without content of a workspace: locks, and room on the disk.
     files = [

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.core.intake import process as intake_process
+from rankdash.core.intake import reading
 from tests.sets import ROOT
 
 HOLDS_A_FILE = """
 import sys
-from rankdash.core.intake import process as place
-(place.folder() / "upload").write_bytes(b"given")
-print(place.folder(), flush=True)
+from rankdash.core.intake import reading
+(reading.uploads_folder() / "upload").write_bytes(b"given")
+print(reading.uploads_folder(), flush=True)
 sys.stdin.read()
 """
 
@@ -23,7 +23,7 @@ sys.stdin.read()
 @pytest.fixture
 def server(tmp_path, monkeypatch):
     """Starts a process that was given a file. All folders are made in an empty one."""
-    shutil.rmtree(intake_process.folder())
+    shutil.rmtree(reading.uploads_folder())
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     started = []
 
@@ -43,7 +43,7 @@ def server(tmp_path, monkeypatch):
     for process in started:
         with process:
             process.kill()
-    shutil.rmtree(intake_process.folder())
+    shutil.rmtree(reading.uploads_folder())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell who lives")
@@ -52,7 +52,7 @@ def test_what_a_killed_server_left_goes_and_nothing_else(server, tmp_path):
     for each in (dead, other):
         each.kill()
         each.wait()
-    own = intake_process.folder()
+    own = reading.uploads_folder()
     # Another's folder that is called alike, one that is being made, and a link to one that is left.
     (tmp_path / "rankdash-results").mkdir()
     (tmp_path / "rankdash-results" / "mine.csv").touch()
@@ -62,10 +62,10 @@ def test_what_a_killed_server_left_goes_and_nothing_else(server, tmp_path):
     kept = moved.rename(tmp_path / "elsewhere")
     (tmp_path / "rankdash-link").symlink_to(kept)
     before = set(tmp_path.rglob("*"))
-    intake_process.sweep()
+    reading.sweep_uploads()
     assert before - set(tmp_path.rglob("*")) == {left, left / "upload", left / mark}
     assert (held / "upload").read_bytes() == (kept / "upload").read_bytes() == b"given"
-    assert own.is_dir() and intake_process.folder() == own
+    assert own.is_dir() and reading.uploads_folder() == own
 
 
 def test_a_server_that_ends_leaves_nothing_and_a_folder_taken_away_is_made_again(server):
@@ -74,6 +74,6 @@ def test_a_server_that_ends_leaves_nothing_and_a_folder_taken_away_is_made_again
     process.stdin.close()
     assert process.wait() == 0
     assert not folder.exists()
-    first = intake_process.folder()
+    first = reading.uploads_folder()
     shutil.rmtree(first)
-    assert intake_process.folder() != first and intake_process.folder().is_dir()
+    assert reading.uploads_folder() != first and reading.uploads_folder().is_dir()

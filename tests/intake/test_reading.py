@@ -17,30 +17,29 @@ import pytest
 
 from rankdash.core.base import errors
 from rankdash.core.intake import __main__ as own
-from rankdash.core.intake import process, sharing
-from rankdash.core.intake.process import (
+from rankdash.core.intake import reading as intake_reading
+from rankdash.core.intake import sharing
+from rankdash.core.intake.reading import (
     ANSWER,
+    LARGE_BYTES,
     PROGRESS,
     REQUEST,
     Kept,
-    answer_of,
-    keep,
-    outcome_of,
-)
-from rankdash.core.intake.reading import (
-    LARGE_BYTES,
     Progress,
     Reading,
+    answer_of,
     claim,
     guessed,
     imported,
     is_large,
+    keep,
+    outcome_of,
     tried,
 )
 from rankdash.core.readers import BaselineNeeded, MappingNeeded, Source, WordsNeeded, guesses
 from rankdash.core.readers.loading import load
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.workspace_file.workspace_zip import Packer
+from rankdash.core.workspace.workspace_file.archive import Packer
 from tests import marked
 
 ROWS = "query,document,label\n" + "".join(
@@ -68,23 +67,23 @@ def asked(tmp_path: Path, workspace: Workspace) -> Path:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[process.Process]:
+def started(monkeypatch: pytest.MonkeyPatch) -> list[intake_reading.Process]:
     """The processes that are started; none waits before."""
     found = []
 
-    def noted() -> process.Process:
+    def noted() -> intake_reading.Process:
         found.append(made())
         return found[-1]
 
-    process.take().kill()
-    made = process.Process
-    monkeypatch.setattr(process, "Process", noted)
+    intake_reading.take().kill()
+    made = intake_reading.Process
+    monkeypatch.setattr(intake_reading, "Process", noted)
     return found
 
 
 def requests() -> list[Path]:
     """The folders of what is asked of processes."""
-    return [each for each in process.folder().iterdir() if each.is_dir()]
+    return [each for each in intake_reading.uploads_folder().iterdir() if each.is_dir()]
 
 
 def shop() -> list[Source]:
@@ -210,7 +209,7 @@ def test_a_process_reads_stores_and_does_what_comes_next_until_a_file_is_large(
     # After a look at large files a process waits for them.
     assert len(guessed(shop(), 1_000_000)) == 1
     assert [each.fresh for each in started] == [False, False, True]
-    assert process.take() is started[2]
+    assert intake_reading.take() is started[2]
     started[2].kill()
 
 
@@ -233,17 +232,17 @@ def test_what_is_cancelled_left_or_dies_ends_the_process_and_stores_nothing(work
 def test_one_process_waits_until_it_is_old_or_dies_and_no_guess_waits_for_long(
     monkeypatch, started
 ):
-    process.warm()
-    process.warm()
-    waiting, other = process.take(), process.take()
+    intake_reading.warm()
+    intake_reading.warm()
+    waiting, other = intake_reading.take(), intake_reading.take()
     assert started == [waiting, other] and waiting.running and other.running
-    process.give_back(waiting)
-    process.give_back(other)
+    intake_reading.give_back(waiting)
+    intake_reading.give_back(other)
     assert [each.running for each in started] == [True, False]
     now = time.monotonic
     with monkeypatch.context() as later:
-        later.setattr(time, "monotonic", lambda: now() + process.IDLE_SECONDS)
-        process.give_back(process.take())
+        later.setattr(time, "monotonic", lambda: now() + intake_reading.IDLE_SECONDS)
+        intake_reading.give_back(intake_reading.take())
         assert [each.running for each in started] == [False, False, True]
     started[2].stop()
     seconds = itertools.count(now(), 100)
@@ -259,7 +258,7 @@ def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
 ):
     """Also where so little is left that the process dies."""
     monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", str(megabytes * 1_000_000))
-    process.take().kill()
+    intake_reading.take().kill()
     sources = [Source("shop.csv", many(200_000))]
     refused_of_memory("shop.csv", lambda: Reading(workspace, sources).result())
     assert workspace.datasets() == []
@@ -268,12 +267,12 @@ def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
         source, other = Source("w.zip", bomb(workspace)), Workspace.open(tmp_path / "other")
         assert source.size < 1_000_000
         monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", "400_000_000")
-        process.take().kill()
+        intake_reading.take().kill()
         refused_of_memory("w.zip", lambda: imported(other, source, lambda *_of: None))
         assert other.datasets() == []
     # The server reads the next.
     monkeypatch.delenv("RANKDASH_MAX_MEMORY_BYTES")
-    process.take().kill()
+    intake_reading.take().kill()
     assert Reading(workspace, shop()).result() is not None
 
 
@@ -285,13 +284,13 @@ def test_what_the_server_reads_itself_is_tried_with_a_part_of_the_memory(monkeyp
     # What it reads next has all of the memory.
     [guess] = guessed(sources, sources[0].size)
     assert len(started) == 1 and len(guess.rows)
-    process.take().kill()
+    intake_reading.take().kill()
 
 
 def test_where_there_is_no_room_for_the_files_it_is_said(workspace, tmp_path, monkeypatch):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    monkeypatch.setattr("rankdash.core.intake.process.folder", lambda: temporary)
+    monkeypatch.setattr("rankdash.core.intake.reading.uploads_folder", lambda: temporary)
 
     def full(_path, _data):
         raise OSError(errno.ENOSPC, "No space left on device")

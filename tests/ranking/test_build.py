@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from rankdash.core.data import ranking
-from rankdash.core.data.coded import Coded
+from rankdash.core.data.arrays import Coded
 
 
 def groups_as_dict(groups, size):

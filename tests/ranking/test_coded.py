@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rankdash.core.data.coded import (
+from rankdash.core.data.arrays import (
     Coded,
     alike,
     arrow_integers,

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rankdash.core.data.pooling import adds_documents, places_of, pooled
-from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.ranking import Ranking, adds_documents, places_of, pooled
 from tests.lists import ranking
 
 

@@ -11,7 +11,7 @@ from rankdash.core.runs import worker
 from rankdash.core.runs.jobs import KEY_SECONDS, Handover
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.worker import Claimed
-from rankdash.core.workspace.jobs.explanations import Asked, Explanations
+from rankdash.core.workspace.jobs.leases import Asked, Explanations
 from rankdash.core.workspace.jobs.queue import Owner, Queue
 
 

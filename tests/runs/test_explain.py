@@ -11,8 +11,7 @@ from rankdash.core.data.explanation import Explanation
 from rankdash.core.rerankers import Scored, create, get
 from rankdash.core.runs.jobs import Handover, line
 from rankdash.core.runs.runner import rerank
-from rankdash.core.workspace.jobs.explanations import Asked, Explanations
-from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
 from rankdash.features.queries import occlusion
 from rankdash.features.queries.occlusion import Explainer, TextVariant
 from tests.runs.stub import Stub, failed

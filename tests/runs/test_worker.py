@@ -19,8 +19,7 @@ from rankdash.core.runs.jobs import Handover, Timing
 from rankdash.core.runs.plan import sample_queries
 from rankdash.core.runs.results import QueryResult, to_row
 from rankdash.core.runs.worker import Attempt, Pace, Services
-from rankdash.core.workspace.jobs.explanations import Asked, Explanations
-from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
 from rankdash.core.workspace.jobs.queue import Progress, Queue, read_parts, write_part
 from rankdash.features.queries import occlusion
 from tests.runs.stub import Stub, failed, scored

@@ -18,13 +18,17 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.folders import DATABASE, SWEEP_AFTER_SECONDS
-from rankdash.core.workspace.jobs.explanations import Asked, Explanations
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
 from rankdash.core.workspace.jobs.queue import Queue
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import LabelNotes, Notes, Pins, RunNotes
+from rankdash.core.workspace.notes import (
+    Corrections,
+    LabelNotes,
+    LabelPlans,
+    Notes,
+    Pins,
+    RunNotes,
+)
 
 HEAD = """
 import os, sys

@@ -11,7 +11,7 @@ import pytest
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import Level, Measured
 from rankdash.core.data.ranking import Ranking, Reading, Run
-from rankdash.core.workspace import backups, database
+from rankdash.core.workspace import checksums, database
 
 ROOT = Path(__file__).parents[2]
 
@@ -141,7 +141,7 @@ def on(monkeypatch):
     """Make it another day."""
 
     def set_day(day):
-        for module in (backups, database):
+        for module in (checksums, database):
             monkeypatch.setattr(module, "today", lambda: day)
 
     return set_day

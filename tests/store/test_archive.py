@@ -30,15 +30,20 @@ from rankdash.core.rerankers.settings import completed
 from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.jobs.explanations import Asked, Explanations
 from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.jobs.leases import Asked, Explanations
 from rankdash.core.workspace.jobs.queue import Queue
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import LabelNotes, Notes, Pins, RunNotes
+from rankdash.core.workspace.notes import (
+    Corrections,
+    LabelNotes,
+    LabelPlans,
+    Notes,
+    Pins,
+    RunNotes,
+)
 from rankdash.core.workspace.workspace_file import import_workspace
+from rankdash.core.workspace.workspace_file.archive import MANIFEST, Bounds, Packer, Unpacker
 from rankdash.core.workspace.workspace_file.import_workspace import Judges, take_in
-from rankdash.core.workspace.workspace_file.workspace_zip import MANIFEST, Bounds, Packer, Unpacker
 from tests.approved import table
 from tests.readers.reading import zipped
 from tests.store import builders

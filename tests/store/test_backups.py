@@ -2,7 +2,7 @@
 
 import pytest
 
-from rankdash.core.workspace import Workspace, backups, database
+from rankdash.core.workspace import Workspace, checksums, database
 from rankdash.core.workspace.folders import DATABASE
 from tests.store.builders import ask
 
@@ -21,18 +21,22 @@ def fill_days(workspace, on, days, first=1):
 
 def test_an_empty_workspace_is_not_copied(workspace):
     Workspace.open(workspace.root).set_setting("a", "b")
-    assert backups.listed(workspace.root) == []
+    assert checksums.backups(workspace.root) == []
 
 
 def test_one_copy_a_day_with_all_that_was_written_before(filled, on):
     on("2998-01-01")
     filled.set_setting("first", "yes")
-    first = [copy for copy in backups.listed(filled.root) if backups.day_of(copy) == "2998-01-01"]
+    first = [
+        copy
+        for copy in checksums.backups(filled.root)
+        if checksums.backup_day(copy) == "2998-01-01"
+    ]
     assert len(first) == 1
     Workspace.open(filled.root).set_setting("later", "yes")
-    assert backups.listed(filled.root)[-1:] == first
+    assert checksums.backups(filled.root)[-1:] == first
     assert ask(first[0], "SELECT count(*) FROM datasets") == [1]
-    assert set((filled.root / "backups").iterdir()) == set(backups.listed(filled.root))
+    assert set((filled.root / "backups").iterdir()) == set(checksums.backups(filled.root))
     # One file, whatever the mode of the database.
     assert ask(first[0], "PRAGMA journal_mode") == ["delete"]
 
@@ -42,8 +46,8 @@ def test_a_copy_is_known_by_its_whole_name_which_holds_its_day(tmp_path):
     (tmp_path / "backups").mkdir()
     for each in (name, f"{name}.old", f".{name}", f"{name}-wal"):
         (tmp_path / "backups" / each).touch()
-    (copy,) = backups.listed(tmp_path)
-    assert (copy.name, backups.day_of(copy)) == (name, "2026-01-31")
+    (copy,) = checksums.backups(tmp_path)
+    assert (copy.name, checksums.backup_day(copy)) == (name, "2026-01-31")
 
 
 def test_what_is_done_once_a_day_is_tried_again_until_there_was_something_to_do(tmp_path, on):
@@ -66,11 +70,11 @@ def test_a_workspace_that_stays_open_is_copied_on_each_day_and_seven_are_kept(fi
     theirs.parent.mkdir(exist_ok=True)
     theirs.write_bytes(b"mine")
     fill_days(filled, on, 9)
-    kept = backups.listed(filled.root)
-    assert len(kept) == backups.KEPT == 7
+    kept = checksums.backups(filled.root)
+    assert len(kept) == checksums.BACKUPS_KEPT == 7
     # A copy holds what was there when its day began, and how many there had been.
     assert ask(kept[-1], "SELECT value FROM settings WHERE key = 'n'") == ["7"]
-    made = f"SELECT value FROM settings WHERE key = '{backups.MADE}'"
+    made = f"SELECT value FROM settings WHERE key = '{checksums.BACKUPS_MADE}'"
     counts = [int(value) for copy in kept for value in ask(copy, made)]
     assert counts == list(range(counts[0], counts[0] + 7))
     # What a person put among the copies stays.
@@ -78,11 +82,11 @@ def test_a_workspace_that_stays_open_is_copied_on_each_day_and_seven_are_kept(fi
 
 
 def test_a_damaged_database_replaces_no_copy(filled, monkeypatch):
-    before = len(backups.listed(filled.root))
+    before = len(checksums.backups(filled.root))
     for sound in (True, False):
-        monkeypatch.setattr(backups, "is_sound", lambda _db, sound=sound: sound)
-        backups.make(filled.database.file)
-        assert len(backups.listed(filled.root)) == before + 1
+        monkeypatch.setattr(checksums, "is_sound", lambda _db, sound=sound: sound)
+        checksums.make_backup(filled.database.file)
+        assert len(checksums.backups(filled.root)) == before + 1
     assert not list((filled.root / "backups").glob(".*"))
 
 
@@ -90,7 +94,7 @@ def test_a_copy_that_fails_stops_nothing(filled, monkeypatch, on, caplog):
     def full(file):
         raise OSError(28, "No space left on device", str(file))
 
-    monkeypatch.setattr(backups, "make", full)
+    monkeypatch.setattr(checksums, "make_backup", full)
     on("2999-01-01")
     filled.set_setting("a", "b")
     assert filled.setting("a") == "b"
@@ -98,22 +102,22 @@ def test_a_copy_that_fails_stops_nothing(filled, monkeypatch, on, caplog):
 
 
 def test_what_another_process_copied_meanwhile_is_not_copied_again(filled, monkeypatch, on):
-    before = backups.listed(filled.root)
+    before = checksums.backups(filled.root)
     answers = iter([True, False])
-    monkeypatch.setattr(backups, "is_due", lambda root: next(answers))
+    monkeypatch.setattr(checksums, "backup_is_due", lambda root: next(answers))
     on("2999-01-01")
     filled.set_setting("a", "b")
-    assert backups.listed(filled.root) == before
+    assert checksums.backups(filled.root) == before
 
 
 def test_a_clock_that_is_set_back_loses_no_copy_and_a_repair_uses_the_last_one(filled, on):
-    fill_days(filled, on, backups.KEPT + 1, first=11)
+    fill_days(filled, on, checksums.BACKUPS_KEPT + 1, first=11)
     on("2999-01-09")
-    before = set(backups.listed(filled.root))
+    before = set(checksums.backups(filled.root))
     filled.set_setting("after", "one more copy")
-    after = set(backups.listed(filled.root))
+    after = set(checksums.backups(filled.root))
     (made,) = after - before
-    assert made == min(after) and len(after) == backups.KEPT
+    assert made == min(after) and len(after) == checksums.BACKUPS_KEPT
     (filled.root / DATABASE).unlink()
     assert Workspace.open(filled.root).repair().copy_of == "2999-01-09"
-    assert Workspace.open(filled.root).setting("n") == str(backups.KEPT)
+    assert Workspace.open(filled.root).setting("n") == str(checksums.BACKUPS_KEPT)

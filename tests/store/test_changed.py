@@ -9,11 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from rankdash.core.base.errors import StoreError
-from rankdash.core.workspace import Workspace, backups, checksums, tables
+from rankdash.core.workspace import Workspace, checksums, tables
 from rankdash.core.workspace.folders import DATABASE
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import LabelNotes, Notes, RunNotes
+from rankdash.core.workspace.notes import Corrections, LabelNotes, Notes, RunNotes
 from tests.store import builders
 
 DAMAGED = r"\.parquet is damaged: .*delete the data set or run"
@@ -232,9 +231,9 @@ def test_a_changed_row_comes_back_from_a_copy_as_it_was_written(rows, on):
     written = read(rows, "label")
     builders.change(rows.root, *ROWS["label"][1:])
     # No copy is made of changed rows.
-    before = backups.listed(rows.root)
-    backups.make(rows.root / DATABASE)
-    assert backups.listed(rows.root) == before
+    before = checksums.backups(rows.root)
+    checksums.make_backup(rows.root / DATABASE)
+    assert checksums.backups(rows.root) == before
     opened = Workspace.open(rows.root)
     assert read(opened, "label") == written
     opened.repair()

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from rankdash.core.base.errors import StoreError
-from rankdash.core.workspace import Workspace, folders, records, tables
+from rankdash.core.workspace import Workspace, folders, tables
 from rankdash.core.workspace.folders import RECORD, UNFINISHED
 from tests.store.builders import content_of, make_old
 
@@ -115,7 +115,7 @@ def test_a_folder_is_marked_before_its_row_goes_with_a_record_or_without(tmp_pat
         (tmp_path / name).mkdir()
     (tmp_path / "recorded" / RECORD).write_text("row")
     for name in ("recorded", "older", "gone"):
-        records.withdraw(tmp_path / name)
+        folders.withdraw_record(tmp_path / name)
     assert content_of(tmp_path) == {
         Path("recorded", UNFINISHED): b"row", Path("older", UNFINISHED): b""
     }  # fmt: skip
@@ -200,7 +200,7 @@ def test_a_record_counts_if_it_is_whole_and_of_its_folder(workspace, recorded):
         # A record without a checksum is one of an earlier version.
         made = told | changes | {"row": told["row"] | row, "checksum": None}
         (recorded / RECORD).write_text(json.dumps(made))
-        found = records.rows_of(workspace.root, {"datasets": [], "runs": [recorded]}, ids)
+        found = folders.recorded_rows(workspace.root, {"datasets": [], "runs": [recorded]}, ids)
         read = [("runs", "run-1", workspace.named(recorded))]
         assert [(kind, each["id"], each["folder"]) for kind, each in found] == (
             [] if changes or row else read
@@ -219,7 +219,7 @@ def test_what_is_written_is_on_the_disk_before_it_has_its_name_and_leaves_nothin
 
     def write():
         if what == "record":
-            records.keep(recorded, "runs", row)
+            folders.write_record(recorded, "runs", row)
         else:
             tables.write_table(target, pa.table({"read": [1]}))
 

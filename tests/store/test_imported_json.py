@@ -15,9 +15,8 @@ from rankdash.core.rerankers.judge_settings import SETTINGS
 from rankdash.core.sampling.draws import LabelSettings
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import Notes
-from rankdash.core.workspace.workspace_file.workspace_zip import (
+from rankdash.core.workspace.notes import LabelPlans, Notes
+from rankdash.core.workspace.workspace_file.import_checks import (
     CorrectionRow,
     DatasetPart,
     JudgedPairRow,

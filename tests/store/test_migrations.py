@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from rankdash.core.base.errors import StoreError
-from rankdash.core.workspace import Workspace, backups, migrations
+from rankdash.core.workspace import Workspace, checksums, migrations
 from rankdash.core.workspace.folders import DATABASE
 from rankdash.core.workspace.jobs.queue import Queue
 from tests.store.builders import HEAD, ask, version
@@ -29,10 +29,10 @@ def of_version(tmp_path, monkeypatch, make_dataset, make_run):
 def test_a_workspace_of_an_older_version_keeps_its_content(of_version, make_dataset):
     root = of_version(1)
     assert version(root) == 1
-    before = backups.listed(root)
+    before = checksums.backups(root)
     workspace = Workspace.open(root)
     assert version(root) == len(migrations.MIGRATIONS)
-    (copy,) = set(backups.listed(root)) - set(before)
+    (copy,) = set(checksums.backups(root)) - set(before)
     assert ask(copy, "PRAGMA user_version") == [1]
     assert workspace.dataset(make_dataset().id) == make_dataset()
     assert [row.id for row in workspace.runs()] == ["run-1"]

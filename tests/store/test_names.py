@@ -4,11 +4,12 @@ import os
 
 import pandas as pd
 
-from rankdash.core.workspace import Workspace, names
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace import workspace as module
 from rankdash.core.workspace.database import files_of
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.names import Watch
-from rankdash.core.workspace.notes.notes import Pins
+from rankdash.core.workspace.notes import Pins
+from rankdash.core.workspace.workspace import NamesWatch
 
 LONG_AGO, FAR_OFF = 10**18, 4 * 10**18
 
@@ -27,7 +28,7 @@ def test_names_are_of_each_data_set(workspace, stored, make_dataset):
     Pins(workspace).pin("run-1")
     rows = [("datasets", stored.id, "small"), ("judges", judge, "careful")]
     rows += [("pins", "run-1", ""), ("runs", "run-1", "a run")]
-    assert names.names(workspace) == {
+    assert module.names_of(workspace) == {
         stored.id: tuple((stored.id, *row) for row in rows),
         other: ((other, "datasets", other, "Other"),),
     }
@@ -36,8 +37,8 @@ def test_names_are_of_each_data_set(workspace, stored, make_dataset):
 def test_a_change_by_another_is_seen_and_nothing_is_read_without_one(
     workspace, stored, monkeypatch
 ):
-    reads, read, watch = [], names.names, Watch()
-    monkeypatch.setattr(names, "names", lambda given: reads.append(given) or read(given))
+    reads, read, watch = [], module.names_of, NamesWatch()
+    monkeypatch.setattr(module, "names_of", lambda given: reads.append(given) or read(given))
     for change in (
         lambda other: other.rename_dataset(stored.id, "Post"),
         lambda other: other.rename_run("run-1", "sharper"),
@@ -52,7 +53,7 @@ def test_a_change_by_another_is_seen_and_nothing_is_read_without_one(
 
 
 def test_what_was_written_this_moment_is_looked_at_again(workspace, stored):
-    watch = Watch()
+    watch = NamesWatch()
     # Later than any look, so that no look is long after it.
     set_time(workspace, FAR_OFF)
     watch.names(workspace)

@@ -4,7 +4,7 @@ workspace that looks damaged."""
 
 import pytest
 
-from rankdash.core.workspace import Workspace, folders, records
+from rankdash.core.workspace import Workspace, folders
 from rankdash.core.workspace.folders import RECORD, UNFINISHED
 from rankdash.core.workspace.jobs.queue import write_part
 from tests.store.builders import HEAD, folders_of, make_old, submit
@@ -54,7 +54,7 @@ def test_a_delete_cut_short_is_finished_by_the_next_start(
 
 @pytest.mark.parametrize("when", ["a save before its record", "a delete before its row went"])
 def test_what_has_its_row_is_listed_and_gets_its_record(workspace, make_dataset, monkeypatch, when):
-    dataset, withdraw = make_dataset(), records.withdraw
+    dataset, withdraw = make_dataset(), folders.withdraw_record
 
     def withdraw_and_die(folder):
         withdraw(folder)
@@ -62,9 +62,9 @@ def test_what_has_its_row_is_listed_and_gets_its_record(workspace, make_dataset,
 
     with monkeypatch.context() as dying:
         if when == "a save before its record":
-            dying.setattr(records, "keep", lambda *args: None)
+            dying.setattr(folders, "write_record", lambda *args: None)
         workspace.save_dataset(dataset)
-        dying.setattr(records, "withdraw", withdraw_and_die)
+        dying.setattr(folders, "withdraw_record", withdraw_and_die)
         if when == "a delete before its row went":
             with pytest.raises(KeyboardInterrupt):
                 workspace.delete_dataset(dataset.id)

@@ -8,12 +8,16 @@ import pytest
 from rankdash.core.base.errors import StoreError
 from rankdash.core.intake import sharing
 from rankdash.core.workspace import Workspace, migrations
-from rankdash.core.workspace.jobs.explanations import Asked, Explanations
-from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
 from rankdash.core.workspace.jobs.queue import Queue, write_part
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import LabelNotes, Notes, Pins, RunNotes
+from rankdash.core.workspace.notes import (
+    Corrections,
+    LabelNotes,
+    LabelPlans,
+    Notes,
+    Pins,
+    RunNotes,
+)
 from tests.store.builders import content_of, everything, submit, submit_judge
 
 QUESTION = Asked("run-1", "7", "1", "term")

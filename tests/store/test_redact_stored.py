@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from rankdash.core.base.errors import StoreError, UnavailableError
-from rankdash.core.workspace import Workspace, migrations, redact_stored
+from rankdash.core.workspace import Workspace, migrations
 from rankdash.core.workspace.folders import DATABASE
 from rankdash.core.workspace.jobs.leases import problem_to_json
 from rankdash.core.workspace.jobs.queue import read_parts, write_part
-from rankdash.core.workspace.redact_stored import clean
+from rankdash.core.workspace.migrations import clean
 from rankdash.core.workspace.tables import read_frame, write_frame
 from tests.store.builders import ask, version
 
@@ -158,7 +158,7 @@ def test_what_was_interrupted_is_done_again(old, monkeypatch):
         raise StoreError("no room")
 
     with monkeypatch.context() as broken:
-        broken.setattr(redact_stored, "write_table", full)
+        broken.setattr(migrations, "write_table", full)
         with pytest.raises(StoreError, match="no room"):
             Workspace.open(old)
     assert version(old) == BEFORE
@@ -173,7 +173,7 @@ def test_a_head_is_hidden_if_a_text_was_cut_there_and_nowhere_else():
         for length in (299, 300, 301):
             said = refusal("v" * (length - 8) + " " + HEAD)
             db.execute("INSERT INTO jobs VALUES (?, ?)", (length, said))
-        redact_stored.clean_rows(db)
+        migrations.clean_rows(db)
         rows = db.execute("SELECT id, problem FROM jobs ORDER BY id")
         assert [json.loads(each)["params"]["said"] for _length, each in rows] == [
             "v" * (length - 8) + (" •••" if length == 300 else f" {HEAD}")

@@ -13,13 +13,12 @@ import pytest
 
 from rankdash.core.base.errors import StoreError
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.workspace import Workspace, backups, checksums, database, records, repair
+from rankdash.core.workspace import Workspace, checksums, database, folders, repair
 from rankdash.core.workspace.folders import DATABASE, RECORD
-from rankdash.core.workspace.jobs.explanations import Asked, Explanations
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
 from rankdash.core.workspace.jobs.queue import Queue, read_parts
-from rankdash.core.workspace.notes.notes import Notes, RunNotes
+from rankdash.core.workspace.notes import Notes, RunNotes
 from tests.approved import masked, table
 from tests.results import shown
 from tests.store import builders
@@ -34,7 +33,7 @@ def in_use(tmp_path_factory):
         packed.extractall(root)
     with pytest.MonkeyPatch.context() as patch:
         for day in ("2020-01-01", "2020-01-02"):
-            for module in (backups, database):
+            for module in (checksums, database):
                 patch.setattr(module, "today", lambda day=day: day)
             workspace = Workspace.open(root)
         before = builders.everything(workspace)
@@ -228,7 +227,7 @@ def test_an_older_copy_put_back_loses_no_newer_run_and_no_newer_note(
     opened.save_dataset(dataset)
     opened.save_run(make_run(dataset))
     Notes(opened).keep(dataset.id, "7", ["new"], "written later")
-    backups.make(opened.database.file)
+    checksums.make_backup(opened.database.file)
     before = builders.everything(opened)
     (root / DATABASE).write_bytes(older)
     builders.make_old(*builders.folders_of(root, "datasets", "runs"))
@@ -241,14 +240,14 @@ def test_an_older_copy_put_back_loses_no_newer_run_and_no_newer_note(
 
 
 def test_a_run_deleted_in_another_process_meanwhile_is_no_older_copy(root, opened, monkeypatch):
-    listing = records.kept
+    listing = folders.recorded
 
     def delete_after(place):
         found = listing(place)
         opened.delete_run(opened.runs()[0].id)
         return found
 
-    monkeypatch.setattr(records, "kept", delete_after)
+    monkeypatch.setattr(folders, "recorded", delete_after)
     assert Workspace.open(root).trouble is None
 
 
@@ -278,22 +277,24 @@ def copied(made):
 
     def arrange(home):
         notes = Notes(home)
-        home.set_setting(backups.MADE, "2")
+        home.set_setting(checksums.BACKUPS_MADE, "2")
         notes.keep(shop(home), "q1", [], "copy")
-        backups.make(home.root / DATABASE)
+        checksums.make_backup(home.root / DATABASE)
         notes.keep(shop(home), "q1", [], "database")
-        builders.ask(home.root / DATABASE, "DELETE FROM settings WHERE key = ?", backups.MADE)
+        builders.ask(
+            home.root / DATABASE, "DELETE FROM settings WHERE key = ?", checksums.BACKUPS_MADE
+        )
         if made:
-            home.set_setting(backups.MADE, made)
+            home.set_setting(checksums.BACKUPS_MADE, made)
 
     return arrange, "SELECT note FROM notes WHERE query_id = 'q1'"
 
 
 def of_several_days(home):
     for day in ("20300101", "20300102", "20300103"):
-        before = set(backups.listed(home.root))
-        backups.make(home.root / DATABASE)
-        (made,) = set(backups.listed(home.root)) - before
+        before = set(checksums.backups(home.root))
+        checksums.make_backup(home.root / DATABASE)
+        (made,) = set(checksums.backups(home.root)) - before
         copy = made.rename(made.with_name(f"rankdash-{day}{made.name[17:]}"))
         with closing(sqlite3.connect(copy)) as db, db:
             checksums.teach(db)

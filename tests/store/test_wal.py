@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from rankdash.core.workspace import Workspace, trash
+from rankdash.core.workspace import Workspace, folders
 from rankdash.core.workspace.folders import DATABASE
 from tests.store.builders import HEAD, flip
 
@@ -109,7 +109,7 @@ def test_what_changed_in_a_left_over_log_is_named_and_nothing_is_deleted(left_ov
     assert left_over.read_bytes() == content
     again.repair()
     assert Workspace.open(root).trouble is None
-    (kept,) = (root / trash.FOLDER).rglob(left_over.name)
+    (kept,) = (root / folders.TRASH).rglob(left_over.name)
     assert kept.read_bytes() == content
 
 

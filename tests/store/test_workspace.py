@@ -17,8 +17,8 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.workspace import Workspace, tables
-from rankdash.core.workspace import workspace as store
-from rankdash.core.workspace.rows import run_values
+from rankdash.core.workspace import workspace as workspace_workspace
+from rankdash.core.workspace.database import run_values
 from tests.approved import masked
 from tests.results import results, several
 from tests.store.builders import folders_of
@@ -184,14 +184,14 @@ def test_what_is_saved_again_is_stored_once_and_a_run_replaces_the_old_one(
 
 
 def test_of_two_that_store_the_same_at_once_one_folder_stays(workspace, make_dataset, monkeypatch):
-    writing = store.write_dataset
+    writing = workspace_workspace.write_dataset
 
     def and_another(folder, dataset):
-        monkeypatch.setattr(store, "write_dataset", writing)
+        monkeypatch.setattr(workspace_workspace, "write_dataset", writing)
         Workspace.open(workspace.root).save_dataset(dataset, source="the other")
         writing(folder, dataset)
 
-    monkeypatch.setattr(store, "write_dataset", and_another)
+    monkeypatch.setattr(workspace_workspace, "write_dataset", and_another)
     dataset = make_dataset()
     assert workspace.save_dataset(dataset) == dataset.id
     assert [row.source for row in workspace.datasets()] == ["the other"]

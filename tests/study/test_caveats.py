@@ -16,6 +16,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.price_list import shipped
 from rankdash.features.overview.caveats import caveats, unknown_tokens
+from rankdash.features.overview.words import caveat_line, caveat_lines
 from tests.approved import table
 from tests.study.builders import (
     DOCS,
@@ -44,7 +45,7 @@ def told(of: Study, *codes: str) -> str:
     """The caveats on the first challenger. codes: of those that the case is about."""
     (first, *_) = of.challengers
     found = [each for each in caveats(of, first) if not codes or each.code in codes]
-    said = [f"{each.code}: {each.sentence(of)}" for each in found]
+    said = [f"{each.code}: {caveat_line(of, each)}" for each in found]
     said += [f"  {shown(each)}" for each in found if each.code not in ("price", "segments")]
     for each in found:
         said += [f"  {shown(group)}" for group in getattr(each, "groups", ())]
@@ -290,9 +291,7 @@ def test_caveats_are_as_approved(approved):
 
 def test_names_and_values_are_made_fit_for_where_they_stand():
     of = on([3] * 30 + [1] * 10, [1] * 30 + [2] * 10, ["a"] * 30 + ["<b>"] * 10)
-    said = "\n".join(
-        each.sentence(of, lambda text: f"[{text}]") for each in caveats(of, of.challengers[0])
-    )
+    said = "\n".join(caveat_lines(of, of.challengers[0], lambda text: f"[{text}]"))
     assert "[kind] “[<b>]”" in said
 
 

@@ -16,7 +16,7 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
-from rankdash.core.base import failures
+from rankdash.core.base import i18n
 from rankdash.core.base.i18n import LANGUAGES
 from rankdash.core.base.rules import STATISTICS_SETTINGS
 from rankdash.core.metrics import CONVENTION_SETTINGS, registry
@@ -154,7 +154,7 @@ def plurals() -> set[tuple[str, str]]:
 
 
 def messages() -> set[str]:
-    found = {*from_schemas(), *failures.TEMPLATES, *failures.FORMER}
+    found = {*from_schemas(), *i18n.REASON_TEMPLATES, *i18n.FORMER_REASON_TEMPLATES}
     for path, tree in modules().items():
         for call in calls(tree):
             for argument in shown(call):

@@ -13,8 +13,7 @@ from rankdash.core.base.errors import StoreError
 from rankdash.core.data.ranking import Ranking, Reading
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.workspace.database import files_of
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import Notes, Pins
+from rankdash.core.workspace.notes import Corrections, Notes, Pins
 from rankdash.features.data import page_list, page_upload
 from rankdash.kit.widgets import address as widgets_address
 from rankdash.kit.widgets import language, server

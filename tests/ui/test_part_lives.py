@@ -12,9 +12,14 @@ import streamlit as st
 from rankdash.core.data.measured import Measured
 from rankdash.core.runs import jobs
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.workspace.notes.corrections import Correction, Corrections
-from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import Notes, Pins, RunNotes
+from rankdash.core.workspace.notes import (
+    Correction,
+    Corrections,
+    LabelPlans,
+    Notes,
+    Pins,
+    RunNotes,
+)
 from rankdash.core.workspace.score_cache import KeptScores
 from rankdash.features.data import page_list
 from rankdash.features.label import page_corrections, page_unjudged

@@ -15,8 +15,7 @@ from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.queue import Queue
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import Notes, Pins, RunNotes
+from rankdash.core.workspace.notes import Corrections, Notes, Pins, RunNotes
 from rankdash.kit.widgets import server
 from rankdash.kit.widgets.view import PAGES
 

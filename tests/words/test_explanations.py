@@ -10,8 +10,14 @@ import pandas as pd
 import pytest
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.base.failures import TEMPLATES, in_words, kind_of_failure, problem, refused
-from rankdash.core.base.i18n import speaking
+from rankdash.core.base.i18n import (
+    REASON_TEMPLATES,
+    kind_of_failure,
+    problem_text,
+    reason_text,
+    refused_text,
+    speaking,
+)
 from rankdash.core.base.text import html_safe
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, parse_measure
@@ -248,13 +254,16 @@ def test_a_known_reason_is_said_in_the_language_in_force_and_any_other_as_it_is(
     error = DataError("It failed: {reason}", remedy="Mend it.", reason=REASONS["counts"])
     texts(
         "failures",
-        {name: in_words(reason) for name, reason in REASONS.items()}
+        {name: reason_text(reason) for name, reason in REASONS.items()}
         | {"kinds": [kind_of_failure(each) for each in kinds]}
-        | {"an error": problem(error), "a rate limit": [refused(1, 1), refused(300, 1200)]},
+        | {
+            "an error": problem_text(error),
+            "a rate limit": [refused_text(1, 1), refused_text(300, 1200)],
+        },
     )
-    assert [in_words(reason) for reason in UNKNOWN] == UNKNOWN
+    assert [reason_text(reason) for reason in UNKNOWN] == UNKNOWN
     with speaking("en"):
-        assert [in_words(each) for each in REASONS.values()] == [
+        assert [reason_text(each) for each in REASONS.values()] == [
             each.rstrip(".") for each in REASONS.values()
         ]
 
@@ -269,7 +278,7 @@ def test_what_the_runner_says_of_answers_it_cannot_use_is_known():
     for reranker.given in ([one], [none], [], [two] * 2):
         (answer,) = ask(reranker, [request], int, int).answers
         with speaking("zh"):
-            assert answer.error and in_words(answer.error) != answer.error
+            assert answer.error and reason_text(answer.error) != answer.error
 
 
 def test_every_template_is_still_said_somewhere():
@@ -279,7 +288,7 @@ def test_every_template_is_still_said_somewhere():
     source = "".join(file.read_text() for each in folders for file in each.rglob("*.py"))
     gone = [
         template
-        for template in TEMPLATES
+        for template in REASON_TEMPLATES
         if not all(
             piece.strip(" (),") in source
             for piece in re.split(r"\{\w+\}|first(?= stage)|second(?= stage)|1 query", template)

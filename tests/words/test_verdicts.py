@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.base.settings import Setting
+from rankdash.core.base.rules import Setting, StatisticsSettings
 from rankdash.core.metrics import Conventions
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus

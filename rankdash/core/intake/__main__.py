@@ -19,17 +19,20 @@ from typing import Any
 
 from rankdash.core.base.errors import Finding, RankdashError
 from rankdash.core.intake import sharing
-from rankdash.core.intake.process import (
+from rankdash.core.intake.reading import (
     ANSWER,
     IDLE_SECONDS,
     PROGRESS,
     REQUEST,
     Kept,
     Outcome,
+    Progress,
+    Step,
     answer_of,
+    claim,
+    is_large,
     keep,
 )
-from rankdash.core.intake.reading import Progress, Step, claim, is_large
 from rankdash.core.readers import Guess, ReadLimits, Source, guesses, read
 from rankdash.core.readers.detect import tables_of
 from rankdash.core.readers.loading import Retrieval, checked, load, usable

@@ -31,9 +31,8 @@ from rankdash.core.value.assumptions import (
 from rankdash.core.value.price_list import parse_prices, to_json
 from rankdash.core.value.targets import Targets
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.workspace_file.archive import FORMAT, Progress, pack
+from rankdash.core.workspace.workspace_file.archive import FORMAT, Progress, Unpacker, pack
 from rankdash.core.workspace.workspace_file.import_workspace import Judges, TakenIn, take_in
-from rankdash.core.workspace.workspace_file.workspace_zip import Unpacker
 
 SUFFIX = ".rankdash.zip"
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.i18n import plain
 from rankdash.core.base.rules import Conventions
-from rankdash.core.data import ragged
-from rankdash.core.data.ragged import Flags, Floats, Integers
+from rankdash.core.data import arrays
+from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.data.ranking import frozen
 from rankdash.core.metrics.judged import Judged
 
@@ -111,12 +111,12 @@ class Relevance:
     def _hits(self) -> Hits:
         chosen = self.relevant
         query = self.query[chosen]
-        offsets = ragged.offsets_from(np.bincount(query, minlength=len(self)))
+        offsets = arrays.offsets_from(np.bincount(query, minlength=len(self)))
         return Hits(
             query=query,
             rank=self.rank[chosen],
             label=self.label[chosen],
-            ordinal=ragged.places(offsets),
+            ordinal=arrays.places(offsets),
             judged_rank=self.judged.judged_rank[chosen],
         )
 
@@ -139,12 +139,12 @@ class Relevance:
     @property
     def pool_query(self) -> Integers:
         """(P,) the query of each label above 0."""
-        return self.kept("pool query", lambda: ragged.owners(self.judged.pool_offsets))
+        return self.kept("pool query", lambda: arrays.owners(self.judged.pool_offsets))
 
     @property
     def pool_rank(self) -> Integers:
         """(P,) the rank of each label above 0 in the ideal order."""
-        return self.kept("pool rank", lambda: ragged.places(self.judged.pool_offsets))
+        return self.kept("pool rank", lambda: arrays.places(self.judged.pool_offsets))
 
     @property
     def top_label(self) -> Floats:

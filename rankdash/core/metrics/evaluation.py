@@ -13,9 +13,8 @@ import pandas as pd
 
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.rules import Conventions
-from rankdash.core.data import ragged
-from rankdash.core.data.coded import alike, arrow_text
-from rankdash.core.data.ragged import Flags, Floats, Integers
+from rankdash.core.data import arrays
+from rankdash.core.data.arrays import Flags, Floats, Integers, alike, arrow_text
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics.engine import Measure, Relevance
 from rankdash.core.metrics.judged import Judged, judge
@@ -300,7 +299,7 @@ def judge_again(
         label=label,
         judged_rows=np.flatnonzero(labelled),
         pool_label=pool_label,
-        pool_offsets=ragged.offsets_from(np.bincount(owner, minlength=len(size))),
+        pool_offsets=arrays.offsets_from(np.bincount(owner, minlength=len(size))),
         pool_size=size,
     )
 
@@ -317,7 +316,7 @@ def _positions(judged: Judged) -> _Rows:
 
 
 def _pool(judged: Judged) -> _Rows:
-    return ragged.owners(judged.pool_offsets), (judged.pool_label,)
+    return arrays.owners(judged.pool_offsets), (judged.pool_label,)
 
 
 def _spliced(before: _Rows, own: _Rows, at: Integers, size: int) -> _Rows:
@@ -327,6 +326,6 @@ def _spliced(before: _Rows, own: _Rows, at: Integers, size: int) -> _Rows:
     kept[at] = False
     rows = kept[before[0]]
     query = np.append(before[0][rows], at[own[0]])
-    order = ragged.sort_codes(query, size)
+    order = arrays.sort_codes(query, size)
     columns = zip(before[1], own[1], strict=True)
     return query[order], tuple(np.append(one[rows], other)[order] for one, other in columns)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankdash.core.data.ragged import Floats, Integers
+from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.metrics.engine import MetricDefinition, Relevance, ratio, within
 
 

@@ -20,11 +20,25 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.rules import Conventions, Negative, ScorePrecision, TieRule
-from rankdash.core.data import ragged
-from rankdash.core.data.coded import Coded, arrow_integers, objects, places_in
-from rankdash.core.data.pooling import places_of
-from rankdash.core.data.ragged import Flags, Floats, Integers
-from rankdash.core.data.ranking import Groups, Ranking, coded, group_rows, order_rows, text_array
+from rankdash.core.data import arrays as data_arrays
+from rankdash.core.data.arrays import (
+    Coded,
+    Flags,
+    Floats,
+    Integers,
+    arrow_integers,
+    objects,
+    places_in,
+)
+from rankdash.core.data.ranking import (
+    Groups,
+    Ranking,
+    coded,
+    group_rows,
+    order_rows,
+    places_of,
+    text_array,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +180,12 @@ def match(
     groups, query_ids = group_rows(queries), queries.names
     docs = coded(pairs["doc_id"])
     label_docs = groups.arrange(docs.codes)
-    if ragged.has_repeats(label_docs, groups.offsets):
+    if data_arrays.has_repeats(label_docs, groups.offsets):
         raise DataError(
             "A document is labelled twice for the same query.",
             remedy="Give one label for each query and document.",
         )
-    query = ragged.owners(groups.offsets)
+    query = data_arrays.owners(groups.offsets)
     lists = _lists_of(ranking, query_ids)
     rows, found = _rows_of(ranking, lists[query], Coded(label_docs, docs.texts))
     known = set(query_ids)
@@ -324,8 +338,8 @@ class _Pool:
     @classmethod
     def of(cls, query: Integers, labels: Floats, size: Integers) -> _Pool:
         """From labels above 0 in the order of their query, and (Q,) how many there are of any."""
-        offsets = ragged.offsets_from(np.bincount(query, minlength=len(size)))
-        return cls(ragged.sort_descending(labels, offsets), offsets, size)
+        offsets = data_arrays.offsets_from(np.bincount(query, minlength=len(size)))
+        return cls(data_arrays.sort_descending(labels, offsets), offsets, size)
 
 
 def _count_before(row_label: Floats) -> npt.NDArray[np.int32]:
@@ -350,7 +364,7 @@ def _assemble(
     judged_before = lists.judged_before
     rows, query = lists.positive_rows, lists.positive_query
     if bool((query[1:] < query[:-1]).any()):
-        order = ragged.sort_codes(query, len(query_ids))
+        order = data_arrays.sort_codes(query, len(query_ids))
         query, rows = query[order], rows[order]
     return Judged(
         query_ids=query_ids,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankdash.core.data.ragged import Floats, offsets_from, products_before
+from rankdash.core.data.arrays import Floats, offsets_from, products_before
 from rankdash.core.metrics.engine import MetricDefinition, Parameter, Relevance, within
 
 _PERSISTENCE = Parameter(

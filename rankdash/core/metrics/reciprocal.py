@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankdash.core.data.ragged import Floats
+from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics.engine import MetricDefinition, Relevance, within
 
 

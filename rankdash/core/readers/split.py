@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from rankdash.core.data.coded import numbers_of
+from rankdash.core.data.arrays import numbers_of
 from rankdash.core.readers.formats import trec
 from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.table import has_empty

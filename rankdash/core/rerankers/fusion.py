@@ -13,8 +13,15 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import SettingError
-from rankdash.core.data.coded import arrow_text
-from rankdash.core.data.ragged import Floats, Integers, offsets_from, owners, places, sort_codes
+from rankdash.core.data.arrays import (
+    Floats,
+    Integers,
+    arrow_text,
+    offsets_from,
+    owners,
+    places,
+    sort_codes,
+)
 from rankdash.core.data.ranking import Groups, Ranking, order_rows
 
 METHODS = ("rrf", "minmax", "z")

@@ -22,8 +22,8 @@ from rankdash.core.rerankers.remote.keys import Place
 from rankdash.core.runs.on_ray.cluster import Actors, allowed_address, refuse_elsewhere
 from rankdash.core.runs.plan import Timing
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.jobs.explanations import Explanations
 from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.jobs.leases import Explanations
 from rankdash.core.workspace.jobs.leases import State as JobState
 from rankdash.core.workspace.jobs.queue import LIVE, JobRow, Owner, Queue, Stage, has_parts, new_id
 

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from rankdash.core.base.errors import RankdashError, StoreError, UnavailableError
-from rankdash.core.base.redaction import redact
+from rankdash.core.base.text import redact
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.rerankers import Call, Corpus, Request, Reranker, Scored
 from rankdash.core.runs.plan import Plan

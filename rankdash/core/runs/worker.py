@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rankdash.core.base.errors import RankdashError, RerankerError, StoreError
-from rankdash.core.base.redaction import redact
+from rankdash.core.base.text import redact
 from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers import Reranker, create, get
 from rankdash.core.rerankers.base import Detailed, Step
@@ -44,9 +44,8 @@ from rankdash.core.runs.results import (
 from rankdash.core.runs.runner import Cancelled, rerank
 from rankdash.core.runs.scoring import OptionalCache
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.jobs.explanations import Explanations
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.jobs.leases import Ending
+from rankdash.core.workspace.jobs.leases import Ending, Explanations
 from rankdash.core.workspace.jobs.queue import (
     JobRow,
     Owner,

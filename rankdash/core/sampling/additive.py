@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from rankdash.core.base.errors import DataError, SpecError
-from rankdash.core.data.ragged import Floats
+from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics import Measure, parse_measure
 from rankdash.core.metrics.gain import EXPONENTIAL, LINEAR, GainForm, raw_gain
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankdash.core.data.ragged import Flags, Floats, Integers
+from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.sampling.label_pool import PSEUDO_LABELS
 
 FEWEST_DRAWS, FEWEST_QUERIES, FEWEST_NON_ZERO = 50, 20, 10

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import DataError, SpecError
-from rankdash.core.data.judgements import Judgements
-from rankdash.core.data.ragged import Floats
+from rankdash.core.data.arrays import Floats
+from rankdash.core.data.dataset import Judgements
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.additive import ADDITIVE, Additive

@@ -26,7 +26,7 @@ import pandas as pd
 from msgspec import Meta
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.data.ragged import Flags, Floats, Integers
+from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.confidence_sequence import FEWEST_DRAWS, FEWEST_QUERIES
 from rankdash.core.sampling.label_pool import LabelPool

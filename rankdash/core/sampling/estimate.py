@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from rankdash.core.data.ragged import Flags, Floats, Integers
+from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.sampling.confidence_sequence import (
     Divisor,
     Sequence,

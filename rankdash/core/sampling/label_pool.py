@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.data.ragged import Floats, Integers, owners, places
+from rankdash.core.data.arrays import Floats, Integers, owners, places
 from rankdash.core.data.ranking import Ranking
 
 

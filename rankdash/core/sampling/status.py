@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rankdash.core.data.ragged import Floats
+from rankdash.core.data.arrays import Floats
 from rankdash.core.sampling.draws import Answered, LabelPlan, Mode
 from rankdash.core.sampling.estimate import Estimate, estimate
 from rankdash.core.sampling.label_pool import Guess

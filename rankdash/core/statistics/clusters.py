@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from rankdash.core.data.ragged import Floats, Integers
+from rankdash.core.data.arrays import Floats, Integers
 
 
 def clustered_reach(values: Floats, clusters: Integers, level: float) -> float:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from rankdash.core.data.ragged import Floats, Integers
+from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.statistics.clusters import clustered_reach
 
 _LEVEL = 0.95

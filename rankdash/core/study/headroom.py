@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankdash.core.data.pooling import adds_documents, pooled
+from rankdash.core.data.ranking import adds_documents, pooled
 from rankdash.core.metrics import Evaluation, Judged, judge
 from rankdash.core.study.cache import Key, part
 from rankdash.core.study.reasons.headroom import Ceilings, best_values, limits

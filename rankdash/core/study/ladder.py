@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.core.data.coded import arrow_integers
+from rankdash.core.data.arrays import arrow_integers
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions
 

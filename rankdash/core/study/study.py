@@ -46,11 +46,11 @@ from rankdash.core.study.unjudged.system_bounds import (
 
 # What a metric alone does not need, and takes as long to load as to score a million rows.
 if TYPE_CHECKING:
-    from rankdash.core.data.judgements import Judgements
+    from rankdash.core.data.dataset import Judgements
     from rankdash.core.readers.checks.check import CheckReport
     from rankdash.core.sampling.status import LabelStatus
     from rankdash.core.value.targets import Goals
-    from rankdash.core.workspace.notes.notes import Note
+    from rankdash.core.workspace.notes import Note
 
 METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
 """Evaluated beside the metric that was chosen, at the same cutoff."""

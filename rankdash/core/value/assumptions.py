@@ -10,7 +10,7 @@ from typing import Any
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.files import from_json, guarded
-from rankdash.core.base.settings import Setting, Settings, described_by, settings_of
+from rankdash.core.base.rules import Setting, Settings, described_by, settings_of
 
 # Name in scenarios of an older version → name now.
 _RENAMED = {"share": "traffic_share"}

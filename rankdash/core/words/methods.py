@@ -6,8 +6,12 @@ from collections.abc import Sequence
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import number, paragraph, percent, plain, quantity
-from rankdash.core.base.rules import FEWEST_QUERIES, STATISTICS_SETTINGS, StatisticsSettings
-from rankdash.core.base.settings import Setting
+from rankdash.core.base.rules import (
+    FEWEST_QUERIES,
+    STATISTICS_SETTINGS,
+    Setting,
+    StatisticsSettings,
+)
 from rankdash.core.metrics import CONVENTION_SETTINGS, Conventions
 from rankdash.core.statistics.bootstrap import POISSON_FROM
 from rankdash.core.statistics.inference import MANY_VALUES

@@ -1,6 +1,6 @@
 """The workspace folder: data sets, runs and the job queue, kept between sessions."""
 
-from rankdash.core.workspace.rows import DatasetRow, RunRow
+from rankdash.core.workspace.database import DatasetRow, RunRow
 from rankdash.core.workspace.workspace import Workspace
 
 __all__ = ["DatasetRow", "RunRow", "Workspace"]

@@ -1,29 +1,193 @@
-"""The SQLite file of a workspace: one short-lived connection a call, so any thread may ask, or one
-for all that a thread reads in a block."""
+"""The database of a workspace: what it lists without opening a table, and the SQLite file.
+
+Each call has one short-lived connection, so any thread may ask, or a thread has one for all that it
+reads in a block.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import sqlite3
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import convert
 
 from rankdash.core.base.errors import StoreError
-from rankdash.core.workspace import checksums
-from rankdash.core.workspace.backups import today
-from rankdash.core.workspace.failures import family_of, in_words, is_full
-from rankdash.core.workspace.migrations import (
-    MIGRATIONS,
-    migrate,
-    refuse_other_versions,
-    version_of,
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.measured import FEWEST_TIMED
+from rankdash.core.data.ranking import Run
+from rankdash.core.workspace import checksums, migrations
+from rankdash.core.workspace.checksums import today
+from rankdash.core.workspace.failures import (
+    family_of,
+    in_words,
+    is_full,
+    no_dataset,
+    no_run,
+    unreadable,
 )
+
+_Scalar = str | int | float | bool | None
+Settings = dict[str, str | int | float | bool]
+"""Settings as a reranker or a judge takes them."""
+
+Record = dict[str, _Scalar | list[_Scalar] | dict[str, _Scalar]]
+"""Names and values, as the settings and the machine of a run are stored."""
+
+
+@dataclass(frozen=True)
+class DatasetRow:
+    """A stored data set. `created` is ISO 8601 in UTC; the counts are of table rows."""
+
+    id: str
+    name: str
+    created: str
+    queries: int
+    documents: int
+    labels: int
+    source: str
+    first_stage: str
+    candidates_name: str
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A stored run. `created` is ISO 8601 in UTC.
+
+    load_ms, p50_ms, p95_ms: the cold start, and quantiles of the latency of a query in
+        milliseconds; NaN where not measured.
+    pairs_per_second: of the scoring itself, index work included; None where not measured.
+    """
+
+    id: str
+    name: str
+    dataset_id: str
+    reranker: str
+    settings: Mapping[str, object]
+    depth: int | None
+    created: str
+    queries_done: int
+    queries_failed: int
+    queries_skipped: int
+    load_ms: float
+    p50_ms: float
+    p95_ms: float
+    pairs_per_second: float | None
+
+
+def dataset_row(row: sqlite3.Row) -> DatasetRow:
+    return DatasetRow(**{name: row[name] for name in DatasetRow.__dataclass_fields__})
+
+
+def run_row(row: sqlite3.Row) -> RunRow:
+    """What is listed of a run; without settings if `refuse_run` refuses them."""
+    values = {name: row[name] for name in RunRow.__dataclass_fields__}
+    try:
+        values["settings"] = read_json(row, "settings", Record)
+    except StoreError:
+        values["settings"] = {}
+    for name in ("load_ms", "p50_ms", "p95_ms"):
+        values[name] = math.nan if row[name] is None else row[name]
+    return RunRow(**values)
+
+
+def dataset_values(dataset: Dataset, source: str, report_json: str) -> dict[str, object]:
+    """The columns of a data set's row, without its folder; it is added now."""
+    return {
+        "id": dataset.id,
+        "name": dataset.name,
+        "created": now(),
+        "source": source,
+        "first_stage": dataset.first_stage,
+        **({"candidates_name": dataset.candidates_name} if dataset.candidates_name else {}),
+        "queries": len(dataset.queries),
+        "documents": len(dataset.documents),
+        "labels": len(dataset.qrels),
+        "report": report_json,
+    }
+
+
+def run_values(run: Run) -> dict[str, object]:
+    """The columns of a run's row, without its folder."""
+    states = run.queries["state"].value_counts()
+    done = run.queries[run.queries["state"] == "done"]
+    latency = done["latency_ms"].to_numpy(dtype=np.float64)
+    latency = latency[np.isfinite(latency)]
+    p50 = np.quantile(latency, 0.5) if len(latency) else math.nan
+    p95 = np.quantile(latency, 0.95) if len(latency) >= FEWEST_TIMED else math.nan
+    rate = math.nan if run.measured is None else run.measured.pairs_per_second
+    return {
+        "id": run.id,
+        "dataset_id": run.dataset_id,
+        "name": run.name,
+        "reranker": run.reranker,
+        "settings": json.dumps(dict(run.settings)),
+        "machine": json.dumps(dict(run.machine)),
+        "depth": run.depth,
+        "created": run.created or now(),
+        "queries_done": int(states.get("done", 0)),
+        "queries_failed": int(states.get("failed", 0)),
+        "queries_skipped": int(states.get("skipped", 0)),
+        "load_ms": _known(run.load_ms),
+        "p50_ms": _known(p50),
+        "p95_ms": _known(p95),
+        "pairs_per_second": _known(rate),
+    }
+
+
+def refuse_run(row: sqlite3.Row) -> None:
+    """Raise StoreError if the settings or the machine of a run cannot be read."""
+    for column in ("settings", "machine"):
+        read_json(row, column, Record)
+
+
+def read_json(row: sqlite3.Row | Mapping[str, Any], column: str, kind: Any) -> Any:
+    """Return the JSON of a column as the type `kind`. Raises StoreError for any other value."""
+    try:
+        return convert(json.loads(row[column]), kind)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise unreadable(column, str(error)) from error
+
+
+def find(db: sqlite3.Connection, table: str, key: str, columns: str = "*") -> sqlite3.Row:
+    """The row of a data set or run. Raises StoreError where there is none. table: "datasets" or
+    "runs"."""
+    row: sqlite3.Row | None = db.execute(
+        f"SELECT {columns} FROM {table} WHERE id = ?",  # noqa: S608 - both are named by us
+        (key,),
+    ).fetchone()
+    if row is None:
+        raise no_dataset(key) if table == "datasets" else no_run(key)
+    return row
+
+
+def insert(
+    db: sqlite3.Connection, table: str, values: Mapping[str, object], where_there: str = "OR IGNORE"
+) -> bool:
+    """Add a row; whether it was added. table and the columns are named by us. where_there: what
+    SQLite does where the row is there already."""
+    names = ", ".join(values)
+    places = ", ".join(f":{name}" for name in values)
+    statement = f"INSERT {where_there} INTO {table} ({names}) VALUES ({places})"  # noqa: S608
+    return bool(db.execute(statement, values).rowcount)
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601; the milliseconds keep quick successions in order."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
 
 READ_ONLY = StoreError(
     "This workspace is open for reading only: nothing in it can be changed.",
@@ -37,6 +201,58 @@ _NOTHING_BESIDE = {
     *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN),
     *(sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
 }
+
+
+def migrate(db: sqlite3.Connection, file: Path) -> None:
+    """Take the steps that are missing, all or none; what was there is copied first.
+
+    Raises StoreError where the workspace was written by a newer rankdash.
+    """
+    if version_of(db) == len(migrations.MIGRATIONS):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have migrated while this one waited for the lock.
+        version = version_of(db)
+        _refuse_newer(version, file)
+        if 0 < version < len(migrations.MIGRATIONS):
+            checksums.make_backup(file)
+        for step in migrations.MIGRATIONS[version:]:
+            step(db)
+        if migrations.rows_with_checksums in migrations.MIGRATIONS:
+            checksums.keep_schema(db)
+        db.execute(f"PRAGMA user_version = {len(migrations.MIGRATIONS)}")
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+
+
+def refuse_other_versions(db: sqlite3.Connection, file: Path) -> None:
+    """Raise StoreError where the workspace would have to be brought up to date first, or was
+    written by a newer rankdash."""
+    version = version_of(db)
+    _refuse_newer(version, file)
+    if version < len(migrations.MIGRATIONS):
+        raise StoreError(
+            "The workspace {file} was written by an older version of rankdash.",
+            remedy="Start rankdash once without RANKDASH_READ_ONLY: that brings it up to date.",
+            file=str(file),
+        )
+
+
+def _refuse_newer(version: int, file: Path) -> None:
+    if version > len(migrations.MIGRATIONS):
+        raise StoreError(
+            "The workspace {file} was written by a newer version of rankdash.",
+            remedy="Update rankdash, or set RANKDASH_HOME to an empty or new folder.",
+            file=str(file),
+        )
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    """How many steps a database has taken; 0 for one without a table."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 class Database:
@@ -147,7 +363,7 @@ class Database:
         """Whether the file can be read as it is: a full disk is no reason to hide what is there."""
         try:
             with self.reading() as db:
-                return prepare is migrate and version_of(db) == len(MIGRATIONS)
+                return prepare is migrate and version_of(db) == len(migrations.MIGRATIONS)
         except StoreError:
             return False
 
@@ -219,92 +435,3 @@ def access_to(file: Path) -> str:
 def files_of(file: Path) -> list[Path]:
     """A SQLite file and those that SQLite keeps beside it."""
     return [file, file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")]
-
-
-# The log (`-wal`) that SQLite keeps beside a database, and whether all that was stored in it can
-# still be read.
-#
-# SQLite reads the log of a killed process up to the first frame whose checksum does not fit, and
-# drops the others without an error. How many frames were committed is in the index of the log
-# (`-shm`), which a killed process leaves too. Formats: https://sqlite.org/walformat.html
-
-_HEADER, _FRAME_HEADER, _INDEX = 32, 24, 48
-_MAGIC = 0x377F0683
-"""In big-endian words; without the last bit the words are little-endian."""
-# To close a file drops the locks that SQLite has on it in the same process.
-_READ = f"import sys; sys.stdout.buffer.write(open(sys.argv[1], 'rb').read(2 * {_INDEX}))"
-
-_Words = np.ndarray[Any, np.dtype[np.uint32]]
-
-
-def is_damaged(file: Path) -> bool:
-    """Return whether changes that were committed to the log of a database cannot be read. False
-    without a log or without an index. Raises OSError if the log cannot be read."""
-    # Twice: another process may begin the log anew while it is read.
-    return _is_damaged(file) and _is_damaged(file)
-
-
-def _is_damaged(file: Path) -> bool:
-    log = file.with_name(f"{file.name}-wal")
-    if not log.exists() or not log.stat().st_size:
-        return False
-    # The index first: another process may add to the log meanwhile.
-    committed, salts = _index(file.with_name(f"{file.name}-shm"))
-    if not committed:
-        return False
-    try:
-        content = log.read_bytes()
-    except FileNotFoundError:
-        return False
-    first = content[:_HEADER].ljust(_HEADER, b"\0")
-    header = np.frombuffer(first, ">u4")
-    order = ">u4" if header[0] & 1 else "<u4"
-    if header[0] | 1 != _MAGIC or not _follows(np.frombuffer(first, order)[:6], header[6:]):
-        return True
-    if first[16:24] != salts:
-        # The log begins anew: what was in it is in the database.
-        return False
-    size = _FRAME_HEADER + int(header[2])
-    if len(content) < _HEADER + committed * size:
-        return True
-    frames = np.frombuffer(content, np.uint8, committed * size, _HEADER).reshape(committed, size)
-    fields = frames[:, :_FRAME_HEADER].copy().view(">u4")
-    words = np.hstack([frames[:, :8], frames[:, _FRAME_HEADER:]]).view(order)
-    before = np.vstack([header[6:], fields[:-1, 4:]])
-    read = (fields[:, 2:4] == header[4:6]) & (_checksums(words, before) == fields[:, 4:])
-    return not bool(read.all())
-
-
-def _index(index: Path) -> tuple[int, bytes]:
-    """Return the number of committed frames, and the salts of their log; 0 if it is not known."""
-    command = [sys.executable, "-ISc", _READ, str(index)]
-    try:
-        done = subprocess.run(command, capture_output=True, check=False)
-    except OSError:
-        # Python lies where this user may not start it.
-        return 0, b""
-    one, other = done.stdout[:_INDEX], done.stdout[_INDEX:]
-    words = np.frombuffer(one, np.uint32)
-    if len(one) < _INDEX or one != other or not _follows(words[:10], words[10:]):
-        return 0, b""
-    return int(words[4]), one[32:40]
-
-
-def _follows(words: _Words, stored: _Words) -> bool:
-    """Return whether the stored checksums are those of the words, with nothing before."""
-    return bool((_checksums(words[None], np.zeros((1, 2), np.uint32)) == stored).all())
-
-
-def _checksums(words: _Words, before: _Words) -> _Words:
-    """Return the two checksums of each row of 32-bit words that follows the checksums `before`.
-
-    SQLite adds up in turn; that is a sum of the words with Fibonacci numbers as weights.
-    """
-    count = words.shape[1]
-    weights = [0, 1]
-    while len(weights) < count + 2:
-        weights.append((weights[-1] + weights[-2]) & 0xFFFFFFFF)
-    falling = np.array(weights[::-1], np.uint32)
-    terms = np.hstack([before[:, 1:], words]).astype(np.uint32)
-    terms[:, 1] += before[:, 0]
-    return terms @ np.stack([falling[1:], falling[:-1]], axis=1)

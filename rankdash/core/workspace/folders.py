@@ -3,26 +3,31 @@ are ever moved or deleted: by the form of the name, and by a file that nothing e
 
     datasets/<id>-<token>/, runs/<id>-<token>/   tables, with a record or a mark beside them
     jobs/<id>/                                   tables of batches
-    trash/                                       what was swept or replaced: see `trash`
+    trash/                                       what was swept or replaced, for 30 days
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import sqlite3
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+from rankdash.core.base import files
 from rankdash.core.base.errors import StoreError
-from rankdash.core.workspace import trash
+from rankdash.core.workspace import checksums
+from rankdash.core.workspace.checksums import BACKUPS
 from rankdash.core.workspace.failures import HOME_REMEDY, in_words
 
 DATABASE = "rankdash.sqlite"
-BACKUPS = "backups"
 _RESERVE, _RESERVE_BYTES = f"{DATABASE}-reserve", 2_000_000
 _ROOM_FOR_RESERVE = 10 * _RESERVE_BYTES
 
@@ -105,7 +110,7 @@ def sweep(root: Path, candidates: Iterable[str], named: Collection[str]) -> None
     found = [root / folder for folder in candidates if folder not in named]
     if found:
         with suppress(OSError):
-            trash.to_trash(root, found)
+            to_trash(root, found)
 
 
 def on_read_only_disk(root: Path) -> bool:
@@ -185,6 +190,166 @@ def _is_own(entry: Path) -> bool:
         return False
     if entry.name == "jobs":
         return all(_is_job(each) for each in entry.iterdir())
-    if entry.name == trash.FOLDER:
-        return all(trash.is_own(each.name) for each in entry.iterdir())
+    if entry.name == TRASH:
+        return all(is_trash(each.name) for each in entry.iterdir())
     return entry.name in (*STORED, BACKUPS) and not any(entry.iterdir())
+
+
+# What was swept or replaced, kept in trash/<time>-<token>/, deleted after 30 days.
+
+TRASH = "trash"
+EMPTY_AFTER = timedelta(days=30)
+
+_TRASH_NAME = re.compile(r"(?P<time>\d{8}T\d{6}Z)-[0-9a-f]{8}")
+_TRASH_TIME = "%Y%m%dT%H%M%SZ"
+
+
+def is_trash(name: str) -> bool:
+    """Whether a folder in the trash has a name that rankdash gives."""
+    return _TRASH_NAME.fullmatch(name) is not None
+
+
+def to_trash(root: Path, paths: Iterable[Path]) -> Path:
+    """Move files and folders of the workspace to the trash; returns where they lie there.
+
+    Raises OSError where one cannot be moved: those before it were.
+    """
+    place = root / TRASH / f"{datetime.now(UTC).strftime(_TRASH_TIME)}-{uuid.uuid4().hex[:8]}"
+    for path in paths:
+        target = place / path.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Another process may have moved it.
+        with suppress(FileNotFoundError):
+            path.rename(target)
+    return place
+
+
+def empty_trash(root: Path) -> None:
+    """Delete what was moved to the trash longer than 30 days ago."""
+    if not (root / TRASH).is_dir():
+        return
+    with in_words(root):
+        places = sorted((root / TRASH).iterdir())
+    for place in places:
+        if place.is_symlink() or not place.is_dir():
+            continue
+        match = _TRASH_NAME.fullmatch(place.name)
+        # By the name: the times of files are changed by copying them.
+        if match and _moved(match["time"]) < datetime.now(UTC) - EMPTY_AFTER:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _moved(told: str) -> datetime:
+    try:
+        return datetime.strptime(told, _TRASH_TIME).replace(tzinfo=UTC)
+    except ValueError:
+        # No date of ours: it stays.
+        return datetime.now(UTC)
+
+
+# What a folder says of itself: a copy of its row, beside its tables.
+#
+# With it the row can be written again where the database is lost. A record is written after its row
+# and taken away before it, so that a record without a row means a database that lost the row, and
+# never a save or a delete that was cut short.
+
+_FORMAT, _VERSION = "rankdash record", 1
+_NUMBER = (int, float, type(None))
+_COLUMNS: dict[str, dict[str, Any]] = {
+    "datasets": dict.fromkeys(("id", "name", "created", "source", "first_stage", "report"), str)
+    | {"candidates_name": str}
+    | dict.fromkeys(("queries", "documents", "labels"), int),
+    "runs": dict.fromkeys(
+        ("id", "dataset_id", "name", "reranker", "settings", "machine", "created"), str
+    )
+    | dict.fromkeys(("queries_done", "queries_failed", "queries_skipped"), int)
+    | dict.fromkeys(("load_ms", "p50_ms", "p95_ms", "pairs_per_second"), _NUMBER)
+    | {"depth": (int, type(None))},
+}
+# What rows and records of an older version lack.
+_LATER = {"candidates_name": ""}
+_JSON = ("report", "settings", "machine")
+
+RecordRow = dict[str, object]
+
+
+def write_record(folder: Path, kind: str, row: sqlite3.Row) -> None:
+    """Write the record of a folder that a row names. Raises OSError where that fails."""
+    known = _LATER | dict(row)
+    values = {name: known[name] for name in _COLUMNS[kind]}
+    text = json.dumps(
+        {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "kind": kind,
+            "row": values,
+            "checksum": _checksum(values),
+        }
+    )
+    with files.completed(folder / RECORD) as target:
+        target.write(text.encode("ascii"))
+    (folder / UNFINISHED).unlink(missing_ok=True)
+
+
+def _checksum(values: Mapping[str, object]) -> int:
+    return checksums.of([json.dumps(values, sort_keys=True)])
+
+
+def has_record(folder: Path) -> bool:
+    return (folder / RECORD).is_file()
+
+
+def withdraw_record(folder: Path) -> None:
+    """Mark a folder as one that no row will name. Call it before the row is deleted."""
+    with in_words(folder):
+        if has_record(folder):
+            (folder / RECORD).replace(folder / UNFINISHED)
+        elif folder.is_dir():
+            (folder / UNFINISHED).touch()
+
+
+def recorded(root: Path) -> dict[str, list[Path]]:
+    """Kind → the folders that have a record."""
+    return {
+        kind: [folder for folder in stored(root, kind) if has_record(folder)] for kind in STORED
+    }
+
+
+def recorded_rows(
+    root: Path, found: Mapping[str, Collection[Path]], datasets: Collection[str]
+) -> list[tuple[str, RecordRow]]:
+    """(kind, row) of each record that can be read, data sets first; of runs those whose data set
+    has a record too or is one of `datasets`."""
+    rows = [(kind, row) for kind in STORED for row in _read_records(root, kind, found[kind])]
+    known = {*datasets, *(row["id"] for kind, row in rows if kind == "datasets")}
+    return [(kind, row) for kind, row in rows if kind == "datasets" or row["dataset_id"] in known]
+
+
+def _read_records(root: Path, kind: str, found: Collection[Path]) -> list[RecordRow]:
+    rows = []
+    for folder in found:
+        try:
+            values = _values(folder, kind)
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            continue
+        rows.append({**values, "folder": relative(root, folder)})
+    return rows
+
+
+def _values(folder: Path, kind: str) -> RecordRow:
+    """Raises ValueError, LookupError or TypeError where the record is none."""
+    told: Any = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    row = {name: (_LATER | told["row"])[name] for name in _COLUMNS[kind]}
+    sound = (
+        told["format"] == _FORMAT
+        # A record of an earlier version has no checksum.
+        and told.get("checksum") in (None, _checksum(told["row"]))
+        and told["kind"] == kind
+        and row["id"] == id_of(folder)
+        and all(isinstance(row[name], types) for name, types in _COLUMNS[kind].items())
+    )
+    if not sound:
+        raise ValueError(folder)
+    for name in _JSON:
+        json.loads(str(row.get(name, "{}")))
+    return row

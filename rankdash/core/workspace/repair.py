@@ -16,13 +16,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rankdash.core.base.errors import Phrase, StoreError
-from rankdash.core.workspace import backups, checksums, database, folders, records
-from rankdash.core.workspace import trash as workspace_trash
-from rankdash.core.workspace.database import Database, access_to, files_of, open_for_reading
+from rankdash.core.workspace import checksums, folders, migrations
+from rankdash.core.workspace.database import (
+    Database,
+    access_to,
+    files_of,
+    insert,
+    now,
+    open_for_reading,
+    version_of,
+)
 from rankdash.core.workspace.failures import UNREADABLE, first_sentence, in_words, is_damage
-from rankdash.core.workspace.migrations import MIGRATIONS, version_of
-from rankdash.core.workspace.redact_stored import clean_rows
-from rankdash.core.workspace.rows import insert, now
+from rankdash.core.workspace.migrations import clean_rows
 
 COUNTED = ("datasets", "runs", "notes", "run_notes", "corrections", "settings")
 _UNKNOWN = math.inf
@@ -61,7 +66,7 @@ def repair(root: Path) -> Repaired | None:
             repaired = rebuild(root, made)
             with in_words(file):
                 old = [each for each in files_of(file) if each.exists()]
-                repaired.trash = workspace_trash.to_trash(root, old) if old else None
+                repaired.trash = folders.to_trash(root, old) if old else None
                 made.replace(file)
         finally:
             for each in files_of(made):
@@ -111,13 +116,13 @@ def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.
         found.append((_count(current), current))
         with suppress(*UNREADABLE):
             repaired.changed = sum(checksums.changed(current).values())
-    copies = {copy: _count_of(copy) for copy in backups.listed(root)}
+    copies = {copy: _count_of(copy) for copy in checksums.backups(root)}
     # The latest by how many were made before, since the clock may have been set back.
     for copy in sorted(copies, key=lambda copy: (copies[copy], copy.name), reverse=True):
         kept = _open(copy, "mode=ro&immutable=1")
         if _is_whole(kept):
             found.append((_count(kept), kept))
-            repaired.copy_of = backups.day_of(copy)
+            repaired.copy_of = checksums.backup_day(copy)
             break
         kept.close()
     # A database that cannot be asked is damaged, and not old.
@@ -135,7 +140,7 @@ def _open(file: Path, access: str) -> sqlite3.Connection:
 
 def _is_whole(db: sqlite3.Connection) -> bool:
     try:
-        return backups.is_sound(db)
+        return checksums.is_sound(db)
     except UNREADABLE:
         return False
 
@@ -148,7 +153,9 @@ def _count_of(copy: Path) -> float:
 def _count(db: sqlite3.Connection) -> float:
     """How many daily copies had been made of a database."""
     try:
-        row = db.execute("SELECT value FROM settings WHERE key = ?", (backups.MADE,)).fetchone()
+        row = db.execute(
+            "SELECT value FROM settings WHERE key = ?", (checksums.BACKUPS_MADE,)
+        ).fetchone()
         return 0 if row is None else int(row[0])
     except (sqlite3.Error, ValueError):
         return _UNKNOWN
@@ -189,7 +196,7 @@ def _add_recorded(db: sqlite3.Connection, root: Path, repaired: Repaired) -> Non
         kind: {row[0] for row in db.execute(f"SELECT id FROM {kind}")}  # noqa: S608
         for kind in folders.STORED
     }
-    for kind, values in records.rows_of(root, records.kept(root), listed["datasets"]):
+    for kind, values in folders.recorded_rows(root, folders.recorded(root), listed["datasets"]):
         insert(db, kind, values, "OR REPLACE")
         repaired.from_folders += values["id"] not in listed[kind]
 
@@ -264,9 +271,9 @@ def examine(root: Path, *, read_only: bool) -> StoreError | None:
     # The folders first: a process that makes a workspace writes folders after the database.
     file = root / folders.DATABASE
     with in_words(file):
-        found = records.kept(root)
+        found = folders.recorded(root)
         ours = any(any(folders.stored(root, kind)) for kind in folders.STORED)
-        ours = ours or bool(backups.listed(root))
+        ours = ours or bool(checksums.backups(root))
         size = file.stat().st_size if file.exists() else None
     if not size:
         if ours:
@@ -284,14 +291,14 @@ def _looked_into(
     access = access_to(file) if read_only else "mode=rw"
     with in_words(file):
         # Before SQLite reads it: closed again, SQLite deletes the log.
-        if database.is_damaged(file):
+        if checksums.log_is_damaged(file):
             return _damaged(root, _unread(file))
         try:
             with closing(open_for_reading(file, access)) as db:
-                if not backups.pages_fit(db):
+                if not checksums.pages_fit(db):
                     return _damaged(root, Phrase("its pages do not fit together."))
                 version = version_of(db)
-                if version > len(MIGRATIONS):
+                if version > len(migrations.MIGRATIONS):
                     # It is refused when it is opened.
                     return None
                 if not version:
@@ -313,7 +320,7 @@ def _looked_into(
         for kind in folders.STORED
     }
     # A folder whose row was deleted meanwhile has no record any more.
-    lacking = records.rows_of(root, unknown, listed["datasets"])
+    lacking = folders.recorded_rows(root, unknown, listed["datasets"])
     return _older(root, len(lacking)) if lacking else None
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.errors import StoreError
-from rankdash.core.workspace import checksums, trash
+from rankdash.core.workspace import checksums, folders
 from rankdash.core.workspace.database import Database, files_of
 from rankdash.core.workspace.failures import in_words, is_damage
 
@@ -65,7 +65,7 @@ class ScoreCache:
             if not is_damage(error.__cause__):
                 raise
             with in_words(file):
-                trash.to_trash(file.parent, files_of(file))
+                folders.to_trash(file.parent, files_of(file))
             self._database = Database(file, _prepare)
 
     def read(

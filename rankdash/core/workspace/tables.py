@@ -24,7 +24,7 @@ from msgspec import convert
 from rankdash.core.base import files as base_files
 from rankdash.core.base.errors import DataError, Phrase, StoreError
 from rankdash.core.base.rules import Ties
-from rankdash.core.data.coded import Coded, alike, objects
+from rankdash.core.data.arrays import Coded, alike, objects
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import Ranking, Reading, Run, text_array

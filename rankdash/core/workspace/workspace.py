@@ -22,8 +22,11 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import time
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import platformdirs
@@ -32,16 +35,15 @@ from rankdash.core.base.errors import Phrase, StoreError
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import Run
-from rankdash.core.workspace import backups, deletes, folders, records, trash
-from rankdash.core.workspace.database import Database
-from rankdash.core.workspace.failures import damaged, in_words
-from rankdash.core.workspace.repair import Repaired, examine, rebuild, repair
-from rankdash.core.workspace.rows import (
+from rankdash.core.workspace import checksums, folders
+from rankdash.core.workspace.database import (
+    Database,
     DatasetRow,
     Record,
     RunRow,
     dataset_row,
     dataset_values,
+    files_of,
     find,
     insert,
     read_json,
@@ -49,6 +51,8 @@ from rankdash.core.workspace.rows import (
     run_row,
     run_values,
 )
+from rankdash.core.workspace.failures import damaged, in_words, is_full
+from rankdash.core.workspace.repair import Repaired, examine, rebuild, repair
 from rankdash.core.workspace.score_cache import ScoreCache
 from rankdash.core.workspace.tables import (
     RANKING,
@@ -107,7 +111,7 @@ class Workspace:
             self.database.begin_day()
             self.keep_records()
             self._sweep()
-            trash.empty_trash(root)
+            folders.empty_trash(root)
             folders.keep_reserve(root)
 
     @classmethod
@@ -222,7 +226,7 @@ class Workspace:
 
     def delete_dataset(self, dataset_id: str) -> None:
         """Delete a data set with its runs and jobs; a job that is running is cancelled by it."""
-        deletes.delete_dataset(self.root, self.database, dataset_id)
+        delete_dataset(self.root, self.database, dataset_id)
 
     def save_run(self, run: Run) -> str:
         """Store a run of a stored data set; return its id. A run with the same id is replaced."""
@@ -234,7 +238,7 @@ class Workspace:
                 find(db, "datasets", run.dataset_id)
                 replaced = db.execute("SELECT folder FROM runs WHERE id = ?", (run.id,)).fetchone()
                 if replaced:
-                    records.withdraw(self.root / replaced["folder"])
+                    folders.withdraw_record(self.root / replaced["folder"])
                 values = run_values(run) | {"folder": self.named(folder)}
                 insert(db, "runs", values, "OR REPLACE")
         except BaseException:
@@ -288,7 +292,7 @@ class Workspace:
 
     def delete_run(self, run_id: str) -> None:
         """Delete a run and the record of the job that made it."""
-        deletes.delete_run(self.root, self.database, run_id)
+        delete_run(self.root, self.database, run_id)
 
     def setting(self, key: str) -> str | None:
         """A value kept with `set_setting`; None where there is none."""
@@ -342,7 +346,7 @@ class Workspace:
                 (kind, row["id"])
                 for kind in folders.STORED
                 for row in db.execute(f"SELECT id, folder FROM {kind}")  # noqa: S608
-                if not records.is_kept(self.root / row["folder"])
+                if not folders.has_record(self.root / row["folder"])
                 and (self.root / row["folder"]).is_dir()
             ]
         for kind, key in (*lacking, *stale):
@@ -350,7 +354,7 @@ class Workspace:
                 # With the lock: it may be deleted or renamed meanwhile.
                 with self.database.writing() as db:
                     row = find(db, kind, key)
-                    records.keep(self.root / row["folder"], kind, row)
+                    folders.write_record(self.root / row["folder"], kind, row)
             except StoreError as error:
                 _log.warning("No record of %s %s: %s", kind, key, error)
 
@@ -366,17 +370,17 @@ class Workspace:
         try:
             if not self._holds_rows():
                 return False
-            if backups.is_due(self.root):
+            if checksums.backup_is_due(self.root):
                 with self.database.writing() as db:
                     db.execute(
                         "INSERT INTO settings (key, value) VALUES (?, '1') "
                         "ON CONFLICT (key) DO UPDATE SET value = value + 1",
-                        (backups.MADE,),
+                        (checksums.BACKUPS_MADE,),
                     )
                 # With the lock: of several processes one copies.
                 with self.database.writing():
-                    if backups.is_due(self.root):
-                        backups.make(self.database.file)
+                    if checksums.backup_is_due(self.root):
+                        checksums.make_backup(self.database.file)
         except StoreError as error:
             _log.warning("The database was not copied: %s", error)
         return True
@@ -397,3 +401,115 @@ class Workspace:
             )
             named = {row["folder"] for row in rows}
         folders.sweep(self.root, found, named)
+
+
+# Data sets and runs deleted: their rows first, then their folders.
+
+
+def delete_dataset(root: Path, database: Database, dataset_id: str) -> None:
+    """With its runs and jobs. Raises StoreError where there is no such data set."""
+
+    def found(db: sqlite3.Connection) -> list[str]:
+        row = find(db, "datasets", dataset_id, "folder")
+        rows = db.execute(
+            "SELECT folder FROM runs WHERE dataset_id = ? "
+            "UNION ALL SELECT 'jobs/' || id FROM jobs WHERE dataset_id = ?",
+            (dataset_id, dataset_id),
+        )
+        return [row["folder"], *(each["folder"] for each in rows)]
+
+    _delete(root, database, found, [("DELETE FROM datasets WHERE id = ?", dataset_id)])
+
+
+def delete_run(root: Path, database: Database, run_id: str) -> None:
+    """With the record of the job that made it. Raises StoreError where there is no such run."""
+    statements = [
+        ("DELETE FROM runs WHERE id = ?", run_id),
+        ("DELETE FROM jobs WHERE id = ? AND state = 'done'", run_id),
+    ]
+
+    def found(db: sqlite3.Connection) -> list[str]:
+        return [find(db, "runs", run_id, "folder")["folder"], f"jobs/{run_id}"]
+
+    _delete(root, database, found, statements)
+
+
+def _delete(
+    root: Path,
+    database: Database,
+    found: Callable[[sqlite3.Connection], list[str]],
+    statements: Sequence[tuple[str, str]],
+) -> None:
+    def delete() -> list[str]:
+        with database.writing() as db:
+            gone = found(db)
+            for named in gone:
+                if not named.startswith("jobs/"):
+                    folders.withdraw_record(root / named)
+            for statement, key in statements:
+                db.execute(statement, (key,))
+        return gone
+
+    try:
+        gone = delete()
+    except StoreError as error:
+        if not is_full(error):
+            raise
+        folders.release_reserve(root)
+        gone = delete()
+    folders.remove(root, gone)
+
+
+# What everything in a workspace is called, and whether that may have changed.
+
+Names = dict[str, tuple[tuple[str, str, str, str], ...]]
+"""Id of a data set → (its id, table, id, name) of itself, then of its judges, pin and runs."""
+
+# A file that was written so lately may be written again within the same tick of its clock.
+_LATELY_NS = 100_000_000
+_NAMES_QUERY = """
+    SELECT id, 'datasets', id, name FROM datasets
+    UNION ALL SELECT dataset_id, 'runs', id, name FROM runs
+    UNION ALL SELECT dataset_id, 'judges', id, name FROM judges
+    UNION ALL SELECT dataset_id, 'pins', run_id, '' FROM pins
+    ORDER BY 1, 2, 3
+"""
+
+
+def names_of(workspace: Workspace) -> Names:
+    """Raises StoreError where the workspace cannot be read."""
+    with workspace.database.reading() as db:
+        rows = [tuple(row) for row in db.execute(_NAMES_QUERY)]
+    return {dataset_id: tuple(group) for dataset_id, group in groupby(rows, itemgetter(0))}
+
+
+class NamesWatch:
+    """The names of a workspace, read again only where its files were written to since."""
+
+    def __init__(self) -> None:
+        self._stamp: object = None
+        self._names: Names = {}
+
+    def names(self, workspace: Workspace) -> Names:
+        """As the function; two stats where nothing was written."""
+        stamp = _stamp(workspace)
+        if stamp is None or stamp != self._stamp:
+            self._names = names_of(workspace)
+            self._stamp = stamp
+        return self._names
+
+
+def _stamp(workspace: Workspace) -> object:
+    """Another one whenever the database is another; None where that cannot be told."""
+    found = []
+    file, log, _index = files_of(workspace.database.file)
+    for each in (file, log):
+        try:
+            stat = each.stat()
+        except OSError:
+            continue
+        # An empty log comes and goes with whoever reads.
+        if stat.st_size:
+            found.append((each.name, stat.st_ino, stat.st_size, stat.st_mtime_ns))
+    newest = max((each[-1] for each in found), default=0)
+    return tuple(found) if newest < time.time_ns() - _LATELY_NS else None

@@ -17,8 +17,7 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.data.coded import places_in
-from rankdash.core.data.ragged import Floats, Integers, equal_runs, owners, places
+from rankdash.core.data.arrays import Floats, Integers, equal_runs, owners, places, places_in
 from rankdash.core.data.ranking import Ranking, tied_groups
 from rankdash.core.metrics import Conventions, Measure, evaluate, judge
 from rankdash.core.statistics.inference import intervals, p_values

@@ -16,7 +16,7 @@ from rankdash.core.base.i18n import (
     where_text,
 )
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.intake.process import Kept
+from rankdash.core.intake.reading import Kept
 from rankdash.core.readers.checks.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.core.readers.checks.grading import NO_LABELS
 from rankdash.core.rerankers.kinds.precomputed import Precomputed

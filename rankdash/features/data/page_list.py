@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash import __version__
-from rankdash.core.base import failures
+from rankdash.core.base import i18n
 from rankdash.core.base import text as base_text
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import enumerated, error_text, finding_text, moment, ngettext, number
@@ -19,8 +19,7 @@ from rankdash.core.intake import sharing
 from rankdash.core.intake.reading import imported
 from rankdash.core.readers import sources_by_name
 from rankdash.core.workspace import DatasetRow
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import Notes, RunNotes
+from rankdash.core.workspace.notes import Corrections, Notes, RunNotes
 from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
 from rankdash.features.data import page_upload
 from rankdash.features.label import page_corrections
@@ -147,7 +146,7 @@ def draw_open_by_name() -> None:
         with st.spinner(_("Downloading. Leaving the page cancels it."), show_time=True):
             sources = sources_by_name(names, waiting=waiting)
     except RankdashError as error:
-        dialogs.say_error(failures.problem(error), 800)
+        dialogs.say_error(i18n.problem_text(error), 800)
         return
     page_upload.read_sources(sources)
 

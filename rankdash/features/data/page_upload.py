@@ -12,8 +12,7 @@ from rankdash.core.base.errors import RankdashError, RefusedFilesError
 from rankdash.core.base.i18n import enumerated, error_text, language_name, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.intake import sharing
-from rankdash.core.intake.process import Kept, warm
-from rankdash.core.intake.reading import Reading, guessed, is_large
+from rankdash.core.intake.reading import Kept, Reading, guessed, is_large, warm
 from rankdash.core.readers import (
     FIELDS,
     FORMATS,

@@ -23,7 +23,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.queries import provenance
 from rankdash.core.workspace import RunRow
-from rankdash.core.workspace.notes.notes import Pins, RunNote, RunNotes
+from rankdash.core.workspace.notes import Pins, RunNote, RunNotes
 from rankdash.features.history import charts_trend as trend_chart
 from rankdash.kit.widgets import address, dialogs, pickers, run_records, stored
 from rankdash.kit.widgets.charts import ink, show

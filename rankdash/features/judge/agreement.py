@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.rules import FEWEST_QUERIES
-from rankdash.core.data.judgements import Judgements
-from rankdash.core.data.ragged import Floats, Integers
+from rankdash.core.data.arrays import Floats, Integers
+from rankdash.core.data.dataset import Judgements
 from rankdash.core.sampling.label_pool import LabelPool
 from rankdash.core.statistics.clusters import clustered_reach
 from rankdash.core.statistics.kappa import Kappa, Weighting, cohen_kappa

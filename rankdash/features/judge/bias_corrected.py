@@ -22,7 +22,7 @@ from pandas.util import hash_array
 from scipy import special
 
 from rankdash.core.base.rules import FEWEST_QUERIES
-from rankdash.core.data.ragged import Flags, Floats, Integers
+from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.sampling.label_pool import LabelPool
 from rankdash.features.judge.agreement import JudgeAgreement
 

@@ -37,7 +37,7 @@ from rankdash.core.runs.results import Usage
 from rankdash.core.runs.worker import Pace
 from rankdash.core.sampling.label_pool import LabelPool, pool_of
 from rankdash.core.study.systems import first_stage_name
-from rankdash.core.workspace.rows import now
+from rankdash.core.workspace.database import now
 from rankdash.features.judge.asking import (
     JudgedPair,
     Question,

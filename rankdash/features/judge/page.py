@@ -10,11 +10,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base.failures import in_words
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import moment, ngettext, number, paragraph, percent, plain, signed
+from rankdash.core.base.i18n import (
+    moment,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    plain,
+    reason_text,
+    signed,
+)
 from rankdash.core.base.rules import FEWEST_QUERIES
-from rankdash.core.data.judgements import Judgements
+from rankdash.core.data.dataset import Judgements
 from rankdash.core.statistics.kappa import Kappa
 from rankdash.core.study.study import Study
 from rankdash.core.words.verdicts import change_interval
@@ -409,7 +417,7 @@ def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
         for answer in [each for answers in own["answers"] for each in answers]:
             grade = _("no grade") if answer["grade"] is None else plain(answer["grade"])
             st.caption(_("The judge's reason, grade {grade}", grade=grade))
-            st.text(answer["reason"] or in_words(answer["error"]))
+            st.text(answer["reason"] or reason_text(answer["error"]))
 
 
 def _failures(study: Study, row: JudgeRow) -> None:
@@ -428,7 +436,7 @@ def _failures(study: Study, row: JudgeRow) -> None:
                         study.dataset.query_names[query][:_CELL] for query in shown["query_id"]
                     ],
                     _("Document"): [names[doc][:_CELL] for doc in shown["doc_id"]],
-                    _("Reason"): [in_words(error) for error in shown["error"]],
+                    _("Reason"): [reason_text(error) for error in shown["error"]],
                 }
             ),
             hide_index=True,

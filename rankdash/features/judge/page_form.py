@@ -14,7 +14,7 @@ import streamlit as st
 from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import duration, error_text, ngettext
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.data.judgements import Judgements
+from rankdash.core.data.dataset import Judgements
 from rankdash.core.intake.reading import tried
 from rankdash.core.readers.loading import judgements_in
 from rankdash.core.rerankers.remote.call_settings import Estimate
@@ -22,8 +22,7 @@ from rankdash.core.rerankers.settings import SettingValue
 from rankdash.core.runs.scoring import OptionalCache
 from rankdash.core.sampling.label_pool import LabelPool, pool_of
 from rankdash.core.workspace.jobs.judges import LONGEST_JUDGE_NAME, StoredJudges
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes import Corrections, LabelPlans
 from rankdash.features.judge import page_list
 from rankdash.features.judge.asking import (
     JudgeRequest,

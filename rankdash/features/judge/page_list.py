@@ -7,8 +7,14 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from rankdash.core.base.failures import kind_of_failure, problem
-from rankdash.core.base.i18n import duration, moment, ngettext, number
+from rankdash.core.base.i18n import (
+    duration,
+    kind_of_failure,
+    moment,
+    ngettext,
+    number,
+    problem_text,
+)
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.workspace.jobs.judges import JudgeRow, StoredJudges
 from rankdash.features.judge.judge import KINDS, OWN
@@ -149,7 +155,7 @@ def _progress(row: JudgeRow, text: DeltaGenerator) -> None:
     if row.settings:
         text.caption(" · ".join(_bill(row)))
     if row.error is not None:
-        text.error(markdown_safe(problem(row.error), 500), icon=":material/error:")
+        text.error(markdown_safe(problem_text(row.error), 500), icon=":material/error:")
 
 
 def _bill(row: JudgeRow) -> list[str]:

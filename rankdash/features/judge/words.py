@@ -6,8 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
-from rankdash.core.base.failures import kind_of_failure
-from rankdash.core.base.i18n import enumerated, ngettext, number, paragraph, percent, plain, signed
+from rankdash.core.base.i18n import (
+    enumerated,
+    kind_of_failure,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    plain,
+    signed,
+)
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.statistics.verdict import TITLES, Kind

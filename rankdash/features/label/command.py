@@ -18,7 +18,7 @@ import pandas as pd
 from rankdash.core.base import files
 from rankdash.core.base.errors import DataError, SpecError
 from rankdash.core.base.i18n import paragraph
-from rankdash.core.data.ragged import Integers
+from rankdash.core.data.arrays import Integers
 from rankdash.core.readers import read, read_beside, sources_at
 from rankdash.core.readers.rated import read_rated
 from rankdash.core.sampling.additive import ADDITIVE, Additive

@@ -22,8 +22,8 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.text import defused, restored
+from rankdash.core.data.arrays import Integers
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.data.ragged import Integers
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.sampling.draws import LabelPlan, draws_table
 from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison

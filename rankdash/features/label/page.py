@@ -15,15 +15,16 @@ from rankdash.core.base.i18n import duration, number, percent, plain
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.ranking import digest
 from rankdash.core.sampling.draws import next_pairs
-from rankdash.core.workspace.notes.corrections import (
+from rankdash.core.workspace.notes import (
+    LONGEST_LABEL_NOTE,
     LONGEST_NAME,
     Correction,
     Corrections,
+    LabelNotes,
+    LabelPlans,
     Pair,
     tidy_name,
 )
-from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import LONGEST_LABEL_NOTE, LabelNotes
 from rankdash.features.label import page_progress
 from rankdash.kit.widgets import label_plan, language, stored, view
 from rankdash.kit.widgets.label_plan import Labelling

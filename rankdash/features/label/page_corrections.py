@@ -27,8 +27,7 @@ from rankdash.core.sampling.draws import draws_table
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import label_words
 from rankdash.core.workspace import RunRow
-from rankdash.core.workspace.notes.corrections import LONGEST_NAME, Correction, Corrections, Layer
-from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes import LONGEST_NAME, Correction, Corrections, Layer, Notes
 from rankdash.features.label.labelling import CONFLICTS, Conflict, Merged, as_in, merge_labels
 from rankdash.kit.html.tables import file_name, qrels_bytes
 from rankdash.kit.widgets import address, dialogs, label_plan, language, pickers, stored

@@ -26,7 +26,7 @@ from rankdash.core.sampling.draws import MODES, VALUE_SHARE, LabelPlan
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.workspace.notes.label_plans import LONGEST_GUIDELINES, LabelPlans
+from rankdash.core.workspace.notes import LONGEST_GUIDELINES, LabelPlans
 from rankdash.features.label.page import REPLACED
 from rankdash.kit.widgets import address, dialogs, label_plan, stored, view
 from rankdash.kit.widgets.cache import cache

@@ -23,9 +23,7 @@ from rankdash.core.sampling.additive import ADDITIVE
 from rankdash.core.sampling.draws import labels_table, next_pairs
 from rankdash.core.study.study import Study
 from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.core.workspace.notes.notes import LabelNotes
+from rankdash.core.workspace.notes import Corrections, LabelNotes, LabelPlans
 from rankdash.features.label.labelling import MOST_ROWS, drawn_to_label, to_label, to_label_jsonl
 from rankdash.features.label.page_corrections import keep_beside
 from rankdash.kit.html.tables import file_name

@@ -34,8 +34,7 @@ from rankdash.core.runs.jobs import Handover
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.worker import Claimed
 from rankdash.core.workspace import RunRow, Workspace
-from rankdash.core.workspace.jobs.explanations import ExplanationRow, Explanations
-from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.leases import ExplanationRow, Explanations, Owner
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from rankdash.core.base import failures
+from rankdash.core.base import i18n
 from rankdash.core.base.i18n import brief, number, percent, plain, signed
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import middle
@@ -161,7 +161,7 @@ def _failure(study: Study, challenger: str, query_id: str) -> str:
         rows = run.queries
         found = rows.loc[(rows["query_id"] == query_id) & (rows["state"] != "done"), "reason"]
         if len(found):
-            return markdown_safe(failures.in_words(str(found.iloc[0])), 300)
+            return markdown_safe(i18n.reason_text(str(found.iloc[0])), 300)
     return ""
 
 

@@ -21,8 +21,7 @@ from rankdash.core.study.query_table import OK, Filters, by_column, key_of
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import state_words
 from rankdash.core.words.verdicts import reason_words
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes import Corrections, Notes
 from rankdash.features.queries import page_why, report_query
 from rankdash.features.queries import study as queries_study
 from rankdash.kit.drawing import style

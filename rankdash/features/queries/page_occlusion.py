@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base import failures
+from rankdash.core.base import i18n
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import duration, error_text, ngettext, number, paragraph, signed
 from rankdash.core.base.i18n import gettext as _
@@ -23,7 +23,7 @@ from rankdash.core.runs import jobs
 from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import grade
-from rankdash.core.workspace.jobs.explanations import Asked, ExplanationRow, Explanations
+from rankdash.core.workspace.jobs.leases import Asked, ExplanationRow, Explanations
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.occlusion import (
     LEVELS,
@@ -443,7 +443,7 @@ def _progress(row: ExplanationRow, rows: Explanations) -> None:
 def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) -> None:
     """What it costs, and the button; how an earlier attempt ended."""
     if row is not None and row.error is not None:
-        st.error(markdown_safe(failures.problem(row.error), 500), icon=":material/error:")
+        st.error(markdown_safe(i18n.problem_text(row.error), 500), icon=":material/error:")
     elif row is not None and row.state == "interrupted":
         st.warning(_("It was interrupted: the worker ended."), icon=":material/info:")
     elif row is not None:

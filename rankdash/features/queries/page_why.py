@@ -20,7 +20,7 @@ from rankdash.core.study.reasons.contributions import Split
 from rankdash.core.study.reasons.main_document import evidence
 from rankdash.core.study.study import Study
 from rankdash.core.words.verdicts import reason_words
-from rankdash.core.workspace.notes.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
+from rankdash.core.workspace.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
 from rankdash.features.label import page_corrections
 from rankdash.features.queries import charts
 from rankdash.features.queries import study as queries_study

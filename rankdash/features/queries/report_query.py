@@ -31,8 +31,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.words.methods import rules_in_words
 from rankdash.core.words.queries import grade, judged_title, label_words
 from rankdash.core.words.verdicts import best_order, reason_words
-from rankdash.core.workspace.notes.corrections import Correction
-from rankdash.core.workspace.notes.notes import Note
+from rankdash.core.workspace.notes import Correction, Note
 from rankdash.features.queries import charts
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.study import Missed

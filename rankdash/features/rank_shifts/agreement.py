@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.data.ragged import Block, Floats, Integers, blocks, offsets_from
+from rankdash.core.data.arrays import Block, Floats, Integers, blocks, offsets_from
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.statistics.inference import intervals
 from rankdash.features.rank_shifts.shifts import Pairing

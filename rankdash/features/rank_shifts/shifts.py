@@ -9,18 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.data.coded import places_in
-from rankdash.core.data.pooling import places_of
-from rankdash.core.data.ragged import (
+from rankdash.core.data.arrays import (
     Flags,
     Integers,
     offsets_from,
     owners,
     places,
+    places_in,
     rearranged,
     sort_codes,
 )
-from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.ranking import Ranking, places_of
 from rankdash.core.metrics import Conventions, Judged
 
 Ranks = npt.NDArray[np.int32]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.data.ragged import Floats, Integers
+from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.statistics.inference import intervals, p_values
 from rankdash.core.study.drawn import TOLERANCE

@@ -16,7 +16,7 @@ from rankdash.core.base.i18n import error_text, language, speaking
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.drawn import only_estimates
 from rankdash.core.study.study import Study
-from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes import Notes
 from rankdash.features.report import page_preview, report, report_zip
 from rankdash.features.report.page_preview import Preview
 from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front

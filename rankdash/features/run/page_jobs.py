@@ -11,8 +11,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.core.base.errors import RankdashError, SettingError
-from rankdash.core.base.failures import problem, refused
-from rankdash.core.base.i18n import duration, enumerated, error_text, ngettext, number, paragraph
+from rankdash.core.base.i18n import (
+    duration,
+    enumerated,
+    error_text,
+    ngettext,
+    number,
+    paragraph,
+    problem_text,
+    refused_text,
+)
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.rerankers import get
 from rankdash.core.runs import jobs
@@ -109,7 +117,7 @@ def _draw_grid(rows: Sequence[JobRow]) -> None:
         for row in stopped:
             text.write(f"{markdown_safe(row.name, 80)} · {_state(row)}")
             if row.error is not None:
-                text.error(markdown_safe(problem(row.error), 500), icon=":material/error:")
+                text.error(markdown_safe(problem_text(row.error), 500), icon=":material/error:")
         if not stopped or live:
             return
         _offer_resume(stopped, grid, text, action)
@@ -191,7 +199,7 @@ def _draw_job(row: JobRow) -> None:
                 st.rerun(scope="fragment")
             return
         if row.error is not None:
-            text.error(markdown_safe(problem(row.error), 500), icon=":material/error:")
+            text.error(markdown_safe(problem_text(row.error), 500), icon=":material/error:")
         if row.state in ("cancelled", "interrupted", "failed"):
             if row.done:
                 text.caption(
@@ -304,7 +312,7 @@ def _progress(row: JobRow) -> str:
     if row.failed:
         parts.append(ngettext("{n} query failed", "{n} queries failed", row.failed))
     if row.refused:
-        parts.append(refused(row.refused, row.requests))
+        parts.append(refused_text(row.refused, row.requests))
     return " · ".join(parts)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base import failures, text
+from rankdash.core.base import i18n, text
 from rankdash.core.base.errors import RankdashError, StoreError
 from rankdash.core.base.i18n import (
     duration,
@@ -28,7 +28,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.queries import provenance, unknown_tokens, without_text
 from rankdash.core.workspace import RunRow
-from rankdash.core.workspace.notes.notes import Pins, RunNotes
+from rankdash.core.workspace.notes import Pins, RunNotes
 from rankdash.features.latency.words import where_measured
 from rankdash.features.run import page_jobs
 from rankdash.kit.widgets import address, dialogs, run_records, settings_form, stored, view
@@ -370,7 +370,7 @@ def _failures(run: Run) -> None:
         pd.DataFrame(
             {
                 _("query"): list(failed["query_id"]),
-                _("why it failed"): [failures.in_words(reason) for reason in failed["reason"]],
+                _("why it failed"): [i18n.reason_text(reason) for reason in failed["reason"]],
             }
         ),
         hide_index=True,

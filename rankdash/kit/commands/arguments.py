@@ -16,9 +16,9 @@ from rankdash.core.base.rules import (
     CONVENTION_SETTINGS,
     RULE_OF_THUMB,
     STATISTICS_SETTINGS,
+    Setting,
     StatisticsSettings,
 )
-from rankdash.core.base.settings import Setting
 
 if TYPE_CHECKING:
     from rankdash.core.metrics import MetricList

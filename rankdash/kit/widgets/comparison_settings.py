@@ -10,8 +10,7 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError, SpecError
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import percent
-from rankdash.core.base.rules import RULE_OF_THUMB, STATISTICS_SETTINGS, StatisticsSettings
-from rankdash.core.base.settings import Setting
+from rankdash.core.base.rules import RULE_OF_THUMB, STATISTICS_SETTINGS, Setting, StatisticsSettings
 from rankdash.core.metrics import CONVENTION_SETTINGS, Conventions
 from rankdash.core.words.methods import key_of, options_of
 from rankdash.kit.widgets import address, pickers

@@ -12,7 +12,7 @@ import pandas as pd
 from msgspec import convert
 
 from rankdash.core.base.errors import RankdashError
-from rankdash.core.data.ragged import Floats
+from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import Answered, LabelPlan, no_answers
@@ -22,8 +22,7 @@ from rankdash.core.sampling.status import LabelStatus, status
 from rankdash.core.study.drawn import as_estimated
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.jobs.judges import JudgeRow
-from rankdash.core.workspace.notes.corrections import Correction, Corrections, Pair
-from rankdash.core.workspace.notes.label_plans import LabelPlans, StoredPlan
+from rankdash.core.workspace.notes import Correction, Corrections, LabelPlans, Pair, StoredPlan
 from rankdash.kit.widgets import stored
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.server import workspace

@@ -18,9 +18,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.jobs.explanations import ExplanationRow
 from rankdash.core.workspace.jobs.judges import JudgeRow
-from rankdash.core.workspace.names import Names, Watch
+from rankdash.core.workspace.jobs.leases import ExplanationRow
+from rankdash.core.workspace.workspace import Names, NamesWatch
 
 AT_ONCE = 8
 """Sessions that are drawn again at the same time."""
@@ -56,7 +56,7 @@ def hold() -> None:
 
 async def watch(workspace: Callable[[], Workspace]) -> None:
     """Have sessions drawn again, for as long as the server runs."""
-    seen, asked = Watch(), set[str]()
+    seen, asked = NamesWatch(), set[str]()
     while True:
         await asyncio.sleep(_TURN_SECONDS if asked else _LOOK_SECONDS)
         # A workspace that cannot be read now may be read the next time.

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from rankdash.core.base.failures import refused
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import moment, ngettext, number, percent
+from rankdash.core.base.i18n import moment, ngettext, number, percent, refused_text
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.rerankers import kinds
@@ -19,7 +18,7 @@ from rankdash.core.runs.results import usage
 from rankdash.core.study import history
 from rankdash.core.study.study import Study
 from rankdash.core.workspace import RunRow
-from rankdash.core.workspace.notes.notes import LONGEST_NOTE, Note, RunNote, RunNotes
+from rankdash.core.workspace.notes import LONGEST_NOTE, Note, RunNote, RunNotes
 from rankdash.kit.widgets import dialogs, language, pickers
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.server import read_only, workspace
@@ -60,7 +59,7 @@ class Record:
         if self.measured is not None and self.measured.contended:
             yield _("machine was busy")
         if self.measured is not None and self.measured.refused:
-            yield refused(self.measured.refused, self.measured.requests)
+            yield refused_text(self.measured.refused, self.measured.requests)
         for stage, name in self.runtimes:
             agreement = self.machine.get(f"{stage}rank_agreement")
             if isinstance(agreement, float):

@@ -17,8 +17,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.core.base.errors import Finding, RankdashError, StoreError
-from rankdash.core.data.dataset import Dataset
-from rankdash.core.data.judgements import Judgements
+from rankdash.core.data.dataset import Dataset, Judgements
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.readers.checks import check as reports
 from rankdash.core.readers.checks.check import CheckReport, check, relabelled
@@ -26,7 +25,7 @@ from rankdash.core.rerankers.kinds.precomputed import Precomputed
 from rankdash.core.study.systems import FIRST_STAGE, System, first_stage_name, numbered
 from rankdash.core.workspace import RunRow
 from rankdash.core.workspace.jobs.judges import JudgeRow, StoredJudges
-from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes import Corrections
 from rankdash.kit.widgets import address
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.server import workspace

@@ -22,7 +22,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from rankdash.core.intake import process
+from rankdash.core.intake import reading
 from rankdash.core.readers import Source
 
 GRACE_SECONDS = 10.0
@@ -263,7 +263,7 @@ def _stored(file: UploadedFile) -> Source:
     if file.size <= _SMALL:
         return Source(file.name, content)
     try:
-        with tempfile.NamedTemporaryFile(dir=process.folder(), delete=False) as written:
+        with tempfile.NamedTemporaryFile(dir=reading.uploads_folder(), delete=False) as written:
             path = Path(written.name)
             source = Source(file.name, path)
             weakref.finalize(source, path.unlink, missing_ok=True)

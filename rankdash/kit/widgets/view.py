@@ -18,12 +18,12 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.shipped import PAGES
-from rankdash.core.data.judgements import Judgements
+from rankdash.core.data.dataset import Judgements
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.queries import excluded
-from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes import Corrections
 from rankdash.kit.widgets import address, comparison_settings, label_plan, pickers, scenario, stored
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.scenario import with_money

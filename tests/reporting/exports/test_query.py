@@ -12,8 +12,7 @@ import pytest
 
 from rankdash.core.base.i18n import speaking
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.workspace.notes.corrections import Correction
-from rankdash.core.workspace.notes.notes import Note
+from rankdash.core.workspace.notes import Correction, Note
 from rankdash.features.queries import report_query
 from rankdash.features.queries.report_query import Card, Document, QueryPage, page_html
 from rankdash.kit.drawing.draw import Chart

@@ -6,7 +6,7 @@ from rankdash.core.base.errors import DataError, SettingError, StoreError
 from rankdash.core.runs.jobs import Handover, line
 from rankdash.core.workspace.jobs.judges import NOT_ASKED, StoredJudges
 from rankdash.core.workspace.jobs.leases import Owner
-from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes import Corrections
 from rankdash.features.judge.asking import JudgeRequest, submit
 from tests.approved import masked, table
 from tests.results import shown

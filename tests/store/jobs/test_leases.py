@@ -10,9 +10,8 @@ import pytest
 from rankdash.core.base.errors import StoreError, UnavailableError
 from rankdash.core.runs import jobs
 from rankdash.core.workspace.jobs import leases
-from rankdash.core.workspace.jobs.explanations import Asked, Explanations
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.jobs.leases import Owner, lost
+from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner, lost
 from rankdash.core.workspace.jobs.queue import STALE_SECONDS, Progress, Queue
 from tests.approved import table
 from tests.store.builders import clock_moved, submit, submit_judge

@@ -6,16 +6,18 @@ from functools import partial
 
 import pytest
 
-from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.notes import label_plans
-from rankdash.core.workspace.notes.corrections import Correction, Corrections
-from rankdash.core.workspace.notes.label_plans import CARD_SECONDS, LONGEST_GUIDELINES, LabelPlans
-from rankdash.core.workspace.notes.notes import (
+from rankdash.core.workspace import Workspace, notes
+from rankdash.core.workspace.notes import (
+    CARD_SECONDS,
+    LONGEST_GUIDELINES,
     LONGEST_LABEL_NOTE,
     LONGEST_NOTE,
     LONGEST_TAG,
     MOST_TAGS,
+    Correction,
+    Corrections,
     LabelNotes,
+    LabelPlans,
     Notes,
     Pins,
     RunNotes,
@@ -269,7 +271,7 @@ def test_how_it_is_kept(kind, workspace, stored, other, approved):
 def test_a_pair_that_was_left_lying_is_free_again(workspace, stored, monkeypatch, later, free):
     take = partial(LabelPlans(workspace).take, LabelPlans(workspace).begin(stored, {}, ""))
     clock = [200_000.0]
-    monkeypatch.setattr(label_plans.time, "time", lambda: clock[0])
+    monkeypatch.setattr(notes.time, "time", lambda: clock[0])
     take([PAIR, OTHER], "one")
     clock[0] += later
     assert take([PAIR, OTHER], "two") == (PAIR if free else OTHER)

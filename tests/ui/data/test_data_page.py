@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.core.base.errors import Finding
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.intake.process import Kept
+from rankdash.core.intake.reading import Kept
 from rankdash.core.readers import Source
 from rankdash.core.readers.loading import load
 from rankdash.core.workspace.workspace_file.import_workspace import TakenIn

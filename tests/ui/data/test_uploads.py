@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from rankdash.core.base.errors import DataError, LimitError, RefusedFilesError
-from rankdash.core.intake.process import REQUEST, Kept, Process, keep
-from rankdash.core.intake.reading import Progress
+from rankdash.core.intake.reading import REQUEST, Kept, Process, Progress, keep
 from rankdash.core.readers import FORMATS, SHAPES, MappingNeeded, Source, WordsNeeded
 from rankdash.core.readers.loading import load
 from rankdash.core.readers.parse.annotators import words_in

@@ -18,7 +18,7 @@ from rankdash.core.runs.combining import CombinedRun, fuse
 from rankdash.core.study import history
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.workspace.notes.notes import Pins, RunNotes
+from rankdash.core.workspace.notes import Pins, RunNotes
 from rankdash.features.history import page as history_page
 from rankdash.features.history.page_table import ordered
 from rankdash.kit.widgets import stored as widgets_stored

@@ -9,7 +9,7 @@ import pytest
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import Owner
-from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes import LabelPlans
 from rankdash.features.judge import page_list
 from rankdash.features.judge.asking import JudgeRequest, Judging, submit
 from rankdash.kit.widgets.label_plan import LabelSettings

@@ -11,8 +11,7 @@ import pytest
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes import Corrections, LabelPlans
 from rankdash.features.label import page as label_page
 from rankdash.features.label import page_plan, page_unjudged
 from rankdash.kit.widgets import label_plan

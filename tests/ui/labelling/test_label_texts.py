@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes import LabelPlans
 from rankdash.features.report import page as report_page
 from rankdash.features.report import report as report_report
 from rankdash.kit.widgets import label_plan, server

@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from rankdash.core.readers import Source
 from rankdash.core.readers.loading import Loaded, load
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.notes.corrections import Correction, Corrections, Pair
-from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes import Correction, Corrections, LabelPlans, Pair
 from rankdash.kit.widgets import label_plan, stored
 from rankdash.kit.widgets.label_plan import LabelSettings
 

@@ -14,8 +14,7 @@ from rankdash.core.base.text import csv_bytes
 from rankdash.core.intake import sharing
 from rankdash.core.readers import Source, read
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes import Corrections, LabelPlans
 from rankdash.features.label import page_corrections, page_unjudged
 from rankdash.features.label.labelling import merge_labels, to_label_jsonl
 from rankdash.kit.widgets import label_plan, server, stored

@@ -9,7 +9,7 @@ from rankdash.core.base.errors import Finding
 from rankdash.core.readers import Source, reversed_note
 from rankdash.core.readers.checks.check import CheckReport
 from rankdash.core.readers.loading import load
-from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes import Corrections
 from rankdash.features.label import page_unjudged
 from rankdash.kit.widgets import address
 from rankdash.kit.widgets import stored as widgets_stored

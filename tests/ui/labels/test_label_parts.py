@@ -11,8 +11,7 @@ import streamlit as st
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes import Corrections, Notes
 from rankdash.features.label import page_corrections, page_unjudged
 from rankdash.kit.widgets import address
 from rankdash.kit.widgets import stored as widgets_stored

@@ -7,8 +7,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rankdash.core.readers import Source, read
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes import Corrections, Notes
 from rankdash.features.label import page_corrections
 from rankdash.features.queries import page_why
 from rankdash.kit.widgets import pickers, server, view

@@ -4,7 +4,7 @@ import io
 
 import pandas as pd
 
-from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes import Notes
 from rankdash.features.queries import page_list
 from rankdash.kit.widgets import pickers, view
 from tests.ui.parts import drawn

@@ -15,8 +15,7 @@ from rankdash.core.runs import jobs
 from rankdash.core.runs.runner import rerank
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.workspace.jobs.explanations import Asked, Explanations
-from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.features.queries import page_occlusion
 from rankdash.features.queries import study as queries_study

@@ -14,7 +14,7 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.data.explanation import Explanation, Stage, TextPart
 from rankdash.core.data.ranking import Reading
 from rankdash.core.study.study import Study
-from rankdash.core.workspace.notes.notes import Note
+from rankdash.core.workspace.notes import Note
 from rankdash.features.queries import page as queries_page
 from rankdash.features.queries import page_occlusion, page_why
 from rankdash.features.queries import study as queries_study

@@ -10,7 +10,7 @@ import pytest
 from rankdash.core.data.measured import Level, Measured
 from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.rerankers.neural import packaged
-from rankdash.core.workspace.notes.notes import Pins, RunNotes
+from rankdash.core.workspace.notes import Pins, RunNotes
 from rankdash.features.run import page_jobs, page_runs
 from rankdash.kit.widgets import scenario
 from tests.ui.page_text import page_text

@@ -12,8 +12,7 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.core.workspace.notes.notes import Pins
+from rankdash.core.workspace.notes import Corrections, Pins
 from rankdash.core.workspace.repair import Repaired
 from rankdash.features.data import page_damaged
 from rankdash.kit.widgets import address, comparison_settings, label_plan, sharing_link, view

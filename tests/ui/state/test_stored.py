@@ -8,7 +8,7 @@ import pytest
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes import Corrections
 from rankdash.kit.widgets import server, stored
 from rankdash.kit.widgets.cache import cache
 

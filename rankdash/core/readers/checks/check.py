@@ -15,7 +15,7 @@ import pyarrow as pa
 from msgspec import convert
 
 from rankdash.core.base.errors import Finding, Phrase, Severity
-from rankdash.core.data.coded import alike, arrow_integers, places_in
+from rankdash.core.data.arrays import alike, arrow_integers, places_in
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure

@@ -10,8 +10,7 @@ import numpy as np
 
 from rankdash.core.base.errors import Finding
 from rankdash.core.base.i18n import plain
-from rankdash.core.data.coded import Coded, arrow_integers
-from rankdash.core.data.ragged import Floats, Integers, owners
+from rankdash.core.data.arrays import Coded, Floats, Integers, arrow_integers, owners
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics.judged import labelled_rows
 

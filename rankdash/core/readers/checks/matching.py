@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import Finding
-from rankdash.core.data.coded import Coded, arrow_integers, is_plain, places_in
-from rankdash.core.data.ragged import owners
+from rankdash.core.data.arrays import Coded, arrow_integers, is_plain, owners, places_in
 from rankdash.core.data.ranking import Ranking, coded
 
 _EXAMPLES = 5

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from rankdash.core.base.errors import Finding
+from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.data.ragged import Floats, Integers
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure
 

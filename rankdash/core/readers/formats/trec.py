@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from rankdash.core.data.coded import ArrowText, Coded
+from rankdash.core.data.arrays import ArrowText, Coded
 from rankdash.core.readers.parse.columns import known
 from rankdash.core.readers.parse.encoding import Decoded
 from rankdash.core.readers.parse.limits import ReadLimits

@@ -13,7 +13,7 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError, Finding
 from rankdash.core.base.i18n import plain
-from rankdash.core.data.coded import Coded
+from rankdash.core.data.arrays import Coded
 from rankdash.core.data.ranking import Ranking, text_array
 from rankdash.core.readers.join.parsed_file import Pairs, ParsedFile, Scores
 from rankdash.core.readers.parse.source import stem_of

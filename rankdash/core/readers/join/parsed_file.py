@@ -13,8 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import Finding
-from rankdash.core.data.coded import Coded
-from rankdash.core.data.ragged import has_repeats
+from rankdash.core.data.arrays import Coded, has_repeats
 from rankdash.core.data.ranking import Ranking, coded, group_rows
 from rankdash.core.readers.parse.skipped_rows import Refusals
 from rankdash.core.readers.parse.source import stem_of

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import Finding
-from rankdash.core.data.coded import objects
+from rankdash.core.data.arrays import objects
 from rankdash.core.readers.parse.columns import plain
 from rankdash.core.readers.parse.table import Table
 from rankdash.core.readers.parse.values import numbers

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import Finding
-from rankdash.core.data.coded import ArrowText, Coded
+from rankdash.core.data.arrays import ArrowText, Coded
 from rankdash.core.readers.join.parsed_file import Pairs, ParsedFile, Role, Scores, texts
 from rankdash.core.readers.parse.annotators import word_finding
 from rankdash.core.readers.parse.columns import SYSTEM, is_id, suspicious, systems_in

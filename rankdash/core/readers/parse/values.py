@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rankdash.core.data.coded import ArrowText, numbers_of, objects
+from rankdash.core.data.arrays import ArrowText, numbers_of, objects
 
 Texts = npt.NDArray[np.object_]
 Floats = npt.NDArray[np.float64]

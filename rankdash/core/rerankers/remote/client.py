@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import httpx2 as httpx
 
 from rankdash.core.base.errors import UnavailableError
-from rankdash.core.base.redaction import redact
+from rankdash.core.base.text import redact
 from rankdash.core.rerankers.base import Call
 from rankdash.core.rerankers.remote.call_settings import Budget, Clock, Policy
 from rankdash.core.rerankers.remote.keys import Place

@@ -19,7 +19,7 @@ from typing import Any
 
 from rankdash import __version__
 from rankdash.core.base.errors import RankdashError, SettingError, UnavailableError
-from rankdash.core.base.settings import Setting, Settings, setting, settings_of
+from rankdash.core.base.rules import Setting, Settings, setting, settings_of
 from rankdash.core.base.shipped import python_path
 from rankdash.core.rerankers import Capabilities
 from rankdash.core.rerankers.kinds.precomputed import Precomputed

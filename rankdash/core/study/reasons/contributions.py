@@ -29,8 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.data.coded import arrow_integers
-from rankdash.core.data.ragged import Floats, offsets_from, products_before
+from rankdash.core.data.arrays import Floats, arrow_integers, offsets_from, products_before
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, evaluate, judge_list
 from rankdash.core.metrics.engine import Relevance, ratio, within

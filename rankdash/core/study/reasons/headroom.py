@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import SpecError
-from rankdash.core.data.ragged import (
+from rankdash.core.data.arrays import (
     Flags,
     Floats,
     Integers,

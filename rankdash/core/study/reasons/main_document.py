@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.data.ragged import Floats, Integers
+from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.data.ranking import Reading
 from rankdash.core.metrics import Conventions, Measure
 from rankdash.core.statistics.alignment import direction

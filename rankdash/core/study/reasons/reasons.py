@@ -49,7 +49,7 @@ import pandas as pd
 
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.rules import TIE_BAND
-from rankdash.core.data.ragged import Flags, Floats
+from rankdash.core.data.arrays import Flags, Floats
 from rankdash.core.data.ranking import Reading
 from rankdash.core.metrics import Conventions, Judged, Measure
 from rankdash.core.metrics.engine import Relevance

@@ -15,10 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.data.coded import places_in
-from rankdash.core.data.pooling import places_of
-from rankdash.core.data.ragged import Flags, Floats, Integers, offsets_from, owners
-from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.arrays import Flags, Floats, Integers, offsets_from, owners, places_in
+from rankdash.core.data.ranking import Ranking, places_of
 from rankdash.core.metrics import Conventions, Judged, Measure
 from rankdash.core.metrics.engine import Relevance
 from rankdash.core.study.reasons.contributions import CARRIED, Split, credits_of, without

@@ -18,7 +18,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from rankdash.core.data.ragged import Floats, Integers, blocks, offsets_from, owners, places
+from rankdash.core.data.arrays import Floats, Integers, blocks, offsets_from, owners, places
 from rankdash.core.metrics import Conventions, Judged, Measure
 from rankdash.core.metrics.engine import Relevance, within
 from rankdash.core.metrics.gain import EXPONENTIAL, JARVELIN_KEKALAINEN, LINEAR, GainForm, raw_gain

@@ -14,8 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rankdash.core.data.coded import arrow_integers, objects
-from rankdash.core.data.ragged import Floats, Integers, offsets_from, places, sort_codes
+from rankdash.core.data.arrays import (
+    Floats,
+    Integers,
+    arrow_integers,
+    objects,
+    offsets_from,
+    places,
+    sort_codes,
+)
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, Judged
 

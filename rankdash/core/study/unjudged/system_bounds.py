@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import SpecError
-from rankdash.core.data.ragged import Flags, Floats
+from rankdash.core.data.arrays import Flags, Floats
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.core.metrics.engine import Relevance

@@ -20,9 +20,9 @@ import pandas as pd
 from msgspec import convert
 
 from rankdash.core.base.errors import DataError, RankdashError, StoreError
+from rankdash.core.workspace.database import Settings, insert, now, read_json
 from rankdash.core.workspace.failures import refuse_unknown
 from rankdash.core.workspace.jobs.leases import Ending, Leases, Owner, State, problem_from_json
-from rankdash.core.workspace.rows import Settings, insert, now, read_json
 
 MOST_UNKEPT = 100
 """So many pairs may have been asked about whose answers are not in the workspace yet: what a worker

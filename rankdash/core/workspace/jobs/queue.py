@@ -25,13 +25,18 @@ import pyarrow as pa
 from rankdash.core.base.errors import RankdashError, StoreError
 from rankdash.core.data.measured import WithoutText
 from rankdash.core.workspace import folders
+from rankdash.core.workspace.database import Settings, insert, now, read_json
 from rankdash.core.workspace.failures import in_words, refuse_unknown
-from rankdash.core.workspace.jobs.explanations import Explanations
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import STALE_SECONDS as STALE_SECONDS
-from rankdash.core.workspace.jobs.leases import Ending, Leases, State, problem_from_json
+from rankdash.core.workspace.jobs.leases import (
+    Ending,
+    Explanations,
+    Leases,
+    State,
+    problem_from_json,
+)
 from rankdash.core.workspace.jobs.leases import Owner as Owner
-from rankdash.core.workspace.rows import Settings, insert, now, read_json
 from rankdash.core.workspace.tables import read_table, write_table
 from rankdash.core.workspace.workspace import Workspace
 

@@ -18,9 +18,9 @@ from msgspec.structs import asdict
 from rankdash.core.base.errors import Finding, FormatError, LimitError, RankdashError, StoreError
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Run
-from rankdash.core.workspace.jobs.explanations import Asked
-from rankdash.core.workspace.notes.notes import tidy
-from rankdash.core.workspace.rows import dataset_values, insert, run_values
+from rankdash.core.workspace.database import dataset_values, insert, run_values
+from rankdash.core.workspace.jobs.leases import Asked
+from rankdash.core.workspace.notes import tidy
 from rankdash.core.workspace.tables import (
     CANDIDATES,
     DATASET_PARTS,
@@ -34,20 +34,20 @@ from rankdash.core.workspace.workspace import Workspace
 from rankdash.core.workspace.workspace_file import import_checks as checks
 from rankdash.core.workspace.workspace_file.archive import (
     FORMAT,
+    MANIFEST,
     MEASURED_PARTS,
     SETTINGS,
     VERSION,
-    Progress,
-)
-from rankdash.core.workspace.workspace_file.workspace_zip import (
-    MANIFEST,
     Bounds,
+    Progress,
+    Unpacker,
+)
+from rankdash.core.workspace.workspace_file.import_checks import (
     Contents,
     DatasetPart,
     JudgePart,
     RunPart,
     SettingsPart,
-    Unpacker,
     fitted,
 )
 
