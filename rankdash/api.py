@@ -28,7 +28,7 @@ from rankdash.core.readers.loading import RETRIEVED, Retrieval, judgements_at, l
 from rankdash.core.rerankers import SettingValue, create, get
 from rankdash.core.rerankers.defaults import with_model
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.core.rerankers.neural.known_models import misfit
+from rankdash.core.rerankers.neural.packaged import misfit
 from rankdash.core.runs import runner
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.core.statistics.comparison import compare as compare_evaluations

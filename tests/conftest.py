@@ -24,7 +24,7 @@ from hypothesis import Phase, settings
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
-from rankdash.core.rerankers.neural import load_model, runtimes
+from rankdash.core.rerankers.neural import open_model, runtimes
 from rankdash.core.value.price_list import ListedPrice
 from rankdash.core.workspace import Workspace
 from tests.approved import difference
@@ -208,7 +208,7 @@ def _watch_models() -> Iterator[None]:
         return call
 
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((load_model, "load"), (runtimes, "open_exported")):
+        for module, name in ((open_model, "load_model"), (runtimes, "open_exported")):
             patch.setattr(module, name, watched(getattr(module, name)))
         # Each client of a service reads all certificates, each parser looks for its catalogue.
         for module, name in ((httpcore2, "default_ssl_context"), (gettext, "find")):

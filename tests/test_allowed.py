@@ -6,10 +6,9 @@ import pytest
 
 from rankdash.core.base import allowed
 from rankdash.core.base.errors import SettingError, UnavailableError
-from rankdash.core.rerankers.remote import keys as remote_keys
-from rankdash.core.rerankers.remote.call_settings import Clock, Policy
+from rankdash.core.rerankers.remote import connection
 from rankdash.core.rerankers.remote.client import Client
-from rankdash.core.rerankers.remote.keys import Place
+from rankdash.core.rerankers.remote.connection import Clock, Place, Policy
 from rankdash.core.runs.on_ray.reranker import Scorer
 
 PRIVATE = [
@@ -110,7 +109,7 @@ def test_a_key_is_for_visitors_where_it_is_listed(shared, monkeypatch):
     assert (place.set_variable, place.in_environment) == ("", False)
     with pytest.raises(UnavailableError, match=r"does not let its visitors.*--allow-key RACK_API"):
         place.find()
-    with remote_keys.given({"RACK_API_KEY": "typed"}):
+    with connection.given_keys({"RACK_API_KEY": "typed"}):
         assert place.find().header == "Bearer typed"
     shared(keys="COHERE_API_KEY rack_api_key")
     assert place.find().header == "Bearer secret"
@@ -143,7 +142,7 @@ def test_a_host_that_may_not_be_asked_gets_no_request(shared, server):
 def test_a_service_is_reached_at_the_address_that_was_judged_under_its_own_name(
     monkeypatch, server
 ):
-    monkeypatch.setattr(remote_keys, "address_of", lambda _url, own: "127.0.0.1")
+    monkeypatch.setattr(connection, "address_of", lambda _url, own: "127.0.0.1")
     port = server.server_address[1]
     # Were the name asked again, nothing would answer.
     client = Client(Place("", f"http://rerank.invalid:{port}"), Policy(), Clock())

@@ -16,7 +16,7 @@ from rankdash.core.metrics import CONVENTION_SETTINGS, registry
 from rankdash.core.readers import FORMATS, SHAPES, ReadLimits, Source, read
 from rankdash.core.readers.loading import examine, load
 from rankdash.core.readers.parse.limits import variable
-from rankdash.core.rerankers.remote.apis import DIALECTS
+from rankdash.core.rerankers.kinds.endpoint import DIALECTS
 from rankdash.core.statistics import bootstrap, planning, verdict
 from rankdash.core.study import derived_groups, drawn, history, latency
 from rankdash.core.study.reasons import reasons

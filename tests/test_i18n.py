@@ -8,13 +8,13 @@ from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 
+from rankdash.core import rerankers
 from rankdash.core.base import i18n
 from rankdash.core.base.errors import DataError, FormatError, Phrase, RankdashError, StoreError
 from rankdash.core.base.i18n import problem_text
 from rankdash.core.readers import Source
 from rankdash.core.readers.checks.check import CheckReport
 from rankdash.core.readers.loading import examine, load
-from rankdash.core.rerankers import plugins
 from rankdash.core.value.price_list import parse_prices
 from rankdash.core.words.prices import money
 from rankdash.kit.drawing import style
@@ -137,7 +137,7 @@ def errors(folder) -> dict[str, RankdashError]:
     changes = [{"amount": -1}, {"unit": "moon"}, {"as_of": "soon"}, {"amount": "x"}, {"colour": ""}]
     prices = [{**good, "as_of": "2026-11-01", **change} for change in changes]
     ranks = "query,document,label,rank\n" + "q,a,1,one\nq,b,0,two\n"
-    (plugin,) = plugins.find([str(folder / "gone.py")], ()).problems
+    _, (plugin,) = rerankers.find_plugins([str(folder / "gone.py")], ())
     return {
         "file, line and remedy": FormatError(
             "{n} rows are bad.", remedy="Mend {n}.", file="a.csv", line=7, n=3

@@ -28,11 +28,12 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
+from rankdash.core import rerankers  # noqa: E402
 from rankdash.core.data.dataset import Dataset  # noqa: E402
 from rankdash.core.data.ranking import Run  # noqa: E402
 from rankdash.core.readers import sources_at  # noqa: E402
 from rankdash.core.readers.loading import load  # noqa: E402
-from rankdash.core.rerankers import create, get, plugins  # noqa: E402
+from rankdash.core.rerankers import create, get  # noqa: E402
 from rankdash.core.runs import jobs  # noqa: E402
 from rankdash.core.runs.jobs import JobRequest, Timing, WorkerProcess  # noqa: E402
 from rankdash.core.runs.on_ray.cluster import LOCAL, VARIABLE, Actors  # noqa: E402
@@ -145,7 +146,7 @@ def _lists(run: Run) -> dict[str, dict[str, float]]:
 def deaths(rounds: int, seed: int) -> bool:
     chance = random.Random(seed)
     dataset = load(sources_at([SAMPLE])).dataset
-    os.environ[VARIABLE], os.environ[plugins.VARIABLE] = LOCAL, str(PLUGIN)
+    os.environ[VARIABLE], os.environ[rerankers.PLUGINS_VARIABLE] = LOCAL, str(PLUGIN)
     kind = get("hashing")
     whole = rerank(dataset, create("hashing"), capabilities=kind.capabilities).ranking.frame()
     equal = 0

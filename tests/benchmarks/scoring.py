@@ -137,7 +137,7 @@ def score_pairs(source: str, requests, options: argparse.Namespace) -> None:
     from sentence_transformers import CrossEncoder
 
     from rankdash.core.rerankers import Corpus, create
-    from rankdash.core.rerankers.neural import batches as neural_batches
+    from rankdash.core.rerankers.neural import runtimes
 
     folder = folder_of(CROSS)
     library = CrossEncoder(str(folder), device="cpu", max_length=512)
@@ -161,7 +161,7 @@ def score_pairs(source: str, requests, options: argparse.Namespace) -> None:
     alone = np.split(path(opened("onnx", batch_tokens=1))(), ends)
     lengths = np.concatenate([answer.tokens for answer in rerankers["auto"].score(requests)])
     turns = Turns(paths, options.rounds, folder, lengths, first_only=True)
-    padding = neural_batches.plan(lengths, _TOKENS).slots / lengths.sum()
+    padding = runtimes.plan_batches(lengths, _TOKENS).slots / lengths.sum()
     by_characters = np.argsort([-len(query) - len(text) for query, text in asked], kind="stable")
     print(
         f"{source}: {len(asked)} pairs, {lengths.sum():,} tokens; padded/real {padding:.3f}, ",

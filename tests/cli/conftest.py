@@ -11,7 +11,6 @@ import pytest
 
 from rankdash.app.command import main
 from rankdash.core import rerankers
-from rankdash.core.rerankers import plugins
 
 QRELS = """\
 q1 0 d1 2
@@ -66,7 +65,7 @@ def no_plugin_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A command takes plugins for as long as its process lives: here as long as the test."""
 
     def add(files: Sequence[str]) -> None:
-        monkeypatch.setenv(plugins.VARIABLE, os.pathsep.join(files))
+        monkeypatch.setenv(rerankers.PLUGINS_VARIABLE, os.pathsep.join(files))
         rerankers.add_plugins([])
 
     monkeypatch.setattr("rankdash.features.run.command_rerankers.add_plugins", add)

@@ -9,7 +9,8 @@ from types import ModuleType
 import pytest
 
 from rankdash.app.command import main
-from rankdash.core.rerankers import Corpus, add_plugins, create, get, plugins
+from rankdash.core import rerankers
+from rankdash.core.rerankers import Corpus, add_plugins, create, get
 from rankdash.core.runs.on_ray import cluster
 from rankdash.core.runs.on_ray.cluster import Actors
 from rankdash.core.runs.on_ray.reranker import OnRay, Scorer
@@ -137,7 +138,7 @@ KIND = RerankerKind("counting", "Counting", "Counts.", (), Capabilities(), lambd
 @pytest.mark.usefixtures("no_plugin_stays")
 def test_the_machine_that_is_named_is_the_one_where_latencies_were_measured(monkeypatch, tmp_path):
     (plugin := tmp_path / "counting.py").write_text(COUNTING)
-    monkeypatch.setenv(plugins.VARIABLE, str(plugin))
+    monkeypatch.setenv(rerankers.PLUGINS_VARIABLE, str(plugin))
     add_plugins([])
     nodes = iter(["first", "first", "second"])
     monkeypatch.setattr(platform, "node", lambda: next(nodes))

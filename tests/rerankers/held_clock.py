@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from rankdash.core.rerankers.remote.call_settings import Clock
+from rankdash.core.rerankers.remote.connection import Clock
 
 
 class HeldClock:

@@ -2,7 +2,7 @@
 
 For trials of the page and the command line: `python tests/rerankers/loopback.py --port 8099`.
 
-It speaks every wire format of `rankdash.core.rerankers.remote.apis` and chat completions, and
+It speaks every wire format of `rankdash.core.rerankers.kinds.endpoint` and chat completions, and
 scores by words that query and document share (`score`). A fault is a dict, such as
 {"status": 500} or {"hang": 2.0}; `Server.fail` sets those of the next requests, `fault_of` that of
 every other.

@@ -3,10 +3,9 @@
 import math
 
 from rankdash.core.base.errors import SettingError
-from rankdash.core.rerankers.kinds.llm_listwise import read_order
-from rankdash.core.rerankers.kinds.llm_pointwise import expected_grade, log_odds
+from rankdash.core.rerankers.kinds.llm import expected_grade, log_odds, read_order
 from rankdash.core.rerankers.remote import chat, prompts
-from rankdash.core.rerankers.remote.call_settings import check_url, text_tokens
+from rankdash.core.rerankers.remote.connection import check_url, text_tokens
 from rankdash.features.judge.judge import Judge, addresses_judge
 from tests.approved import table
 from tests.rerankers.models import ask, prepared

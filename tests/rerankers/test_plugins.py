@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from rankdash.core import rerankers
-from rankdash.core.rerankers import Corpus, Request, create, get, kinds, plugins, problems
+from rankdash.core.rerankers import Corpus, Request, create, get, kinds, problems
 from tests.approved import masked, table
 from tests.documented import plugin
 
@@ -25,7 +25,7 @@ def plug(tmp_path, monkeypatch):
         paths = [tmp_path / f"{name}.py" for name in contents]
         for path, text in zip(paths, contents.values(), strict=True):
             path.write_text(text, encoding="utf-8")
-        monkeypatch.setenv(plugins.VARIABLE, os.pathsep.join(map(str, paths)))
+        monkeypatch.setenv(rerankers.PLUGINS_VARIABLE, os.pathsep.join(map(str, paths)))
         rerankers.add_plugins([])
         return paths
 
@@ -83,32 +83,34 @@ def test_a_broken_plugin_is_named_with_the_reason_and_the_others_work(plug, tmp_
         assert not any("broken" in name for name in after), "it leaves no module"
     (tmp_path / "plugin.txt").write_text(plugin())
     for name in ("gone.py", "plugin.txt"):
-        (cases[name],) = map(str, plugins.find([str(tmp_path / name)], []).problems)
+        (cases[name],) = map(str, rerankers.find_plugins([str(tmp_path / name)], [])[1])
     approved("rerankers/plugins", masked(table(cases), folder=re.escape(str(tmp_path))))
 
 
 def test_a_file_may_offer_several_and_one_named_twice_is_loaded_once(plug):
     second = plugin().replace('"shortest"', '"a-2"').replace("KIND =", "OTHER =")
     (path,) = plug(both=f"{plugin()}\n{second}\nKINDS = [KIND, OTHER]\n")
-    found = plugins.find([str(path), str(path)], ["taken"])
-    assert [kind.name for kind in found.kinds] == ["shortest", "a-2"]
-    assert found.problems == ()
+    found, refused = rerankers.find_plugins([str(path), str(path)], ["taken"])
+    assert [kind.name for kind in found] == ["shortest", "a-2"]
+    assert refused == []
 
 
 def test_files_are_named_in_the_environment_as_in_path(monkeypatch):
-    monkeypatch.setenv(plugins.VARIABLE, os.pathsep.join(["a.py", "", " ", "b c.py"]))
-    assert plugins.files_in_environment() == ["a.py", "b c.py"]
-    monkeypatch.delenv(plugins.VARIABLE)
-    assert plugins.files_in_environment() == []
+    monkeypatch.setenv(rerankers.PLUGINS_VARIABLE, os.pathsep.join(["a.py", "", " ", "b c.py"]))
+    assert rerankers.files_in_environment() == ["a.py", "b c.py"]
+    monkeypatch.delenv(rerankers.PLUGINS_VARIABLE)
+    assert rerankers.files_in_environment() == []
 
 
 def test_an_entry_point_of_an_installed_package(monkeypatch):
-    entry = EntryPoint("lexical", "rankdash.core.rerankers.kinds.bm25:KIND", plugins.GROUP)
-    gone = EntryPoint("gone", "no_such_package:KIND", plugins.GROUP)
+    entry = EntryPoint(
+        "lexical", "rankdash.core.rerankers.kinds.bm25:KIND", rerankers.PLUGINS_GROUP
+    )
+    gone = EntryPoint("gone", "no_such_package:KIND", rerankers.PLUGINS_GROUP)
     monkeypatch.setattr(
         "importlib.metadata.entry_points",
-        lambda group: [entry, gone] if group == plugins.GROUP else [],
+        lambda group: [entry, gone] if group == rerankers.PLUGINS_GROUP else [],
     )
-    found = plugins.find([], [])
-    assert [kind.name for kind in found.kinds] == ["bm25"]
-    assert "no_such_package" in str(found.problems[0])
+    found, refused = rerankers.find_plugins([], [])
+    assert [kind.name for kind in found] == ["bm25"]
+    assert "no_such_package" in str(refused[0])

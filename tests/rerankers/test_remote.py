@@ -9,9 +9,8 @@ import pytest
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers.remote import client
-from rankdash.core.rerankers.remote.call_settings import Budget, Estimate, Policy, each
 from rankdash.core.rerankers.remote.client import Client, Gate, GoneError, Reply
-from rankdash.core.rerankers.remote.keys import Place
+from rankdash.core.rerankers.remote.connection import Budget, Estimate, Place, Policy, each
 from tests.approved import masked, table
 from tests.rerankers.held_clock import HeldClock
 from tests.results import shown

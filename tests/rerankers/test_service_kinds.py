@@ -7,7 +7,7 @@ import pytest
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers import Corpus, Request, create
-from rankdash.core.rerankers.remote import keys
+from rankdash.core.rerankers.remote import connection
 from rankdash.features.judge.judge import Judge
 from tests.approved import masked, table
 from tests.results import shown
@@ -61,7 +61,7 @@ def test_what_kinds_of_services_make_of_faults_is_as_approved(asked, server, app
         for name, fault in FAULTS.items():
             cases[f"{kind}: {name}"] = asked(kind, fault)
         cases[f"{kind}: tried twice"] = asked(kind, {"status": 502}, retries=1)
-        with keys.given({"OPENAI_API_KEY": "wrong-key"}):
+        with connection.given_keys({"OPENAI_API_KEY": "wrong-key"}):
             key = "none" if kind == "endpoint" else ""
             cases[f"{kind}: a wrong key"] = asked(kind, service_key="right", key_variable=key)
     unlike = {"port": r"(?<=127\.0\.0\.1:)\d{2,}", "reason": r"(?<=cut )\(.*?\)(?=[ .])"}

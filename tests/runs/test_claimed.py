@@ -6,7 +6,7 @@ import pytest
 
 from rankdash.core.base.errors import RerankerError, StoreError
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.core.rerankers.remote.keys import Place
+from rankdash.core.rerankers.remote.connection import Place
 from rankdash.core.runs import worker
 from rankdash.core.runs.jobs import KEY_SECONDS, Handover
 from rankdash.core.runs.runner import Cancelled

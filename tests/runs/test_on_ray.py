@@ -12,7 +12,7 @@ import pytest
 
 from rankdash.core import rerankers
 from rankdash.core.base.errors import UnavailableError
-from rankdash.core.rerankers import create, get, plugins
+from rankdash.core.rerankers import create, get
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import JobRequest, Timing
 from rankdash.core.runs.on_ray.cluster import VARIABLE, Actors
@@ -61,7 +61,7 @@ def address():
 
 @pytest.fixture(autouse=True)
 def hashing(monkeypatch):
-    monkeypatch.setenv(plugins.VARIABLE, str(PLUGIN))
+    monkeypatch.setenv(rerankers.PLUGINS_VARIABLE, str(PLUGIN))
     rerankers.add_plugins([])
     yield
     monkeypatch.undo()

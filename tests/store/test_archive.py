@@ -25,7 +25,7 @@ from rankdash.core.data.explanation import Explanation
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.intake import sharing
 from rankdash.core.readers.checks.check import check
-from rankdash.core.rerankers.judge_settings import SETTINGS
+from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS
 from rankdash.core.rerankers.settings import completed
 from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
@@ -91,7 +91,7 @@ def made(tmp_path_factory, make_dataset, make_run):
     scenarios = {"careful": Assumptions(elasticity=0.25)}
     workspace.set_setting("scenarios", assumptions.write_scenarios(scenarios))
     workspace.set_setting("analyst", "Ann")
-    address = completed(SETTINGS, {"base_url": "http://me:pw@host/v1", "top": 3})
+    address = completed(JUDGE_SETTINGS, {"base_url": "http://me:pw@host/v1", "top": 3})
     asked = {"settings": address, "pairs": [CORRECTED, ("7", "01"), ("7", "1")]}
     said = {"grade": 2.0, "reason": "看", "error": "", "kind": ""}
     judged = [builders.grade(CORRECTED) | {"answers": json.dumps([said])}]

@@ -11,7 +11,7 @@ from msgspec import convert
 
 from rankdash.core.base.errors import FormatError
 from rankdash.core.readers.checks import check
-from rankdash.core.rerankers.judge_settings import SETTINGS
+from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS
 from rankdash.core.sampling.draws import LabelSettings
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import StoredJudges
@@ -30,7 +30,7 @@ from rankdash.core.workspace.workspace_file.import_checks import (
 from tests.broken import Words, broken
 from tests.marked import bring_in, exported, fewest, json_in, written
 
-COMPLETE = {spec.name for spec in SETTINGS}
+COMPLETE = {spec.name for spec in JUDGE_SETTINGS}
 HERE = "what is replaced"
 
 

@@ -22,8 +22,8 @@ from rankdash.core.base.rules import STATISTICS_SETTINGS
 from rankdash.core.metrics import CONVENTION_SETTINGS, registry
 from rankdash.core.readers.parse.skipped_rows import OTHER_REASONS, REASONS
 from rankdash.core.rerankers import kinds
-from rankdash.core.rerankers.judge_settings import SETTINGS as JUDGE_SETTINGS
-from rankdash.core.rerankers.neural.known_models import known_models
+from rankdash.core.rerankers.neural.packaged import known_models
+from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS as JUDGE_SETTINGS
 from rankdash.core.statistics.verdict import TITLES
 from rankdash.core.study.derived_groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
 from rankdash.core.value import price_list

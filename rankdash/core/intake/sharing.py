@@ -16,7 +16,7 @@ from msgspec import convert
 from rankdash.core.base.errors import DataError, Finding
 from rankdash.core.data.explanation import Explanation
 from rankdash.core.readers.checks.check import check_report
-from rankdash.core.rerankers.judge_settings import SETTINGS
+from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS
 from rankdash.core.rerankers.settings import completed
 from rankdash.core.sampling.draws import LabelSettings
 from rankdash.core.value.assumptions import (
@@ -84,7 +84,7 @@ def datasets_in(file: Path) -> list[str]:
 
 
 def _judge_settings(theirs: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
-    settings = completed(SETTINGS, theirs)
+    settings = completed(JUDGE_SETTINGS, theirs)
     return settings, sorted(settings.keys() ^ theirs.keys())
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+import difflib
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 
-from rankdash.core.base.errors import RankdashError
-from rankdash.core.rerankers import plugins
+from rankdash.core.base.errors import Phrase, RankdashError, SettingError, UnavailableError
 from rankdash.core.rerankers.base import (
     Call,
     Capabilities,
@@ -26,12 +31,12 @@ from rankdash.core.rerankers.kinds import (
     cross_encoder,
     endpoint,
     late_interaction,
-    llm_listwise,
-    llm_pairwise,
-    llm_pointwise,
+    llm,
     precomputed,
 )
-from rankdash.core.rerankers.plugins import unknown
+from rankdash.core.rerankers.kinds.endpoint import DIALECTS
+from rankdash.core.rerankers.neural.packaged import known_models
+from rankdash.core.rerankers.neural.shared import first_line
 from rankdash.core.rerankers.settings import SettingSpec, SettingValue, parse_settings
 
 __all__ = [
@@ -59,9 +64,9 @@ _BUILT_IN = (
     late_interaction.KIND,
     cross_encoder.KIND,
     endpoint.KIND,
-    llm_pointwise.KIND,
-    llm_listwise.KIND,
-    llm_pairwise.KIND,
+    llm.POINTWISE,
+    llm.LISTWISE,
+    llm.PAIRWISE,
     precomputed.KIND,
 )
 # "fusion" is what a run made of runs is called.
@@ -69,20 +74,15 @@ _RESERVED = (cascade.NAME, "fusion")
 _named_files: list[str] = []
 
 
-@dataclass(frozen=True)
-class _Registry:
-    kinds: Mapping[str, RerankerKind]
-    problems: Sequence[RankdashError]
-
-
 @cache
-def _registry() -> _Registry:
+def _registry() -> tuple[dict[str, RerankerKind], list[RankdashError]]:
+    """Name → kind, and why plugins are left out."""
     taken = (*(kind.name for kind in _BUILT_IN), *_RESERVED)
-    found = plugins.find([*plugins.files_in_environment(), *_named_files], taken)
-    every = [*_BUILT_IN, *found.kinds]
+    plugins, refused = find_plugins([*files_in_environment(), *_named_files], taken)
+    every = [*_BUILT_IN, *plugins]
     stages = cascade.kind([kind for kind in every if kind is not precomputed.KIND])
     every.insert(_BUILT_IN.index(cross_encoder.KIND) + 1, stages)
-    return _Registry({kind.name: kind for kind in every}, found.problems)
+    return {kind.name: kind for kind in every}, refused
 
 
 def add_plugins(files: Sequence[str]) -> None:
@@ -94,26 +94,26 @@ def add_plugins(files: Sequence[str]) -> None:
 
 def plugin_files() -> list[str]:
     """The files that plugins are taken from, absolute, for another process to take them too."""
-    files = [*plugins.files_in_environment(), *_named_files]
+    files = [*files_in_environment(), *_named_files]
     return [str(Path(file).expanduser().absolute()) for file in files]
 
 
 def problems() -> list[RankdashError]:
     """Why plugins are left out; empty where all that are named work."""
-    return list(_registry().problems)
+    return list(_registry()[1])
 
 
 def kinds() -> list[RerankerKind]:
     """Every kind of reranker, in the order in which a list shows them."""
-    return list(_registry().kinds.values())
+    return list(_registry()[0].values())
 
 
 def get(name: str) -> RerankerKind:
     """The kind of that name. Raises SettingError, with the kind for a service or a model."""
-    known = _registry().kinds
+    known = _registry()[0]
     kind = known.get(name.strip().lower())
     if kind is None:
-        raise unknown(name, list(known))
+        raise unknown_kind(name, list(known))
     return kind
 
 
@@ -127,3 +127,159 @@ def create(name: str, settings: Mapping[str, SettingValue] | None = None) -> Rer
     """
     kind = get(name)
     return kind.build(parse_settings(kind.settings, settings or {}))
+
+
+# Rerankers that others wrote: installed packages, and files named by whoever starts rankdash.
+#
+# A package offers one by an entry point of the group `rankdash.rerankers`; a file, named on the
+# command line or in the environment variable RANKDASH_PLUGINS, by a name `KIND` (or `KINDS`,
+# several) at its top. Both are Python code that is run, so neither ever comes from an upload. One
+# that is broken is told and left out; the others work.
+
+PLUGINS_GROUP = "rankdash.rerankers"
+PLUGINS_VARIABLE = "RANKDASH_PLUGINS"
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def find_plugins(
+    files: Collection[str], taken: Collection[str]
+) -> tuple[list[RerankerKind], list[RankdashError]]:
+    """Return the kinds of installed packages and of `files`, and why others are left out.
+
+    taken: names that are not theirs to use.
+    """
+    kinds: dict[str, RerankerKind] = {}
+    problems: list[RankdashError] = []
+    for source, load in (*_installed(), *_files(files)):
+        try:
+            for kind in _checked(load()):
+                if kind.name in taken or kind.name in kinds:
+                    raise _RefusedError(Phrase("the name {name!r} is taken", name=kind.name))
+                kinds[kind.name] = kind
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is anyone's code
+            problems.append(
+                UnavailableError(
+                    "The plugin {source} is not loaded: {reason}.",
+                    remedy="Repair it, or start rankdash without it.",
+                    source=source,
+                    reason=error.args[0]
+                    if isinstance(error, _RefusedError)
+                    else f"{type(error).__name__}: {first_line(error)}".rstrip("."),
+                )
+            )
+    return list(kinds.values()), problems
+
+
+class _RefusedError(Exception):
+    """A plugin that is not used; its one argument is a `Phrase`, the reason."""
+
+
+def files_in_environment() -> list[str]:
+    """The files that RANKDASH_PLUGINS names, separated as in PATH."""
+    return [part for part in os.environ.get(PLUGINS_VARIABLE, "").split(os.pathsep) if part.strip()]
+
+
+def _installed() -> Iterator[tuple[str, Callable[[], object]]]:
+    for entry in importlib.metadata.entry_points(group=PLUGINS_GROUP):
+        yield f"{entry.name} ({entry.value})", entry.load
+
+
+def _files(files: Collection[str]) -> Iterator[tuple[str, Callable[[], object]]]:
+    for file in dict.fromkeys(files):
+        yield file, partial(_run, Path(file).expanduser().absolute())
+
+
+def _run(path: Path) -> object:
+    """What the file defines as KIND or KINDS."""
+    name = f"rankdash_plugin_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    if not path.is_file():
+        raise _RefusedError(Phrase("there is no such file"))
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise _RefusedError(Phrase("it is no Python file; its name has to end in .py"))
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look for the module that they are defined in.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    if not hasattr(module, "KINDS") and not hasattr(module, "KIND"):
+        raise _RefusedError(Phrase("it defines neither KIND nor KINDS"))
+    return getattr(module, "KINDS", None) or module.KIND
+
+
+def _checked(found: object) -> list[RerankerKind]:
+    kinds: list[RerankerKind] = []
+    for kind in found if isinstance(found, (list, tuple)) else [found]:
+        if not isinstance(kind, RerankerKind):
+            found = type(kind).__name__
+            raise _RefusedError(Phrase("a RerankerKind is needed, not {found}", found=found))
+        if not _NAME.fullmatch(kind.name):
+            raise _RefusedError(
+                Phrase(
+                    "the name {name!r} may have small letters, digits and hyphens only",
+                    name=kind.name,
+                )
+            )
+        optional = [spec for spec in kind.settings if not spec.required]
+        parse_settings(optional, {})
+        kinds.append(kind)
+    return kinds
+
+
+# The error for a name that is not a kind of reranker: services and models are often taken for
+# one.
+
+_LANGUAGE_MODEL = re.compile(
+    r"(gpt|chatgpt|o\d|claude|gemini|llama|mistral|deepseek|qwen\d*-max)\b"
+)
+_LATE_INTERACTION = re.compile(r"colbert", re.I)
+
+
+def unknown_kind(name: str, known: Sequence[str]) -> SettingError:
+    """Return the error for a name that is none of the known kinds. The remedy names the kind and
+    the setting for a service or a model, or else a similar kind if there is one."""
+    plain = name.strip().lower()
+    parts = plain.split("/")
+    given = {"name": name, "names": ", ".join(known)}
+    service = next((each for each in DIALECTS if each in re.split(r"[^a-z0-9]+", plain)), None)
+    model = _model_kind(plain)
+    close = difflib.get_close_matches(plain, known, n=1, cutoff=0.6)
+    if len(parts) == 1 and service is not None and "endpoint" in known:
+        return SettingError(
+            "There is no reranker {name!r}.",
+            remedy="It is a service: use the reranker 'endpoint' with dialect={service}.",
+            service=service,
+            **given,
+        )
+    if model in known and (len(parts) > 1 or not close):
+        return SettingError(
+            "There is no reranker {name!r}.",
+            remedy="It is a model: use the reranker {kind!r} with model={name}.",
+            kind=model,
+            **given,
+        )
+    if close:
+        return SettingError(
+            "There is no reranker {name!r}.",
+            remedy="Did you mean {nearest!r}? Rerankers: {names}.",
+            nearest=close[0],
+            **given,
+        )
+    return SettingError("There is no reranker {name!r}.", remedy="Rerankers: {names}.", **given)
+
+
+def _model_kind(name: str) -> str:
+    """The kind that computes a model of that name; "" for what is not the name of a model."""
+    short = name.rpartition("/")[2]
+    listed = {each.id.lower().rpartition("/")[2]: each for each in known_models()}
+    if short in listed:
+        return "bi-encoder" if listed[short].encoder else "cross-encoder"
+    if _LATE_INTERACTION.search(name):
+        return "late-interaction"
+    if _LANGUAGE_MODEL.match(short):
+        return "llm-pointwise"
+    return "cross-encoder" if "/" in name else ""

@@ -12,8 +12,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.core.rerankers.remote.call_settings import Estimate
-from rankdash.core.rerankers.remote.keys import Place
+from rankdash.core.rerankers.remote.connection import Estimate, Place
 from rankdash.core.rerankers.settings import SettingSpec, SettingValue
 
 Scores = npt.NDArray[np.float64]

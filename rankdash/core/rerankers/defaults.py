@@ -15,7 +15,7 @@ from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.rerankers.base import RerankerKind
 from rankdash.core.rerankers.kinds import bi_encoder, cross_encoder
 from rankdash.core.rerankers.neural import packaged
-from rankdash.core.rerankers.neural.known_models import fitting
+from rankdash.core.rerankers.neural.packaged import fitting
 from rankdash.core.rerankers.neural.tokenizer import default_tokens, unknown_share
 from rankdash.core.rerankers.settings import SettingValue
 

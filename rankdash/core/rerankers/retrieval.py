@@ -24,8 +24,8 @@ from rankdash.core.data.ranking import Ranking, best_places
 from rankdash.core.rerankers.base import Corpus
 from rankdash.core.rerankers.fusion import Fusion, fuse
 from rankdash.core.rerankers.kinds import bi_encoder, bm25
-from rankdash.core.rerankers.neural.known_models import fitting
 from rankdash.core.rerankers.neural.model_files import PACKAGED, require_packages
+from rankdash.core.rerankers.neural.packaged import fitting
 from rankdash.core.rerankers.settings import parse_settings
 
 _QUERIES, _DOCUMENTS, _FOUND = "queries.parquet", "documents.parquet", "found.parquet"

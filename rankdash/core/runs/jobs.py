@@ -18,7 +18,7 @@ from rankdash.core.base.errors import RankdashError, RerankerError, SettingError
 from rankdash.core.base.shipped import WORKER, python_path
 from rankdash.core.data.measured import WithoutText
 from rankdash.core.rerankers import Reranker, create, get
-from rankdash.core.rerankers.remote.keys import Place
+from rankdash.core.rerankers.remote.connection import Place
 from rankdash.core.runs.on_ray.cluster import Actors, allowed_address, refuse_elsewhere
 from rankdash.core.runs.plan import Timing
 from rankdash.core.workspace import Workspace

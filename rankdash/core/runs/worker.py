@@ -27,7 +27,7 @@ from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers import Reranker, create, get
 from rankdash.core.rerankers.base import Detailed, Step
 from rankdash.core.rerankers.fusion import Fusion
-from rankdash.core.rerankers.remote import keys
+from rankdash.core.rerankers.remote import connection
 from rankdash.core.runs.combining import FIRST_STAGE, CombinedRun, fuse
 from rankdash.core.runs.jobs import NICENESS, Handover
 from rankdash.core.runs.on_ray.cluster import Actors, allowed_address
@@ -94,7 +94,9 @@ class Attempt:
 
     def _work(self) -> dict[str, str]:
         place = get(self._job.reranker).key
-        with keys.given(self._handover.take_for(self._job.id, place and place(self._job.settings))):
+        with connection.given_keys(
+            self._handover.take_for(self._job.id, place and place(self._job.settings))
+        ):
             run = self._score()
         if self._claimed.lost:
             raise Cancelled

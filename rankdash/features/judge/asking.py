@@ -16,8 +16,8 @@ import numpy as np
 from rankdash.core.base.errors import RerankerError, SettingError
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.rerankers.base import Call
-from rankdash.core.rerankers.remote import keys
-from rankdash.core.rerankers.remote.call_settings import Estimate
+from rankdash.core.rerankers.remote import connection
+from rankdash.core.rerankers.remote.connection import Estimate
 from rankdash.core.rerankers.settings import SettingValue
 from rankdash.core.runs.jobs import Handover
 from rankdash.core.runs.plan import drawn
@@ -400,7 +400,7 @@ class Judging:
         self, row: JudgeRow, claimed: Claimed, between: Callable[[], object]
     ) -> dict[str, str]:
         judge = Judge(row.settings)
-        with keys.given(self._handover.take_for(row.id, judge.place)):
+        with connection.given_keys(self._handover.take_for(row.id, judge.place)):
             data = self._workspace.dataset(row.dataset_id)
             pairs = questions(data, self._rows.pending(row.id), self._rows.unread(row.id))
             keeper = _Keeper(self._rows, row, self._owner, len(pairs), between)

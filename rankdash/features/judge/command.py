@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from rankdash.core.rerankers.judge_settings import MOST_REPEATS, SETTINGS
+from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS, MOST_REPEATS
 from rankdash.core.rerankers.remote.prompts import JUDGE
 from rankdash.features.judge import command_agreement, command_run
 from rankdash.kit.commands.arguments import (
@@ -44,7 +44,7 @@ def _add_run(parser: Parser) -> None:
     parser.closing = lambda: "\n".join(
         [
             "settings of the endpoint and of the judge (--set key=value):",
-            *settings_lines((spec for spec in SETTINGS if spec.name not in _APART), "  "),
+            *settings_lines((spec for spec in JUDGE_SETTINGS if spec.name not in _APART), "  "),
         ]
     )
     parser.several(

@@ -19,10 +19,16 @@ from typing import Any, Literal, get_args
 from rankdash.core.base.errors import SettingError
 from rankdash.core.data.ranking import digest
 from rankdash.core.rerankers.base import Call
-from rankdash.core.rerankers.judge_settings import SETTINGS, Combine
-from rankdash.core.rerankers.remote import keys, prompts
-from rankdash.core.rerankers.remote.call_settings import Clock, Estimate
-from rankdash.core.rerankers.remote.chat import Chat, Said, key_place, unread
+from rankdash.core.rerankers.remote import connection, prompts
+from rankdash.core.rerankers.remote.chat import (
+    JUDGE_SETTINGS,
+    Chat,
+    Combine,
+    Said,
+    key_place,
+    unread,
+)
+from rankdash.core.rerankers.remote.connection import Clock, Estimate
 from rankdash.core.rerankers.settings import SettingSpec, SettingValue, parse_settings
 
 # An answer is a sentence or two; a model that is asked for them rarely writes more than this.
@@ -50,14 +56,14 @@ class JudgeKind:
     fixed: Mapping[str, SettingValue]
 
     @property
-    def key(self) -> Callable[[Mapping[str, Any]], keys.Place | None]:
+    def key(self) -> Callable[[Mapping[str, Any]], connection.Place | None]:
         return key_place
 
 
 OWN = "own"
 KINDS: Mapping[str, JudgeKind] = {
     name: JudgeKind(
-        f"judge.{name}", tuple(spec for spec in SETTINGS if spec.name not in fixed), fixed
+        f"judge.{name}", tuple(spec for spec in JUDGE_SETTINGS if spec.name not in fixed), fixed
     )
     for name, fixed in {**prompts.JUDGE, OWN: {}}.items()
 }
@@ -87,7 +93,7 @@ class Judge:
     def __init__(
         self, settings: Mapping[str, SettingValue] | None = None, clock: Clock | None = None
     ) -> None:
-        self._chat = Chat(parse_settings(SETTINGS, settings or {}), clock)
+        self._chat = Chat(parse_settings(JUDGE_SETTINGS, settings or {}), clock)
         self.settings: Mapping[str, Any] = self._chat.settings
         prompt = self.settings["prompt"]
         prompts.check(prompt, ("query", "document"), ("guidelines",))
@@ -134,7 +140,7 @@ class Judge:
         return digest([repr(self.settings[name]).encode() for name in told])[:12]
 
     @property
-    def place(self) -> keys.Place:
+    def place(self) -> connection.Place:
         """Where its key is looked for."""
         return key_place(self.settings)
 

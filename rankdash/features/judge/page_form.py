@@ -17,7 +17,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.dataset import Judgements
 from rankdash.core.intake.reading import tried
 from rankdash.core.readers.loading import judgements_in
-from rankdash.core.rerankers.remote.call_settings import Estimate
+from rankdash.core.rerankers.remote.connection import Estimate
 from rankdash.core.rerankers.settings import SettingValue
 from rankdash.core.runs.scoring import OptionalCache
 from rankdash.core.sampling.label_pool import LabelPool, pool_of

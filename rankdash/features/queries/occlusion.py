@@ -28,7 +28,7 @@ import numpy.typing as npt
 from rankdash.core.base.errors import ScoringError
 from rankdash.core.data.explanation import Explanation, Level, Span, Stage, TextPart
 from rankdash.core.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get
-from rankdash.core.rerankers.remote import keys
+from rankdash.core.rerankers.remote import connection
 from rankdash.core.rerankers.settings import SettingValue
 from rankdash.core.runs.jobs import Handover
 from rankdash.core.runs.runner import Cancelled
@@ -348,7 +348,9 @@ class Explainer:
         kind = get(run.reranker)
         # Complete settings: an older version may not have known them all.
         reranker = create(run.reranker, scalars(run.settings))
-        with keys.given(self._handover.take_for(row.id, kind.key and kind.key(reranker.settings))):
+        with connection.given_keys(
+            self._handover.take_for(row.id, kind.key and kind.key(reranker.settings))
+        ):
             held = self._ready(run, kind, reranker, has_to_stop)
             query, document = held.queries[asked.query_id], held.documents[asked.doc_id]
             level = _level(asked.level)

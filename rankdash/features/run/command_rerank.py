@@ -24,7 +24,7 @@ from rankdash.core.rerankers import Reranker, create
 from rankdash.core.rerankers.base import Detailed, Step
 from rankdash.core.rerankers.defaults import with_model
 from rankdash.core.rerankers.neural import runtimes
-from rankdash.core.rerankers.neural.known_models import misfit
+from rankdash.core.rerankers.neural.packaged import misfit
 from rankdash.core.runs.combining import Shard, part_bytes
 from rankdash.core.runs.on_ray.cluster import Actors, apart, needed, run_apart
 from rankdash.core.runs.on_ray.reranker import on_ray

@@ -8,9 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from rankdash.core.base.errors import SettingError
-from rankdash.core.rerankers import RerankerKind, add_plugins, get, kinds, problems
+from rankdash.core.rerankers import RerankerKind, add_plugins, get, kinds, problems, unknown_kind
 from rankdash.core.rerankers.kinds.precomputed import Precomputed
-from rankdash.core.rerankers.plugins import unknown
 from rankdash.kit.commands.arguments import DONE, Parser, add_plugin, settings_lines
 from rankdash.kit.commands.output import one_line
 
@@ -45,7 +44,7 @@ def reranker_kind(name: str) -> RerankerKind:
     try:
         return get(name)
     except SettingError as problem:
-        raise unknown(name, [kind.name for kind in _makeable()]) from problem
+        raise unknown_kind(name, [kind.name for kind in _makeable()]) from problem
 
 
 def _makeable() -> list[RerankerKind]:

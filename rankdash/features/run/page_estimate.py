@@ -16,7 +16,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.rerankers import Request, RerankerKind, defaults
 from rankdash.core.rerankers.neural import packaged
-from rankdash.core.rerankers.remote.call_settings import Estimate
+from rankdash.core.rerankers.remote.connection import Estimate
 from rankdash.core.runs.plan import Variant, sample_queries
 from rankdash.core.workspace import RunRow
 from rankdash.kit.widgets import run_records, scenario, stored

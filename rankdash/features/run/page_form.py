@@ -27,10 +27,10 @@ from rankdash.core.rerankers import (
     kinds,
     problems,
 )
+from rankdash.core.rerankers.kinds.endpoint import DIALECTS
 from rankdash.core.rerankers.kinds.late_interaction import LateInteraction
 from rankdash.core.rerankers.neural.model_files import lacking_packages
 from rankdash.core.rerankers.neural.tokenizer import unknown_share
-from rankdash.core.rerankers.remote.apis import DIALECTS
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import JobRequest, Timing
 from rankdash.core.runs.on_ray.cluster import Actors

@@ -13,7 +13,7 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text, ngettext, number
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.rerankers.remote.call_settings import Estimate
+from rankdash.core.rerankers.remote.connection import Estimate
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import MACHINES, Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions

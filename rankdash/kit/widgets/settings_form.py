@@ -19,8 +19,8 @@ from rankdash.core.base.i18n import language as reader_language
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.rerankers import Configured, SettingSpec
 from rankdash.core.rerankers.neural import packaged
-from rankdash.core.rerankers.neural.known_models import fitting, known_models, misfit
-from rankdash.core.rerankers.remote.keys import NO_KEY, Place
+from rankdash.core.rerankers.neural.packaged import fitting, known_models, misfit
+from rankdash.core.rerankers.remote.connection import NO_KEY, Place
 from rankdash.core.rerankers.settings import completed
 from rankdash.core.words.queries import provenance
 from rankdash.kit.widgets import pickers

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.core.rerankers.judge_settings import BINARY, GRADED
+from rankdash.core.rerankers.remote.chat import BINARY, GRADED
 from rankdash.features.judge.judge import Answer, Judge, combined, no_text
 from tests.results import results, several
 

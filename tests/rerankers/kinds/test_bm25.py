@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.core.rerankers import Corpus, Request, create
-from rankdash.core.rerankers.bm25_tokenizer import Tokenizer
-from rankdash.core.rerankers.kinds.bm25 import order_candidates
+from rankdash.core.rerankers.kinds.bm25 import Tokenizer, order_candidates
 from tests.results import results
 from tests.sets import ROOT
 
@@ -146,7 +145,7 @@ def test_a_language_needs_its_own_package_alone_which_is_silent_and_leaves_no_fi
 import sys
 sys.modules[{missing!r}] = None
 from rankdash.core.base.errors import UnavailableError
-from rankdash.core.rerankers.bm25_tokenizer import Tokenizer
+from rankdash.core.rerankers.kinds.bm25 import Tokenizer
 print(Tokenizer("none")([{text!r}]), Tokenizer({works!r})(["退货"]))
 try:
     Tokenizer({language!r})([{text!r}])

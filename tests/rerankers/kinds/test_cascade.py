@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rankdash.core.rerankers import Capabilities, Corpus, Request, Scored, create, get
 from rankdash.core.rerankers.kinds.cascade import Cascade, kind, nested_settings
-from rankdash.core.rerankers.remote.keys import Place
+from rankdash.core.rerankers.remote.connection import Place
 from tests.approved import table
 from tests.results import shown
 from tests.runs.stub import Stub, failed

@@ -11,9 +11,8 @@ import pytest
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers import Corpus, Request, create
 from rankdash.core.rerankers.kinds import endpoint
-from rankdash.core.rerankers.kinds.endpoint import Endpoint
-from rankdash.core.rerankers.remote import keys
-from rankdash.core.rerankers.remote.apis import DIALECTS
+from rankdash.core.rerankers.kinds.endpoint import DIALECTS, Endpoint
+from rankdash.core.rerankers.remote import connection
 from rankdash.core.rerankers.settings import parse_settings
 from tests.approved import table
 from tests.rerankers.loopback import score
@@ -42,7 +41,7 @@ def keyed(make):
     """With a key that was typed."""
 
     def made(key=SECRET, **settings):
-        with keys.given({"COHERE_API_KEY": key}):
+        with connection.given_keys({"COHERE_API_KEY": key}):
             return make(key_variable="", **settings)
 
     return made
@@ -189,7 +188,7 @@ def test_where_a_key_is_found_and_may_be_sent_is_as_approved(monkeypatch, approv
             for name in environment:
                 patch.setenv(name, SECRET)
             place = endpoint.key_place(create("endpoint", settings).settings)
-            with keys.given({"COHERE_API_KEY": typed} if typed else {}):
+            with connection.given_keys({"COHERE_API_KEY": typed} if typed else {}):
                 key = place.find()
                 return key and key.header, place.set_variable
 
@@ -252,7 +251,9 @@ def test_the_key_is_taken_out_before_an_answer_is_cut(keyed, server):
 @pytest.mark.parametrize(("length", "hidden"), [(4, True), (3, False)])
 def test_a_key_that_could_be_a_word_is_not_looked_for(length, hidden):
     key = "k" * length
-    assert ("k" in keys.Key(key).redact_whole(f"no such key: <{key}>").split("<")[1]) != hidden
+    assert (
+        "k" in connection.Key(key).redact_whole(f"no such key: <{key}>").split("<")[1]
+    ) != hidden
 
 
 # The estimate and the name of what is cached.

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers import Corpus, Request, create, get
-from rankdash.core.rerankers.kinds.llm_listwise import read_order
-from rankdash.core.rerankers.remote import chat, keys, prompts
+from rankdash.core.rerankers.kinds.llm import read_order
+from rankdash.core.rerankers.remote import chat, connection, prompts
 from rankdash.core.rerankers.settings import parse_settings
 from tests.approved import table
 from tests.rerankers.loopback import judge, score
@@ -93,7 +93,7 @@ def test_a_prompt_may_hold_braces_of_its_own_and_a_stride_be_as_long_as_the_wind
 
 def test_a_model_that_repeats_the_key_is_quoted_without_it(make, server):
     key = "sk-typed-by-hand-4711"
-    with keys.given({"OPENAI_API_KEY": key}):
+    with connection.given_keys({"OPENAI_API_KEY": key}):
         reranker = make("llm-pointwise", key_variable="", retries=0)
     server.reply = lambda body: ("x" * 50 + " " + key, {})
     (scored,) = reranker.score([ask(DOCUMENTS[:1])])

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers import Request, Scored
 from rankdash.core.rerankers.neural import shared
-from rankdash.core.rerankers.neural.batches import Batching, Frame, compute, compute_each, plan
+from rankdash.core.rerankers.neural.runtimes import (
+    Batching,
+    Frame,
+    compute,
+    compute_each,
+    plan_batches,
+)
 from tests.results import results
 
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=80)
@@ -17,7 +23,7 @@ LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=80)
 @given(LENGTHS, st.integers(1, 300), st.integers(1, 16))
 def test_a_plan_holds_every_row_once_within_the_budget(lengths, budget, rounding):
     array = np.array(lengths, dtype=np.int64)
-    found = plan(array, budget, rounding, limit=60)
+    found = plan_batches(array, budget, rounding, limit=60)
     assert sorted(row for batch in found.batches for row in batch) == list(range(len(lengths)))
     for rows, width in zip(found.batches, found.widths, strict=True):
         assert array[rows].max() <= width <= 60
@@ -26,7 +32,7 @@ def test_a_plan_holds_every_row_once_within_the_budget(lengths, budget, rounding
 
 def test_rows_of_many_queries_are_computed_almost_without_padding():
     lengths = np.random.default_rng(0).integers(20, 512, size=500)
-    assert plan(lengths, 1024).slots <= 1.02 * lengths.sum()
+    assert plan_batches(lengths, 1024).slots <= 1.02 * lengths.sum()
 
 
 def weighted(ids, mask, types):
@@ -85,7 +91,7 @@ def test_plans_frames_and_prompts_are_as_approved(approved):
     a fiftieth on padding; a prompt stands before a text or around it."""
 
     def planned(lengths, budget, *how):
-        found = plan(np.array(lengths), budget, *how)
+        found = plan_batches(np.array(lengths), budget, *how)
         return [batch.tolist() for batch in found.batches], found.widths, found.slots
 
     def framed(frame, *texts):

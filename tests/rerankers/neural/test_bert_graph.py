@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rankdash.core.rerankers.neural import export, open_model, packaged, runtimes
-from rankdash.core.rerankers.neural.batches import Batching, compute, compute_each
 from rankdash.core.rerankers.neural.bert_graph import BertGraph
 from rankdash.core.rerankers.neural.export import sample_rows
+from rankdash.core.rerankers.neural.runtimes import Batching, compute, compute_each
 
 PAIR = [
     *("a refund, Please", "the CAT naïve", "退款 an order", "[MASK] zzz [SEP]", ""),

@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankdash.core.rerankers.neural import calibration
-from rankdash.core.rerankers.neural.calibration import Calibration, choose
-from rankdash.core.rerankers.neural.fidelity import rank_correlation
-from rankdash.core.rerankers.neural.known_models import KnownModel
+from rankdash.core.rerankers.neural import runtimes
+from rankdash.core.rerankers.neural.packaged import KnownModel
+from rankdash.core.rerankers.neural.runtimes import Calibration, choose
+from rankdash.core.rerankers.neural.shared import rank_correlation
 from tests.results import results, several
 
 
@@ -28,20 +28,20 @@ def test_another_runtime_is_chosen_where_it_is_faster_by_its_margin(approved):
 
 def test_what_was_measured_counts_on_its_machine_if_it_can_be_read_and_no_half_is_kept(tmp_path):
     measured = Calibration("torch", {"onnx": 1.0, "torch": 0.5})
-    calibration.keep(tmp_path, measured)
-    assert calibration.kept(tmp_path) == measured
+    runtimes.keep_calibration(tmp_path, measured)
+    assert runtimes.kept_calibration(tmp_path) == measured
     file = tmp_path / "calibration.json"
     told = json.loads(file.read_text())
     elsewhere = json.dumps({**told, "machine": {**told["machine"], "threads": 999}})
     for text in (elsewhere, "", "[]", "{}", "null", '{"machine": 1}'):
         file.write_text(text)
-        assert calibration.kept(tmp_path) is None, text
-    assert calibration.kept(tmp_path / "gone") is None
+        assert runtimes.kept_calibration(tmp_path) is None, text
+    assert runtimes.kept_calibration(tmp_path / "gone") is None
     # A folder in which it cannot be written.
     file.unlink()
     file.mkdir()
     for folder in (tmp_path, tmp_path / "gone"):
-        calibration.keep(folder, measured)
+        runtimes.keep_calibration(folder, measured)
     assert list(tmp_path.iterdir()) == [file]
 
 
@@ -78,7 +78,7 @@ def test_runtimes_are_timed_in_turns_until_it_is_clear_and_the_first_batch_does_
 ):
     times = [0.0]
     onnx, torch = Timed(times, 2.0), Timed(times, taken)
-    found = calibration.calibrate(
+    found = runtimes.calibrate(
         {"onnx": onnx, "torch": torch}, 512, seconds=seconds, clock=lambda: times[0]
     )
     assert found.choice == choice
@@ -89,12 +89,12 @@ def test_runtimes_are_timed_in_turns_until_it_is_clear_and_the_first_batch_does_
 def test_rows_to_time_are_no_longer_than_a_model_reads_rounded_and_one_runtime_needs_none():
     times = [0.0]
     both = {"onnx": Timed(times, 1.0), "openvino": Timed(times, 1.0, rounding=16)}
-    assert calibration.calibrate(both, 64, seconds=0, clock=lambda: times[0]).choice == "onnx"
+    assert runtimes.calibrate(both, 64, seconds=0, clock=lambda: times[0]).choice == "onnx"
     assert set(both["onnx"].shapes) == {(1, 8), (1, 64)}
-    calibration.calibrate(both, 512, seconds=0, clock=lambda: times[0])
+    runtimes.calibrate(both, 512, seconds=0, clock=lambda: times[0])
     assert set(both["openvino"].shapes) == {(1, 16), (1, 64), (1, 128)}
     alone = {"torch": Timed(times, 1.0)}
-    assert calibration.calibrate(alone, 64) == Calibration("torch", {})
+    assert runtimes.calibrate(alone, 64) == Calibration("torch", {})
     assert alone["torch"].shapes == []
 
 

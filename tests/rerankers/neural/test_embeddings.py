@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankdash.core.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
-from rankdash.core.rerankers.neural.fidelity import Sample
+from rankdash.core.rerankers.neural.cache import Embeddings, KeptEmbeddings
+from rankdash.core.rerankers.neural.shared import Sample
 from tests import full_disk
 from tests.rerankers.models import ask
 

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.base.i18n import error_text
-from rankdash.core.rerankers.neural import cached_folders, model_files, packaged
+from rankdash.core.rerankers.neural import cache, model_files, packaged
 from rankdash.core.rerankers.neural.bert_graph import BertGraph
 from rankdash.core.rerankers.neural.tokenizer import RawTokenizer, Subwords
 from tests import full_disk
@@ -215,7 +215,7 @@ def test_a_full_disk_is_named_and_nothing_is_left(own_cache):
 HELD = """
 import sys
 from pathlib import Path
-from rankdash.core.rerankers.neural.cached_folders import finish, unfinished
+from rankdash.core.rerankers.neural.cache import finish, unfinished
 target = Path(sys.argv[1])
 with unfinished(target) as made:
     (made / "weights").write_text("whole")
@@ -241,10 +241,10 @@ def test_of_folders_made_at_once_one_stays_and_what_a_killed_process_left_goes(t
     other, copy = tmp_path / "mine-1.0a1b2c3d", tmp_path / "copy"
     (other / "papers").mkdir(parents=True)
     shutil.copytree(held, copy)
-    with cached_folders.unfinished(target) as made:
+    with cache.unfinished(target) as made:
         assert not left.exists()
         (made / "weights").write_text("whole")
-        cached_folders.finish(made, target)
+        cache.finish(made, target)
     assert set(tmp_path.iterdir()) == {target, held, other, copy}
     with living:
         living.communicate("\n")

@@ -10,11 +10,11 @@ import pytest
 
 from rankdash.core.base.errors import SettingError, UnavailableError
 from rankdash.core.rerankers import base, create
-from rankdash.core.rerankers.neural import calibration, runtimes
+from rankdash.core.rerankers.neural import runtimes
 from rankdash.core.rerankers.neural.bert_graph import BertGraph
-from rankdash.core.rerankers.neural.fidelity import rank_correlation
-from rankdash.core.rerankers.neural.known_models import fitting, known_models, misfit, with_prompts
 from rankdash.core.rerankers.neural.model_files import activation, digest
+from rankdash.core.rerankers.neural.packaged import fitting, known_models, misfit, with_prompts
+from rankdash.core.rerankers.neural.shared import rank_correlation
 from tests import full_disk
 from tests.rerankers.models import ask, prepared, score
 from tests.results import results, several
@@ -188,7 +188,7 @@ def test_a_model_is_exported_and_its_runtime_measured_once(cross_folder, tmp_pat
     with base.telling(steps.append):
         first = prepared("cross-encoder", cross_folder).details()
         assert runtimes.KINDS[first["runtime"]].exact
-        monkeypatch.setattr(calibration, "calibrate", lambda *_: pytest.fail("measured again"))
+        monkeypatch.setattr(runtimes, "calibrate", lambda *_: pytest.fail("measured again"))
         again = prepared("cross-encoder", cross_folder).details()
     assert steps == ["exporting", "choosing"]
     assert again["runtime"] == first["runtime"]

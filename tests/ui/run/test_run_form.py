@@ -10,7 +10,7 @@ import streamlit as st
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.rerankers import Capabilities, RerankerKind, SettingSpec, get
-from rankdash.core.rerankers.remote.apis import DIALECTS
+from rankdash.core.rerankers.kinds.endpoint import DIALECTS
 from rankdash.core.runs import jobs
 from rankdash.core.runs.plan import DEPTH, Variant
 from rankdash.core.workspace.jobs.queue import Queue

@@ -15,10 +15,14 @@ import numpy.typing as npt
 from rankdash.core.base.errors import ScoringError, UnavailableError
 from rankdash.core.data.ranking import Ranking, best_places
 from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.core.rerankers.neural import known_models, load_model, model_files, shared
-from rankdash.core.rerankers.neural.cached_folders import cache_folder
-from rankdash.core.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
-from rankdash.core.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
+from rankdash.core.rerankers.neural import model_files, packaged, shared
+from rankdash.core.rerankers.neural.cache import Embeddings, KeptEmbeddings, cache_folder
+from rankdash.core.rerankers.neural.open_model import (
+    NativeOnlyError,
+    Opened,
+    encode_natively,
+    open_model,
+)
 from rankdash.core.rerankers.neural.runtimes import Runtime
 from rankdash.core.rerankers.neural.tokenizer import Subwords
 from rankdash.core.rerankers.settings import SettingSpec
@@ -144,7 +148,7 @@ class _Native:
     limit: int | None = None
 
     def encode(self, texts: Sequence[str], role: str) -> list[KeptEmbeddings]:
-        found = load_model.encode(self.model, texts, role, self.prompts)
+        found = encode_natively(self.model, texts, role, self.prompts)
         return [KeptEmbeddings(vector, -1) for vector in found]
 
 
@@ -216,7 +220,7 @@ KIND = RerankerKind(
             "A sentence-transformers model: a name on the Hugging Face hub or a local folder. "
             "The default comes with rankdash and needs no network.",
             required=True,
-            suggestions=tuple(each.id for each in known_models.known_models() if each.encoder),
+            suggestions=tuple(each.id for each in packaged.known_models() if each.encoder),
         ),
         *shared.ENCODER_SETTINGS,
     ),

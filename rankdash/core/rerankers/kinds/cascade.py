@@ -26,8 +26,7 @@ from rankdash.core.rerankers.base import (
     Scored,
     Scores,
 )
-from rankdash.core.rerankers.remote.call_settings import Estimate
-from rankdash.core.rerankers.remote.keys import Place
+from rankdash.core.rerankers.remote.connection import Estimate, Place
 from rankdash.core.rerankers.settings import SettingSpec, SettingValue, parse_settings
 
 NAME = "cascade"

@@ -11,10 +11,9 @@ import numpy as np
 
 from rankdash.core.base.errors import ScoringError, UnavailableError
 from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.core.rerankers.neural import known_models, model_files, shared
-from rankdash.core.rerankers.neural.batches import Ids
+from rankdash.core.rerankers.neural import model_files, packaged, shared
 from rankdash.core.rerankers.neural.open_model import Opened, open_model
-from rankdash.core.rerankers.neural.runtimes import Runtime
+from rankdash.core.rerankers.neural.runtimes import Ids, Runtime
 from rankdash.core.rerankers.neural.tokenizer import Subwords
 from rankdash.core.rerankers.settings import SettingSpec
 
@@ -36,7 +35,7 @@ class CrossEncoder(shared.NeuralReranker):
     name = "cross-encoder"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        super().__init__(known_models.with_prompts(settings))
+        super().__init__(packaged.with_prompts(settings))
         self._opened: Opened | None = None
         self._activation = ""
 
@@ -194,9 +193,7 @@ KIND = RerankerKind(
             "fetched once, or a local folder. The default comes with rankdash and needs no "
             "network.",
             required=True,
-            suggestions=tuple(
-                model.id for model in known_models.known_models() if not model.encoder
-            ),
+            suggestions=tuple(model.id for model in packaged.known_models() if not model.encoder),
         ),
         shared.RUNTIME,
         SettingSpec(

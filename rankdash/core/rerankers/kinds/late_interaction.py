@@ -25,8 +25,8 @@ import numpy.typing as npt
 from rankdash.core.base.errors import ScoringError, UnavailableError
 from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
 from rankdash.core.rerankers.kinds import bi_encoder
-from rankdash.core.rerankers.neural import load_model, model_files, shared
-from rankdash.core.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
+from rankdash.core.rerankers.neural import model_files, open_model, shared
+from rankdash.core.rerankers.neural.open_model import NativeOnlyError, Opened, encode_natively
 from rankdash.core.rerankers.neural.runtimes import Runtime
 from rankdash.core.rerankers.neural.tokenizer import Subwords
 from rankdash.core.rerankers.settings import SettingSpec
@@ -172,7 +172,7 @@ def trained_for_it(folder: Path) -> bool:
 
 def _opened(folder: Path, weights: str, settings: Mapping[str, Any]) -> Opened:
     try:
-        return open_model("tokens", folder, weights, settings, lambda model: None)
+        return open_model.open_model("tokens", folder, weights, settings, lambda model: None)
     except NativeOnlyError as error:
         raise UnavailableError(
             "The model {model!r} has no token embeddings that could be compared.",
@@ -216,7 +216,7 @@ class _Trained:
     ) -> None:
         wanted = str(settings["device"])
         device = "cpu" if wanted == "auto" else wanted
-        self._model = load_model.load("MultiVectorEncoder", folder, device)
+        self._model = open_model.load_model("MultiVectorEncoder", folder, device)
         if settings["max_length"]:
             longest = self._model.max_seq_length
             self._model.max_seq_length = min(int(settings["max_length"]), longest)
@@ -224,7 +224,7 @@ class _Trained:
 
     def encode(self, texts: Sequence[str], role: str) -> list[_Tokens]:
         """In the order of `texts`."""
-        found = load_model.encode(self._model, texts, role, self._prompts)
+        found = encode_natively(self._model, texts, role, self._prompts)
         return [_Tokens(shared.unit(vectors), -1) for vectors in found]
 
 

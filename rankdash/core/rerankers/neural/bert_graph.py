@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.core.rerankers.neural import onnx_format
+from rankdash.core.rerankers.neural import formats
 from rankdash.core.rerankers.neural.export import (
     INPUTS,
     OPSET,
@@ -183,7 +183,7 @@ class _Build:
 
     def node(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
         name = name or f"{kind.lower()}.{len(self._nodes)}"
-        self._nodes.append(onnx_format.node(kind, inputs, name, **attributes))
+        self._nodes.append(formats.node(kind, inputs, name, **attributes))
         return name
 
     def tensor(self, name: str, *, turned: bool = False) -> str:
@@ -222,15 +222,15 @@ class _Build:
             _stored(name, np.asarray(value, order="C"), weights)
             for name, value in self._values.items()
         ]
-        return onnx_format.model(self._nodes, INPUTS, "output", stored, OPSET)
+        return formats.model(self._nodes, INPUTS, "output", stored, OPSET)
 
 
 def _stored(name: str, value: Array, weights: BinaryIO) -> Any:
     """A tensor of the graph; the values of a large one go to the end of a file."""
     if value.nbytes < _LARGE_BYTES:
-        return onnx_format.tensor(name, value)
+        return formats.tensor(name, value)
     weights.write(bytes(-weights.tell() % _PAGE_BYTES))
-    made = onnx_format.tensor(name, value, (Path(weights.name).name, weights.tell()))
+    made = formats.tensor(name, value, (Path(weights.name).name, weights.tell()))
     weights.write(value.data)
     return made
 

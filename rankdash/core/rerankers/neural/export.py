@@ -21,9 +21,15 @@ import numpy.typing as npt
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers.neural import runtimes
-from rankdash.core.rerankers.neural.batches import Batching, Forward, Ids, compute, compute_each
-from rankdash.core.rerankers.neural.cached_folders import cache_folder, finish, is_whole, unfinished
-from rankdash.core.rerankers.neural.runtimes import Runtime
+from rankdash.core.rerankers.neural.cache import cache_folder, finish, is_whole, unfinished
+from rankdash.core.rerankers.neural.runtimes import (
+    Batching,
+    Forward,
+    Ids,
+    Runtime,
+    compute,
+    compute_each,
+)
 from rankdash.core.rerankers.neural.shared import first_line
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from rankdash.core.base.allowed import hub_token, is_shared
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.base.files import FULL
-from rankdash.core.rerankers.neural import cached_folders, packaged
+from rankdash.core.rerankers.neural import cache, packaged
 
 PACKAGED = packaged.default_encoder()
 """The model of the rerankers that embed texts, if none is chosen."""
@@ -177,9 +177,9 @@ def digest(folder: Path) -> str:
 
     Raises UnavailableError if packaged weights are not the known ones.
     """
-    hashes = cached_folders.hashes_of(folder)
+    hashes = cache.hashes_of(folder)
     if packaged.mend(folder, hashes):
-        hashes = cached_folders.hashes_of(folder)
+        hashes = cache.hashes_of(folder)
     sha = hashlib.sha256()
     kinds = {".json", ".txt", ".model", ".safetensors"}
     for name in sorted(name for name in hashes if PurePosixPath(name).suffix in kinds):

@@ -1,41 +1,136 @@
-"""A neural model, opened for scoring: exported where it can be, in the runtime asked for."""
+"""A neural model, opened for scoring: exported if it can be, in the runtime asked for."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import logging
 import math
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from rankdash.core.base.errors import SettingError
+from rankdash.core.base.errors import SettingError, UnavailableError
 from rankdash.core.rerankers import base
 from rankdash.core.rerankers.base import Request, Scores
-from rankdash.core.rerankers.neural import calibration, export, load_model, runtimes, shared
-from rankdash.core.rerankers.neural.batches import (
+from rankdash.core.rerankers.neural import export, runtimes, shared
+from rankdash.core.rerankers.neural.bert_graph import BertGraph
+from rankdash.core.rerankers.neural.export import Exported, ModelCard, NotExportableError, Purpose
+from rankdash.core.rerankers.neural.model_files import without
+from rankdash.core.rerankers.neural.runtimes import (
+    KINDS,
     Batching,
     Forward,
     Ids,
     Outputs,
+    Runtime,
     compute,
     compute_each,
 )
-from rankdash.core.rerankers.neural.bert_graph import BertGraph
-from rankdash.core.rerankers.neural.export import Exported, ModelCard, NotExportableError, Purpose
-from rankdash.core.rerankers.neural.fidelity import Sample
-from rankdash.core.rerankers.neural.runtimes import KINDS, Runtime
+from rankdash.core.rerankers.neural.shared import Sample, first_line, readable
 from rankdash.core.rerankers.neural.tokenizer import (
     RawTokenizer,
     SlowTokenizer,
     Subwords,
     TokenizerSource,
 )
+
+
+def load_model(model_class: str, folder: Path, device: str, dtype: str = "float32") -> Any:
+    """A sentence-transformers model of class `model_class` from a local folder.
+
+    dtype: its precision, whatever that of the files.
+
+    Raises UnavailableError where PyTorch, the device or the model is not usable here.
+    """
+    try:
+        import sentence_transformers
+        import torch
+        from safetensors import SafetensorError
+    except ImportError as error:
+        raise without([error.name or "sentence-transformers"]) from error
+    _check_device(torch, device)
+    try:
+        with _quiet():
+            return getattr(sentence_transformers, model_class)(
+                str(folder),
+                device=device,
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={
+                    "dtype": getattr(torch, dtype),
+                    "use_safetensors": True,
+                },
+            )
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        AttributeError,
+        ImportError,
+        SafetensorError,
+    ) as error:
+        raise UnavailableError(
+            "The model in {folder} cannot be loaded: {reason}",
+            remedy="Check that the folder is complete and of a kind that works without its own "
+            "code.",
+            folder=str(folder),
+            reason=first_line(error),
+        ) from error
+
+
+def encode_natively(
+    model: Any, texts: Sequence[str], role: str, prompts: Mapping[str, str]
+) -> list[npt.NDArray[np.float32]]:
+    """What a model gives for each text by its own library. role: "query" or "document"."""
+    if not texts:
+        return []
+    found = {"query": model.encode_query, "document": model.encode_document}[role](
+        [readable(text) for text in texts],
+        prompt=prompts[role] or None,
+        show_progress_bar=False,
+    )
+    return [np.asarray(values, dtype=np.float32) for values in found]
+
+
+def _check_device(torch: Any, device: str) -> None:
+    known = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+    if device in known and not known[device]():
+        raise UnavailableError(
+            "PyTorch finds no device {device!r} on this machine.",
+            remedy="Choose the device auto or cpu.",
+            device=device,
+        )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars and no notes about unused weights while a model loads."""
+    transformers: Any = importlib.import_module("transformers.utils.logging")
+    sentences = logging.getLogger("sentence_transformers")
+    levels = transformers.get_verbosity(), sentences.level
+    bars = transformers.is_progress_bar_enabled()
+    transformers.set_verbosity_error()
+    transformers.disable_progress_bar()
+    sentences.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        transformers.set_verbosity(levels[0])
+        sentences.setLevel(levels[1])
+        if bars:
+            transformers.enable_progress_bar()
+
 
 _CLASSES = {
     "pair": "CrossEncoder",
@@ -204,16 +299,16 @@ def _opened_export(
     timed: Mapping[str, float] = {}
     chosen: Runtime | None = None
     if name == runtimes.AUTO and runtimes.alone():
-        name = calibration.PREFERRED
+        name = runtimes.PREFERRED
     elif name == runtimes.AUTO:
-        measured = calibration.kept(exported.folder)
+        measured = runtimes.kept_calibration(exported.folder)
         if measured is None:
             base.begin("choosing")
             candidates = _candidates(exported, module)
             limit = exported.card.limit(0, shared.LONGEST)
-            measured = calibration.calibrate(candidates, limit)
+            measured = runtimes.calibrate(candidates, limit)
             chosen = candidates[measured.choice]
-            calibration.keep(exported.folder, measured)
+            runtimes.keep_calibration(exported.folder, measured)
         name, timed = measured.choice, measured.seconds
     if chosen is None and name == "torch":
         # Only calibration comes here: it found PyTorch to be worth its import.
@@ -227,7 +322,7 @@ def _opened_export(
         chosen,
         settings,
         "cpu",
-        lambda: found.open(calibration.PREFERRED),
+        lambda: found.open(runtimes.PREFERRED),
         timed=timed,
     )
 
@@ -278,7 +373,7 @@ class _Loading:
     def loaded(self, dtype: str) -> tuple[Any, Any, ModelCard]:
         """The model, a module that takes its inputs one by one, and its card."""
         if dtype not in self._made:
-            model = load_model.load(_CLASSES[self.purpose], self.folder, self._device, dtype)
+            model = load_model(_CLASSES[self.purpose], self.folder, self._device, dtype)
             self._check(model)
             if self.purpose != "pair" and not _follows_the_pattern(model, self.purpose):
                 raise NativeOnlyError(model)

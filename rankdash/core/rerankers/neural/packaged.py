@@ -1,4 +1,4 @@
-"""Models whose weights come in packages of the Python index, so that they need no network.
+"""Models that come in packages of the Python index, and other well-known models.
 
 A package is never imported: its files are read, and refused if their SHA-256 is not the known one.
 Weights of another form than safetensors are converted once to a folder in the cache.
@@ -9,19 +9,24 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import math
 import platform
 import shutil
 import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from rankdash.core.base.errors import UnavailableError
+from rankdash.core.base.errors import Finding, UnavailableError
+from rankdash.core.base.shipped import ASSETS
+from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.rerankers import base
-from rankdash.core.rerankers.neural import cached_folders, q4_blocks, quantized_onnx
+from rankdash.core.rerankers.neural import cache as neural_cache
+from rankdash.core.rerankers.neural import formats
 
 # Part of the name of a converted folder: a change of how it is written makes old ones go unused.
 _FORMAT = 2
@@ -139,14 +144,14 @@ def folder_of(model: PackagedModel) -> Path:
     if model.convert is None:
         return source
     target = _converted(model)
-    if not cached_folders.is_finished(target):
+    if not neural_cache.is_finished(target):
         _convert(model, model.convert)
     return target
 
 
 def _converted(model: PackagedModel) -> Path:
     name = f"{Path(model.id).name}-{_FORMAT}-{model.sha256[:16]}"
-    return cached_folders.cache_folder() / "packaged" / name
+    return neural_cache.cache_folder() / "packaged" / name
 
 
 def is_preferred(model: PackagedModel) -> bool:
@@ -166,7 +171,7 @@ def mend(folder: Path, found: Mapping[str, str]) -> bool:
             own = is_preferred(model) and source_of(model) == folder
             if own and found.get(model.weights) != model.sha256:
                 _verify(model, folder / model.weights)
-        elif _converted(model) == folder and not cached_folders.is_whole(folder, found):
+        elif _converted(model) == folder and not neural_cache.is_whole(folder, found):
             _convert(model, model.convert)
             return True
     return False
@@ -217,9 +222,9 @@ def _convert(model: PackagedModel, convert: Callable[[Path, Path], None]) -> Non
     _verify(model, source / model.weights)
     base.begin("converting")
     try:
-        with cached_folders.unfinished(target) as made:
+        with neural_cache.unfinished(target) as made:
             convert(source, made)
-            cached_folders.finish(made, target)
+            neural_cache.finish(made, target)
     except (OSError, SafetensorError) as error:
         # Of a full disk, a part of what writes says so in an error of the disk, a part in words.
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -241,7 +246,7 @@ def tokenizer(model: PackagedModel) -> Any:
 
     source = source_of(model)
     if model.convert is _from_q4:
-        return _tokenizer(q4_blocks.read(source / model.weights, tensors=False))
+        return _tokenizer(formats.read_q4(source / model.weights, tensors=False))
     return Tokenizer.from_file(str(source / "tokenizer.json"))
 
 
@@ -255,7 +260,7 @@ def _from_onnx(source: Path, target: Path, *, pooling: str = "") -> None:
     cross-encoder."""
     from safetensors.numpy import save_file
 
-    save_file(quantized_onnx.read_weights(source / "model.onnx"), target / "model.safetensors")
+    save_file(formats.read_weights(source / "model.onnx"), target / "model.safetensors")
     for name in _TOKENIZER_FILES:
         shutil.copyfile(source / name, target / name)
     if pooling:
@@ -272,7 +277,7 @@ def _from_q4(source: Path, target: Path) -> None:
     """Write the multilingual encoder from its file of 4-bit blocks."""
     from safetensors.numpy import save_file
 
-    packed = q4_blocks.read(source / "e5-small-q4.bin")
+    packed = formats.read_q4(source / "e5-small-q4.bin")
     save_file(packed.tensors, target / "model.safetensors")
     pad = packed.special["pad"]
     sizes = {key: int(value) for key, value in packed.config.items() if key != "layer_norm_eps"}
@@ -296,7 +301,7 @@ def _from_q4(source: Path, target: Path) -> None:
     _write(target / "config_sentence_transformers.json", {"prompts": prompts})
 
 
-def _tokenizer(packed: q4_blocks.Packed) -> Any:
+def _tokenizer(packed: formats.Packed) -> Any:
     """Return the tokenizer, of the library tokenizers. Characters are normalized as SentencePiece's
     nmt_nfkc does it: NFKC, without control characters, and with one kind of blank."""
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
@@ -392,3 +397,90 @@ MODELS = (
 def default_encoder() -> str:
     """Return the name of the English encoder that is here: the first is in the extra `models`."""
     return _MINILM if is_preferred(MODELS[0]) else _BGE
+
+
+# Well-known models, as `assets/models.toml` lists them: suggestions, prompts, and languages.
+
+_SHIPPED = ASSETS / "models.toml"
+_NOT_LATIN = ("zh", "ja", "ko")
+# Strong in many languages: what is suggested where another model does not read the texts.
+_FOR_MANY = {False: "BAAI/bge-reranker-v2-m3", True: MULTILINGUAL}
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """One model of the hub.
+
+    languages: two-letter codes, or "multi". parameters: how many weights. max_length: in tokens.
+    purpose: what it is good for. licence: a note, to be checked on the model's page; "" for a
+    packaged model, whose licence `packaged` declares.
+    query_prompt, document_prompt: what it has to be given around its texts; "" for nothing.
+    encoder: whether it reads one text at a time; else it scores pairs.
+    """
+
+    id: str
+    languages: tuple[str, ...]
+    parameters: int
+    max_length: int
+    purpose: str
+    licence: str = ""
+    query_prompt: str = ""
+    document_prompt: str = ""
+    encoder: bool = False
+
+    def reads(self, language: str) -> bool:
+        """Whether it was trained for a language, given as `language_of` does. Those in Latin
+        letters are not told apart."""
+        if language == "latin":
+            return any(code not in _NOT_LATIN for code in self.languages)
+        return "multi" in self.languages or language in self.languages
+
+
+@cache
+def known_models() -> tuple[KnownModel, ...]:
+    """All of them, the usual first choice first."""
+    told = tomllib.loads(_SHIPPED.read_text(encoding="utf-8"))["model"]
+    return tuple(KnownModel(**{**row, "languages": tuple(row["languages"])}) for row in told)
+
+
+def fitting(
+    model: str, language: str, unknown_share: Callable[[str], float] = lambda model: math.nan
+) -> str:
+    """Return the model, or a multilingual one of its kind if the model is known not to read the
+    language or does not know too many of the tokens.
+
+    unknown_share: of the tokens of the texts, the share in [0, 1] that the tokenizer of a model
+        does not know; NaN if that cannot be told.
+    """
+    name = model.removeprefix("sentence-transformers/")
+    known = next((each for each in known_models() if each.id == name), None)
+    if known is None or (known.reads(language) and not unknown_share(model) > TOO_MANY_UNKNOWN):
+        return model
+    return _FOR_MANY[known.encoder]
+
+
+def misfit(settings: Mapping[str, Any], language: str) -> list[Finding]:
+    """A warning where the model of a reranker is known not to read the language of the queries."""
+    model = str(settings.get("model", ""))
+    better = fitting(model, language)
+    if better == model:
+        return []
+    return [
+        Finding(
+            "warning",
+            "model_language",
+            "The model {model} was not trained for the language of these queries.",
+            {"model": model, "better": better},
+            "Choose one that was, such as {better}; else the ranking says nothing about reranking.",
+        )
+    ]
+
+
+def with_prompts(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings, with the prompts that the model needs where none are given."""
+    known = next((model for model in known_models() if model.id == settings["model"]), None)
+    found = dict(settings)
+    for name in ("query_prompt", "document_prompt"):
+        if known is not None and not found[name]:
+            found[name] = getattr(known, name)
+    return found

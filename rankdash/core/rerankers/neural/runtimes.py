@@ -1,11 +1,17 @@
-"""What computes a model: PyTorch, ONNX Runtime or OpenVINO, behind one small protocol."""
+"""What computes a model: PyTorch, ONNX Runtime or OpenVINO, in batches; which is the fastest."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
+import json
+import math
 import os
+import platform
 import threading
+import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,9 +21,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from rankdash.core.base.errors import UnavailableError
-from rankdash.core.rerankers.neural.batches import Ids, Outputs
 
 AUTO = "auto"
 
@@ -238,3 +244,294 @@ class Torch:
 def _fed(inputs: Sequence[str], ids: Ids, mask: Ids, types: Ids) -> Mapping[str, Ids]:
     given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
     return {name: given[name] for name in inputs}
+
+
+# Batches of token ids: rows of like length together, to a budget of tokens, scattered back.
+#
+# Pure: knows neither models nor texts. What makes the usual loop slow is padding, so rows are
+# sorted by their exact length in tokens, whichever query they belong to, and equal rows are
+# computed once (they then also get equal scores, to the last bit).
+
+Ids = npt.NDArray[np.int64]
+Outputs = npt.NDArray[np.float32]
+Forward = Callable[[Ids, Ids, Ids], Outputs]
+
+# A batch ends early, at a fraction of its budget, rather than waste more than this on padding.
+_WASTE = 0.02
+_SMALLEST_BATCH = 0.25
+
+
+@dataclass(frozen=True)
+class Frame:
+    """How a model frames its input: special tokens before, between and after the texts.
+
+    types: the token type of each of the five parts (before, first text, between, second text,
+        after); of the first, second and last where a model reads one text.
+    """
+
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    after: tuple[int, ...]
+    types: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many tokens it adds."""
+        return len(self.before) + len(self.between) + len(self.after)
+
+    def around(self, texts: Sequence[Ids]) -> tuple[Ids, Ids]:
+        """Token ids and token types of one text, or of two read together."""
+        parts: list[npt.ArrayLike] = [self.before, texts[0]]
+        if len(texts) == 2:
+            parts += [self.between, texts[1]]
+        parts.append(self.after)
+        arrays = [np.asarray(part, dtype=np.int64) for part in parts]
+        types = np.repeat(np.array(self.types, dtype=np.int64), [len(part) for part in arrays])
+        return np.concatenate(arrays), types
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How rows become batches: budget, rounding and limit as `plan` takes them.
+
+    padding: the token id that fills up short rows; the mask is 0 there.
+    """
+
+    budget: int
+    padding: int
+    rounding: int = 1
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """Batches as positions of rows, the longest first; `widths` is how long each is padded to."""
+
+    batches: tuple[npt.NDArray[np.intp], ...]
+    widths: tuple[int, ...]
+
+    @property
+    def slots(self) -> int:
+        """Tokens computed, padding included."""
+        return sum(len(rows) * width for rows, width in zip(self.batches, self.widths, strict=True))
+
+
+def plan_batches(
+    lengths: npt.NDArray[np.int64], budget: int, rounding: int = 1, limit: int | None = None
+) -> BatchPlan:
+    """Every row in one batch, with rows of like length.
+
+    budget: how many tokens, padding included, a batch may hold; a longer row is a batch of its own.
+    rounding: lengths are padded to a multiple of this, for engines that prepare themselves for
+        each shape; never beyond `limit`, the longest row that the model reads.
+    """
+    batches: list[npt.NDArray[np.intp]] = []
+    widths: list[int] = []
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        width = -(-int(lengths[order[start]]) // rounding) * rounding
+        if limit is not None:
+            width = max(min(width, limit), int(lengths[order[start]]))
+        stop = start + 1
+        real = int(lengths[order[start]])
+        while stop < len(order) and width * (stop - start + 1) <= budget:
+            real += int(lengths[order[stop]])
+            slots = width * (stop - start + 1)
+            if slots > real * (1 + _WASTE) and slots >= budget * _SMALLEST_BATCH:
+                break
+            stop += 1
+        batches.append(order[start:stop])
+        widths.append(width)
+        start = stop
+    return BatchPlan(tuple(batches), tuple(widths))
+
+
+def compute(rows: Sequence[Ids], types: Sequence[Ids], forward: Forward, how: Batching) -> Outputs:
+    """What `forward` gives for each row: (rows, …) float32, in the order of the rows.
+
+    rows, types: token ids and token types of each row.
+    forward: (token ids, mask, token types), each (batch, width) int64, to (batch, …).
+    """
+    found, distinct = _distinct(rows, types)
+    results: Outputs | None = None
+    for places, given in _forwarded(rows, types, distinct, forward, how):
+        if results is None:
+            results = np.empty((len(distinct), *given.shape[1:]), dtype=np.float32)
+        results[places] = given
+    return np.zeros(0, dtype=np.float32) if results is None else results[found]
+
+
+def compute_each(
+    rows: Sequence[Ids], types: Sequence[Ids], forward: Forward, how: Batching
+) -> list[Outputs]:
+    """As `compute`, for a model with an output for each token: (tokens of the row, …) float32 for
+    each row, without those of the padding. Equal rows share one array.
+
+    forward: to (batch, width, …).
+    """
+    found, distinct = _distinct(rows, types)
+    results: list[Outputs] = [np.zeros(0, dtype=np.float32)] * len(distinct)
+    for places, given in _forwarded(rows, types, distinct, forward, how):
+        for place, values in zip(places, given, strict=True):
+            results[place] = values[: len(rows[distinct[place]])].copy()
+    return [results[place] for place in found]
+
+
+def _distinct(
+    rows: Sequence[Ids], types: Sequence[Ids]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """For each row the number of its equal, and the first row of each number."""
+    first: dict[bytes, int] = {}
+    keys = (row.tobytes() + kinds.tobytes() for row, kinds in zip(rows, types, strict=True))
+    found = np.array([first.setdefault(key, len(first)) for key in keys], dtype=np.intp)
+    _, distinct = np.unique(found, return_index=True)
+    return found, distinct
+
+
+def _forwarded(
+    rows: Sequence[Ids],
+    types: Sequence[Ids],
+    chosen: npt.NDArray[np.intp],
+    forward: Forward,
+    how: Batching,
+) -> Iterator[tuple[npt.NDArray[np.intp], Outputs]]:
+    """Batch by batch: which of the chosen rows, and what `forward` gives for them."""
+    lengths = np.array([len(rows[row]) for row in chosen], dtype=np.int64)
+    batches = plan_batches(lengths, how.budget, how.rounding, how.limit)
+    for places, width in zip(batches.batches, batches.widths, strict=True):
+        ids = np.full((len(places), width), how.padding, dtype=np.int64)
+        mask, kinds = np.zeros_like(ids), np.zeros_like(ids)
+        for line, row in enumerate(chosen[places]):
+            size = len(rows[row])
+            ids[line, :size], kinds[line, :size], mask[line, :size] = rows[row], types[row], 1
+        yield places, forward(ids, mask, kinds)
+
+
+# Which of the exact runtimes is fastest on this machine: measured once for each model, and kept.
+#
+# They give the same ranking, so the choice is about time only. Which one wins depends on the
+# processor: it is measured, never assumed.
+
+SECONDS = 0.5
+# All of that only where it is a near thing: every second of it is one of each processor's.
+_FEWEST_ROUNDS, _ROUNDS = 3, 50
+_NEAR = 1.05
+# In tokens, those of a query and of a passage. A runtime that rounds lengths pads them as it pads
+# texts on average, by half of what it rounds to.
+_LENGTHS = (8, 120)
+PREFERRED = "onnx"
+# PyTorch takes seconds and some 600 MB to import: it has to be this much faster to be worth it.
+_MARGINS = {"torch": 0.7, "openvino": 0.9}
+_FILE = "calibration.json"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """choice: the runtime to use. seconds: by runtime, the fastest time for a query and a
+    passage."""
+
+    choice: str
+    seconds: Mapping[str, float]
+
+
+def kept_calibration(folder: Path) -> Calibration | None:
+    """What was measured here for the exported model in `folder`, with these versions."""
+    try:
+        told = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        if told["machine"] != _calibrated_machine():
+            return None
+        return Calibration(str(told["choice"]), dict(told["seconds"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def keep_calibration(folder: Path, measured: Calibration) -> None:
+    """Pin the choice, for every later run; a folder that cannot be written costs a new measurement
+    the next time."""
+    told = {
+        "choice": measured.choice,
+        "seconds": measured.seconds,
+        "machine": _calibrated_machine(),
+    }
+    made = folder / f"{uuid.uuid4().hex}.json"
+    try:
+        made.write_text(json.dumps(told), encoding="utf-8")
+        made.replace(folder / _FILE)
+    except OSError:
+        made.unlink(missing_ok=True)
+
+
+def calibrate(
+    candidates: Mapping[str, Runtime],
+    limit: int,
+    *,
+    seconds: float = SECONDS,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Calibration:
+    """Time the candidates in turns, A B A B, and choose: three rounds, or where a candidate is near
+    the time from which on it is chosen, for `seconds` in all or 50 rounds.
+
+    limit: the longest row that the model reads.
+    """
+    if len(candidates) == 1:
+        return Calibration(next(iter(candidates)), {})
+    draw = np.random.default_rng(0)
+    rows: list[Ids] = [draw.integers(5, 30, size=min(length, limit)) for length in _LENGTHS]
+
+    def forward(runtime: Runtime) -> None:
+        how = Batching(runtime.budget, 0, runtime.rounding, limit)
+        for row in rows:
+            compute([row], [np.zeros_like(row)], runtime.forward, how)
+
+    best = dict.fromkeys(candidates, math.inf)
+    for runtime in candidates.values():
+        forward(runtime)
+    started = clock()
+    for done in range(1, _ROUNDS + 1):
+        for name, runtime in candidates.items():
+            before = clock()
+            forward(runtime)
+            best[name] = min(best[name], clock() - before)
+        if clock() - started >= seconds or (done >= _FEWEST_ROUNDS and not _near(best)):
+            break
+    return Calibration(choose(best), best)
+
+
+def choose(seconds: Mapping[str, float]) -> str:
+    """The fastest, where it beats the preferred one by its margin."""
+    limits = _limits(seconds)
+    worthy = {name: taken for name, taken in seconds.items() if taken <= limits[name]}
+    return min(worthy, key=lambda name: worthy[name])
+
+
+def _limits(seconds: Mapping[str, float]) -> dict[str, float]:
+    """Name → up to which time it is chosen."""
+    base = seconds.get(PREFERRED, math.inf)
+    return {name: base * _MARGINS.get(name, 1.0) for name in seconds}
+
+
+def _near(seconds: Mapping[str, float]) -> bool:
+    """Whether a little more or less time would change what is chosen."""
+    return any(
+        limit / _NEAR < seconds[name] < limit * _NEAR
+        for name, limit in _limits(seconds).items()
+        if name != PREFERRED
+    )
+
+
+def _calibrated_machine() -> dict[str, object]:
+    packages = versions(sorted({kind.package for kind in KINDS.values()}))
+    node = platform.processor() or platform.machine()
+    processor = hashlib.sha256(f"{node} {_model()}".encode()).hexdigest()[:16]
+    return {"processor": processor, "threads": threads(), **packages}
+
+
+def _model() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # The flags tell apart processors that virtual machines give one name.
+    wanted = ("model name", "flags")
+    return " ".join(line for line in text.splitlines()[:40] if line.startswith(wanted))

@@ -1,4 +1,4 @@
-"""What the neural rerankers share: their settings, loading a model, and failing one by one."""
+"""What the neural rerankers share: settings, checks, failing one by one, comparing runtimes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,6 @@ import numpy.typing as npt
 from rankdash.core.base.errors import RankdashError, ScoringError
 from rankdash.core.rerankers.base import Request, Scored, Scores
 from rankdash.core.rerankers.neural import model_files, packaged, runtimes
-from rankdash.core.rerankers.neural.fidelity import Sample
 from rankdash.core.rerankers.neural.tokenizer import Subwords
 from rankdash.core.rerankers.settings import SettingSpec
 
@@ -219,3 +218,52 @@ def answer_each(
 def first_line(error: BaseException) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
+
+
+# How far an approximate runtime ranks as an exact one does, on queries of the user's own.
+
+_QUERIES = 12
+_DOCUMENTS = 10
+
+
+@dataclass
+class Sample:
+    """Some of the pairs scored, with their scores: of the first queries, documents spread over the
+    candidates."""
+
+    kept: list[tuple[Request, Scores]] = field(default_factory=list)
+
+    def add(self, request: Request, scores: Scores) -> None:
+        """Remember some documents of a request, unless there are enough or it is known."""
+        size = len(request.doc_ids)
+        known = any(request.query_id == kept.query_id for kept, _ in self.kept)
+        if len(self.kept) >= _QUERIES or size < 2 or known or not np.isfinite(scores).all():
+            return
+        places = np.unique(np.linspace(0, size - 1, min(size, _DOCUMENTS)).astype(int))
+        self.kept.append((request.part(places), scores[places]))
+
+    def measure(self, exact: Callable[[Request], Scores]) -> dict[str, object]:
+        """The mean over queries of Spearman's rank correlation with exact scores, and on how many
+        pairs; nothing where no pair was remembered."""
+        found = [rank_correlation(scores, exact(request)) for request, scores in self.kept]
+        if not found:
+            return {}
+        pairs = sum(len(request.doc_ids) for request, _ in self.kept)
+        return {"rank_agreement": round(float(np.mean(found)), 4), "agreement_pairs": pairs}
+
+
+def rank_correlation(first: Scores, second: Scores) -> float:
+    """Spearman's rank correlation, equal scores at their mean rank; 1 where all are equal in
+    both."""
+    ranks = [_ranks(first), _ranks(second)]
+    spread = [float(np.std(rank)) for rank in ranks]
+    if min(spread) == 0:
+        return float(spread[0] == spread[1])
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def _ranks(scores: Scores) -> Scores:
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    found: Scores = (ends - (counts - 1) / 2)[places]
+    return found

@@ -17,9 +17,9 @@ import numpy as np
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers.neural import model_files, packaged
-from rankdash.core.rerankers.neural.batches import Frame, Ids
 from rankdash.core.rerankers.neural.model_files import PACKAGED, unreadable, without
-from rankdash.core.rerankers.remote.call_settings import text_tokens
+from rankdash.core.rerankers.neural.runtimes import Frame, Ids
+from rankdash.core.rerankers.remote.connection import text_tokens
 
 # How many tokens of texts seen before are kept: 16 MB.
 _KEPT = 2_000_000

@@ -1,4 +1,4 @@
-"""A language model behind any endpoint that speaks OpenAI's chat completions."""
+"""A language model behind any endpoint that speaks OpenAI's chat completions, as a judge too."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from rankdash.core.base.errors import ScoringError, SettingError
 from rankdash.core.data.ranking import digest
 from rankdash.core.rerankers.base import Call, Capabilities, Corpus, Request, RerankerKind, Scored
-from rankdash.core.rerankers.remote import call_settings, keys, prompts
-from rankdash.core.rerankers.remote.apis import dig
-from rankdash.core.rerankers.remote.call_settings import (
+from rankdash.core.rerankers.remote import connection, prompts
+from rankdash.core.rerankers.remote.connection import (
     Budget,
     Clock,
     Estimate,
     check_url,
+    dig,
     text_tokens,
 )
 from rankdash.core.rerankers.settings import SettingSpec
@@ -130,8 +130,8 @@ class Chat:
 
     def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
         # The address goes into the record of the run, also where the environment says it.
-        address = settings["base_url"] or keys.usual_address(VARIABLE)
-        own = address == keys.HOMES[VARIABLE]
+        address = settings["base_url"] or connection.usual_address(VARIABLE)
+        own = address == connection.HOMES[VARIABLE]
         self.settings = settings if own else {**settings, "base_url": address}
         self._place = key_place(self.settings)
         self._extra = _extra(settings["extra"])
@@ -142,7 +142,7 @@ class Chat:
         """Raises UnavailableError where a key is missing."""
         from rankdash.core.rerankers.remote.client import Client
 
-        self._client = Client(self._place, call_settings.policy(self.settings), self._clock)
+        self._client = Client(self._place, connection.policy(self.settings), self._clock)
 
     def budget(self) -> Budget:
         """The time that one query has, from now."""
@@ -288,7 +288,7 @@ class ChatReranker:
             name=cls.name,
             title=title,
             meaning=meaning,
-            settings=(*CONNECTION, *settings, *SAYING, *call_settings.SENDING),
+            settings=(*CONNECTION, *settings, *SAYING, *connection.SENDING),
             capabilities=capabilities,
             build=cls,
             group="llm",
@@ -305,10 +305,10 @@ ACROSS = Capabilities(
 _PATH = "/v1/chat/completions"
 
 
-def key_place(settings: Mapping[str, Any]) -> keys.Place:
+def key_place(settings: Mapping[str, Any]) -> connection.Place:
     """Where requests go and which key they carry. Raises SettingError."""
-    address = check_url(settings["base_url"] or keys.usual_address(VARIABLE))
-    return keys.place(settings["key_variable"], address, VARIABLE)
+    address = check_url(settings["base_url"] or connection.usual_address(VARIABLE))
+    return connection.place(settings["key_variable"], address, VARIABLE)
 
 
 def unread(text: str) -> str:
@@ -348,3 +348,58 @@ def _top(choice: Any) -> dict[str, float]:
         if isinstance(token, str) and isinstance(value, (int, float)) and not math.isnan(value):
             found[token] = max(float(value), found.get(token, -math.inf))
     return found
+
+
+# The settings of a judge: a language model that grades documents.
+
+Combine = Literal["median", "majority"]
+
+COMBINE: tuple[Combine, ...] = get_args(Combine)
+GRADED, BINARY = prompts.JUDGE["graded"], prompts.JUDGE["binary"]
+
+MOST_REPEATS = 15
+
+JUDGE_SETTINGS: tuple[SettingSpec, ...] = (
+    *CONNECTION,
+    SettingSpec(
+        "prompt",
+        str(GRADED["prompt"]),
+        "Prompt",
+        "Must contain {query} and {document}, and may contain {guidelines}; each is put between "
+        "marks that it cannot contain. It must ask for the reason first and then for a last line "
+        "such as Grade: 2.",
+        lines=12,
+    ),
+    SettingSpec(
+        "top",
+        int(GRADED["top"]),
+        "Highest grade",
+        "The top of the scale that the prompt describes; the lowest grade is 0.",
+        within=(1, 100),
+    ),
+    SettingSpec(
+        "guidelines",
+        "",
+        "Guidelines",
+        "What people who label go by; the judge is told the same.",
+        lines=3,
+    ),
+    SettingSpec(
+        "repeats",
+        1,
+        "Repeats",
+        "How often each pair is asked. More than once shows how far the judge agrees with itself.",
+        within=(1, MOST_REPEATS),
+    ),
+    SettingSpec(
+        "combine",
+        "median",
+        "Grade of several repeats",
+        "median: the lower median. majority: the most frequent grade, the lowest of equally "
+        "frequent ones.",
+        choices=COMBINE,
+        advanced=True,
+    ),
+    *SAYING,
+    *connection.SENDING,
+)

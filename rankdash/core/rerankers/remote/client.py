@@ -25,8 +25,7 @@ import httpx2 as httpx
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.base.text import redact
 from rankdash.core.rerankers.base import Call
-from rankdash.core.rerankers.remote.call_settings import Budget, Clock, Policy
-from rankdash.core.rerankers.remote.keys import Place
+from rankdash.core.rerankers.remote.connection import Budget, Clock, Place, Policy
 
 # A service that asks for more patience than this is asked again anyway.
 LONGEST_PAUSE_SECONDS = 60.0

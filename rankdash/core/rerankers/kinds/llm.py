@@ -1,0 +1,558 @@
+"""A language model as a reranker: one document at a time, two at a time, or a list at a time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.core.base.errors import SettingError
+from rankdash.core.rerankers.base import Call, Capabilities, Request, Scored
+from rankdash.core.rerankers.remote import connection, prompts
+from rankdash.core.rerankers.remote.chat import ACROSS, ChatReranker, Said, unread
+from rankdash.core.rerankers.remote.connection import Budget, Clock, Estimate
+from rankdash.core.rerankers.settings import SettingSpec
+
+# One document at a time. Yes or no by the odds of the first token: Nogueira et al., "Document
+# Ranking with a Pretrained Sequence-to-Sequence Model" (2020), as used with chat models since.
+# Graded labels by their expected value: Zhuang et al., "Beyond Yes and No" (2024).
+
+_TOKENS = {"yes-no": 1, "grade": 1, "number": 4}
+
+# As a first token says them, in English and Chinese, without blanks and case.
+_YES = frozenset(("yes", "y", "true", "是", "是的", "相关"))
+_NO = frozenset(("no", "n", "false", "否", "不", "不是", "不相关"))
+_GRADES = {str(grade): float(grade) for grade in range(5)}
+_BLANKS = " \t\r\n\u2581\u0120\u010a\"'*`.,:：。"
+_NUMBER = re.compile(r"\**\s*(10|[0-9])\s*(?:/\s*10\s*)?\**\.?")
+
+
+class LlmPointwise(ChatReranker):
+    """Asks the same question of every document."""
+
+    name = "llm-pointwise"
+    places = ("query", "document", "question")
+
+    @property
+    def _answer(self) -> str:
+        return str(self.settings["answer"])
+
+    def fingerprint(self) -> str:
+        """Of the model and what it is asked."""
+        return self._chat.fingerprint(self.name, self._answer, self.settings["prompt"])
+
+    def estimate(self, requests: Sequence[Request]) -> Estimate:
+        """What the requests would cost: a call for each document."""
+        return self._chat.estimate(
+            [
+                (self._prompt(request.query, text), _TOKENS[self._answer])
+                for request in requests
+                for text in request.documents
+            ]
+        )
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        """yes-no: log-odds; grade: the expected grade; number: the number that was said.
+
+        A document whose answer cannot be read is NaN, and its query fails with what was said.
+        """
+        budgets: dict[int, Budget] = {}
+        lock = threading.Lock()
+
+        def judge(item: tuple[int, str]) -> tuple[float, Said]:
+            number, text = item
+            with lock:
+                budget = budgets.setdefault(number, self._chat.budget())
+            return self._judge(requests[number].query, text, budget)
+
+        items = [
+            (number, text) for number, request in enumerate(requests) for text in request.documents
+        ]
+        judged = iter(connection.each(judge, items, self.settings["concurrency"]))
+        listed = self._answer != "number"
+        return [
+            _together([next(judged) for _ in request.documents], listed) for request in requests
+        ]
+
+    def _judge(self, query: str, text: str, budget: Budget) -> tuple[float, Said]:
+        said = self._chat.ask(
+            self._prompt(query, text),
+            budget,
+            _TOKENS[self._answer],
+            choices=self._answer != "number",
+        )
+        if said.error:
+            return math.nan, said
+        if self._answer == "number":
+            found = _NUMBER.fullmatch(said.text.strip())
+            return (float(found[1]) if found else math.nan), said
+        return (log_odds if self._answer == "yes-no" else expected_grade)(said.top), said
+
+    def _prompt(self, query: str, text: str) -> str:
+        question = prompts.QUESTIONS[self._answer]
+        return self._filled(query, document=self._shown(text), question=question)
+
+
+def log_odds(top: Mapping[str, float]) -> float:
+    """logsumexp over the forms of yes less that over the forms of no; NaN where neither is there.
+
+    One that is missing is no likelier than the last that was listed, which stands in for it.
+    """
+    yes, no = _sum(top, _YES), _sum(top, _NO)
+    if yes is None and no is None:
+        return math.nan
+    least = min(top.values())
+    return (least if yes is None else yes) - (least if no is None else no)
+
+
+def expected_grade(top: Mapping[str, float]) -> float:
+    """The mean grade by the probabilities of the grades; NaN where none is there."""
+    likely = [
+        (_GRADES[_plain(token)], math.exp(value))
+        for token, value in top.items()
+        if _plain(token) in _GRADES
+    ]
+    whole = sum(probability for _, probability in likely)
+    if not whole > 0:
+        return math.nan
+    return sum(grade * probability for grade, probability in likely) / whole
+
+
+def _sum(top: Mapping[str, float], forms: frozenset[str]) -> float | None:
+    values = [
+        value for token, value in top.items() if _plain(token) in forms and math.isfinite(value)
+    ]
+    if not values:
+        return None
+    highest = max(values)
+    return highest + math.log(sum(math.exp(value - highest) for value in values))
+
+
+def _plain(token: str) -> str:
+    return token.strip(_BLANKS).casefold()
+
+
+def _together(judged: Sequence[tuple[float, Said]], listed: bool) -> Scored:
+    """What a query is answered. listed: whether probabilities of tokens were asked for."""
+    scores = np.array([score for score, _ in judged], dtype=np.float64)
+    calls = tuple(said.call for _, said in judged)
+    read = [said.call.billed.get("prompt_tokens", math.nan) for _, said in judged]
+    known = bool(judged) and all(map(math.isfinite, read))
+    return Scored(
+        scores,
+        tokens=np.array(read, dtype=np.int64) if known else None,
+        error=_fault([said for score, said in judged if math.isnan(score)], len(judged), listed),
+        calls=calls,
+    )
+
+
+def _fault(lost: Sequence[Said], count: int, listed: bool) -> str:
+    """Why some documents have no score, in words and counted."""
+    failed = [said.error for said in lost if said.error]
+    if failed:
+        return f"requests that failed: {len(failed)} of {count}: {failed[0]}."
+    if not lost:
+        return ""
+    first = lost[0]
+    reason = unread(first.text)
+    if listed and not first.top:
+        reason += ", and the endpoint gave no probabilities of tokens"
+    return f"answers that could not be read: {len(lost)} of {count}: {reason}."
+
+
+POINTWISE = LlmPointwise.kind(
+    "LLM pointwise",
+    "A language model judges one document at a time. One call a document; the score comes from "
+    "the probabilities of its answer.",
+    SettingSpec(
+        "answer",
+        "yes-no",
+        "Answer",
+        "yes-no: the odds of yes against no. grade: the expected grade from 0 to 4. Both need an "
+        "endpoint that gives the probabilities of tokens. number: the number from 0 to 10 in the "
+        "answer, with many ties, for endpoints without probabilities.",
+        choices=tuple(prompts.QUESTIONS),
+    ),
+    SettingSpec(
+        "prompt",
+        prompts.POINTWISE,
+        "Prompt",
+        "Must contain {query}, {document} and {question}. Query and document are put between "
+        "marks that they cannot contain.",
+        lines=6,
+    ),
+    capabilities=Capabilities(needs_network=True, across_queries=True),
+)
+
+
+# A language model orders a list of documents, window by window from the back to the front.
+#
+# Window, stride and the repair of malformed answers are those of RankGPT: Sun et al., "Is ChatGPT
+# Good at Search?" (2023). Averaging over shuffles: Tang et al., "Found in the Middle" (2024).
+
+_BRACKETED = re.compile(r"\[\s*(\d{1,6})\s*\]")
+_BARE = re.compile(r"\d{1,6}(?:\s*[>,]\s*\d{1,6})*")
+_TOKENS_PER_DOCUMENT = 5
+_SEED = 7
+
+
+@dataclass(frozen=True)
+class Order:
+    """A permutation read from an answer.
+
+    places: 0-based, best first; each of the window's exactly once.
+    missing, repeated, unknown: how many numbers were left out, named again, or never given.
+    """
+
+    places: tuple[int, ...]
+    missing: int
+    repeated: int
+    unknown: int
+
+    @property
+    def note(self) -> str:
+        """What was put right; "" for nothing."""
+        counts = {"missing": self.missing, "repeated": self.repeated, "unknown": self.unknown}
+        put_right = [f"{count} {what}" for what, count in counts.items() if count]
+        return "repaired: " + ", ".join(put_right) if put_right else ""
+
+
+class LlmListwise(ChatReranker):
+    """Shows the model several documents at once. A score is a document's place from the end."""
+
+    name = "llm-listwise"
+    places = ("query", "documents", "count")
+
+    def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
+        super().__init__(settings, clock)
+        self._window, self._stride = settings["window"], settings["stride"]
+        if self._stride > self._window:
+            raise SettingError(
+                "The stride must not be longer than the window ({window}).",
+                remedy="Half a window is usual.",
+                window=self._window,
+            )
+
+    def estimate(self, requests: Sequence[Request]) -> Estimate:
+        """What the requests would cost: a call for each window, for each shuffle."""
+        asked = [
+            (
+                self._prompt(request.query, request.documents[start:end]),
+                _TOKENS_PER_DOCUMENT * (end - start),
+            )
+            for request in requests
+            if len(request.documents) > 1
+            for start, end in windows(len(request.documents), self._window, self._stride)
+        ]
+        return self._chat.estimate(asked * (1 + self.settings["shuffles"]))
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        """The mean place over the given order and its shuffles, counted from the end.
+
+        A query fails where a request fails or no answer at all held an order.
+        """
+        return connection.each(self._score, requests, self.settings["concurrency"])
+
+    def _score(self, request: Request) -> Scored:
+        count = len(request.documents)
+        if count < 2:
+            return Scored(np.zeros(count))
+        budget = self._chat.budget()
+        generator = np.random.default_rng(_SEED)
+        starts = [np.arange(count)]
+        starts += [generator.permutation(count) for _ in range(self.settings["shuffles"])]
+        passes: list[npt.NDArray[np.float64]] = []
+        calls: list[Call] = []
+        for start in starts:
+            order, made, fault = self._pass(request, start, budget)
+            calls += made
+            if fault:
+                return Scored.failed(count, fault, tuple(calls))
+            places = np.empty(count)
+            places[order] = np.arange(count)
+            passes.append(places)
+        if len(passes) > 1:
+            agreed = np.mean([kendall(passes[0], other) for other in passes[1:]])
+            told = f"Kendall τ of the order after shuffles: {agreed:.2f}"
+            calls[-1] = replace(calls[-1], note="; ".join(filter(None, (calls[-1].note, told))))
+        return Scored(count - 1 - np.mean(passes, axis=0), calls=tuple(calls))
+
+    def _pass(
+        self, request: Request, start: npt.NDArray[np.intp], budget: Budget
+    ) -> tuple[npt.NDArray[np.intp], list[Call], str]:
+        """The order after all windows, the calls, and why it failed."""
+        order = start.copy()
+        calls: list[Call] = []
+        understood, last = False, ""
+        for first, end in windows(len(order), self._window, self._stride):
+            places = order[first:end]
+            prompt = self._prompt(request.query, [request.documents[place] for place in places])
+            said = self._chat.ask(prompt, budget, _TOKENS_PER_DOCUMENT * len(places))
+            if said.error:
+                return order, [*calls, said.call], f"A request failed: {said.error}."
+            found = read_order(said.text, len(places))
+            understood = understood or found.missing < len(places)
+            last = said.text
+            order[first:end] = places[list(found.places)]
+            calls.append(replace(said.call, note=found.note))
+        fault = "" if understood else f"No answer held an order: {unread(last)}."
+        return order, calls, fault
+
+    def _prompt(self, query: str, documents: Sequence[str]) -> str:
+        shown = [self._shown(text, str(number)) for number, text in enumerate(documents, 1)]
+        return self._filled(query, documents="\n".join(shown), count=str(len(documents)))
+
+
+def kendall(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
+    """Kendall's τ of two orders without ties: 1 for the same, -1 for the opposite."""
+    alike = np.sign(one[:, None] - one) * np.sign(other[:, None] - other)
+    return float(alike.sum() / (len(one) * (len(one) - 1)))
+
+
+def windows(count: int, window: int, stride: int) -> Iterator[tuple[int, int]]:
+    """(start, end) of each window over `count` places, from the back to the front."""
+    end = count
+    while True:
+        start = max(0, end - window)
+        yield start, end
+        if start == 0:
+            return
+        end -= stride
+
+
+def read_order(text: str, count: int) -> Order:
+    """The order of `count` documents in an answer, by the rule of RankGPT: numbers that exist stay
+    as they come, repeats are dropped, and what is missing follows in the order before."""
+    named = _BRACKETED.findall(text)
+    if not named and _BARE.fullmatch(text.strip(" .\n")):
+        named = re.findall(r"\d+", text)
+    places = [int(number) - 1 for number in named]
+    known = [place for place in places if 0 <= place < count]
+    kept = list(dict.fromkeys(known))
+    missing = [place for place in range(count) if place not in set(kept)]
+    return Order((*kept, *missing), len(missing), len(known) - len(kept), len(places) - len(known))
+
+
+LISTWISE = LlmListwise.kind(
+    "LLM listwise",
+    "A language model orders twenty documents at a time, from the end of the list to its "
+    "beginning. Its answer depends on the order in which it meets them.",
+    SettingSpec(
+        "window",
+        20,
+        "Window",
+        "How many documents the model orders at once.",
+        within=(2, 200),
+    ),
+    SettingSpec(
+        "stride",
+        10,
+        "Stride",
+        "By how many documents the window moves towards the front.",
+        within=(1, 200),
+    ),
+    SettingSpec(
+        "shuffles",
+        0,
+        "Shuffles",
+        "Ask this many times with the documents in another order, and take the mean rank. The "
+        "agreement of the orders is reported with the calls.",
+        within=(0, 20),
+    ),
+    SettingSpec(
+        "prompt",
+        prompts.LISTWISE,
+        "Prompt",
+        "Must contain {query}, {documents} and {count}. Query and documents are put between "
+        "marks that they cannot contain.",
+        lines=8,
+    ),
+    capabilities=ACROSS,
+)
+
+
+# A language model compares two documents at a time, among the best few.
+#
+# Pairwise ranking prompting: Qin et al., "Large Language Models are Effective Text Rankers with
+# Pairwise Ranking Prompting" (2023). Every pair is asked in both orders; two answers that
+# contradict each other, or one that cannot be read, make a draw.
+
+_LETTER = re.compile(r"\W*(?:(?:document|passage)\s+)?([AB])\W*", re.IGNORECASE)
+_LETTER_TOKENS = 4
+
+
+class LlmPairwise(ChatReranker):
+    """Compares the first few documents; the others keep their order behind them.
+
+    all: every pair, a score is the number of wins, half for a draw: n (n − 1) calls.
+    sliding: so many passes of bubble sort from the back to the front, two calls a comparison; each
+    pass brings the best of what is left to its place.
+    """
+
+    name = "llm-pairwise"
+    places = ("query", "a", "b")
+
+    def estimate(self, requests: Sequence[Request]) -> Estimate:
+        """What the requests would cost: two calls for each comparison."""
+        asked = []
+        for request in requests:
+            texts = request.documents[: self.settings["top"]]
+            pairs = list(itertools.combinations(range(len(texts)), 2))
+            if self.settings["sort"] == "sliding":
+                passes = range(self.settings["passes"])
+                pairs = [(n, n + 1) for done in passes for n in range(done, len(texts) - 1)]
+            asked += [
+                (self._prompt(request.query, texts[one], texts[other]), 1)
+                for pair in pairs
+                for one, other in (pair, pair[::-1])
+            ]
+        return self._chat.estimate(asked)
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        """Wins of the first few, and below them minus the place of the others.
+
+        A query fails where a request fails or no answer at all could be read.
+        """
+        at_once = self.settings["concurrency"]
+        inside = at_once if len(requests) == 1 else 1
+        return connection.each(lambda request: self._score(request, inside), requests, at_once)
+
+    def _score(self, request: Request, at_once: int) -> Scored:
+        count = len(request.documents)
+        top = min(self.settings["top"], count)
+        scores = -np.arange(count, dtype=np.float64)
+        if top < 2:
+            return Scored(scores)
+        match = _Match(self, request, self._chat.budget())
+        sort = match.all_pairs if self.settings["sort"] == "all" else match.bubble
+        scores[:top] = 1 + sort(top, at_once)
+        fault = match.fault()
+        if fault:
+            return Scored.failed(count, fault, tuple(match.calls))
+        return Scored(scores, calls=tuple(match.calls))
+
+    def ask(self, request: Request, one: int, other: int, budget: Budget) -> Said:
+        """Which of two documents is better, the first called A."""
+        texts = request.documents
+        return self._chat.ask(
+            self._prompt(request.query, texts[one], texts[other]), budget, _LETTER_TOKENS
+        )
+
+    def passes(self) -> int:
+        """How many passes of bubble sort."""
+        return int(self.settings["passes"])
+
+    def _prompt(self, query: str, one: str, other: str) -> str:
+        return self._filled(query, a=self._shown(one, "A"), b=self._shown(other, "B"))
+
+
+class _Match:
+    """The comparisons of one query."""
+
+    def __init__(self, model: LlmPairwise, request: Request, budget: Budget) -> None:
+        self._model, self._request, self._budget = model, request, budget
+        self._lock = threading.Lock()
+        self._read = 0
+        self._errors: list[str] = []
+        self._unread: list[str] = []
+        self.calls: list[Call] = []
+
+    def all_pairs(self, top: int, at_once: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """(top,) wins of each document against every other."""
+        pairs = list(itertools.combinations(range(top), 2))
+        shares = connection.each(lambda pair: self._compare(*pair), pairs, at_once)
+        wins = np.zeros(top)
+        for (one, other), share in zip(pairs, shares, strict=True):
+            wins[one] += share
+            wins[other] += 1 - share
+        return wins
+
+    def bubble(self, top: int, at_once: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """(top,) places counted from the end, after passes in which better ones rise."""
+        order = list(range(top))
+        for done in range(min(self._model.passes(), top - 1)):
+            for place in range(top - 1, done, -1):
+                if self._compare(order[place - 1], order[place]) < 0.5:
+                    order[place - 1], order[place] = order[place], order[place - 1]
+        scores = np.empty(top)
+        scores[order] = np.arange(top - 1, -1, -1)
+        return scores
+
+    def fault(self) -> str:
+        """Why the query failed; "" where it did not."""
+        if self._errors:
+            first, calls = self._errors[0], len(self.calls)
+            return f"requests that failed: {len(self._errors)} of {calls}: {first}."
+        if self._read or not self._unread:
+            return ""
+        return f"No answer could be read: {unread(self._unread[0])}."
+
+    def _compare(self, one: int, other: int) -> float:
+        """1 where the first is better both ways, 0 where the second is, else 0.5."""
+        if self._errors:
+            return 0.5
+        forward = self._wins(one, other)
+        backward = self._wins(other, one)
+        if forward is None or backward is None or forward == backward:
+            return 0.5
+        return 1.0 if forward else 0.0
+
+    def _wins(self, one: int, other: int) -> bool | None:
+        """Whether A, the first, is better; None where that cannot be read."""
+        said = self._model.ask(self._request, one, other, self._budget)
+        letter = _LETTER.fullmatch(said.text) if not said.error else None
+        with self._lock:
+            note = "" if letter or said.error else f"unread: {unread(said.text)}"
+            self.calls.append(replace(said.call, note=note))
+            if said.error:
+                self._errors.append(said.error)
+            elif letter is None:
+                self._unread.append(said.text)
+            else:
+                self._read += 1
+        return None if letter is None else letter[1].upper() == "A"
+
+
+PAIRWISE = LlmPairwise.kind(
+    "LLM pairwise",
+    "A language model compares two documents at a time, among the best few of the first "
+    "stage; the others stay below. Many calls a query.",
+    SettingSpec(
+        "top",
+        10,
+        "Documents compared",
+        "How many documents from the top of the first stage are compared.",
+        within=(2, 100),
+    ),
+    SettingSpec(
+        "sort",
+        "all",
+        "Sort",
+        "all: every pair in both orders, n × (n − 1) calls, concurrently. sliding: passes of "
+        "bubble sort from the back, fewer calls, one after the other.",
+        choices=("all", "sliding"),
+    ),
+    SettingSpec(
+        "passes",
+        5,
+        "Passes",
+        "For the sliding sort: each pass finds the next best document.",
+        within=(1, 100),
+    ),
+    SettingSpec(
+        "prompt",
+        prompts.PAIRWISE,
+        "Prompt",
+        "Must contain {query}, {a} and {b}. Query and documents are put between marks that "
+        "they cannot contain.",
+        lines=8,
+    ),
+    capabilities=ACROSS,
+)
