@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,9 +16,11 @@ from rankdash.core.metrics import Conventions
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.price_list import shipped
-from rankdash.features.overview.caveats import caveats, unknown_tokens
-from rankdash.features.overview.words import caveat_line, caveat_lines
+from rankdash.features.overview import command_compare, page_verdict
+from rankdash.features.overview.caveats import Caveat, caveats, unknown_tokens
+from rankdash.features.report.report import PRESETS, Front, html
 from tests.approved import table
+from tests.reporting.reading import Read
 from tests.study.builders import (
     DOCS,
     FEW,
@@ -37,6 +40,7 @@ from tests.study.builders import (
     together,
     with_finding,
 )  # fmt: skip
+from tests.ui import parts
 
 RULE = replace(FEW, worthwhile=RULE_OF_THUMB)
 
@@ -45,7 +49,7 @@ def told(of: Study, *codes: str) -> str:
     """The caveats on the first challenger. codes: of those that the case is about."""
     (first, *_) = of.challengers
     found = [each for each in caveats(of, first) if not codes or each.code in codes]
-    said = [f"{each.code}: {caveat_line(of, each)}" for each in found]
+    said = [f"{each.code}: {each.sentence(of)}" for each in found]
     said += [f"  {shown(each)}" for each in found if each.code not in ("price", "segments")]
     for each in found:
         said += [f"  {shown(group)}" for group in getattr(each, "groups", ())]
@@ -289,9 +293,30 @@ def test_caveats_are_as_approved(approved):
     approved("study/caveats", table((name, told(*case)) for name, case in cases().items()))
 
 
+def test_each_caveat_is_on_the_page_the_decision_page_and_the_command_line():
+    examples: dict[type[Caveat], Study] = {}
+    for of, *_codes in cases().values():
+        examples |= {type(each): of for each in caveats(of, of.challengers[0])}
+    assert examples.keys() == {*Caveat.__subclasses__()}
+    for of in {id(each): each for each in examples.values()}.values():
+        first = of.challengers[0]
+        written = command_compare.text(command_compare.Compared("", "refuse", None, of))
+        surfaces = {
+            "page": parts.said(partial(page_verdict.draw, of, first)),
+            "decision page": Read(html(of, Front(sections=PRESETS["decision"]))).text("decision"),
+            "command line": "".join(written),
+        }
+        for each in caveats(of, first):
+            for name, text in surfaces.items():
+                if (name, each.section) != ("decision page", "elsewhere"):
+                    assert " ".join(each.sentence(of).split()) in " ".join(text.split()), name
+
+
 def test_names_and_values_are_made_fit_for_where_they_stand():
     of = on([3] * 30 + [1] * 10, [1] * 30 + [2] * 10, ["a"] * 30 + ["<b>"] * 10)
-    said = "\n".join(caveat_lines(of, of.challengers[0], lambda text: f"[{text}]"))
+    said = "\n".join(
+        each.sentence(of, lambda text: f"[{text}]") for each in caveats(of, of.challengers[0])
+    )
     assert "[kind] “[<b>]”" in said
 
 

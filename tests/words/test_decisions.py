@@ -26,8 +26,7 @@ from rankdash.core.words import verdicts
 from rankdash.features.cost.costs import choices
 from rankdash.features.data.words import label_count, lights
 from rankdash.features.latency.words import added, busy_notes, left_out_of_times, where_measured
-from rankdash.features.overview import caveats as found_caveats
-from rankdash.features.overview import words as overview_words
+from rankdash.features.overview import caveats
 from rankdash.features.report import words as report_words
 from rankdash.features.report.decision import HitCounts, Step, decision
 from tests.study.best_or_worst import best_or_worst
@@ -61,28 +60,28 @@ def group(value: str, *, proven: bool = True, column: str = DERIVED_SEGMENTS[0].
     return Group(column, value, 7, -0.2, proven)
 
 
-def every_caveat(run: str) -> dict[str, found_caveats.Caveat]:
+def every_caveat(run: str) -> dict[str, caveats.Caveat]:
     return {
-        "labels look reversed": found_caveats.Implausible(REVERSED),
-        "refused rows": found_caveats.RefusedRows(200, 1000),
-        "unlabelled, as not relevant": found_caveats.Unlabelled(0.2, 0.3, False),
-        "unlabelled, skipped": found_caveats.Unlabelled(0.2, 0.3, True),
-        "tokens": found_caveats.UnknownTokens(run, 0.6),
-        "worse and proven": found_caveats.TurnedGroups(True, (group("a"),)),
-        "worse and not proven": found_caveats.TurnedGroups(True, (group("a", proven=False),)),
-        "three kinds": found_caveats.TurnedGroups(False, tuple(map(group, "abc"))),
-        "one kind more": found_caveats.TurnedGroups(False, tuple(map(group, "abcd"))),
-        "two kinds more": found_caveats.TurnedGroups(False, tuple(map(group, "abcde"))),
-        "a lead": found_caveats.UnprovenLead(run, 0.01),
-        "better on others": found_caveats.OtherMetrics(("MRR",), ()),
-        "worse on others": found_caveats.OtherMetrics((), ("MAP",)),
-        "both on others": found_caveats.OtherMetrics(("MRR",), ("MAP", "P@5")),
-        "short lists": found_caveats.ShortLists(run, 1, 20),
-        "too easy": found_caveats.NearCeiling(0.95, 0.99),
-        "no negatives": found_caveats.NoNegatives(1, 12),
-        "timings": found_caveats.ShippedTimings(),
+        "labels look reversed": caveats.Implausible(REVERSED),
+        "refused rows": caveats.RefusedRows(200, 1000),
+        "unlabelled, as not relevant": caveats.Unlabelled(0.2, 0.3, False),
+        "unlabelled, skipped": caveats.Unlabelled(0.2, 0.3, True),
+        "tokens": caveats.UnknownTokens(run, 0.6),
+        "worse and proven": caveats.TurnedGroups(True, (group("a"),)),
+        "worse and not proven": caveats.TurnedGroups(True, (group("a", proven=False),)),
+        "three kinds": caveats.TurnedGroups(False, tuple(map(group, "abc"))),
+        "one kind more": caveats.TurnedGroups(False, tuple(map(group, "abcd"))),
+        "two kinds more": caveats.TurnedGroups(False, tuple(map(group, "abcde"))),
+        "a lead": caveats.UnprovenLead(run, 0.01),
+        "better on others": caveats.OtherMetrics(("MRR",), ()),
+        "worse on others": caveats.OtherMetrics((), ("MAP",)),
+        "both on others": caveats.OtherMetrics(("MRR",), ("MAP", "P@5")),
+        "short lists": caveats.ShortLists(run, 1, 20),
+        "too easy": caveats.NearCeiling(0.95, 0.99),
+        "no negatives": caveats.NoNegatives(1, 12),
+        "timings": caveats.ShippedTimings(),
         **{
-            f"first stage: {how}": found_caveats.MadeBaseline(how, labelled_only=how == "bm25")
+            f"first stage: {how}": caveats.MadeBaseline(how, labelled_only=how == "bm25")
             for how in get_args(FirstStage)
         },
     }
@@ -90,17 +89,17 @@ def every_caveat(run: str) -> dict[str, found_caveats.Caveat]:
 
 def test_a_caveat_names_the_side_and_the_share(study, texts):
     column, cases = DERIVED_SEGMENTS[0].name, every_caveat(*study.challengers)
-    price = found_caveats.ExamplePrice(Bill(LISTED, choices(study)[1].load, "USD"))
+    price = caveats.ExamplePrice(Bill(LISTED, choices(study)[1].load, "USD"))
     texts(
         "caveats",
-        {name: overview_words.caveat_line(study, each, fit) for name, each in cases.items()}
+        {name: each.sentence(study, fit) for name, each in cases.items()}
         | {
-            "an example price": overview_words.caveat_line(study, price),
-            "unlabelled, of whole lists": overview_words.caveat_line(
-                replace(study, metric="map", cutoff=None), cases["unlabelled, skipped"]
+            "an example price": price.sentence(study),
+            "unlabelled, of whole lists": cases["unlabelled, skipped"].sentence(
+                replace(study, metric="map", cutoff=None)
             ),
             # A column of one's own may have the name of a derived one.
-            "a column of one's own": overview_words.kinds(own_segment(study, column), [group("x")]),
+            "a column of one's own": verdicts.kinds(own_segment(study, column), [group("x")]),
         },
     )
 

@@ -8,13 +8,26 @@ from typing import cast
 
 import pandas as pd
 
-from rankdash.core.base.i18n import enumerated, ngettext, number, paragraph, percent, signed
+from rankdash.core.base.i18n import (
+    all_of,
+    enumerated,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    signed,
+)
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.verdict import TITLES, Kind, Verdict, has_width
+from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
+from rankdash.core.study.query_groups import Group
 from rankdash.core.study.reasons.headroom import Headroom
 from rankdash.core.study.reasons.reasons import CUT, NEAR
 from rankdash.core.study.study import Study
+
+_DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
+_KINDS_NAMED = 3
 
 
 def p_title(corrected: bool) -> str:
@@ -238,4 +251,32 @@ def _share(split: Headroom) -> str:
         _("more than {share}", share=percent(0.99))
         if recall < 1 and shown == percent(1.0)
         else shown
+    )
+
+
+# The kinds of queries that gain or lose, by name.
+
+
+def kinds(study: Study, groups: Sequence[Group], fit: Callable[[str], str] = str) -> str:
+    """The first kinds of queries by name, in the reader's language where rankdash named them, and
+    how many others there are."""
+    named = [_kind(study, each, fit) for each in groups[:_KINDS_NAMED]]
+    more = len(groups) - _KINDS_NAMED
+    if more > 0:
+        named.append(ngettext("{n} other kind", "{n} other kinds", more))
+    return all_of(named)
+
+
+def _kind(study: Study, group: Group, fit: Callable[[str], str]) -> str:
+    own = None if group.column in study.dataset.segments else _DERIVED[group.column]
+    said = {
+        "column": fit(group.column if own is None else _(own.title)),
+        "value": fit(group.value if own is None else _(group.value)),
+        "queries": ngettext("{n} query", "{n} queries", group.n),
+        "change": signed(group.delta),
+    }
+    return (
+        _("{column} “{value}” ({queries}, {change}, proven)", **said)
+        if group.proven
+        else _("{column} “{value}” ({queries}, {change}, not proven)", **said)
     )

@@ -1,19 +1,32 @@
-"""What to keep in mind beside a verdict: each caveat is a value, and only those that hold are made.
+"""What to know beside a verdict. A caveat is one class: when it applies, its sentence, and its
+section of the decision page.
 
-`rankdash.features.overview.words` has their sentences; pages, reports and commands show the
-same ones.
+Pages, reports and commands get the values from `caveats`, and their texts from `sentence`: a class
+that is defined here is on all of them.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from rankdash.core.base.errors import Finding
+from rankdash.core.base.i18n import (
+    all_of,
+    finding_text,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    signed,
+)
+from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.dataset import FirstStage
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.metrics import Judged, parse_measure
@@ -28,6 +41,7 @@ from rankdash.core.study.pricing import Bill, bill
 from rankdash.core.study.query_groups import Group, turned
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.words import prices, queries, verdicts
 
 # Lists that differ less in length than this are as long.
 _AS_LONG = 0.9
@@ -42,219 +56,93 @@ MANY_WITHOUT = 0.5
 
 GAINS = ("better", "small")
 
+Fit = Callable[[str], str]
+"""What makes a name or a value from the data fit for a surface, such as by escaping it."""
 
-@dataclass(frozen=True)
-class Unlabelled:
-    """Shares of the documents looked at that have no label. skipped: whether the conventions or the
-    metric leave them out; else they count as not relevant."""
-
-    code: ClassVar[str] = "unlabelled"
-    baseline: float
-    challenger: float
-    skipped: bool
+Section = Literal["result", "risks", "missing", "elsewhere"]
+"""Where the decision page shows a caveat; elsewhere: in more detail, beside the kinds of queries
+and the prices."""
 
 
-@dataclass(frozen=True)
-class MadeBaseline:
-    """The first stage is not the user's own search. how: it was made. labelled_only: it ranks no
-    other documents."""
+class Caveat(ABC):
+    """What to know beside a verdict, with its numbers. The most serious class is the first.
 
-    code: ClassVar[str] = "baseline"
-    how: FirstStage
-    labelled_only: bool
+    code: names it in JSON. section: of the decision page.
+    """
 
+    code: ClassVar[str]
+    section: ClassVar[Section]
 
-@dataclass(frozen=True)
-class RefusedRows:
-    """Many rows of the files were refused."""
+    def __init_subclass__(cls, *, code: str, section: Section) -> None:
+        cls.code, cls.section = code, section
 
-    code: ClassVar[str] = "refused_rows"
-    count: int
-    rows: int
+    @classmethod
+    @abstractmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        """Yield the caveat if it applies to the verdict on a challenger."""
 
-
-@dataclass(frozen=True)
-class Implausible:
-    """A finding of the check report by which labels, texts or rankings may be wrong."""
-
-    code: ClassVar[str] = "implausible"
-    finding: Finding
-
-
-@dataclass(frozen=True)
-class UnknownTokens:
-    """The model does not know many of the tokens that it reads. share: of them, in [0, 1]."""
-
-    code: ClassVar[str] = "unknown_tokens"
-    system: str
-    share: float
-
-
-@dataclass(frozen=True)
-class ShortLists:
-    """The lists of a system end well before the cutoff, and the lists of the other do not.
-    documents, others: how many documents the longest list of each side has."""
-
-    code: ClassVar[str] = "short_lists"
-    system: str
-    documents: int
-    others: int
-
-
-@dataclass(frozen=True)
-class NearCeiling:
-    """The baseline's mean is close to the best possible one."""
-
-    code: ClassVar[str] = "ceiling"
-    value: float
-    best: float
-
-
-@dataclass(frozen=True)
-class NoNegatives:
-    """Of n queries, so many whose candidates are all relevant: no order of these is wrong."""
-
-    code: ClassVar[str] = "no_negatives"
-    queries: int
-    n: int
-
-
-@dataclass(frozen=True)
-class ExamplePrice:
-    """Nobody set the price of the challenger."""
-
-    code: ClassVar[str] = "price"
-    bill: Bill
-
-
-@dataclass(frozen=True)
-class OtherMetrics:
-    """Titles of the other metrics on which the challenger is proven better, or worse."""
-
-    code: ClassVar[str] = "other_metrics"
-    better: tuple[str, ...]
-    worse: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class TurnedGroups:
-    """The kinds of queries whose change has the other sign, proven ones and larger changes first.
-    worse: whether they lose where the whole gains."""
-
-    code: ClassVar[str] = "segments"
-    worse: bool
-    groups: tuple[Group, ...]
-
-
-@dataclass(frozen=True)
-class ShippedTimings:
-    """The latencies came with the sample."""
-
-    code: ClassVar[str] = "timings"
-
-
-@dataclass(frozen=True)
-class UnprovenLead:
-    """The best system is not proven better than the next best challenger. delta: between them."""
-
-    code: ClassVar[str] = "lead"
-    other: str
-    delta: float
-
-
-Caveat = (
-    Implausible
-    | RefusedRows
-    | Unlabelled
-    | MadeBaseline
-    | UnknownTokens
-    | ShortLists
-    | NearCeiling
-    | NoNegatives
-    | ExamplePrice
-    | OtherMetrics
-    | TurnedGroups
-    | ShippedTimings
-    | UnprovenLead
-)
+    @abstractmethod
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        """Return the caveat in words."""
 
 
 def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
-    """The caveats that hold of the verdict on a challenger, the most serious kinds first."""
+    """Return the caveats that apply to the verdict on a challenger, the most serious first."""
     if not study.measures_quality:
         return ()
-    found = (
-        *_implausible(study),
-        _refused_rows(study),
-        _unknown_tokens(study, challenger),
-        _unknown_tokens(study, study.baseline),
-        _made_baseline(study),
-        _unlabelled(study, challenger),
-        _short_lists(study, challenger),
-        _turned_groups(study, challenger),
-        _unproven_lead(study, challenger),
-        _other_metrics(study, challenger),
-        _near_ceiling(study, challenger),
-        _no_negatives(study),
-        _example_price(study, challenger),
-        _shipped_timings(study, challenger),
-    )
-    return tuple(each for each in found if each is not None)
+    return tuple(each for kind in Caveat.__subclasses__() for each in kind.of(study, challenger))
 
 
-def _implausible(study: Study) -> tuple[Implausible, ...]:
-    return () if study.check is None else tuple(map(Implausible, study.check.implausible))
+@dataclass(frozen=True)
+class Implausible(Caveat, code="implausible", section="risks"):
+    """A finding of the check report by which labels, texts or rankings may be wrong."""
+
+    finding: Finding
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        yield from () if study.check is None else map(cls, study.check.implausible)
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return fit(finding_text(self.finding))
 
 
-def _refused_rows(study: Study) -> RefusedRows | None:
-    found = None if study.check is None else study.check.refused_rows
-    return None if found is None else RefusedRows(*found)
+@dataclass(frozen=True)
+class RefusedRows(Caveat, code="refused_rows", section="risks"):
+    """Many rows of the files were refused."""
+
+    count: int
+    rows: int
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        if study.check is not None and study.check.refused_rows is not None:
+            yield cls(*study.check.refused_rows)
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return _(
+            "{count} of {rows} rows of the files were excluded: the verdict is about the others.",
+            count=number(self.count, 0),
+            rows=number(self.rows, 0),
+        )
 
 
-def _unlabelled(study: Study, challenger: str) -> Unlabelled | None:
-    spec = study.spec_of("judged")
-    shares = [
-        1 - study.evaluate(system, study.specs if spec in study.specs else (spec,)).mean(spec)
-        for system in (study.baseline, challenger)
-    ]
-    # Written so that NaN, of a system without a value, is no caveat.
-    if not any(share >= LEAST_UNLABELLED for share in shares):
-        return None
-    skipped = study.conventions.judged_only or study.measure.metric.skips_unlabelled
-    return Unlabelled(shares[0], shares[1], skipped)
+@dataclass(frozen=True)
+class UnknownTokens(Caveat, code="unknown_tokens", section="risks"):
+    """The model does not know many of the tokens that it reads. share: of them, in [0, 1]."""
 
+    system: str
+    share: float
 
-def _short_lists(study: Study, challenger: str) -> ShortLists | None:
-    def lengths(judged: Judged) -> Counter[int]:
-        sizes, counts = np.unique(judged.lengths, return_counts=True)
-        return Counter(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        for system in (challenger, study.baseline):
+            share = unknown_tokens(study, system)
+            if share > TOO_MANY_UNKNOWN:
+                yield cls(system, share)
 
-    longest = {
-        side: max(study.of_judged(side, lengths), default=0)
-        for side in (challenger, study.baseline)
-    }
-    short = min(longest, key=longest.__getitem__)
-    others = max(longest.values())
-    if longest[short] >= _AS_LONG * min(study.measure.k or others, others):
-        return None
-    return ShortLists(short, longest[short], others)
-
-
-def _made_baseline(study: Study) -> MadeBaseline | None:
-    how = study.dataset.first_stage
-    noticed = () if study.check is None else study.check.findings
-    if how == "given" and any(finding.code == "order_of_the_file" for finding in noticed):
-        # A data set of an older version, which took that order without being asked.
-        how = "rows"
-    if study.baseline != FIRST_STAGE or how == "given":
-        return None
-    judged = study.judged(FIRST_STAGE)
-    return MadeBaseline(how, bool((judged.judged_within(None) == judged.lengths).all()))
-
-
-def _unknown_tokens(study: Study, system: str) -> UnknownTokens | None:
-    share = unknown_tokens(study, system)
-    return UnknownTokens(system, share) if share > TOO_MANY_UNKNOWN else None
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return queries.unknown_tokens(fit(study.name(self.system)), self.share)
 
 
 def unknown_tokens(study: Study, system: str) -> float:
@@ -268,77 +156,294 @@ def unknown_tokens(study: Study, system: str) -> float:
     )
 
 
-def _near_ceiling(study: Study, challenger: str) -> NearCeiling | None:
-    split = study.headroom(challenger)
-    if split is None or not split.n:
-        return None
-    # The set is too easy only if no system has documents that could do better.
-    paired = ~np.isnan(split.values["baseline"])
-    best = best_of_all(study, tuple(sorted(study.specs)))
-    at = places_of(best.query_ids, split.query_ids[paired])
-    most = float(best.column(study.measure)[at].mean())
-    near = most > 0 and split.baseline >= NEAR_CEILING * most - 1e-12
-    return NearCeiling(split.baseline, most) if near else None
+@dataclass(frozen=True)
+class MadeBaseline(Caveat, code="baseline", section="missing"):
+    """The first stage is not the user's own search. how: it was made. labelled_only: it ranks no
+    other documents."""
+
+    how: FirstStage
+    labelled_only: bool
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        how = study.dataset.first_stage
+        noticed = () if study.check is None else study.check.findings
+        if how == "given" and any(finding.code == "order_of_the_file" for finding in noticed):
+            # A data set of an older version, which took that order without being asked.
+            how = "rows"
+        if study.baseline == FIRST_STAGE and how != "given":
+            judged = study.judged(FIRST_STAGE)
+            yield cls(how, bool((judged.judged_within(None) == judged.lengths).all()))
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        sentences = [
+            _(
+                "{baseline} is not your own search: {made}.",
+                baseline=fit(study.name(study.baseline)),
+                made=queries.first_stage(self.how),
+            )
+        ]
+        if self.labelled_only:
+            sentences.append(
+                _(
+                    "It ranks labelled documents only: a search would have to find them among all "
+                    "others, so its values are higher here."
+                )
+            )
+        return paragraph(sentences)
 
 
-def _no_negatives(study: Study) -> NoNegatives | None:
-    def counts(judged: Judged) -> Counter[str]:
-        relevant = np.bincount(
-            judged.query[judged.label >= study.conventions.threshold],
-            minlength=len(judged.query_ids),
+@dataclass(frozen=True)
+class Unlabelled(Caveat, code="unlabelled", section="risks"):
+    """Shares of the documents looked at that have no label. skipped: whether the conventions or the
+    metric leave them out; else they count as not relevant."""
+
+    baseline: float
+    challenger: float
+    skipped: bool
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        spec = study.spec_of("judged")
+        shares = [
+            1 - study.evaluate(system, study.specs if spec in study.specs else (spec,)).mean(spec)
+            for system in (study.baseline, challenger)
+        ]
+        # Written so that NaN, of a system without a value, is no caveat.
+        if any(share >= LEAST_UNLABELLED for share in shares):
+            skipped = study.conventions.judged_only or study.measure.metric.skips_unlabelled
+            yield cls(shares[0], shares[1], skipped)
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        shares = {
+            "share": percent(self.challenger),
+            "baseline": fit(study.name(study.baseline)),
+            "other": percent(self.baseline),
+        }
+        without = (
+            _("{share} of the ranked documents have no label ({baseline}: {other}).", **shares)
+            if study.cutoff is None
+            else _(
+                "{share} of the top {k} have no label ({baseline}: {other}).",
+                k=number(study.cutoff, 0),
+                **shares,
+            )
         )
-        asked = relevant > 0
-        return Counter(n=int(asked.sum()), all=int((asked & (relevant == judged.lengths)).sum()))
-
-    found = study.of_judged(FIRST_STAGE, counts)
-    queries, n = found["all"], found["n"]
-    return NoNegatives(queries, n) if n and queries >= MANY_WITHOUT * n else None
+        counted = _("They are skipped.") if self.skipped else _("They count as not relevant.")
+        return paragraph([without, counted])
 
 
-def _example_price(study: Study, challenger: str) -> ExamplePrice | None:
-    found = None if study.money is None else bill(study, challenger)
-    example = found is not None and found.example and not found.lack
-    return ExamplePrice(found) if found is not None and example else None
+@dataclass(frozen=True)
+class ShortLists(Caveat, code="short_lists", section="risks"):
+    """The lists of a system end well before the cutoff, and the lists of the other do not.
+    documents, others: how many documents the longest list of each side has."""
+
+    system: str
+    documents: int
+    others: int
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        def lengths(judged: Judged) -> Counter[int]:
+            sizes, counts = np.unique(judged.lengths, return_counts=True)
+            return Counter(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+
+        longest = {
+            side: max(study.of_judged(side, lengths), default=0)
+            for side in (challenger, study.baseline)
+        }
+        short = min(longest, key=longest.__getitem__)
+        others = max(longest.values())
+        if longest[short] < _AS_LONG * min(study.measure.k or others, others):
+            yield cls(short, longest[short], others)
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return ngettext(
+            "{name} lists at most {n} document per query and the other ranking {others}: "
+            "{metric} also measures how many documents each lists.",
+            "{name} lists at most {n} documents per query and the other ranking {others}: "
+            "{metric} also measures how many documents each lists.",
+            self.documents,
+            name=fit(study.name(self.system)),
+            others=number(self.others, 0),
+            metric=study.measure.title,
+        )
 
 
-def _other_metrics(study: Study, challenger: str) -> OtherMetrics | None:
-    better: list[str] = []
-    worse: list[str] = []
-    for spec in study.specs:
-        kind = study.comparison.row(challenger, spec)["verdict"]
-        if spec != study.spec and kind in (*GAINS, "worse"):
-            (worse if kind == "worse" else better).append(parse_measure(spec).title)
-    return OtherMetrics(tuple(better), tuple(worse)) if better or worse else None
+@dataclass(frozen=True)
+class TurnedGroups(Caveat, code="segments", section="elsewhere"):
+    """The kinds of queries, of enough of them, whose change has the other sign, beyond the tie
+    band; proven ones and larger changes first. worse: whether they lose where the whole gains."""
+
+    worse: bool
+    groups: tuple[Group, ...]
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        change = float(study.comparison.row(challenger, study.spec)["delta"])
+        if change > 0 or change < 0:
+            groups = turned(study, challenger, change)
+            groups.sort(key=lambda each: (not each.proven, -abs(each.delta)))
+            yield from [cls(change > 0, tuple(groups))] if groups else []
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        named = verdicts.kinds(study, self.groups, fit)
+        if self.worse:
+            return _("Worse for some kinds of queries: {kinds}.", kinds=named)
+        return _("Better for some kinds of queries: {kinds}.", kinds=named)
 
 
-def _turned_groups(study: Study, challenger: str) -> TurnedGroups | None:
-    """Of enough queries, and beyond the tie band on the other side."""
-    change = float(study.comparison.row(challenger, study.spec)["delta"])
-    if math.isnan(change) or change == 0:
-        return None
-    found = turned(study, challenger, change)
-    found.sort(key=lambda each: (not each.proven, -abs(each.delta)))
-    return TurnedGroups(change > 0, tuple(found)) if found else None
+@dataclass(frozen=True)
+class UnprovenLead(Caveat, code="lead", section="risks"):
+    """The best system is not proven better than the next best, if that is a challenger too. delta:
+    between them."""
 
+    other: str
+    delta: float
 
-def _shipped_timings(study: Study, challenger: str) -> ShippedTimings | None:
-    run = study.run(challenger)
-    if run is None or not run.shipped:
-        return None
-    return ShippedTimings() if timings.summary(study, challenger) is not None else None
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        order = [each.system for each in standings(study)]
+        if order[:1] != [challenger] or len(order) < 2 or order[1] == study.baseline:
+            return
+        row = _between(study, order[1], challenger).row(challenger, study.spec)
+        if row["verdict"] not in GAINS:
+            yield cls(order[1], float(row["delta"]))
 
-
-def _unproven_lead(study: Study, challenger: str) -> UnprovenLead | None:
-    """Where the challenger is the best system and another challenger comes next."""
-    order = [each.system for each in standings(study)]
-    if order[:1] != [challenger] or len(order) < 2 or order[1] == study.baseline:
-        return None
-    row = _between(study, order[1], challenger).row(challenger, study.spec)
-    return None if row["verdict"] in GAINS else UnprovenLead(order[1], float(row["delta"]))
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return _(
+            "The lead over {other} ({delta}) is not proven.",
+            other=fit(study.name(self.other)),
+            delta=signed(self.delta),
+        )
 
 
 @part("labels", "metric", "conventions", "statistics")
 def _between(study: Study, one: str, other: str) -> Comparison:
     """The challenger `other` against the challenger `one` on the chosen metric."""
-    found = {each: study.evaluations[each] for each in (one, other)}
-    return compare(found, one, study.statistics, measures=[study.measure])
+    evaluations = {each: study.evaluations[each] for each in (one, other)}
+    return compare(evaluations, one, study.statistics, measures=[study.measure])
+
+
+@dataclass(frozen=True)
+class OtherMetrics(Caveat, code="other_metrics", section="result"):
+    """Titles of the other metrics on which the challenger is proven better, or worse."""
+
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        better: list[str] = []
+        worse: list[str] = []
+        for spec in study.specs:
+            kind = study.comparison.row(challenger, spec)["verdict"]
+            if spec != study.spec and kind in (*GAINS, "worse"):
+                (worse if kind == "worse" else better).append(parse_measure(spec).title)
+        if better or worse:
+            yield cls(tuple(better), tuple(worse))
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        better, worse = all_of(self.better), all_of(self.worse)
+        if not worse:
+            return _("Proven better on {metrics}.", metrics=better)
+        if not better:
+            return _("Proven worse on {metrics}.", metrics=worse)
+        return _("Proven better on {better}, proven worse on {worse}.", better=better, worse=worse)
+
+
+@dataclass(frozen=True)
+class NearCeiling(Caveat, code="ceiling", section="risks"):
+    """The baseline's mean is close to the best possible one."""
+
+    value: float
+    best: float
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        split = study.headroom(challenger)
+        if split is None or not split.n:
+            return
+        # The set is too easy only if no system has documents that could do better.
+        paired = ~np.isnan(split.values["baseline"])
+        best = best_of_all(study, tuple(sorted(study.specs)))
+        at = places_of(best.query_ids, split.query_ids[paired])
+        most = float(best.column(study.measure)[at].mean())
+        if most > 0 and split.baseline >= NEAR_CEILING * most - 1e-12:
+            yield cls(split.baseline, most)
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return _(
+            "The test set is too easy to tell rerankers apart: {baseline} reaches {value}; the "
+            "best possible {metric} is {best}.",
+            baseline=fit(study.name(study.baseline)),
+            value=number(self.value),
+            metric=study.measure.title,
+            best=number(self.best),
+        )
+
+
+@dataclass(frozen=True)
+class NoNegatives(Caveat, code="no_negatives", section="risks"):
+    """Of n queries, so many whose candidates are all relevant: no order of these is wrong."""
+
+    queries: int
+    n: int
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        def counts(judged: Judged) -> Counter[str]:
+            relevant = np.bincount(
+                judged.query[judged.label >= study.conventions.threshold],
+                minlength=len(judged.query_ids),
+            )
+            some = relevant > 0
+            return Counter(n=int(some.sum()), all=int((some & (relevant == judged.lengths)).sum()))
+
+        total = study.of_judged(FIRST_STAGE, counts)
+        if total["n"] and total["all"] >= MANY_WITHOUT * total["n"]:
+            yield cls(total["all"], total["n"])
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return ngettext(
+            "The test set is too easy: all candidates of {queries} of {n} query are relevant, "
+            "so no order is wrong.",
+            "The test set is too easy: all candidates of {queries} of {n} queries are "
+            "relevant, so no order is wrong.",
+            self.n,
+            queries=number(self.queries, 0),
+        )
+
+
+@dataclass(frozen=True)
+class ExamplePrice(Caveat, code="price", section="elsewhere"):
+    """Nobody set the price of the challenger."""
+
+    bill: Bill
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        cost = None if study.money is None else bill(study, challenger)
+        if cost is not None and cost.example and not cost.lack:
+            yield cls(cost)
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return _(
+            "{amount} for 1,000 searches is assumed ({reasons}).",
+            amount=prices.money(self.bill.per_thousand, self.bill.currency),
+            reasons=all_of(prices.marks(self.bill)),
+        )
+
+
+@dataclass(frozen=True)
+class ShippedTimings(Caveat, code="timings", section="missing"):
+    """The latencies came with the sample."""
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        run = study.run(challenger)
+        if run is not None and run.shipped and timings.summary(study, challenger) is not None:
+            yield cls()
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return _("The latency comes with the sample; it was not measured on this machine.")

@@ -22,7 +22,6 @@ from rankdash.features.judge.verdict import numbers as judged_numbers
 from rankdash.features.judge.words import judged_lines, judged_sentence
 from rankdash.features.label.words import estimate_sentences, labelling_sentences
 from rankdash.features.overview.caveats import caveats
-from rankdash.features.overview.words import caveat_line
 from rankdash.kit.commands.arguments import (
     DONE,
     Parser,
@@ -126,7 +125,7 @@ def text(compared: Compared) -> Iterator[str]:
             yield f"{one_line(comparison.verdict(system, measure, names).sentence)}\n"
             if measure == study.measure:
                 for each in caveats(study, system):
-                    yield f"  Caveat: {caveat_line(study, each, one_line)}\n"
+                    yield f"  Caveat: {each.sentence(study, one_line)}\n"
         yield from _notes(study, measure)
         yield "\n"
     yield from _reversed(compared)
@@ -214,7 +213,7 @@ def as_json(compared: Compared) -> Iterator[str]:
         "headline": {names[system]: _headline(study, system) for system in study.challengers},
         "caveats": {
             names[system]: [
-                {"code": each.code, "sentence": caveat_line(study, each)}
+                {"code": each.code, "sentence": each.sentence(study)}
                 for each in (() if estimated else caveats(study, system))
             ]
             for system in comparison.challengers

@@ -24,7 +24,7 @@ from rankdash.features.cost.words import MoneyContext, headline
 from rankdash.features.cost.words_prices import month
 from rankdash.features.label import page_progress
 from rankdash.features.overview import report_systems
-from rankdash.features.overview import words as overview_words
+from rankdash.features.overview.caveats import caveats
 from rankdash.features.overview.words import estimate_step
 from rankdash.kit.widgets import address, label_plan, pickers, scenario, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
@@ -45,7 +45,7 @@ def draw(study: Study, system: str) -> None:
     costs stands in the leaderboard."""
     safe = {each: name_safe(study.name(each)) for each in study.chosen}
     verdict = study.comparison.verdict(system, study.spec, safe)
-    notes = overview_words.caveat_lines(study, system, html_safe)
+    notes = [each.sentence(study, html_safe) for each in caveats(study, system)]
     with st.container(border=True, gap="xsmall"):
         widgets_charts.verdict(verdict.kind)
         st.markdown(sentence(verdict))

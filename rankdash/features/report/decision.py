@@ -24,7 +24,14 @@ from rankdash.core.value.assumptions import Assumption
 from rankdash.features.cost import costs
 from rankdash.features.cost.costs import hits
 from rankdash.features.judge.verdict import JudgedVerdict, headline
-from rankdash.features.overview.caveats import Caveat, Unlabelled, caveats
+from rankdash.features.overview.caveats import (
+    Caveat,
+    Implausible,
+    MadeBaseline,
+    UnknownTokens,
+    Unlabelled,
+    caveats,
+)
 
 Step = Literal[
     "data",
@@ -189,9 +196,9 @@ def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:
 def _next(study: Study, found: Decision) -> tuple[Step, int]:
     """The step and how many queries it asks for."""
     kind, row = found.kind, found.row
-    if any(each.code == "implausible" for each in found.caveats) and kind != "no_values":
+    if any(isinstance(each, Implausible) for each in found.caveats) and kind != "no_values":
         return "data", 0
-    if any(each.code == "unknown_tokens" for each in found.caveats):
+    if any(isinstance(each, UnknownTokens) for each in found.caveats):
         return "model", 0
     few_labels = any(
         isinstance(each, Unlabelled) and max(each.baseline, each.challenger) > _MOST_UNLABELLED
@@ -276,4 +283,4 @@ def _of_a_gain(found: Decision) -> Step:
 def _made_here(found: Decision) -> bool:
     """Whether the baseline is not the user's own search: then nothing is to be kept, or to be tried
     in its place."""
-    return any(each.code == "baseline" for each in found.caveats)
+    return any(isinstance(each, MadeBaseline) for each in found.caveats)

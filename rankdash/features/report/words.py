@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from rankdash.core.base.i18n import brief, ngettext, number, paragraph, percent, plain, quantity
 from rankdash.core.base.i18n import gettext as _
@@ -11,24 +11,12 @@ from rankdash.core.data.measured import FEWEST_TIMED, meets
 from rankdash.core.statistics.planning import FEWEST_PLANNED
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
+from rankdash.core.words.verdicts import kinds
 from rankdash.features.cost import words_prices
-from rankdash.features.overview import words as overview_words
-from rankdash.features.overview.caveats import GAINS
+from rankdash.features.overview.caveats import GAINS, Section
 from rankdash.features.report.decision import Decision, HitCounts
 
 _LONGEST = 200
-# Codes of caveats by where they are said; kinds of queries and prices are said more fully here.
-_RISKS = (
-    "implausible",
-    "refused_rows",
-    "unknown_tokens",
-    "unlabelled",
-    "short_lists",
-    "lead",
-    "ceiling",
-    "no_negatives",
-)
-_GAPS = ("baseline", "timings")
 
 
 def hits(found: HitCounts) -> str:
@@ -45,7 +33,7 @@ def hits(found: HitCounts) -> str:
 
 def other_metrics(study: Study, found: Decision) -> str:
     """What the other metrics say; "" where they prove nothing."""
-    return "".join(_caveats(study, found, ("other_metrics",), str))
+    return "".join(_caveats(study, found, "result", str))
 
 
 def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list[str]:
@@ -56,11 +44,9 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
     worse = [each for each in found.groups if each.proven]
     unproven = [each for each in found.groups if not each.proven]
     if worse:
-        said.append(_("Worse in: {groups}.", groups=overview_words.kinds(study, worse, fit)))
+        said.append(_("Worse in: {groups}.", groups=kinds(study, worse, fit)))
     if unproven and found.kind in GAINS:
-        said.append(
-            _("No gain is proven in: {groups}.", groups=overview_words.kinds(study, unproven, fit))
-        )
+        said.append(_("No gain is proven in: {groups}.", groups=kinds(study, unproven, fit)))
     p95, target = found.choice.waiting.p95, found.target_ms
     if p95 is None and (timed := found.choice.waiting.timed):
         said.append(
@@ -99,7 +85,7 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
                 name=name,
             )
         )
-    said += _caveats(study, found, _RISKS, fit)
+    said += _caveats(study, found, "risks", fit)
     if not found.priced:
         text = _(
             "The price or the value of a search is not set: it is open whether {name} pays.",
@@ -124,7 +110,7 @@ def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list
                 name=name,
             )
         )
-    said += _caveats(study, found, _GAPS, fit)
+    said += _caveats(study, found, "missing", fit)
     if found.choice.unset:
         said.append(_missing_price(found, name))
     if found.defaults:
@@ -279,11 +265,9 @@ def _where(study: Study) -> str:
 
 
 def _caveats(
-    study: Study, found: Decision, codes: Sequence[str], fit: Callable[[str], str]
+    study: Study, found: Decision, section: Section, fit: Callable[[str], str]
 ) -> list[str]:
-    return [
-        overview_words.caveat_line(study, each, fit) for each in found.caveats if each.code in codes
-    ]
+    return [each.sentence(study, fit) for each in found.caveats if each.section == section]
 
 
 def _hurt(study: Study, found: Decision, fit: Callable[[str], str]) -> str:
