@@ -8,8 +8,8 @@ from rankdash.core.base.shipped import SAMPLES, runs_of
 from rankdash.core.intake import sharing
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
+from rankdash.core.words import prices
 from rankdash.core.workspace import Workspace
-from rankdash.features.cost import words_prices
 from rankdash.features.queries import report_query
 from rankdash.features.report import report as report_report
 from rankdash.kit.html.html_page import Draft
@@ -51,7 +51,7 @@ class Clock(datetime):
 
 @pytest.fixture(autouse=True)
 def _today(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (report_report, words_prices, report_query):
+    for module in (report_report, prices, report_query):
         monkeypatch.setattr(module, "datetime", Clock)
 
 
