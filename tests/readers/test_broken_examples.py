@@ -22,7 +22,7 @@ from rankdash.core.base.errors import (
 from rankdash.core.base.i18n import error_text, finding_text, gettext, speaking, where_text
 from rankdash.core.readers import FORMATS, MappingNeeded
 from rankdash.core.readers.loading import examine
-from rankdash.core.readers.parse import skipped_rows
+from rankdash.core.readers.parse import limits
 from tests.approved import table
 from tests.readers.reading import Case, Files, parse, sources, zipped
 from tests.readers.samples import (
@@ -455,7 +455,7 @@ def test_odd_columns_are_read_or_refused_by_name(of, field):
     ],
 )
 def test_anything_raised_becomes_an_error_with_file_and_reason(raised, expected, reason):
-    with pytest.raises(expected) as seen, skipped_rows.told("a.csv"):
+    with pytest.raises(expected) as seen, limits.reading("a.csv"):
         raise raised
     assert (seen.value.file, seen.value.__cause__) == ("a.csv", raised)
     assert reason in seen.value.message and seen.value.remedy

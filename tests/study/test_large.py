@@ -14,7 +14,7 @@ from rankdash.app.command import main
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Conventions, parse_measure, registry
-from rankdash.core.readers import split
+from rankdash.core.readers.formats import trec
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study import large
 from rankdash.core.study.systems import FIRST_STAGE
@@ -31,8 +31,8 @@ WHOLE = ("err", "map_graded", "map_graded_norm")
 def in_pieces(monkeypatch: pytest.MonkeyPatch):
     """Some tens of queries a piece, and some lines a block."""
     monkeypatch.setattr(large, "LARGE_BYTES", 0)
-    monkeypatch.setattr(split, "PIECE_BYTES", 20_000)
-    monkeypatch.setattr(split, "BLOCK_BYTES", 3_000)
+    monkeypatch.setattr(trec, "PIECE_BYTES", 20_000)
+    monkeypatch.setattr(trec, "BLOCK_BYTES", 3_000)
 
 
 def lines_of(rng: random.Random, queries: int, runs: int = 2) -> list[list[str]]:
@@ -83,7 +83,7 @@ def same(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
         def watched(path: Path, folder: Path, pieces: int) -> object:
             used.append(path)
             assert pieces > 2
-            return split.split(path, folder, pieces)
+            return trec.split(path, folder, pieces)
 
         said = []
         for name, value in (("split", watched), ("LARGE_BYTES", 10**12)):
@@ -226,7 +226,7 @@ def test_a_ranking_of_other_queries_is_refused(capsys, tmp_path, where):
 def test_a_gzip_file_that_is_broken_or_a_bomb_is_refused(
     capsys, monkeypatch, tmp_path, broken: Callable[[bytes], bytes], words, block
 ):
-    monkeypatch.setattr(split, "BLOCK_BYTES", block)
+    monkeypatch.setattr(trec, "BLOCK_BYTES", block)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     paths = write(tmp_path, *lines_of(random.Random(11), 200)[:2])
     made = packed(paths[0])

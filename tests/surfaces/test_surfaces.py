@@ -14,7 +14,7 @@ import rankdash as rd
 from rankdash.app.command import main
 from rankdash.core.readers import sources_at
 from rankdash.core.readers.formats import delimited
-from rankdash.core.readers.formats import trec as read_trec
+from rankdash.core.readers.formats import trec as formats_trec
 from rankdash.core.readers.loading import load
 from rankdash.core.study import timings as study_timings
 from rankdash.core.study.study import Study
@@ -194,7 +194,7 @@ def test_blocks_and_lines_say_the_same_of_files_whole_and_hurt(case, tmp_path, m
         )
     fast = [said(files) for files in pairs]
     assert {code for code, _, _ in fast} <= {0, 2}
-    for reader in (read_trec, delimited):
+    for reader in (formats_trec, delimited):
         monkeypatch.setattr(reader, "even_columns", lambda *_, **__: None)
     for files, known in zip(pairs, fast, strict=True):
         assert said(files) == known, files

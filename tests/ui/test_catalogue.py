@@ -20,7 +20,7 @@ from rankdash.core.base import i18n
 from rankdash.core.base.i18n import LANGUAGES
 from rankdash.core.base.rules import STATISTICS_SETTINGS
 from rankdash.core.metrics import CONVENTION_SETTINGS, registry
-from rankdash.core.readers.parse.skipped_rows import OTHER_REASONS, REASONS
+from rankdash.core.readers.parse.limits import OTHER_REASONS, REASONS
 from rankdash.core.rerankers import kinds
 from rankdash.core.rerankers.neural.packaged import known_models
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS as JUDGE_SETTINGS

@@ -36,7 +36,7 @@ from rankdash.core.intake.reading import (
 from rankdash.core.readers import Guess, ReadLimits, Source, guesses, read
 from rankdash.core.readers.detect import tables_of
 from rankdash.core.readers.loading import Retrieval, checked, load, usable
-from rankdash.core.readers.parse.skipped_rows import told
+from rankdash.core.readers.parse.limits import reading
 from rankdash.core.readers.parse.unpack import unpack
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
@@ -116,7 +116,7 @@ def _import(
             _write(folder / PROGRESS, json.dumps(of))
 
     [source] = sources
-    with told(source.name), source.open() as file:
+    with reading(source.name), source.open() as file:
         return sharing.bring_in(Workspace.open(Path(workspace)), file, source.name, progress)
 
 

@@ -29,18 +29,17 @@ Nothing here unpickles, evaluates or writes anything: the text of a file is data
 
 from __future__ import annotations
 
-from rankdash.core.readers.beside import read_beside
 from rankdash.core.readers.by_name.start import sources_at, sources_by_name
 from rankdash.core.readers.detect import NAMES as FORMATS
-from rankdash.core.readers.detect import SHAPES
-from rankdash.core.readers.files import BaselineNeeded, Choices, read
-from rankdash.core.readers.guesses import Guess, guesses
+from rankdash.core.readers.detect import SHAPES, Guess, guesses
+from rankdash.core.readers.files import BaselineNeeded, Choices, read, read_beside
 from rankdash.core.readers.join.conflicts import Conflict, Match, put_right, reversed_note
 from rankdash.core.readers.join.parsed_file import Parsed
 from rankdash.core.readers.parse.annotators import Together, WordsNeeded
-from rankdash.core.readers.parse.columns import FIELDS, MappingNeeded
+from rankdash.core.readers.parse.columns import MappingNeeded
 from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.source import Source, name_of, sources_from_path, stem_of
+from rankdash.core.readers.parse.table import FIELDS
 
 __all__ = [
     "FIELDS",

@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from dataclasses import replace
-from types import ModuleType
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from rankdash.core.base.errors import Finding, FormatError
+import numpy as np
+import pandas as pd
+
+from rankdash.core.base.errors import Finding, FormatError, RankdashError
 from rankdash.core.base.files import whole_characters
 from rankdash.core.readers.formats import (
-    arrow,
-    cast,
-    collection,
+    binary,
     delimited,
-    esci,
-    huggingface,
+    exports,
     json_layouts,
     json_records,
+    json_tools,
     letor,
-    opensearch,
-    parquet,
-    quepid,
-    ranx,
-    rre,
     trec,
     trec_markup,
-    workbook,
 )
-from rankdash.core.readers.parse import json_lines
-from rankdash.core.readers.parse.encoding import Decoded, decode
-from rankdash.core.readers.parse.gauge import refuse_long_lines, refuse_vast_json
-from rankdash.core.readers.parse.limits import ReadLimits
-from rankdash.core.readers.parse.skipped_rows import told
-from rankdash.core.readers.parse.source import Source
+from rankdash.core.readers.parse.annotators import raters_of
+from rankdash.core.readers.parse.columns import can_be_labels, fields_of
+from rankdash.core.readers.parse.limits import ReadLimits, reading
+from rankdash.core.readers.parse.source import Decoded, Source, decode
 from rankdash.core.readers.parse.table import Table
+from rankdash.core.readers.parse.unpack import refuse_long_lines, refuse_vast_json, unpack
+from rankdash.core.readers.parse.values import numbers
 
 _KNOWN_FORMS = "Known are: {formats}. A CSV file needs a first line with column names."
 
 _PLAN = '{"kind": "rankdash label plan '
 _SAMPLE_CHARS = 1 << 16
 _START_CHARS = 60
+# A list of rows may be long, and is decoded once only where it can be something else.
+_MAY_NEST = re.compile(r'\s*+(?:\{|\[\s*+[^\s{])|.*(?:docId|"turn)', re.DOTALL)
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 
@@ -53,7 +52,7 @@ def tables_of(source: Source, limits: ReadLimits) -> list[Table]:
     Raises UnknownFormError where no reader knows the form, FormatError where the file is broken,
     and LimitError.
     """
-    with told(source.name):
+    with reading(source.name):
         return _tables_of(source, limits)
 
 
@@ -65,12 +64,12 @@ def _tables_of(source: Source, limits: ReadLimits) -> list[Table]:
     data = source.data
     if source.on_disk:
         refuse_long_lines(data, source.name, limits)
-    if data.startswith(workbook.MAGIC):
-        return workbook.read(data, source.name, limits)
-    if data.startswith(parquet.MAGIC):
-        return [parquet.read(data, source.name, limits)]
-    if arrow.matches(data):
-        return [arrow.read(data, source.name, limits)]
+    if data.startswith(binary.WORKBOOK):
+        return binary.read_workbook(data, source.name, limits)
+    if data.startswith(binary.PARQUET):
+        return [binary.read_parquet(data, source.name, limits)]
+    if binary.is_arrow(data):
+        return [binary.read_arrow(data, source.name, limits)]
     decoded = decode(data, source.name)
     if not decoded.start.strip():
         raise FormatError(
@@ -89,7 +88,8 @@ def _tables_of(source: Source, limits: ReadLimits) -> list[Table]:
         refuse_vast_json(decoded, source.name, limits)
         tables = _read_json(decoded.text, source.name, limits)
     else:
-        tables = [_read_text(decoded, source.name, limits)]
+        read = _read_text(decoded, source.name, limits)
+        tables = read if isinstance(read, list) else [read]
     return [replace(table, findings=(*notes, *table.findings)) for table in tables]
 
 
@@ -106,12 +106,11 @@ def _read_pieces(source: Source, limits: ReadLimits) -> Table | None:
     return None if shape is None else trec.read_pieces(source, start, shape, limits)
 
 
-def _read_text(decoded: Decoded, file: str, limits: ReadLimits) -> Table:
+def _read_text(decoded: Decoded, file: str, limits: ReadLimits) -> Table | list[Table]:
     text = decoded.start
     for reader in TEXT:
         if reader.matches(text):
-            table: Table = reader.read(decoded.text, file, limits)
-            return table
+            return reader.read(decoded.text, file, limits)
     shape = trec.shape_of(text)
     if shape:
         return trec.read(decoded, shape, file, limits)
@@ -154,23 +153,18 @@ def _read_json(text: str, file: str, limits: ReadLimits) -> list[Table]:
 
 
 def _json_tables(text: str, file: str, limits: ReadLimits) -> list[Table]:
-    # A list of rows may be long, and is decoded once only where it can be something else.
-    readers = [reader for reader in JSON if reader.may_match(text[:_SAMPLE_CHARS])]
-    text = json_lines.as_one(text) if readers else text
-    outer = json_lines.whole(text) if readers else None
-    for reader in readers:
+    if not _MAY_NEST.match(text[:_SAMPLE_CHARS]):
+        return [json_records.read(text, file, limits)]
+    text, outer = json_records.whole(text)
+    for reader in JSON:
         if reader.matches(outer):
-            read: Table | list[Table] = reader.read(text, file, limits)
+            read = reader.read(text, file, limits)
             first, *others = read if isinstance(read, list) else [read]
-            noticed = (*first.findings, *_repeated_keys(text, file))
+            decoder = json_records.RepeatedKeys()
+            decoder.decode(text)
+            noticed = (*first.findings, *json_records.repeated_keys(file, decoder.names, [1]))
             return [replace(first, findings=noticed), *others]
     return [json_records.read(text, file, limits)]
-
-
-def _repeated_keys(text: str, file: str) -> list[Finding]:
-    decoder = json_lines.RepeatedKeys()
-    decoder.decode(text)
-    return [json_lines.repeated_keys(file, decoder.names, [1])] if decoder.names else []
 
 
 def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:
@@ -193,13 +187,28 @@ def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:
 
 # What is read, and the readers of formats that have one: a line each.
 #
-# Text, JSON and Arrow readers make a `Table` of a file whose content they recognise, `collection`
+# Text and JSON readers make a `Table` of a file whose content they recognise, that of a collection
 # several of one that holds a whole data set. Preparers look at all tables of a call, and change
 # those whose columns they recognise. Everything else is told by its columns alone.
 
-TEXT: tuple[ModuleType, ...] = (letor, trec_markup)
-JSON: tuple[ModuleType, ...] = (opensearch, rre, cast, collection, json_layouts, ranx)
-PREPARERS: tuple[ModuleType, ...] = (huggingface, quepid, esci)
+
+class Reader(NamedTuple):
+    """matches: whether the text, or the value of a JSON document, is of the format."""
+
+    matches: Callable[[Any], bool]
+    read: Callable[[str, str, ReadLimits], Table | list[Table]]
+
+
+TEXT = (Reader(letor.matches, letor.read), Reader(trec_markup.matches, trec_markup.read))
+JSON = (
+    Reader(json_tools.is_opensearch, json_tools.read_opensearch),
+    Reader(json_tools.is_rre, json_tools.read_rre),
+    Reader(json_tools.is_cast, json_tools.read_cast),
+    Reader(json_layouts.is_collection, json_layouts.read_collection),
+    Reader(json_layouts.matches, json_layouts.read),
+    Reader(json_tools.is_ranx, json_tools.read_ranx),
+)
+PREPARERS = (exports.one_split, exports.quepid, exports.esci)
 
 # As people look for them; the pages, the README and messages list these.
 NAMES = (
@@ -225,3 +234,87 @@ NAMES = (
 # Shapes of JSON that say what was retrieved and what is relevant: `formats.retrieved` and
 # `formats.json_layouts` read them.
 SHAPES = ("LlamaIndex", "Ragas", "LangChain and LangSmith", "Haystack")
+
+
+# Which column of a table is guessed to be what, before its file is read as a whole.
+
+_ROWS = 5
+_TRIES = 100
+_NO_LABELS = ("query_id", "query", "doc_id", "document", "title")
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """The columns of a file, and what they are guessed to be.
+
+    fields: field → column. labels: the columns whose cells can be labels. rows: the first ones, all
+    text. highest: label column → the highest number that was seen.
+    """
+
+    file: str
+    columns: tuple[str, ...]
+    fields: dict[str, str]
+    labels: tuple[str, ...]
+    rows: pd.DataFrame
+    highest: Mapping[str, float] = field(default_factory=dict)
+
+
+def guesses(
+    sources: Sequence[Source], most_bytes: int, limits: ReadLimits | None = None
+) -> list[Guess]:
+    """A guess for each table of rows with queries and documents whose columns only their names and
+    cells tell. Nothing for files that cannot be read: reading them says why.
+
+    most_bytes: of a larger file only so much is looked at, which gives no guess for one whose
+    beginning is no file, such as an archive.
+    """
+    limits = limits or ReadLimits()
+    tables: list[tuple[Table, Source]] = []
+    try:
+        files, _broken = unpack([beginning(source, most_bytes) for source in sources], limits)
+        for source in files:
+            with contextlib.suppress(RankdashError):
+                tables += [(table, source) for table in tables_of(source, limits)]
+        for prepare in PREPARERS:
+            tables = prepare(tables)
+    except RankdashError:
+        return []
+    return [found for table, _ in tables if (found := _guess(table)) is not None]
+
+
+def beginning(source: Source, most_bytes: int) -> Source:
+    """Whole lines, at most so many bytes; a line does not count as whole within quotation marks."""
+    if source.size <= most_bytes:
+        return source
+    ends = most_bytes
+    with source.open() as file:
+        data = file.read(most_bytes)
+    for _ in range(_TRIES):
+        ends = data.rfind(b"\n", 0, ends)
+        if ends < 0 or data.count(b'"', 0, ends) % 2 == 0:
+            break
+    return replace(source, content=data[: max(ends, 0)])
+
+
+def _guess(table: Table) -> Guess | None:
+    if not table.names or table.fields is not None or not len(table.frame) or raters_of(table):
+        return None
+    fields = fields_of(table.frame)
+    if not {"query", "query_id"} & fields.keys() or not {"document", "doc_id"} & fields.keys():
+        return None
+    columns = tuple(map(str, table.frame.columns))
+    texts = {column for field, column in fields.items() if field in _NO_LABELS}
+    labels = tuple(
+        name for name in columns if name not in texts and can_be_labels(table.frame[name])
+    )
+    if "label" in fields and fields["label"] not in labels:
+        # A column is called so and holds none: reading the file says so, with the line.
+        return None
+    rows = table.frame.head(_ROWS).fillna("").astype("str")
+    numeric = {name: numbers(table.frame[name].to_numpy(dtype=object)) for name in labels}
+    highest = {
+        name: float(np.nanmax(values))
+        for name, values in numeric.items()
+        if np.isfinite(values).any()
+    }
+    return Guess(table.file, columns, fields, labels, rows, highest)

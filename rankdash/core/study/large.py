@@ -23,10 +23,7 @@ from rankdash.core.metrics.judged import JudgedPieces
 from rankdash.core.readers import Conflict, ReadLimits, Source
 from rankdash.core.readers.checks.matching import match_labels
 from rankdash.core.readers.files import parts_of
-from rankdash.core.readers.join.combine import rankings_in
-from rankdash.core.readers.join.conflicts import join_labels
-from rankdash.core.readers.join.parsed_file import Pairs
-from rankdash.core.readers.split import (
+from rankdash.core.readers.formats.trec import (
     UnevenError,
     is_plain,
     order_of,
@@ -34,6 +31,9 @@ from rankdash.core.readers.split import (
     split,
     unpacked_size,
 )
+from rankdash.core.readers.join.combine import rankings_in
+from rankdash.core.readers.join.conflicts import join_labels
+from rankdash.core.readers.join.parsed_file import Pairs
 from rankdash.core.study.cache import Key, Made
 from rankdash.core.study.headroom import adding_key, lacking_key
 from rankdash.core.study.reasons.headroom import Ceilings

@@ -30,8 +30,8 @@ from rankdash.core.readers import (
     sources_at,
     stem_of,
 )
-from rankdash.core.readers.beside import Beside
 from rankdash.core.readers.checks.matching import match_labels
+from rankdash.core.readers.files import Beside
 from rankdash.core.readers.parse.limits import limit_set
 from rankdash.core.readers.rated import LATENCY_COLUMN, read_timings
 from rankdash.core.study.study import Study

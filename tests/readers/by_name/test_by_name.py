@@ -22,8 +22,7 @@ from rankdash.app.command import main
 from rankdash.core.base import allowed
 from rankdash.core.base.errors import DataError, LimitError
 from rankdash.core.readers import sources_at, sources_by_name
-from rankdash.core.readers.by_name import __main__ as fetching
-from rankdash.core.readers.by_name import irds, thinning
+from rankdash.core.readers.by_name import fetching, thinning
 from rankdash.core.readers.by_name.start import Fetched, is_name
 from rankdash.core.readers.loading import load
 from rankdash.core.readers.parse.limits import ReadLimits
@@ -72,7 +71,7 @@ def fetch(arguments: list[str], said: str, environment: dict[str, str]) -> None:
 
 
 class Forked:
-    """A process of `rankdash.core.readers.by_name` that has imported what takes longest."""
+    """A process of `by_name.fetching` that has imported what takes longest."""
 
     stdin = None
 
@@ -292,9 +291,9 @@ def registered(tmp_path) -> Iterator[str]:
 
 def test_labels_ranking_and_documents_of_ir_datasets(tmp_path, monkeypatch, registered):
     for most, read in ((5, ["d1", "d2", "d4"]), (6, [f"d{n}" for n in range(6)])):
-        monkeypatch.setattr(irds, "MOST_DOCUMENTS", most)
+        monkeypatch.setattr(fetching, "MOST_DOCUMENTS", most)
         (tmp_path / f"made {most}").mkdir()
-        fetched = irds.fetch(registered, tmp_path / f"made {most}")
+        fetched = fetching.fetch_from_ir_datasets(registered, tmp_path / f"made {most}")
         found = {file.path.stem: pd.read_parquet(file.path) for file in fetched}
         assert found["qrels"].to_numpy().tolist() == [["q1", "d1", 2.0], ["q2", "d2", -1.0]]
         assert found["first stage"].to_numpy().tolist() == [["q1", "d4", 9.5], ["q1", "d1", 8.0]]
@@ -303,15 +302,15 @@ def test_labels_ranking_and_documents_of_ir_datasets(tmp_path, monkeypatch, regi
         assert (sorted(found["documents"]["doc_id"]), "partly_read" in notes) == (read, most == 5)
     # More rows than are read are refused while they come.
     with monkeypatch.context() as limited, pytest.raises(LimitError, match="more than 1 rows of q"):
-        limited.setattr(irds, "ReadLimits", lambda: ReadLimits(rows=1))
-        irds.fetch(registered, tmp_path / "made 6")
+        limited.setattr(fetching, "ReadLimits", lambda: ReadLimits(rows=1))
+        fetching.fetch_from_ir_datasets(registered, tmp_path / "made 6")
 
 
 def test_a_file_that_must_be_asked_for_is_named(tmp_path, registered):
     (tmp_path / "docs.tsv").unlink()
     (tmp_path / "made").mkdir()
     with pytest.raises(DataError, match=r"without asking for it: .*docs\.tsv"):
-        irds.fetch(registered, tmp_path / "made")
+        fetching.fetch_from_ir_datasets(registered, tmp_path / "made")
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 shape ends and the next begins."""
 
 import json
-from types import ModuleType
+from collections.abc import Callable
 
 from rankdash.core.base.files import whole_characters
-from rankdash.core.readers.formats import cast, collection, json_layouts, json_records, nested, ranx
+from rankdash.core.readers.formats import json_layouts, json_records, json_tools, nested
+from rankdash.core.readers.formats.json_records import RecordPlaces
 from rankdash.core.readers.parse.columns import MOST_GRADES
-from rankdash.core.readers.parse.json_lines import RecordPlaces
 from rankdash.core.readers.parse.limits import ReadLimits
 from tests.readers.reading import shown
 from tests.results import results
@@ -222,8 +222,8 @@ WHOLE = {
     "version": 1,
 }
 TURNS = [{"number": 1, "utterance": "a"}]
-SHAPES: dict[ModuleType, list[object]] = {
-    json_layouts: [
+SHAPES: dict[str, tuple[Callable[[object], bool], list[object]]] = {
+    "json_layouts": (json_layouts.matches, [
         # A pair is what was retrieved and what is relevant.
         [[["d1", "d2"], ["d1"]]], [[["d1", "d2"], {"d1": 1}]], [[[111, 222], [222]]],
         [[[1, 0], [0]]], [[["d1"], ["d1"], ["d2"]]], [[["d1"]]], [[["d1"], "d1"]],
@@ -239,41 +239,39 @@ SHAPES: dict[ModuleType, list[object]] = {
         {"query": ["a", "b"], "documents": [{"id": 1}, {"id": 2}]},
         {"retrieved": [["d1"], ["d2"], ["d3"]], "queries": ["a", "b", "c"]},
         {"retrieved": [["d1"], ["d2"], ["d3"]]},
-    ],
+    ]),
     # More than half of ranx are numbers, less than half names.
-    ranx: [
+    "ranx": (json_tools.is_ranx, [
         {"q": {"a": 1, "b": 2, "c": "x"}}, {"q": {"a": 1, "b": "x"}}, {"q": {"a": True, "b": 1}},
         {"q": {"a": 1, "b": 1, "label": 1}}, {"q": {"a": 1, "label": 1}},
-    ],
+    ]),
     # Texts stand beside what is relevant, which is said once.
-    collection: [
+    "collection": (json_layouts.is_collection, [
         WHOLE, {**WHOLE, "queries": {}}, {**WHOLE, "queries": {}, "corpus": {}}, [WHOLE],
         {**WHOLE, "relevant_docs": {}}, {**WHOLE, "relevant_docs": {"q1": "d1"}},
         {**WHOLE, "qrels": {"q1": ["d1"]}}, {**WHOLE, "queries": {"q1": 1}},
         {**WHOLE, "corpus": {"d1": "one", "d2": ["two"]}},
-    ],
+    ]),
     # Topics are a list in which one has a number and turns.
-    cast: [
+    "cast": (json_tools.is_cast, [
         [{"number": 1, "turn": TURNS}], [{"number": 1, "turns": TURNS}], [{"turn": TURNS}],
         ["not", "a topic", {"number": 1, "turn": TURNS}, {"number": 2}], ["number"], [], None,
         [{"number": 1, "turn": "left"}], {"number": 1, "turn": TURNS},
-    ],
+    ]),
 }  # fmt: skip
 
 
 def test_a_shape_is_told_from_its_neighbours(approved):
     cases = {
-        f"{reader.__name__.rpartition('.')[2]}: {value}": reader.matches(value)
-        for reader, values in SHAPES.items()
+        f"{name}: {value}": matches(value)
+        for name, (matches, values) in SHAPES.items()
         for value in values
     }
     approved("readers/json_matches", results(cases))
 
 
-def test_the_first_characters_rule_a_shape_out_and_a_word_under_pos_is_no_document():
-    assert [json_layouts.may_match(each) for each in ("{", " [1", "[[1")] == [True] * 3
-    assert [json_layouts.may_match(each) for each in ("[ {", "[\n{")] == [False] * 2
-    assert [collection.may_match(each) for each in (' \n{"queries"', "[{")] == [True, False]
+def test_a_list_of_objects_is_no_layout_and_a_word_under_pos_is_no_document():
+    assert not json_layouts.matches([{"retrieved": ["d1"], "relevant": ["d1"]}])
     words = ({"pos": "NOUN"}, {"positive": "a text"}, {"pos": ["a text"]})
     sides = [nested.holds_lists([{"query": "a gift", **each}]) for each in words]
     assert sides == [False, True, True]
@@ -351,7 +349,8 @@ def test_what_a_value_becomes_and_which_rows_are_read_with_their_lines(approved)
         '[{"number": 1, "turn":\n[{"utterance": "a"},\n{"number": 2, "utterance": "b"}]}]',
     )
     for text in texts:
-        table = (cast if "turn" in text else json_records).read(text, "x", ReadLimits())
+        read = json_tools.read_cast if "turn" in text else json_records.read
+        table = read(text, "x", ReadLimits())
         cases[repr(text)] = f"{table.format}, lines {table.lines.tolist()}"
     approved("readers/json_values", results(cases))
 

@@ -5,7 +5,7 @@ import json
 
 import pandas as pd
 
-from rankdash.core.readers.formats import huggingface
+from rankdash.core.readers.formats import exports
 from tests.readers.reading import shown
 from tests.readers.samples import (
     BOOK,
@@ -172,6 +172,6 @@ def test_a_shard_of_the_split_test_sets_the_split_train_of_its_folder_aside():
     others = {f"a/b/{arrow_of}", f"a/test/corpus{of}", f"a/corpus{of}", "a/b/0000.parquet"}
     for file in tests | others | {"a/test/rows.parquet"}:
         for listed in ([file, train], [train, file]):
-            aside, notes = huggingface.other_splits(listed)
+            aside, notes = exports.other_splits(listed)
             expected = ({train}, [file]) if file in tests else (set(), [])
             assert (aside, list(notes)) == expected, listed

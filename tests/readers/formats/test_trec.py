@@ -3,7 +3,7 @@
 from rankdash.core.readers import ReadLimits
 from rankdash.core.readers.formats import letor, trec
 from rankdash.core.readers.formats.trec import shape_of
-from rankdash.core.readers.parse.encoding import Decoded
+from rankdash.core.readers.parse.source import Decoded
 from tests.readers.reading import limits, shown
 from tests.results import results
 

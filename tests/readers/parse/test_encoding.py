@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankdash.core.base.errors import FormatError
-from rankdash.core.readers.parse.encoding import decode
+from rankdash.core.readers.parse.source import decode
 from tests.readers.reading import shown
 from tests.results import results
 

@@ -8,9 +8,9 @@ import pytest
 
 from rankdash.core.base.errors import DataError, LimitError
 from rankdash.core.readers import ReadLimits
-from rankdash.core.readers.parse import gauge
-from rankdash.core.readers.parse.encoding import Decoded
+from rankdash.core.readers.parse import unpack
 from rankdash.core.readers.parse.limits import limit_set, variable
+from rankdash.core.readers.parse.source import Decoded
 from tests.readers.reading import parse
 
 MEGABYTE = 1_000_000
@@ -22,16 +22,16 @@ SMALL = ReadLimits(
 @pytest.fixture(params=[1, 3, 7, 1 << 20])
 def cut(request, monkeypatch) -> int:
     """Files are looked at in chunks of so many bytes."""
-    monkeypatch.setattr(gauge, "CHUNK", request.param)
+    monkeypatch.setattr(unpack, "CHUNK", request.param)
     return request.param
 
 
 def lines(content: str) -> None:
-    gauge.refuse_long_lines(content.encode(), "x", SMALL)
+    unpack.refuse_long_lines(content.encode(), "x", SMALL)
 
 
 def values(content: str | bytes) -> None:
-    gauge.refuse_vast_json(Decoded(content, "utf-8"), "x", SMALL)
+    unpack.refuse_vast_json(Decoded(content, "utf-8"), "x", SMALL)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -55,7 +55,7 @@ def test_line_breaks_within_quotation_marks_are_no_rows(cut):
 
 
 def test_a_line_as_long_as_allowed_passes_and_a_byte_more_does_not(monkeypatch):
-    monkeypatch.setattr(gauge, "CHUNK", 10)
+    monkeypatch.setattr(unpack, "CHUNK", 10)
     for end in ("", "\n", "\r"):
         lines("a,b\n" + "x" * 100 + end + "1,2\n" * bool(end))
         with pytest.raises(LimitError, match=r"longer than 0\.0 MB") as refused:

@@ -7,7 +7,8 @@ import pytest
 
 from rankdash.core.base.errors import LimitError
 from rankdash.core.readers import ReadLimits, Source, sources_from_path
-from rankdash.core.readers.formats import cast, collection
+from rankdash.core.readers.formats.json_layouts import read_collection
+from rankdash.core.readers.formats.json_tools import read_cast
 from tests.readers.reading import limits, parse, shown
 from tests.readers.samples import SAME, arrow, csv, excel, parquet, shape
 
@@ -49,12 +50,12 @@ WHOLE = {"corpus": {"d1": "one", "d2": "two"}, "qrels": {"q1": ["d1", "d2"], "q2
 
 
 @pytest.mark.parametrize(
-    ("reader", "value", "most"), [(cast, [TOPIC, TOPIC], 2), (collection, WHOLE, 3)]
+    ("read", "value", "most"), [(read_cast, [TOPIC, TOPIC], 2), (read_collection, WHOLE, 3)]
 )
-def test_turns_and_labels_of_whole_sets_are_rows(reader, value, most):
-    reader.read(shape(value).decode(), "x", ReadLimits(rows=most))
+def test_turns_and_labels_of_whole_sets_are_rows(read, value, most):
+    read(shape(value).decode(), "x", ReadLimits(rows=most))
     with pytest.raises(LimitError, match=f"more than {most - 1} row"):
-        reader.read(shape(value).decode(), "x", ReadLimits(rows=most - 1))
+        read(shape(value).decode(), "x", ReadLimits(rows=most - 1))
 
 
 LONG = "long" * 30

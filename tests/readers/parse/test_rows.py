@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rankdash.core.base.errors import FormatError
-from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.limits import Refusals
 from tests.readers.reading import shown
 from tests.readers.samples import lines, parquet, shape
 

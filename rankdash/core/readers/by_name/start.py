@@ -150,7 +150,7 @@ def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[
     ends = time.monotonic() + seconds
     with (folder / "said.txt").open("wb") as said:
         process = subprocess.Popen(
-            [sys.executable, "-m", "rankdash.core.readers.by_name", str(folder), *names],
+            [sys.executable, "-m", "rankdash.core.readers.by_name.fetching", str(folder), *names],
             # Closed when this process ends, in whatever way; the other then ends too.
             stdin=subprocess.PIPE,
             stdout=said,

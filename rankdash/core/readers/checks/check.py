@@ -29,8 +29,7 @@ from rankdash.core.readers.checks.grading import (
     label_findings,
     sparse_labels,
 )
-from rankdash.core.readers.checks.matching import match_labels
-from rankdash.core.readers.checks.plausible import overlap_findings, top_findings
+from rankdash.core.readers.checks.matching import match_labels, overlap_findings, top_findings
 
 FIRST_STAGE = Phrase("first stage")
 _EXAMPLES = 5

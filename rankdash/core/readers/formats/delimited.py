@@ -23,8 +23,7 @@ import numpy as np
 from rankdash.core.base.errors import Finding, FormatError
 from rankdash.core.data.arrays import ArrowText
 from rankdash.core.readers.parse.columns import known
-from rankdash.core.readers.parse.limits import ReadLimits
-from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.limits import ReadLimits, Refusals
 from rankdash.core.readers.parse.table import (
     Columns,
     Lines,

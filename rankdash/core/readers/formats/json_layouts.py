@@ -11,29 +11,22 @@ Each becomes a list of entries, which are read as such.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rankdash.core.base.errors import Finding, FormatError
-from rankdash.core.readers.formats import graded, nested, retrieved
-from rankdash.core.readers.formats.json_records import table_of
+from rankdash.core.readers.formats import nested, retrieved
+from rankdash.core.readers.formats.json_records import RecordPart, RecordPlaces, table_of, text_of
 from rankdash.core.readers.parse.columns import MOST_GRADES, known, plain
-from rankdash.core.readers.parse.json_lines import RecordPlaces
-from rankdash.core.readers.parse.limits import ReadLimits
-from rankdash.core.readers.parse.table import Table
+from rankdash.core.readers.parse.limits import ReadLimits, Refusals
+from rankdash.core.readers.parse.table import Row, Table, table_of_rows
 
 Record = dict[str, Any]
 
 _QUERY_IDS = ("queryids", "qids")
 _QUERIES = ("queries", "questions", "userinputs")
 _LISTS = retrieved.RETRIEVED | retrieved.RELEVANT | retrieved.RERANKED | retrieved.DOCUMENTS
-
-
-def may_match(start: str) -> bool:
-    """Whether the document that begins like this is worth decoding to look at."""
-    inside = start.lstrip()
-    return inside.startswith("{") or not inside[1:].lstrip().startswith("{")
 
 
 def matches(outer: object) -> bool:
@@ -74,11 +67,12 @@ def _records_of(outer: object) -> list[Record] | None:
     """An entry for each query; None where the layout is another."""
     if isinstance(outer, dict) and outer:
         columns = _parallel(outer)
-        if columns is not None or graded.is_entry(outer):
+        if columns is not None or retrieved.is_graded(outer):
             return columns
         entry = _entry_of(list(outer.values()))
         return entry and [{**_query(key), **entry(value, key)} for key, value in outer.items()]
-    if not isinstance(outer, list) or not outer:
+    # A list of objects is one of rows, or of entries that are read as they are.
+    if not isinstance(outer, list) or not outer or isinstance(outer[0], dict):
         return None
     if _grades(outer) or _is_pair(outer):
         outer = [outer]
@@ -97,7 +91,7 @@ def _entry_of(values: Sequence[object]) -> Callable[[Any, str], Record] | None:
     """How to read each of the values, where all can be read alike."""
     if all(isinstance(value, dict) for value in values):
         keys = {plain(key) for value in values for key in value}  # type: ignore[attr-defined]
-        listed = bool(keys & _LISTS) or all(map(graded.is_entry, values))
+        listed = bool(keys & _LISTS) or all(map(retrieved.is_graded, values))
         return (lambda value, _query: value) if listed else None
     if all(_is_pair(value) for value in values):
         return lambda value, _query: {"retrieved": value[0], "relevant": value[1]}
@@ -198,7 +192,7 @@ def _lists_in(outer: Record) -> _Lists | None:
     columns = {key: value for key, value in outer.items() if isinstance(value, list)}
     index: tuple[str, ...] = ()
     frame = [value for value in outer.values() if isinstance(value, dict)]
-    if frame and len(frame) == len(outer) and not all(map(graded.is_entry, frame)):
+    if frame and len(frame) == len(outer) and not all(map(retrieved.is_graded, frame)):
         index = tuple(frame[0])
         if all(value.keys() == frame[0].keys() for value in frame):
             columns = {key: [value[at] for at in index] for key, value in outer.items()}
@@ -281,3 +275,89 @@ def _unnamed(columns: Record, at: int) -> Record:
         return {}
     made = _by_rank(columns[others[0]][at], f"q{at + 1}")
     return {field: made[field] for field in ("doc_ids", "ranks")}
+
+
+# A whole data set in one JSON document, as LlamaIndex saves its datasets and sentence-transformers
+# wants its evaluators' input.
+#
+#     {"queries": {"q1": "…"}, "corpus": {"d1": "…"}, "relevant_docs": {"q1": ["d1"]}}
+#
+# The relevant documents may have grades, `{"q1": {"d1": 2}}`; what was retrieved may stand beside
+# them as lists, or with scores.
+
+_COLLECTED_QUERIES = frozenset(("queries", "questions", "topics"))
+_COLLECTED = frozenset(("corpus", "nodes", "collection")) | retrieved.DOCUMENTS
+_RELEVANT = retrieved.RELEVANT | retrieved.GRADES
+_RETRIEVED = retrieved.RETRIEVED | {"run", "runs"}
+_TEXTS = ("title", "document")
+
+
+def is_collection(outer: object) -> bool:
+    """Whether texts by their ids stand beside what is relevant to each query."""
+    if not isinstance(outer, dict):
+        return False
+    named = {plain(key): value for key, value in outer.items() if isinstance(value, dict) and value}
+    relevant = [value for name, value in named.items() if name in _RELEVANT]
+    texts = [value for name, value in named.items() if name in _COLLECTED_QUERIES | _COLLECTED]
+    return (
+        len(relevant) == 1
+        and all(isinstance(each, list | dict) for each in relevant[0].values())
+        and bool(texts)
+        and all(isinstance(each, str | dict) for value in texts for each in value.values())
+    )
+
+
+def read_collection(text: str, file: str, limits: ReadLimits) -> list[Table]:
+    """A table each of the queries, the documents, the labels and what was retrieved, called after
+    the file and its key."""
+    places = RecordPlaces(text)
+    tables: list[Table] = []
+    for part in places.inside(places.outermost()):
+        if isinstance(part.value, dict) and part.value:
+            columns, rows = _of(plain(part.name), places, part)
+            refusals = Refusals(f"{file}/{part.name}")
+            if columns:
+                tables.append(table_of_rows("JSON", columns, rows, refusals, limits))
+    return tables
+
+
+def _of(name: str, places: RecordPlaces, part: RecordPart) -> tuple[tuple[str, ...], list[Row]]:
+    """The columns of what a key holds, and its rows; nothing under an unknown key."""
+    if name in _COLLECTED_QUERIES:
+        return ("query_id", "query"), [
+            (each.line, (each.name, text_of(_row(each.value).get("document"))))
+            for each in places.inside(part)
+        ]
+    if name in _COLLECTED:
+        return ("doc_id", "title", "document"), [
+            (each.line, (each.name, *(text_of(_row(each.value).get(field)) for field in _TEXTS)))
+            for each in places.inside(part)
+        ]
+    pairs = list(_pairs(places, part)) if name in _RELEVANT | _RETRIEVED else []
+    listed = all(place for _, _, place, _ in pairs)
+    if name in _RELEVANT:
+        return ("query_id", "doc_id", "label"), [
+            (line, (*pair, "1" if value is None else value)) for line, pair, _, value in pairs
+        ]
+    if name in _RETRIEVED and pairs:
+        return ("query_id", "doc_id", "rank" if listed else "score"), [
+            (line, (*pair, str(place) if listed else value)) for line, pair, place, value in pairs
+        ]
+    return (), []
+
+
+def _row(value: Any) -> dict[str, Any]:
+    row = nested.document_row(value)
+    return {"document": row.get("query"), **row}
+
+
+def _pairs(
+    places: RecordPlaces, part: RecordPart
+) -> Iterator[tuple[int, tuple[str, str | None], int, str | None]]:
+    """(line, (query, document), place in a list or 0, value in an object) for each pair."""
+    for query in places.inside(part):
+        for place, each in enumerate(places.inside(query), 1):
+            if isinstance(query.value, list):
+                yield each.line, (query.name, text_of(each.value)), place, None
+            else:
+                yield each.line, (query.name, each.name), 0, text_of(each.value)

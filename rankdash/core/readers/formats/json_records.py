@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Iterator
+from bisect import bisect
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankdash.core.base.errors import Finding, FormatError, Phrase
-from rankdash.core.readers.formats import graded, nested, retrieved
+from rankdash.core.readers.formats import nested, retrieved
 from rankdash.core.readers.parse.columns import known, names_a_value, recognise, unknown_shape
-from rankdash.core.readers.parse.json_lines import RepeatedKeys, repeated_keys
-from rankdash.core.readers.parse.limits import ReadLimits
-from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.limits import ReadLimits, Refusals, named_lines
 from rankdash.core.readers.parse.table import (
     Table,
     frame_of,
@@ -32,9 +31,122 @@ from rankdash.core.readers.parse.table import (
 Record = dict[str, Any]
 
 _BETWEEN = re.compile(r"[ \t\r\n]*")
+_BETWEEN_LISTS = re.compile(r"\]([ \t\r]*+\n[ \t\r\n]*+)\[")
 _SEEN_CHARS = 80
 _IDS = frozenset(("query_id", "doc_id"))
 _REMEDY = "Copy or download the file again; if a program wrote it, write it with a JSON library."
+
+
+def whole(text: str) -> tuple[str, object]:
+    """The text and the one value that it is, None where it is not one valid value. Lists that stand
+    a line each become a list of them, every one on the line that it had."""
+    value = _decoded(text)
+    if value is None and text.lstrip().startswith("["):
+        joined = "[" + _BETWEEN_LISTS.sub(r"],\1[", text) + "]"
+        value = _decoded(joined)
+        text = text if value is None else joined
+    return text, value
+
+
+def _decoded(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+class RepeatedKeys(json.JSONDecoder):
+    """A decoder that keeps the last value of a key, and the `names` of those that occur again in
+    an object with another value."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        super().__init__(object_pairs_hook=self._object)
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            self.names += [name for name, value in pairs if value != found[name]]
+        return found
+
+
+def repeated_keys(file: str, names: Iterable[str], lines: Sequence[int]) -> list[Finding]:
+    """A warning of keys that occur again in an object with another value. lines: of the entries."""
+    keys = ", ".join(dict.fromkeys(names))
+    if not keys:
+        return []
+    return [
+        Finding(
+            "warning",
+            "repeated_keys",
+            "Keys that occur more than once in an entry, of which the last value is used: {keys}. "
+            "Lines: {lines}.",
+            {"keys": keys, "lines": named_lines(lines)},
+            "Give each key of an entry a different name.",
+            file,
+            lines[0],
+            len(lines),
+        )
+    ]
+
+
+def text_of(value: object) -> str | None:
+    """A cell of a table."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+class RecordPart(NamedTuple):
+    """name: its key, "" in a list. value: decoded. line: from 1."""
+
+    name: str
+    value: Any
+    line: int
+    position: int
+
+
+class RecordPlaces:
+    """On which line the parts of a text begin that is one valid value: for formats whose meaning
+    lies in how objects nest."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._decode: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().raw_decode
+        self._breaks = [match.start() for match in re.finditer("\n", text)]
+
+    def outermost(self) -> RecordPart:
+        start = _skip(self._text, 0)
+        return self._part("", start, start)[0]
+
+    def inside(self, outer: RecordPart | None) -> Iterator[RecordPart]:
+        """The members of an object or the elements of a list, in their order; of anything else
+        nothing."""
+        if outer is None or not outer.value or not isinstance(outer.value, dict | list):
+            return
+        text = self._text
+        at = _skip(text, outer.position + 1)
+        while text[at] not in "]}":
+            name, begin = "", at
+            if isinstance(outer.value, dict):
+                name, stop = self._decode(text, at)
+                at = _skip(text, _skip(text, stop) + 1)
+            part, stop = self._part(name, begin, at)
+            yield part
+            at = _skip(text, stop)
+            if text[at] == ",":
+                at = _skip(text, at + 1)
+
+    def member(self, outer: RecordPart, name: str) -> RecordPart | None:
+        """The last of that name, as a decoder keeps it."""
+        found = [part for part in self.inside(outer) if part.name == name]
+        return found[-1] if found else None
+
+    def _part(self, name: str, begin: int, position: int) -> tuple[RecordPart, int]:
+        value, stop = self._decode(self._text, position)
+        return RecordPart(name, value, bisect(self._breaks, begin) + 1, position), stop
 
 
 def read(text: str, file: str, limits: ReadLimits) -> Table:
@@ -66,7 +178,7 @@ def table_of(
 ) -> Table:
     """The records as a table of text."""
     refusals = Refusals(file)
-    records = retrieved.joined(graded.joined(records))
+    records = retrieved.joined(retrieved.with_grades(records))
     keys_seen = tuple(dict.fromkeys(chain.from_iterable(records)))
     alone = nested.side_alone(records[0]) if records else None
     if alone:
@@ -90,14 +202,15 @@ def table_of(
             for key, value in metadata.items():
                 # What metadata calls "query" or "text" is not the query or the text.
                 record["metadata " + key if key in record or known([key]) else key] = value
-        for key in [key for key, value in record.items() if isinstance(value, (list, dict))]:
+        nests = [(key, each) for key, each in record.items() if isinstance(each, list | dict)]
+        for key, value in nests:
             inner.add(key)
-            several = isinstance(record[key], dict) or len(record[key]) != 1
-            if several and recognise([key]).keys() & _IDS:
+            if recognise([key]).keys() & _IDS:
                 # An id is one text or number.
-                record[key] = None
-            # Several values are no one label, score or rank.
-            if names_a_value(key) and _is_several(record[key]):
+                if isinstance(value, dict) or len(value) != 1:
+                    record[key] = None
+            elif names_a_value(key) and isinstance(value, list) and len(value) > 1:
+                # Several values are no one label, score or rank.
                 inner.add(f"{key} (list)")
                 record[f"{key} (list)"] = record.pop(key)
         keys.update(dict.fromkeys(record))
@@ -125,25 +238,20 @@ def _walk(text: str, walker: _Walker) -> tuple[str, Iterator[tuple[int, Record]]
     only, stop = walker.value(start)
     if _skip(text, stop) < len(text) or not isinstance(only, dict):
         return "JSON lines", walker.sequence(start)
-    lists = _lists_of_objects(only)
+    lists = {
+        key: len(value)
+        for key, value in only.items()
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
+    }
     wrapped = max(lists, key=lambda key: lists[key], default=None)
     if wrapped is None or (
         # Such as "results": the documents of one query, or its entries are queries themselves.
-        not graded.is_entry(only[wrapped][0])
-        and nested.holds_lists(retrieved.joined(graded.joined([only])))
+        not retrieved.is_graded(only[wrapped][0])
+        and nested.holds_lists(retrieved.joined(retrieved.with_grades([only])))
     ):
-        return "JSON", walker.only(start, only)
+        return "JSON", iter([walker.record(only, start)])
     walker.others = {key: length for key, length in lists.items() if key != wrapped}
     return "JSON", walker.items(walker.start_of(wrapped, start))
-
-
-def _lists_of_objects(outer: Record) -> dict[str, int]:
-    """Key → length of each list of objects in `outer`."""
-    return {
-        key: len(value)
-        for key, value in outer.items()
-        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
-    }
 
 
 class _Walker:
@@ -161,10 +269,8 @@ class _Walker:
 
     def findings(self) -> list[Finding]:
         """Return what was noticed until now."""
-        found = []
-        if self._repeated:
-            names = chain.from_iterable(self._repeated.values())
-            found.append(repeated_keys(self._file, names, list(self._repeated)))
+        names = chain.from_iterable(self._repeated.values())
+        found = repeated_keys(self._file, names, list(self._repeated))
         if self.others:
             found.append(
                 Finding(
@@ -205,7 +311,7 @@ class _Walker:
         at = _skip(self._text, position + 1)
         while self._text[at : at + 1] != "]":
             item, stop = self.value(at)
-            yield self._object(item, at)
+            yield self.record(item, at)
             stop = _skip(self._text, stop)
             following = self._text[stop : stop + 1]
             if following not in (",", "]"):
@@ -226,12 +332,8 @@ class _Walker:
         at = position
         while at < len(self._text):
             item, stop = self.value(at)
-            yield self._object(item, at)
+            yield self.record(item, at)
             at = _skip(self._text, stop)
-
-    def only(self, position: int, item: Record) -> Iterator[tuple[int, Record]]:
-        """The one object, which was decoded last."""
-        yield self._object(item, position)
 
     def start_of(self, key: str, position: int) -> int:
         """Where the value of `key` begins in the object at `position`."""
@@ -244,7 +346,9 @@ class _Walker:
                 at = _skip(self._text, self.value(at)[1])
         return at
 
-    def _object(self, item: object, position: int) -> tuple[int, Record]:
+    def record(self, item: object, position: int) -> tuple[int, Record]:
+        """The line of the object that was decoded last, and the object. Raises FormatError for
+        anything but an object."""
         if not isinstance(item, dict):
             raise unknown_shape(self._file, json.dumps(item)[:_SEEN_CHARS], self.line_of(position))
         line = self.line_of(position)
@@ -267,10 +371,6 @@ def _skip(text: str, position: int) -> int:
     """The next position that holds no white space."""
     match = _BETWEEN.match(text, position)
     return match.end() if match else position
-
-
-def _is_several(value: object) -> bool:
-    return isinstance(value, list) and len(value) > 1
 
 
 def cell(value: object) -> str | None:

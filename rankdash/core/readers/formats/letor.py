@@ -16,8 +16,7 @@ from itertools import islice
 import numpy as np
 
 from rankdash.core.base.errors import Finding
-from rankdash.core.readers.parse.limits import ReadLimits
-from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.limits import ReadLimits, Refusals
 from rankdash.core.readers.parse.table import (
     Table,
     frame_of,

@@ -21,7 +21,7 @@ from rankdash.core.readers.parse.columns import (
     recognise,
     systems_in,
 )
-from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.limits import Refusals
 
 Record = dict[str, Any]
 

@@ -12,6 +12,7 @@ that HTML knows become their characters. None is defined by the file, and none i
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,9 +20,8 @@ from html import escape
 from html.parser import HTMLParser
 
 from rankdash.core.base.errors import Finding
-from rankdash.core.readers.parse.limits import ReadLimits
-from rankdash.core.readers.parse.skipped_rows import Refusals
-from rankdash.core.readers.parse.table import Table, refuse_many_rows, table_of_rows
+from rankdash.core.readers.parse.limits import ReadLimits, Refusals
+from rankdash.core.readers.parse.table import Row, Table, table_of_rows
 
 _SAMPLE_CHARS = 1 << 16
 _FIRST = re.compile(r"<(doc|top|topic)(?=[\s>])", re.IGNORECASE)
@@ -62,35 +62,31 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
     reader = _Documents() if documents else _Topics()
     reader.feed(_NO_TAG.sub("&lt;", "".join(_without_sections(text))))
     reader.close()
-    refuse_many_rows(len(reader.entries), file, limits)
     refusals = Refusals(file)
-    rows: list[Sequence[str | None]] = []
-    lines: list[int] = []
-    for entry in reader.entries:
+    columns = ("doc_id", "title", "document") if documents else ("query_id", "query")
+    name = "TREC documents" if documents else "TREC topics"
+    rows = _rows(reader.entries, refusals, documents=documents)
+    table = table_of_rows(name, columns, rows, refusals, limits)
+    if not reader.cut:
+        return table
+    finding = Finding(
+        "warning",
+        "not_closed",
+        "The last entry is not closed, though others are: the file may be cut short.",
+        remedy="Copy or download the file again.",
+        file=file,
+        line=reader.entries[-1].line,
+    )
+    return replace(table, findings=(finding,))
+
+
+def _rows(entries: Sequence[_Entry], refusals: Refusals, *, documents: bool) -> Iterator[Row]:
+    for entry in entries:
         row = entry.document() if documents else entry.topic()
         if row[0] is None:
             refusals.add("no_number", [entry.line], [" ".join(filter(None, row))])
-            continue
-        rows.append(row)
-        lines.append(entry.line)
-    columns = ("doc_id", "title", "document") if documents else ("query_id", "query")
-    name = "TREC documents" if documents else "TREC topics"
-    fields = dict(zip(columns, columns, strict=True))
-    table = table_of_rows(file, name, columns, rows, lines, refusals, fields, limits)
-    return replace(table, findings=_cut(file, reader.entries)) if reader.cut else table
-
-
-def _cut(file: str, entries: Sequence[_Entry]) -> tuple[Finding, ...]:
-    return (
-        Finding(
-            "warning",
-            "not_closed",
-            "The last entry is not closed, though others are: the file may be cut short.",
-            remedy="Copy or download the file again.",
-            file=file,
-            line=entries[-1].line,
-        ),
-    )
+        else:
+            yield entry.line, row
 
 
 def _without_sections(text: str) -> Iterator[str]:
@@ -170,8 +166,8 @@ class _Markup(HTMLParser):
             self._begin(tag)
             self.handle_data(" ")
 
-    def _begin(self, tag: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _begin(self, tag: str) -> None: ...
 
     def handle_endtag(self, tag: str) -> None:
         if tag in self.opens:

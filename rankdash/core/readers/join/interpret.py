@@ -25,11 +25,10 @@ from rankdash.core.readers.parse.columns import (
     trimmed_ids,
     unknown_shape,
 )
-from rankdash.core.readers.parse.rows import part_of
-from rankdash.core.readers.parse.skipped_rows import told
+from rankdash.core.readers.parse.limits import reading
+from rankdash.core.readers.parse.rows import documents_part, part_of, queries_part, settle
 from rankdash.core.readers.parse.source import Source, stem_of
 from rankdash.core.readers.parse.table import Table
-from rankdash.core.readers.parse.texts import documents_part, queries_part, settle
 from rankdash.core.readers.parse.values import looks_like_ids, numbers
 
 _VALUES = frozenset({"label", "score", "rank", "reranked"})
@@ -80,7 +79,7 @@ def interpret(
     for table, source in tables:
         own, graded = mapping.get(table.file), words.get(table.file)
         try:
-            with told(table.file):
+            with reading(table.file):
                 if ask and table.file not in words:
                     _ask(table, own)
                 part = _part(

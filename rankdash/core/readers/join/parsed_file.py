@@ -15,7 +15,7 @@ import pandas as pd
 from rankdash.core.base.errors import Finding
 from rankdash.core.data.arrays import Coded, has_repeats
 from rankdash.core.data.ranking import Ranking, coded, group_rows
-from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.limits import Refusals
 from rankdash.core.readers.parse.source import stem_of
 
 # "first stage": scores beside texts or labels; "run": a list that stands alone; "system": what a

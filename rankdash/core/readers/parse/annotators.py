@@ -1,4 +1,4 @@
-"""Several annotators: columns of labels that become one, and how far the annotators agree."""
+"""Labels of several annotators, and labels that say in which draw they came."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import DataError, Finding, FormatError
-from rankdash.core.base.i18n import plain
+from rankdash.core.base.i18n import plain as number
+from rankdash.core.data.coded import objects
 from rankdash.core.readers.join.parsed_file import texts
-from rankdash.core.readers.parse.columns import MOST_GRADES, recognise
+from rankdash.core.readers.parse.columns import MOST_GRADES, plain, recognise
 from rankdash.core.readers.parse.table import Table
 from rankdash.core.readers.parse.values import (
     Floats,
@@ -140,7 +141,7 @@ def word_finding(
         "warning" if guessed else "note",
         "word_labels",
         "Labels written as words were read as numbers: {table}.",
-        {"table": ", ".join(f"{word} = {plain(value)}" for word, value in shown)},
+        {"table": ", ".join(f"{word} = {number(value)}" for word, value in shown)},
         "If the numbers are not what the words mean, write numbers into the file."
         if guessed
         else "",
@@ -256,4 +257,57 @@ def _agreement(file: str, raters: Sequence[str], values: Floats) -> Finding:
         file,
         count=len(several),
         examples=tuple(raters[:5]),
+    )
+
+
+# Labels that say in which draw they came and how likely it was, as `rankdash label` and the page
+# Label write them: columns draw and probability beside the label.
+
+_COLUMNS = ("draw", "probability")
+_CANNOT_TELL = ("cannottell", "无法判断")
+
+
+def cannot_tell(texts: object) -> npt.NDArray[np.bool_]:
+    """(N,) whether a label says that it cannot be told. texts: Arrow text."""
+    codes, unique = pd.factorize(objects(texts))
+    said = np.array([plain(text) in _CANNOT_TELL for text in unique], dtype=bool)
+    return np.append(said, False)[codes]
+
+
+def _plain_names(table: Table) -> dict[str, str]:
+    return {plain(name): name for name in reversed(table.columns)}
+
+
+def names_draws(table: Table) -> bool:
+    """Whether the table has the columns that say in which draw a label came."""
+    return _plain_names(table).keys() >= set(_COLUMNS)
+
+
+def draws_of(table: Table, labelled: pd.DataFrame) -> pd.DataFrame | None:
+    """query_id, doc_id, cannot_tell, draw (from 1) and probability of rows with a label; NaN where
+    it did not come by a draw. None where none did.
+
+    table: one that names draws. labelled: query_id, doc_id and cannot_tell of rows of the table,
+        under their places in it.
+    """
+    names = _plain_names(table)
+    found = labelled.assign(
+        **{name: numbers(table.arrow(names[name]))[labelled.index.to_numpy()] for name in _COLUMNS}
+    )
+    return found.reset_index(drop=True) if found["draw"].notna().any() else None
+
+
+def drawn_finding(file: str, draws: pd.DataFrame) -> Finding:
+    """That a mean over these labels is not what the systems are worth."""
+    count = int(draws["draw"].notna().sum())
+    return Finding(
+        "warning",
+        "labels_drawn",
+        "Labels that came by draws with a known probability: {count}. While "
+        "documents lack a label, a mean counts them as not relevant and is not an estimate.",
+        {"count": count},
+        "Until all are labelled, use the estimated difference of a sum over documents, such as "
+        "dcg@10.",
+        file,
+        count=count,
     )

@@ -15,13 +15,10 @@ import pyarrow.compute as pc
 
 from rankdash.core.base.errors import DataError, Finding, FormatError
 from rankdash.core.base.i18n import plain as number
-from rankdash.core.data.arrays import numbers_of, objects
-from rankdash.core.readers.parse.skipped_rows import named_lines
-from rankdash.core.readers.parse.table import Columns, Table
+from rankdash.core.data.coded import numbers_of, objects
+from rankdash.core.readers.parse.limits import named_lines
+from rankdash.core.readers.parse.table import FIELDS, Columns, Table
 from rankdash.core.readers.parse.values import blank, labels, looks_like_ids, numbers, words_in
-
-# The fields a column can be mapped to, in the order a form asks for them.
-FIELDS = ("query_id", "query", "doc_id", "document", "title", "label", "score", "rank", "reranked")
 
 _NAMES: dict[str, str] = {
     "query_id": "queryid qid topic topicid topicno topicnumber questionid searchid queryno qnum "

@@ -1,7 +1,8 @@
-"""`Source`: one file as it was given, and where files on disk become sources."""
+"""`Source`: one file as it was given, where files on disk become sources, and bytes become text."""
 
 from __future__ import annotations
 
+import codecs
 import re
 import sys
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from io import SEEK_END, BytesIO
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from rankdash.core.base.errors import DataError, Finding, LimitError
+from rankdash.core.base.errors import DataError, Finding, FormatError, LimitError, Phrase
 from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits, variable
 
 # As a path: standard input.
@@ -201,4 +202,177 @@ def _unreadable(path: Path, problem: OSError) -> DataError:
         remedy="Check that it exists and that you may read it.",
         file=str(path),
         problem=problem.strerror or type(problem).__name__,
+    )
+
+
+# Bytes to text: UTF-8, UTF-16 and UTF-32 (with a mark, or UTF-16 without), GB18030.
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_BINARY = (
+    (b"%PDF-", Phrase("a PDF document")),
+    (b"\x89PNG", Phrase("a picture")),
+    (b"\xff\xd8\xff", Phrase("a picture")),
+    (b"GIF89a", Phrase("a picture")),
+    (b"SQLite format 3", Phrase("an SQLite database")),
+    (b"\xd0\xcf\x11\xe0", Phrase("an old Excel or Word file")),
+    (b"7z\xbc\xaf\x27\x1c", Phrase("a 7z archive")),
+    (b"Rar!\x1a\x07", Phrase("a RAR archive")),
+    (b"BZh9", Phrase("a bzip2 archive")),
+    (b"\xfd7zXZ", Phrase("an xz archive")),
+    (b"\x28\xb5\x2f\xfd", Phrase("a Zstandard archive")),
+    (b"\x93NUMPY", Phrase("a NumPy file")),
+    (b"\x80\x02", Phrase("a Python pickle, which rankdash never opens")),
+    (b"\x80\x03", Phrase("a Python pickle, which rankdash never opens")),
+    (b"\x80\x04", Phrase("a Python pickle, which rankdash never opens")),
+    (b"\x80\x05", Phrase("a Python pickle, which rankdash never opens")),
+    (b"ARROW1", Phrase("an Arrow file")),
+)
+_SAMPLE = 4096
+_START = (1 << 18) + 1
+# A file of broken UTF-8 has a few bad bytes among many good characters; a file in another
+# encoding has hardly any good ones, since a random pair of high bytes is rarely valid UTF-8.
+_GOOD_PER_BAD = 4
+# Bytes before and after the first bad one, which say that.
+_AROUND = 1 << 23
+_PIECE = 1 << 20
+# In Chinese text the second byte of a GB18030 pair is mostly a high one. In western text read as
+# GB18030 it is a plain letter.
+_HIGH_SECOND_BYTES = 0.5
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """content: without a byte-order mark; bytes where all are ASCII, of which no text need be made
+    to read them. encoding: the codec's name. guessed: nothing in the file says that it is this
+    encoding."""
+
+    content: str | bytes
+    encoding: str
+    guessed: bool = False
+
+    @cached_property
+    def text(self) -> str:
+        return self.content if isinstance(self.content, str) else self.content.decode("ascii")
+
+    @cached_property
+    def utf8(self) -> bytes:
+        return self.content.encode() if isinstance(self.content, str) else self.content
+
+    @cached_property
+    def start(self) -> str:
+        """More than any reader looks at to know its form; all where that is blank."""
+        start = self.content[:_START]
+        text = start if isinstance(start, str) else start.decode("ascii")
+        return self.text if text.isspace() else text
+
+
+def decode(data: bytes, file: str) -> Decoded:
+    """Read `data` as text.
+
+    Raises FormatError where it is a known binary format, or text in an encoding that is not read;
+    then with the line of the first bad byte.
+    """
+    for magic, kind in _BINARY:
+        if data.startswith(magic):
+            raise _binary(file, kind)
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return Decoded(_strictly(data[len(mark) :], encoding, file), encoding)
+    sixteen = _unmarked_utf16(data[:_SAMPLE])
+    if sixteen:
+        return Decoded(_strictly(data, sixteen, file), sixteen, guessed=True)
+    try:
+        text = data if data.isascii() else data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        # In this order: noise is no GB18030 from its first bytes on.
+        around = data[max(0, problem.start - _AROUND) : problem.start + _AROUND]
+        if not _like_gb18030(data) or _mostly_utf8(around):
+            raise _undecodable(data, problem.start, "utf-8", file) from problem
+        return Decoded(_strictly(data, "gb18030", file), "gb18030", guessed=True)
+    found = Decoded(text, "utf-8")
+    if _controls(found.start[:_SAMPLE]):
+        raise _binary(file, Phrase("binary data"))
+    return found
+
+
+def _strictly(data: bytes, encoding: str, file: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as problem:
+        raise _undecodable(data, problem.start, encoding, file) from problem
+
+
+def _unmarked_utf16(sample: bytes) -> str | None:
+    """UTF-16 of mostly ASCII has a zero in every second byte."""
+    if len(sample) < 4:
+        return None
+    first, second = sample[::2].count(0), sample[1::2].count(0)
+    if second > len(sample) / 5 and first <= second / 20:
+        return "utf-16-le"
+    if first > len(sample) / 5 and second <= first / 20:
+        return "utf-16-be"
+    return None
+
+
+def _mostly_utf8(data: bytes) -> bool:
+    text = data.decode("utf-8", errors="replace")
+    bad = text.count("�")
+    good = len(text) - len(_ascii_only(text)) - bad
+    return good >= _GOOD_PER_BAD * bad
+
+
+def _ascii_only(text: str) -> str:
+    return text.encode("ascii", errors="ignore").decode("ascii")
+
+
+def _like_gb18030(data: bytes) -> bool:
+    decoder = codecs.getincrementaldecoder("gb18030")()
+    pairs = wide = 0
+    for start in range(0, max(len(data), 1), _PIECE):
+        piece = data[start : start + _PIECE]
+        try:
+            text = decoder.decode(piece, final=start + _PIECE >= len(data))
+        except UnicodeDecodeError:
+            return False
+        if start == 0 and _controls(text[:_SAMPLE]):
+            return False
+        pairs += len(piece.translate(None, delete=bytes(range(0x80))))
+        wide += len(text) - len(_ascii_only(text))
+    # `wide` characters hold `pairs` high bytes: two each where the second byte is high too.
+    return wide > 0 and pairs / wide - 1 >= _HIGH_SECOND_BYTES
+
+
+def _controls(sample: str) -> bool:
+    """Whether characters that no text holds are common: more than a few may be stray."""
+    controls = sum(1 for char in sample if char == "\0" or "\x02" <= char < "\t")
+    return controls > len(sample) / 3
+
+
+def _binary(file: str, kind: Phrase) -> FormatError:
+    return FormatError(
+        "This is {kind}, not a data file that rankdash reads.",
+        remedy="Load CSV, TSV, JSON, JSONL, Parquet or TREC files, plain or as .gz or .zip.",
+        file=file,
+        kind=kind,
+    )
+
+
+def _undecodable(data: bytes, bad: int, encoding: str, file: str) -> FormatError:
+    """bad: where the first byte stands that cannot be read."""
+    if encoding.startswith(("utf-16", "utf-32")):
+        breaks = data[:bad].decode(encoding, errors="ignore").count("\n")
+    else:
+        # In these no other character holds that byte.
+        breaks = data.count(b"\n", 0, bad)
+    return FormatError(
+        "A character cannot be read: the text is neither UTF-8, UTF-16 nor GB18030.",
+        remedy="Save the file as UTF-8 and load it again.",
+        file=file,
+        line=breaks + 1,
     )

@@ -16,13 +16,17 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rankdash.core.base.errors import Finding, LimitError
-from rankdash.core.data.arrays import ArrowText, objects
-from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits, variable
-from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.data.coded import ArrowText, objects
+from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits, Refusals, variable
 from rankdash.core.readers.parse.source import Source
 
 Texts = npt.NDArray[np.object_]
 Lines = npt.NDArray[np.integer[Any]]
+# (the line on which it begins, its cells)
+Row = tuple[int, Sequence[str | None]]
+
+# The fields a column can be mapped to, in the order a form asks for them.
+FIELDS = ("query_id", "query", "doc_id", "document", "title", "label", "score", "rank", "reranked")
 
 
 class Columns(dict[str, Any]):
@@ -137,22 +141,34 @@ def frame_of(columns: Mapping[str, Sequence[str | None] | Texts]) -> pd.DataFram
 
 
 def table_of_rows(
-    file: str,
     name: str,
     columns: Sequence[str],
-    rows: Sequence[Sequence[str | None]],
-    lines: Sequence[int],
+    rows: Iterable[Row],
     refusals: Refusals,
-    fields: Mapping[str, str],
     limits: ReadLimits,
+    fields: Mapping[str, str] | None = None,
 ) -> Table:
-    """The table of a format that says itself what its columns mean. Raises LimitError for a cell
-    that is too long."""
+    """The table of a format that says itself what its columns mean.
+
+    fields: field → column; else the columns that are called as a field. Raises LimitError for too
+    many rows, and a cell that is too long.
+    """
+    file = refusals.file
+    lines: list[int] = []
+    cells: list[list[str | None]] = [[] for _ in columns]
+    for line, row in rows:
+        lines.append(line)
+        for column, cell in zip(cells, row, strict=True):
+            column.append(cell)
+        if len(lines) % 10_000 == 0:
+            refuse_many_rows(len(lines) + refusals.count, file, limits)
+    refuse_many_rows(len(lines) + refusals.count, file, limits)
     numbers = np.array(lines, dtype=np.int64)
-    cells = {column: [row[at] for row in rows] for at, column in enumerate(columns)}
-    for column in cells.values():
+    for column in cells:
         refuse_long_fields(column, numbers, file, limits)
-    return Table(file, name, frame_of(cells), numbers, refusals, fields)
+    frame = frame_of(dict(zip(columns, cells, strict=True)))
+    named = fields or {column: column for column in columns if column in FIELDS}
+    return Table(file, name, frame, numbers, refusals, named)
 
 
 def refuse_many_rows(rows: int, file: str, limits: ReadLimits) -> None:

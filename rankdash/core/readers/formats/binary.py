@@ -1,0 +1,523 @@
+"""Parquet, Arrow and Excel: tables of typed cells."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+import struct
+import sys
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rankdash.core.base.errors import Finding, FormatError, LimitError, Phrase, UnavailableError
+from rankdash.core.readers.formats.json_records import cell, table_of
+from rankdash.core.readers.parse import limits as parse_limits
+from rankdash.core.readers.parse.limits import LINES_NAMED, ReadLimits, Refusals, reading, variable
+from rankdash.core.readers.parse.table import (
+    Columns,
+    Table,
+    frame_of,
+    refuse_long_fields,
+    refuse_many_bytes,
+    refuse_many_columns,
+    refuse_many_rows,
+    too_many_rows,
+)
+
+NAME = "Parquet"
+PARQUET = b"PAR1"
+_BATCH_ROWS = 20_000
+# Beyond this a float64 does not hold every whole number.
+_LARGEST_WHOLE = 2.0**53
+
+
+def read_parquet(data: bytes, file: str, limits: ReadLimits) -> Table:
+    """A table of the file's columns, all as text. A row's line is its number.
+
+    Whole numbers become their decimal text, also where a missing value made the column a
+    floating-point one. Raises FormatError where the file is damaged, LimitError for too many
+    rows, columns or bytes.
+    """
+    with reading(file, parse_limits.DAMAGED_FILE, format=NAME):
+        return tabulated(_unpacked(data, file, limits), file, NAME, limits)
+
+
+def tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Table:
+    """The columns as text; of the documents, where entries hold lists of them."""
+    if len(set(table.column_names)) != len(table.column_names):
+        raise FormatError(
+            "Two columns have the same name.",
+            remedy="Give every column a name of its own.",
+            file=file,
+        )
+    values = size = 0
+    for part in itertools.chain.from_iterable(column.chunks for column in table.columns):
+        held, taken = _extent(part)
+        values, size = values + held, size + taken
+        refuse_many_bytes(size, file, limits)
+    lines = np.arange(1, table.num_rows + 1, dtype=np.int64)
+    if any(_holds_values(column.type) for column in table.schema):
+        _refuse_many_values(values, file, limits)
+        return table_of(table.to_pylist(), lines.tolist(), file, name, limits)
+    columns: dict[str, pa.Array] = {}
+    for column in table.column_names:
+        with reading(
+            file,
+            parse_limits.BAD_COLUMN,
+            "Store the column as text, or leave it out.",
+            column=column,
+        ):
+            columns[column] = _texts(table.column(column))
+    for cells in columns.values():
+        refuse_long_fields(cells, lines, file, limits)
+    return Table(file, name, Columns(columns), lines, Refusals(file))
+
+
+def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
+    # It brings file systems with it, which take longer to import than small files to read.
+    import pyarrow.parquet as pq
+
+    parquet = pq.ParquetFile(pa.BufferReader(data))
+    # A text that stands there once can be that of every row: it is measured before it is repeated.
+    texts = [each.name for each in parquet.schema_arrow if _is_text(each.type)]
+    parquet = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
+    refuse_many_rows(parquet.metadata.num_rows, file, limits)
+    refuse_many_columns(len(parquet.schema_arrow), file, limits)
+    groups = map(parquet.metadata.row_group, range(parquet.metadata.num_row_groups))
+    refuse_many_bytes(sum(group.total_byte_size for group in groups), file, limits)
+    batches: list[pa.Table] = []
+    size = 0
+    for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
+        # What stands in the file need not be what it says it is.
+        batch.validate(full=True)
+        size += sum(_extent(column)[1] for column in batch.columns)
+        refuse_many_bytes(size, file, limits)
+        columns = [_repeated(column) for column in batch.columns]
+        batches.append(pa.table(columns, names=batch.schema.names))
+    return pa.concat_tables(batches) if batches else parquet.schema_arrow.empty_table()
+
+
+def _extent(column: pa.Array) -> tuple[int, int]:
+    """How many values the column holds, those in lists one by one, and the bytes that they take
+    once each stands by itself; at least, where nobody can say."""
+    kind = column.type
+    if not _holds_values(kind):
+        return len(column), _bytes(column)
+    if pa.types.is_struct(kind):
+        inner = column.flatten()
+    elif pa.types.is_map(kind):
+        inner = [column.keys, column.items]
+    else:
+        inner = [column.flatten()]
+    extents = [_extent(each) for each in inner]
+    return len(column) + sum(each[0] for each in extents), sum(each[1] for each in extents)
+
+
+def _bytes(column: pa.Array) -> int:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return int(pc.sum(_sizes(column.dictionary).take(column.indices)).as_py() or 0)
+    if pa.types.is_run_end_encoded(kind):
+        ends = column.run_ends.to_numpy()
+        return int(_sizes(column.values).to_numpy() @ np.diff(ends, prepend=0))
+    return pc.sum(_sizes(column)).as_py() or 0 if _is_view(kind) else column.nbytes
+
+
+def _sizes(values: pa.Array) -> pa.Array:
+    """The bytes of each value."""
+    if _is_view(values.type):
+        # A view is its length and three more numbers.
+        views = np.frombuffer(values.buffers()[1], dtype=np.int32).reshape(-1, 4)
+        return pa.array(views[values.offset : values.offset + len(values), 0].astype(np.int64))
+    if _is_text(values.type):
+        return pc.binary_length(values).cast(pa.int64()).fill_null(0)
+    return pa.array(np.full(len(values), values.nbytes // max(len(values), 1), dtype=np.int64))
+
+
+def _refuse_many_values(values: int, file: str, limits: ReadLimits) -> None:
+    if values > limits.json_values:
+        raise LimitError(
+            "The lists of the file hold more than {limit:,} values.",
+            remedy="Load a sample of the queries with all their rows, or allow more with "
+            "{variable}.",
+            file=file,
+            limit=limits.json_values,
+            variable=variable("json_values"),
+        )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or _is_view(kind)
+    )
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+
+
+def _repeated(column: Any) -> Any:
+    """The values themselves, where the column says each once."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    if pa.types.is_run_end_encoded(column.type):
+        return pc.run_end_decode(column)
+    return column
+
+
+def _holds_values(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+        or pa.types.is_struct(kind)
+        or pa.types.is_map(kind)
+    )
+
+
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    """The column as text, without a Python object a cell where it holds texts or whole numbers."""
+    column = _repeated(column)
+    if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+        whole = pc.and_(pc.is_finite(column), pc.equal(pc.floor(column), column))
+        if pc.all(whole).as_py() and pc.max(pc.abs(column)).as_py() < _LARGEST_WHOLE:
+            column = column.cast(pa.int64())
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind):
+        return column.cast(pa.string()).combine_chunks()
+    return pa.array([cell(value) for value in column.to_pylist()], type=pa.string())
+
+
+# Arrow files and streams, as the `datasets` library saves them.
+
+_FILE, _STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+NAME_ARROW = "Arrow"
+_STREAM_BEGINS = 8
+_INT, _LONG, _SHORT, _PAIR = map(struct.Struct, ("<i", "<q", "<H", "<qq"))
+# Where the fields stand in the tables of Message.fbs; a batch of a dictionary is a batch within.
+_HEADER, _DICTIONARY, _ROWS, _BUFFERS, _COMPRESSION = 2, 1, 0, 2, 3
+# In place of a size, where packing it would have made it larger.
+_NOT_PACKED = -1
+
+
+def is_arrow(data: bytes) -> bool:
+    return data.startswith((_FILE, _STREAM))
+
+
+def read_arrow(data: bytes, file: str, limits: ReadLimits) -> Table:
+    """A table of the file's columns, all as text. A row's line is its number.
+
+    Raises FormatError where the file is damaged, LimitError for too many rows, columns or bytes.
+    """
+    with reading(file, parse_limits.DAMAGED_FILE, format=NAME_ARROW):
+        return tabulated(_unpacked_arrow(data, file, limits), file, NAME_ARROW, limits)
+
+
+def _unpacked_arrow(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
+    content, batches = pa.py_buffer(data), sys.maxsize
+    if data.startswith(_FILE):
+        batches = pa.ipc.open_file(content).num_record_batches
+        # What the end of a file points to is a stream; what else it may point to is never read.
+        content = content.slice(_STREAM_BEGINS)
+    _refuse_large(content, batches, file, limits)
+    reader = pa.ipc.open_stream(content)
+    refuse_many_columns(len(reader.schema), file, limits)
+    found: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in itertools.islice(reader, batches):
+        # Offsets and lengths in a hostile file may point anywhere.
+        batch.validate(full=True)
+        rows += batch.num_rows
+        refuse_many_rows(rows, file, limits)
+        found.append(batch)
+    if len(found) < batches < sys.maxsize:
+        raise ValueError(f"{len(found)} of {batches} batches are there")
+    return pa.Table.from_batches(found, schema=reader.schema)
+
+
+def _refuse_large(content: pa.Buffer, batches: int, file: str, limits: ReadLimits) -> None:
+    """Raises LimitError where so many batches unpack to too much, or hold too many rows: a batch is
+    unpacked as a whole, so its header is looked at before."""
+    size = rows = 0
+    for message in pa.ipc.MessageReader.open_stream(content):
+        if not batches:
+            return
+        if message.type == "record batch":
+            batches -= 1
+        elif message.type != "dictionary":
+            continue
+        batch = _Flat.root(message.metadata).table(_HEADER)
+        if message.type == "dictionary":
+            batch = batch.table(_DICTIONARY)
+        else:
+            rows += batch.number(_ROWS)
+            if rows > limits.rows:
+                raise too_many_rows(file, limits)
+        packed = batch.holds(_COMPRESSION)
+        for offset, length in batch.pairs(_BUFFERS):
+            if packed and length:
+                # The size that it takes is the size that it must have.
+                [stated] = _LONG.unpack_from(message.body, offset)
+                length = length if stated == _NOT_PACKED else stated
+            size += max(length, 0)
+            refuse_many_bytes(size, file, limits)
+
+
+class _Flat:
+    """A table of a FlatBuffer: the place of a field, 0 where it is missing, stands in front of it.
+
+    Positions beyond the end raise struct.error.
+    """
+
+    def __init__(self, data: pa.Buffer, start: int) -> None:
+        self._data, self._start = data, start
+        self._fields = start - _INT.unpack_from(data, start)[0]
+
+    @classmethod
+    def root(cls, data: pa.Buffer) -> _Flat:
+        return cls(data, _INT.unpack_from(data, 0)[0])
+
+    def holds(self, field: int) -> bool:
+        return self._place(field) is not None
+
+    def number(self, field: int) -> int:
+        place = self._place(field)
+        return 0 if place is None else int(_LONG.unpack_from(self._data, place)[0])
+
+    def table(self, field: int) -> _Flat:
+        return _Flat(self._data, self._target(field))
+
+    def pairs(self, field: int) -> Iterator[tuple[int, int]]:
+        """The entries of a list of two numbers each."""
+        start = self._target(field)
+        [count] = _INT.unpack_from(self._data, start)
+        for at in range(count):
+            yield _PAIR.unpack_from(self._data, start + _INT.size + at * _PAIR.size)
+
+    def _target(self, field: int) -> int:
+        place = self._place(field)
+        if place is None:
+            raise ValueError(f"the header lacks field {field}")
+        return place + int(_INT.unpack_from(self._data, place)[0])
+
+    def _place(self, field: int) -> int | None:
+        at = 4 + 2 * field
+        [size] = _SHORT.unpack_from(self._data, self._fields)
+        [offset] = _SHORT.unpack_from(self._data, self._fields + at) if at < size else (0,)
+        return self._start + offset if offset else None
+
+
+# Excel workbooks (.xlsx): every sheet that holds rows is a table, as if it were a file.
+
+NAME_WORKBOOK = "Excel"
+WORKBOOK = b"PK\x03\x04"
+
+Row = list[str | None]
+_MOST_ROWS = 1 << 20
+_FORMULA = re.compile(rb"<(?:\w{1,20}:)?f[ >/]")
+# What a spreadsheet program writes in place of a value that it cannot compute.
+_ERRORS = frozenset(
+    ("#N/A", "#REF!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#VALUE!", "#GETTING_DATA", "#SPILL!")
+)
+
+
+def read_workbook(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
+    """A table of each sheet that is not hidden and holds more than a header. A row's line is its
+    number in the sheet. Of several, each is called after the file and the sheet.
+
+    A formula is the value that was saved with it. Raises FormatError where the file is damaged or
+    has no rows, LimitError for too many rows or columns or too long cells, UnavailableError
+    without openpyxl.
+    """
+    try:
+        from openpyxl import load_workbook
+    except ImportError as problem:
+        raise UnavailableError(
+            "Excel workbooks are read by the package openpyxl, which is not installed.",
+            remedy="Install it with pip install openpyxl, or save the sheet as CSV (UTF-8).",
+        ) from problem
+    # It warns of what it cannot keep, such as lists of allowed values; cells are kept.
+    with reading(file, parse_limits.DAMAGED_FILE, format=NAME_WORKBOOK), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        formulas = _formulas(data) if _has_formulas(data) else {}
+        sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+        read = {
+            sheet.title: _Sheet(sheet, formulas.get(sheet.title, {}), file, limits)
+            for sheet in sheets
+        }
+    filled = {title: sheet for title, sheet in read.items() if len(sheet.rows) > 1}
+    if not filled:
+        raise FormatError(
+            "The workbook holds no rows below a header.",
+            remedy="Put the names of the columns into the first row of a sheet that is not hidden.",
+            file=file,
+        )
+    first, *others = [
+        sheet.table(file if len(filled) == 1 else f"{file}/{title}", limits)
+        for title, sheet in filled.items()
+    ]
+    hidden = [sheet.title for sheet in book.worksheets if sheet.sheet_state != "visible"]
+    return [replace(first, findings=(*first.findings, *_hidden(hidden, file))), *others]
+
+
+def _hidden(sheets: Sequence[str], file: str) -> list[Finding]:
+    if not sheets:
+        return []
+    return [
+        Finding(
+            "note",
+            "hidden_sheets",
+            "Hidden sheets, which are not read: {sheets}.",
+            {"sheets": ", ".join(sheets)},
+            "To read a sheet, unhide it and save the workbook.",
+            file,
+            count=len(sheets),
+        )
+    ]
+
+
+def _has_formulas(data: bytes) -> bool:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
+        return any(_FORMULA.search(archive.read(name)) for name in sheets)
+
+
+def _formulas(data: bytes) -> dict[str, dict[tuple[int, int], str]]:
+    """Sheet → (row, column) → formula."""
+    from openpyxl import load_workbook
+
+    book = load_workbook(io.BytesIO(data), read_only=True)
+    found: dict[str, dict[tuple[int, int], str]] = {}
+    for sheet in book.worksheets:
+        found[sheet.title] = {
+            (each.row, each.column): str(getattr(each.value, "text", each.value))
+            for _, row in _rows_of(sheet, values_only=False)
+            for each in row
+            if each.data_type == "f"
+        }
+    return found
+
+
+def _rows_of(sheet: Any, *, values_only: bool) -> Iterator[tuple[int, Sequence[Any]]]:
+    """(number, cells) of each row up to the last. Raises ValueError for one below the last row that
+    a sheet can have: all between would be made."""
+    # Some programs write a wrong size into the file.
+    sheet.reset_dimensions()
+    for number, cells in enumerate(sheet.iter_rows(values_only=values_only), 1):
+        if number > _MOST_ROWS:
+            raise ValueError(f"a sheet has at most {_MOST_ROWS:,} rows")
+        yield number, cells
+
+
+class _Sheet:
+    """The rows of a sheet that are not empty, and the cells in which no value was saved."""
+
+    def __init__(
+        self,
+        sheet: Any,
+        formulas: Mapping[tuple[int, int], str],
+        file: str,
+        limits: ReadLimits,
+    ) -> None:
+        self._title = sheet.title
+        # (row, column) → what the sheet has in place of a value.
+        self._without_value: dict[tuple[int, int], str] = {}
+        self.rows: list[tuple[int, Row]] = []
+        for number, values in _rows_of(sheet, values_only=not formulas):
+            refuse_many_columns(len(values), file, limits)
+            cells = [self._cell(each, (number, at), formulas) for at, each in enumerate(values, 1)]
+            while cells and not cells[-1]:
+                cells.pop()
+            if cells:
+                self.rows.append((number, cells))
+                refuse_many_rows(len(self.rows), file, limits)
+
+    def _cell(
+        self, given: Any, place: tuple[int, int], formulas: Mapping[tuple[int, int], str]
+    ) -> str | None:
+        value = given.value if formulas else given
+        if value in _ERRORS:
+            self._without_value[place] = value
+            return None
+        # A formula whose value is an empty text has a value.
+        if value is None and place in formulas and given.data_type != "str":
+            self._without_value[place] = formulas[place]
+        return _text(value)
+
+    def table(self, file: str, limits: ReadLimits) -> Table:
+        warning = self._warning(file)
+        cause = Phrase(warning.template, **warning.params) if warning else None
+        found = _table(self.rows, Refusals(file, cause), limits)
+        return replace(found, findings=(warning,)) if warning else found
+
+    def _warning(self, file: str) -> Finding | None:
+        from openpyxl.utils import get_column_letter
+
+        if not self._without_value:
+            return None
+        named = {
+            f"{get_column_letter(column)}{row}": said
+            for (row, column), said in self._without_value.items()
+        }
+        more = " …" if len(named) > LINES_NAMED else ""
+        return Finding(
+            "warning",
+            "cells_without_value",
+            "Cells of the sheet {sheet} that hold a formula without a saved value, or an error, "
+            "and are read as empty: {count} ({cells}).",
+            {
+                "sheet": self._title,
+                "count": len(named),
+                "cells": ", ".join(list(named)[:LINES_NAMED]) + more,
+            },
+            "Open the workbook in a spreadsheet program and save it, which saves the values.",
+            file,
+            next(iter(self._without_value))[0],
+            len(named),
+            tuple(f"{cell}: {said}" for cell, said in list(named.items())[:5]),
+        )
+
+
+def _text(value: object) -> str | None:
+    return value.isoformat() if isinstance(value, date | datetime | time) else cell(value)
+
+
+def _table(rows: list[tuple[int, Row]], refusals: Refusals, limits: ReadLimits) -> Table:
+    file = refusals.file
+    names: list[str] = []
+    for position, name in enumerate(rows[0][1], 1):
+        unique = (name or "").strip() or f"column {position}"
+        while unique in names:
+            unique += " (2)"
+        names.append(unique)
+    wide = [(number, cells) for number, cells in rows[1:] if len(cells) > len(names)]
+    refusals.add(
+        "field_count",
+        [number for number, _ in wide],
+        [" | ".join(text or "" for text in cells) for _, cells in wide],
+    )
+    kept = [(number, cells) for number, cells in rows[1:] if len(cells) <= len(names)]
+    lines = np.array([number for number, _ in kept], dtype=np.int64)
+    columns = {
+        name: [cells[at] if at < len(cells) else None for _, cells in kept]
+        for at, name in enumerate(names)
+    }
+    for texts in columns.values():
+        refuse_long_fields(texts, lines, file, limits)
+    return Table(file, NAME_WORKBOOK, frame_of(columns), lines, refusals)
