@@ -40,9 +40,8 @@ from rankdash.core.readers import (
     Source,
     WordsNeeded,
 )
-from rankdash.core.readers import Choices, Guess, ReadLimits, Source
 from rankdash.core.readers.detect import beginning
-from rankdash.core.readers.loading import Retrieval
+from rankdash.core.readers.loading import Loaded, Retrieval
 from rankdash.core.readers.parse.limits import MEGABYTE, variable
 from rankdash.core.readers.parse.values import Word
 from rankdash.core.workspace import Workspace

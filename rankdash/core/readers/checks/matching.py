@@ -17,9 +17,16 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import Finding
-from rankdash.core.data.coded import Coded, arrow_integers, is_plain, places_in
+from rankdash.core.data.arrays import (
+    Coded,
+    Floats,
+    Integers,
+    arrow_integers,
+    is_plain,
+    owners,
+    places_in,
+)
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.data.ragged import Floats, Integers, owners
 from rankdash.core.data.ranking import Ranking, coded
 from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from rankdash.core.data.coded import ArrowText, Coded, numbers_of
+from rankdash.core.data.arrays import ArrowText, Coded, numbers_of
 from rankdash.core.readers.parse.columns import known
 from rankdash.core.readers.parse.limits import ReadLimits, Refusals
 from rankdash.core.readers.parse.source import Decoded, Source

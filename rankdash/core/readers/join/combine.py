@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from rankdash.core.base.errors import DataError, Finding
-from rankdash.core.data.coded import alike, objects
+from rankdash.core.data.arrays import alike, objects
 from rankdash.core.data.ranking import Ranking, coded, text_array
 from rankdash.core.readers.join.conflicts import (
     Conflict,

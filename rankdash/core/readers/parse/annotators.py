@@ -13,7 +13,7 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError, Finding, FormatError
 from rankdash.core.base.i18n import plain as number
-from rankdash.core.data.coded import objects
+from rankdash.core.data.arrays import objects
 from rankdash.core.readers.join.parsed_file import texts
 from rankdash.core.readers.parse.columns import MOST_GRADES, plain, recognise
 from rankdash.core.readers.parse.table import Table

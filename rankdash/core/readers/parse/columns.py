@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from rankdash.core.base.errors import DataError, Finding, FormatError
 from rankdash.core.base.i18n import plain as number
-from rankdash.core.data.coded import numbers_of, objects
+from rankdash.core.data.arrays import numbers_of, objects
 from rankdash.core.readers.parse.limits import named_lines
 from rankdash.core.readers.parse.table import FIELDS, Columns, Table
 from rankdash.core.readers.parse.values import blank, labels, looks_like_ids, numbers, words_in

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rankdash.core.base.errors import Finding, LimitError
-from rankdash.core.data.coded import ArrowText, objects
+from rankdash.core.data.arrays import ArrowText, objects
 from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits, Refusals, variable
 from rankdash.core.readers.parse.source import Source
 
