@@ -3,9 +3,9 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.words.judged import without_judge
 from rankdash.features.cost import page_targets
 from rankdash.features.judge import page as judge_page
-from rankdash.features.judge.words import without_judge
 from rankdash.features.label import page_unjudged
 from rankdash.features.overview import page as overview_page
 from rankdash.features.overview import page_verdict

@@ -249,7 +249,7 @@ def study_of(
     label status` or the page Label wrote them, where they came by draws: `Study.labelling` has the
     estimates with their intervals, and means over such labels are none. judge: the grades of a
     judge, such as a language model, as CSV or JSON lines of query_id, doc_id and grade: kept apart
-    from the labels. `verdicts(study, study.judge)` of `rankdash.features.judge.verdict` has its
+    from the labels. `verdicts(study, study.judge)` of `rankdash.core.study.judged` has its
     verdict, people's and the one corrected by people; `headline(study, run.id)` there is the
     corrected one, which counts, or None.
 

@@ -49,11 +49,11 @@ def test_only_the_lines_that_changed_get_a_fault():
         ("rankdash/core/metrics/gain.py", "tests/metrics"),
         ("rankdash/core/readers/parse/none/deep.py", "tests/readers/parse"),
         ("rankdash/core/workspace/none/deep.py", "tests/store"),
-        ("rankdash/features/judge/words.py", "tests/words"),
+        ("rankdash/core/words/judged.py", "tests/words"),
         ("rankdash/features/cost/charts_depth.py", "tests/charts"),
         ("rankdash/features/run/command_rerank.py", "tests/cli"),
         ("rankdash/core/base/rules.py", "tests"),
-        ("rankdash/features/judge/agreement.py", "tests"),
+        ("rankdash/features/judge/asking.py", "tests"),
     ],
 )
 def test_the_tests_of_the_nearest_folder_run_first(file, tests):

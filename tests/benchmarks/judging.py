@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from rankdash.features.judge.bias_corrected import Corrected
+from rankdash.core.sampling.bias_corrected import Corrected
 from tests.benchmarks.simulated import (
     METRICS,
     OTHERS,

@@ -11,9 +11,9 @@ import pytest
 
 import rankdash as rd
 from rankdash.core.readers.loading import judgements_at
+from rankdash.core.study.judged import headline, verdicts
+from rankdash.core.words.judged import judged_sentence
 from rankdash.core.words.verdicts import chip
-from rankdash.features.judge.verdict import headline, verdicts
-from rankdash.features.judge.words import judged_sentence
 from rankdash.features.report.decision import decision
 from tests.cli.drawn import graded, rankings
 

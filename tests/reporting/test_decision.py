@@ -12,7 +12,7 @@ from rankdash.core.value.billing import Price
 from rankdash.core.value.targets import Goals, Limit, Profile
 from rankdash.core.value.targets import shipped as targets
 from rankdash.features.cost import report as cost_report
-from rankdash.features.cost import words_prices
+from rankdash.features.cost import words as cost_words
 from rankdash.features.report.decision import decision
 from rankdash.features.report.report import PRESETS, Front, html
 from tests.approved import table
@@ -92,7 +92,7 @@ def test_exactly_the_target_is_met_everywhere_and_what_is_over_is_never_written_
         each for each in cost_report.target_rows(judged, judged.goals) if each[0] == "mover plain"
     ]
     over = f"p95 latency is {said} ms: over the target of 500 ms."
-    of_choice = words_prices.cautions(decision(slow, "run").choice, 500.0)
+    of_choice = cost_words.cautions(decision(slow, "run").choice, 500.0)
     shown = page(slow).text("decision")
     if said is None:
         assert "over the target" not in shown

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from rankdash.core.base.i18n import speaking
+from rankdash.core.study import costs
 from rankdash.core.value.targets import Limit, Reached, Target, TargetRow
-from rankdash.features.cost import costs
 from rankdash.features.cost import report as cost_report
 from tests.approved import table as cases
 

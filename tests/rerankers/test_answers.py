@@ -6,7 +6,8 @@ from rankdash.core.base.errors import SettingError
 from rankdash.core.rerankers.kinds.llm import expected_grade, log_odds, read_order
 from rankdash.core.rerankers.remote import chat, prompts
 from rankdash.core.rerankers.remote.connection import check_url, text_tokens
-from rankdash.features.judge.judge import Judge, addresses_judge
+from rankdash.core.study.judged import addresses_judge
+from rankdash.features.judge.judge import Judge
 from tests.approved import table
 from tests.rerankers.models import ask, prepared
 from tests.results import results, several

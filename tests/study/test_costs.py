@@ -16,16 +16,16 @@ from rankdash.core.runs import combining
 from rankdash.core.runs.results import MeasuredLoad, load_of
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
+from rankdash.core.study.costs import choices, equal_recall, gain, listwise, system_of
 from rankdash.core.study.leaderboard import standings
 from rankdash.core.study.pricing import Bill, Waiting, bill, priced, waiting
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.billing import Load, Searches
+from rankdash.core.value.payoff import Gain, MeasuredChange
 from rankdash.core.value.price_list import ListedPrice, shipped
 from rankdash.core.words import prices
-from rankdash.features.cost.costs import choices, equal_recall, gain, listwise, system_of
-from rankdash.features.cost.payoff import Gain, MeasuredChange
 from tests.approved import table
 from tests.study.builders import (
     changed,

@@ -16,12 +16,12 @@ from rankdash.core.readers.loading import load
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import LabelPlan, draws_table
+from rankdash.core.sampling.judge_agreement import Circularity
 from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.study.costs import gain
 from rankdash.core.study.drawn import with_draws
+from rankdash.core.study.judged import agreement_groups, circularity, favours, verdicts
 from rankdash.core.study.study import Study
-from rankdash.features.cost.costs import gain
-from rankdash.features.judge.agreement import Circularity
-from rankdash.features.judge.verdict import agreement_groups, circularity, favours, verdicts
 from rankdash.features.report.decision import decision
 from tests.approved import table
 from tests.sets import SAMPLE

@@ -10,7 +10,7 @@ from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study import timings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.features.latency.words import busy_notes
+from rankdash.core.words.latency import busy_notes
 from tests.study.builders import data_of, study_on, timed
 
 QUERIES = [f"q{n:02}" for n in range(12)]

@@ -29,8 +29,8 @@ from rankdash.core.study.derived_groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
 from rankdash.core.value import price_list
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.billing import UNITS
+from rankdash.core.value.payoff import ARCHETYPES
 from rankdash.core.value.targets import shipped
-from rankdash.features.cost.payoff import ARCHETYPES
 from rankdash.features.label.labelling import CONFLICTS
 from rankdash.features.report.report import SECTIONS
 from tests.roles import PACKAGE, is_command, is_page

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankdash.core.value.assumptions import ASSUMPTIONS, DAYS_PER_MONTH, Assumptions
 from rankdash.core.value.billing import Machines
-from rankdash.features.cost.payoff import (
+from rankdash.core.value.payoff import (
     NO_CHANGE,
     Gain,
     MeasuredChange,

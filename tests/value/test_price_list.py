@@ -4,8 +4,8 @@ import json
 from dataclasses import replace
 from datetime import date, timedelta
 
+from rankdash.core.value.payoff import ARCHETYPES
 from rankdash.core.value.price_list import STALE_DAYS, parse_prices, shipped, title, to_json, usual
-from rankdash.features.cost.payoff import ARCHETYPES
 from tests.approved import masked
 from tests.results import results
 

@@ -5,14 +5,15 @@ from dataclasses import replace
 import pytest
 
 from rankdash.core.runs.results import MeasuredLoad
+from rankdash.core.study.costs import Choice, choices
 from rankdash.core.study.pricing import Bill, Waiting
 from rankdash.core.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.core.value.billing import Load
+from rankdash.core.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
 from rankdash.core.value.price_list import shipped
-from rankdash.features.cost import words, words_prices
-from rankdash.features.cost.costs import Choice, choices
-from rankdash.features.cost.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.features.cost.words_prices import month, year
+from rankdash.core.words import costs
+from rankdash.core.words.costs import month, year
+from rankdash.features.cost import words as page_words
 from tests.study.best_or_worst import best_or_worst
 
 # A relative gain of 0.1 brings what a search costs.
@@ -22,9 +23,9 @@ LOAD = MeasuredLoad(Load(4, 10, 50), estimated=False)
 LISTED = {each.key: each for each in shipped()}
 
 
-def context(**changes: object) -> words.MoneyContext:
+def context(**changes: object) -> costs.MoneyContext:
     usual = {"currency": "USD", "metric": "NDCG@10", "hit": "Hit@10", "level": 0.95}
-    return words.MoneyContext(
+    return costs.MoneyContext(
         **usual | {"baseline": "BM25", "period": month(), "safe": str} | changes
     )
 
@@ -67,7 +68,7 @@ def came(made: Choice, **changes: object) -> Choice:
 
 
 def told(made: Choice, scenario: Assumptions = SCENARIO) -> list[str]:
-    return [f"[{words.answer(made)}] {words.headline(context(), made, scenario)}"]
+    return [f"[{costs.answer(made)}] {costs.headline(context(), made, scenario)}"]
 
 
 def test_the_answer_follows_from_the_proof_and_the_interval_of_the_net(texts):
@@ -115,7 +116,7 @@ def test_the_answer_follows_from_the_proof_and_the_interval_of_the_net(texts):
             for name, gain in saving.items()
         }
         | {
-            f"of a year, {gain.relative.value} {gain.relative.proof}": words.headline(
+            f"of a year, {gain.relative.value} {gain.relative.proof}": costs.headline(
                 context(period=year()), choice(gain), SCENARIO
             )
             for gain in (SURE, UNSURE, LOSS)
@@ -165,7 +166,7 @@ def test_without_a_price_and_a_value_of_ones_own_there_is_a_break_even_at_most(t
     upkeep = replace(SCENARIO, monthly_cost=5.0)
     texts(
         "break_even_only",
-        {name: [*told(made), words_prices.cautions(made, 500.0)] for name, made in cases.items()}
+        {name: [*told(made), page_words.cautions(made, 500.0)] for name, made in cases.items()}
         | {"upkeep": told(cases["no price is low enough"], upkeep)},
     )
 
@@ -213,9 +214,9 @@ def test_a_figure_has_its_interval_where_that_says_more(texts):
     texts(
         "figures",
         {
-            "figures": [(written, *words.cell(found, "USD", written)) for found, written in cells],
-            "reasons": [(each, *words.cell(Amount(reason=each), "USD")) for each in reasons],
-            "returns on 100": [(net, words.return_words(net, 100.0)) for net in nets],
+            "figures": [(written, *costs.cell(found, "USD", written)) for found, written in cells],
+            "reasons": [(each, *costs.cell(Amount(reason=each), "USD")) for each in reasons],
+            "returns on 100": [(net, costs.return_words(net, 100.0)) for net in nets],
             "periods": [(each.name, each.cost, each.value, each.net) for each in (month(), year())],
         },
     )
@@ -237,7 +238,7 @@ def test_how_sure_it_is_has_the_interval_of_the_gain_and_nothing_without_one(tex
         "labels, and no queries": replace(changed(-0.49, -0.79, -0.27), queries=200, labels=325),
     }
     safe = context(safe=lambda name: name.replace("<", "&lt;"))
-    texts("sureness", {name: words.sureness(safe, choice(gain)) for name, gain in gains.items()})
+    texts("sureness", {name: costs.sureness(safe, choice(gain)) for name, gain in gains.items()})
 
 
 def test_what_is_saved_and_what_is_less_than_sure_of_an_option(texts):
@@ -260,17 +261,17 @@ def test_what_is_saved_and_what_is_less_than_sure_of_an_option(texts):
     def kept(before: int, after: int | None, system: str = "run", free: bool = False) -> str:
         scenario = replace(SCENARIO, passages=before, passage_tokens=200)
         made = replace(choice(SURE, free=free), passages=after, system=system)
-        return words_prices.passages(made, scenario)
+        return page_words.passages(made, scenario)
 
     texts(
         "cautions",
         {name: kept(*given, **more) for name, (*given, more) in passages.items()}
         | {
             f"latency, {name}": [
-                *words_prices.cautions(replace(lacking, waiting=each), 500.0),
+                *page_words.cautions(replace(lacking, waiting=each), 500.0),
                 (
                     "a price alone",
-                    *words_prices.cautions(replace(lacking, waiting=each, system=""), 500),
+                    *page_words.cautions(replace(lacking, waiting=each, system=""), 500),
                 ),
             ]
             for name, each in waits.items()
@@ -283,7 +284,7 @@ def test_one_reason_says_why_there_is_no_answer(texts):
         study = best_or_worst(n, metric, first, lambda _at: True)
         title, name = study.measure.title, study.name(study.baseline)
         safe = context(metric=title, baseline=name, safe="<{}>".format)
-        return [words.headline(safe, choices(study)[1], SCENARIO)]
+        return [costs.headline(safe, choices(study)[1], SCENARIO)]
 
     cases = {
         "two queries": (2, "precision@3", bool),

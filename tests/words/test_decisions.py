@@ -14,6 +14,7 @@ from rankdash.core.data.ranking import SHIPPED_WITH, Ranking
 from rankdash.core.readers.checks.check import CheckReport, LabelSpread
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs.combining import KIND as FUSION
+from rankdash.core.study.costs import choices
 from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
 from rankdash.core.study.latency import Apart
 from rankdash.core.study.pricing import Bill, Waiting
@@ -23,9 +24,8 @@ from rankdash.core.study.systems import Money
 from rankdash.core.value.price_list import shipped
 from rankdash.core.words import queries as words_queries
 from rankdash.core.words import verdicts
-from rankdash.features.cost.costs import choices
+from rankdash.core.words.latency import added, busy_notes, left_out_of_times, where_measured
 from rankdash.features.data.words import label_count, lights
-from rankdash.features.latency.words import added, busy_notes, left_out_of_times, where_measured
 from rankdash.features.overview import caveats
 from rankdash.features.report import words as report_words
 from rankdash.features.report.decision import HitCounts, Step, decision

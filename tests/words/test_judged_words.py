@@ -9,12 +9,12 @@ import pytest
 from rankdash.core.data.dataset import Judgements
 from rankdash.core.readers import sources_from_path
 from rankdash.core.readers.loading import load
+from rankdash.core.sampling.bias_corrected import correct
+from rankdash.core.sampling.judge_agreement import lifted_by
 from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.study.judged import JudgedVerdict, verdicts
 from rankdash.core.study.study import Study
-from rankdash.features.judge.agreement import lifted_by
-from rankdash.features.judge.bias_corrected import correct
-from rankdash.features.judge.verdict import JudgedVerdict, verdicts
-from rankdash.features.judge.words import (
+from rankdash.core.words.judged import (
     bias_sentence,
     judge_caveats,
     judge_warnings,

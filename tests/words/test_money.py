@@ -4,16 +4,16 @@ from dataclasses import replace
 from datetime import timedelta
 
 from rankdash.core.runs.results import MeasuredLoad
+from rankdash.core.study.costs import Choice
 from rankdash.core.study.pricing import Bill, Served, Waiting
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.value.billing import UNITS, Load, Price
+from rankdash.core.value.payoff import Option, outcome
 from rankdash.core.value.price_list import STALE_DAYS, ListedPrice, shipped
 from rankdash.core.words import prices
 from rankdash.core.words.prices import money, symbol
-from rankdash.features.cost import words_prices
-from rankdash.features.cost.costs import Choice
-from rankdash.features.cost.payoff import Option, outcome
+from rankdash.features.cost import words as cost_words
 from tests.conftest import TODAY
 
 BY_NAME = {each.name: each for each in ASSUMPTIONS}
@@ -76,9 +76,9 @@ def test_a_price_says_what_it_is_where_it_is_from_and_how_sure_it_is(texts):
     rates = [(unit, prices.rate(Price(2.0, unit))) for unit in UNITS]
 
     def said(own: Bill) -> list[object]:
-        row = words_prices.assumption_table(
-            Assumptions(), [priced(own, own.load)], "USD", "Hit@10"
-        )[-2]
+        row = cost_words.assumption_table(Assumptions(), [priced(own, own.load)], "USD", "Hit@10")[
+            -2
+        ]
         return [
             (prices.of(own), *prices.marks(own)),
             " · ".join(prices.notes(own)),
@@ -105,15 +105,15 @@ def test_an_assumption_is_written_by_its_unit_with_its_value_in_force(texts):
     texts(
         "assumptions",
         {
-            "rows": words_prices.assumption_table(given, [priced(None, counted)], "EUR", "Hit@10"),
-            "units": [(each.name, words_prices.unit(each, "EUR")) for each in ASSUMPTIONS],
-            "an amount": words_prices.value(BY_NAME["value_per_search"], 0.02, "USD"),
-            "a percentage": words_prices.value(BY_NAME["elasticity"], 1.5, "USD"),
-            "defaults": words_prices.defaults(Money(given, given=frozenset({"searches_per_day"}))),
-            "all set": words_prices.defaults(replace(Money(), given=frozenset(BY_NAME))),
+            "rows": cost_words.assumption_table(given, [priced(None, counted)], "EUR", "Hit@10"),
+            "units": [(each.name, prices.unit(each, "EUR")) for each in ASSUMPTIONS],
+            "an amount": prices.value(BY_NAME["value_per_search"], 0.02, "USD"),
+            "a percentage": prices.value(BY_NAME["elasticity"], 1.5, "USD"),
+            "defaults": prices.defaults(Money(given, given=frozenset({"searches_per_day"}))),
+            "all set": prices.defaults(replace(Money(), given=frozenset(BY_NAME))),
         }
         | {
-            f"what a search sends, {name}": words_prices.assumption_table(
+            f"what a search sends, {name}": cost_words.assumption_table(
                 given, [each], "USD", "Hit@10"
             )[-1]
             for name, each in options.items()

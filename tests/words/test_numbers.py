@@ -14,23 +14,23 @@ from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Conventions
 from rankdash.core.runs.results import MeasuredLoad
 from rankdash.core.statistics.verdict import Facts, verdict_on
+from rankdash.core.study.costs import Choice
 from rankdash.core.study.latency import Apart
 from rankdash.core.study.pricing import Waiting, priced
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.value.billing import UNITS, Load, Price, cost_per_search
+from rankdash.core.value.payoff import Amount, Gain, MeasuredChange, Option, outcome
 from rankdash.core.value.price_list import ListedPrice
+from rankdash.core.words import costs as cost_words
 from rankdash.core.words import prices
+from rankdash.core.words.costs import year
+from rankdash.core.words.latency import left_out_of_times
 from rankdash.core.words.methods import methods, rules_in_words
 from rankdash.core.words.prices import money
 from rankdash.core.words.queries import grade, label_words, left_out_text
 from rankdash.core.words.verdicts import change_facts, change_interval, interval, p_value, sentence
-from rankdash.features.cost import words as cost_words
-from rankdash.features.cost import words_prices
-from rankdash.features.cost.costs import Choice
-from rankdash.features.cost.payoff import Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.features.cost.words_prices import year
-from rankdash.features.latency.words import left_out_of_times
+from rankdash.features.cost import words as page_words
 from rankdash.kit.drawing import intervals, style
 
 NONSENSE = re.compile(
@@ -139,10 +139,10 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
           for part in cost_words.cell(context.period.of(figure) if name not in written else figure,
                                  "USD", written.get(name, "money"))),
         cost_words.headline(context, choice, scenario),
-        *(cost_words.sureness(context, choice), words_prices.passages(choice, scenario)),
-        *words_prices.cautions(choice, scenario.latency_target_ms),
+        *(cost_words.sureness(context, choice), page_words.passages(choice, scenario)),
+        *page_words.cautions(choice, scenario.latency_target_ms),
         *(prices.words(price), *prices.notes(bill)),
-        *chain.from_iterable(words_prices.assumption_table(scenario, [choice], "USD", "Hit@10")),
+        *chain.from_iterable(page_words.assumption_table(scenario, [choice], "USD", "Hit@10")),
     ]  # fmt: skip
     fits(*said)
     # No figure has more digits than it can know.

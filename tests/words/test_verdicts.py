@@ -10,9 +10,9 @@ from rankdash.core.metrics import Conventions
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
 from rankdash.core.statistics.verdict import TITLES
+from rankdash.core.study.costs import choices
+from rankdash.core.words import labelling as label_words
 from rankdash.core.words import methods, verdicts
-from rankdash.features.cost.costs import choices
-from rankdash.features.label import words as label_words
 from rankdash.features.overview import words as overview_words
 from tests.study.best_or_worst import best_or_worst
 

@@ -71,7 +71,7 @@ class Study:
     goals: the profile of targets that was chosen; None where none was.
     corrections: how many labels of the data set were corrected by hand. labelling: what labels say
     that came by draws; None where they came otherwise, or all that the metric looks at are there.
-    judge: whose grades are set beside people's labels (see `rankdash.features.judge.verdict`).
+    judge: whose grades are set beside people's labels (see `rankdash.core.study.judged`).
     cache: where parts are shared with other studies; None: nowhere. dataset_id: the id under which
     they are kept there; where a revision of corrected labels follows ("<id>+<revision>"), what does
     not depend on labels is kept under the id alone. The ids of systems are those of their runs.

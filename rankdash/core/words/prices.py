@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from babel.numbers import format_currency, get_currency_symbol
 
 from rankdash.core.base.i18n import (
+    all_of,
     every_digit,
     language,
     ngettext,
@@ -18,7 +19,9 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.pricing import Bill, Served
-from rankdash.core.value.billing import Price
+from rankdash.core.study.systems import Money
+from rankdash.core.value.assumptions import Assumption
+from rankdash.core.value.billing import UNITS, Price
 from rankdash.core.value.price_list import STALE_DAYS, ListedPrice, title
 
 
@@ -198,3 +201,37 @@ def _digits(size: float) -> int:
 
 def symbol(currency: str) -> str:
     return str(get_currency_symbol(currency, locale=language()))
+
+
+def defaults(money: Money) -> str:
+    """The assumptions that count and that nobody set, by name; "" where there are none."""
+    listed = [
+        _(
+            "{title} ({value})",
+            title=_(each.title),
+            value=value(each, getattr(money.assumptions, each.name), money.currency),
+        )
+        for each in money.defaults
+    ]
+    return _("At their defaults: {assumptions}.", assumptions=all_of(listed)) if listed else ""
+
+
+def value(each: Assumption, amount: float, currency: str) -> str:
+    """The number of an assumption with its unit."""
+    if each.unit == "share":
+        return percent(amount, 1)
+    if each.unit == "money":
+        return money(amount, currency)
+    if each.unit == "money for a million tokens":
+        return f"{money(amount, currency)} {_(UNITS['tokens'])}"
+    if each.unit == "%":
+        return f"{quantity(amount)}%"
+    return f"{quantity(amount)} {unit(each, currency)}".strip()
+
+
+def unit(each: Assumption, currency: str) -> str:
+    """The unit of an assumption in words; "" for a share, which is written as percent, and where
+    the title says it."""
+    if each.unit == "share" or _(each.unit).casefold() == _(each.title).casefold():
+        return ""
+    return _(each.unit).replace(_("money"), symbol(currency))

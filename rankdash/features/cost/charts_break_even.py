@@ -13,14 +13,13 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import quantity
+from rankdash.core.study.costs import Choice, choices
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.words.prices import money as amount_in
-from rankdash.core.words.prices import symbol
-from rankdash.features.cost.costs import Choice, choices
+from rankdash.core.words.prices import symbol, unit
 from rankdash.features.cost.sensitivity import GAIN, PRICE, input_value, net_grid, net_per_month
-from rankdash.features.cost.words_prices import unit
 from rankdash.kit.drawing import draw, style
 from rankdash.kit.drawing.draw import Drawing
 

@@ -13,29 +13,24 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number
+from rankdash.core.study import costs as study_costs
+from rankdash.core.study.costs import Choice
 from rankdash.core.study.drawn import only_estimates
 from rankdash.core.study.pricing import priced
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.billing import Load, Price, cost_per_thousand, crossover_tokens
+from rankdash.core.value.break_even import equal_rate
+from rankdash.core.value.payoff import monthly_searches
 from rankdash.core.value.price_list import ListedPrice, title
 from rankdash.core.words.prices import lack, words
-from rankdash.features.cost import (
-    charts_crossover,
-    costs,
-    page_calculator,
-    page_inputs,
-    page_sensitivity,
-)
-from rankdash.features.cost.break_even import equal_rate
-from rankdash.features.cost.costs import Choice
+from rankdash.features.cost import charts_crossover, page_calculator, page_inputs, page_sensitivity
 from rankdash.features.cost.page_cards import answer, assumptions_table, draw_cards, grounds
 from rankdash.features.cost.page_terms import (
     amount,
     as_csv,
     choose_period,
 )
-from rankdash.features.cost.payoff import monthly_searches
 from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import address, narrow, pickers, scenario, sharing_link
 from rankdash.kit.widgets.charts import ink, show
@@ -45,7 +40,7 @@ from rankdash.kit.widgets.text import markdown_safe
 _OF_MEANS = ("options", "depth", "simple")
 
 
-def _examples(choice: costs.Choice) -> None:
+def _examples(choice: study_costs.Choice) -> None:
     """Offer example values where price or value is not set, and the way back."""
     shown = scenario.example_values()
     if shown:
@@ -71,7 +66,7 @@ def draw(study: Study, in_focus: str) -> None:
             page_inputs.other_prices(study, in_focus, prices)
             page_inputs.choose_currency(prices.values())
         choose_period()
-    choices = costs.choices(study)
+    choices = study_costs.choices(study)
     assumed = scenario.assumptions()
     choice = next(each for each in choices if each.system == in_focus)
     with headline:

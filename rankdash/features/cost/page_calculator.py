@@ -10,6 +10,7 @@ from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import brief, error_text, number, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import distinct
+from rankdash.core.study.costs import Choice
 from rankdash.core.study.study import Study
 from rankdash.core.value.assumptions import (
     DOLLARS,
@@ -21,13 +22,8 @@ from rankdash.core.value.assumptions import (
     write_scenarios,
 )
 from rankdash.core.value.billing import MOST_AMOUNT
-from rankdash.core.words.prices import symbol
-from rankdash.features.cost import page_cards, page_inputs, page_terms
-from rankdash.features.cost.break_even import least_quality
-from rankdash.features.cost.costs import Choice
-from rankdash.features.cost.page_cards import Cell
-from rankdash.features.cost.page_terms import amount, period
-from rankdash.features.cost.payoff import (
+from rankdash.core.value.break_even import least_quality
+from rankdash.core.value.payoff import (
     ARCHETYPES,
     EXAMPLE_AFTER,
     EXAMPLE_BEFORE,
@@ -38,7 +34,11 @@ from rankdash.features.cost.payoff import (
     cost_per_search,
     simple_roi,
 )
-from rankdash.features.cost.words import return_words
+from rankdash.core.words.costs import return_words
+from rankdash.core.words.prices import symbol
+from rankdash.features.cost import page_cards, page_inputs, page_terms
+from rankdash.features.cost.page_cards import Cell
+from rankdash.features.cost.page_terms import amount, period
 from rankdash.kit.widgets import address, dialogs, narrow, pickers, scenario, sharing_link
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, table_html

@@ -18,27 +18,25 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import columns, html_safe, middle
 from rankdash.core.data.measured import meets
+from rankdash.core.study.costs import Choice, system_of
 from rankdash.core.study.drawn import only_estimates
 from rankdash.core.study.pricing import Bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.price_list import title
+from rankdash.core.words import costs as cost_words
 from rankdash.core.words import methods, prices
+from rankdash.core.words.costs import Answer
+from rankdash.core.words.latency import added, busy_notes, without_p95
 from rankdash.core.words.verdicts import interval
-from rankdash.features.cost import words as cost_words
-from rankdash.features.cost import (
-    words_prices,
-)
-from rankdash.features.cost.costs import Choice, system_of
+from rankdash.features.cost import words as cost_words_module
 from rankdash.features.cost.page_terms import (
     assumption_rows,
     cell,
     context,
     period,
 )
-from rankdash.features.cost.words import Answer
-from rankdash.features.latency.words import added, busy_notes, without_p95
 from rankdash.kit.widgets.charts import _UNKNOWN, Look
 from rankdash.kit.widgets.text import markdown_safe, shortened
 
@@ -173,12 +171,12 @@ def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
 
 def grounds(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """What the answer rests on: certainty, caveats, and the assumptions at their defaults."""
-    cautions = words_prices.cautions(choice, scenario.latency_target_ms)
+    cautions = cost_words_module.cautions(choice, scenario.latency_target_ms)
     facts = [
         cost_words.sureness(context(study), choice),
         _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
-        words_prices.passages(choice, scenario),
-        words_prices.defaults(study.money or Money()),
+        cost_words_module.passages(choice, scenario),
+        prices.defaults(study.money or Money()),
         *(markdown_safe(each, _LONGEST_NOTE) for each in busy_notes(study)),
     ]
     st.caption("  \n".join(fact for fact in facts if fact))

@@ -22,8 +22,8 @@ from rankdash.core.study.systems import MACHINES, Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions
 from rankdash.core.value.billing import MOST_AMOUNT, UNITS
 from rankdash.core.value.price_list import ListedPrice, parse_prices, to_json
+from rankdash.core.words import prices
 from rankdash.core.words.prices import money, of, symbol, words
-from rankdash.features.cost import words_prices
 from rankdash.kit.html.tables import file_name
 from rankdash.kit.widgets import address, dialogs, pickers, scenario
 from rankdash.kit.widgets.scenario import (
@@ -114,7 +114,7 @@ def _choose_machines() -> None:
 def unit(each: Assumption) -> str:
     """The unit of an assumption in words; "" for a share, which is written as percent, and where
     the title says it."""
-    return words_prices.unit(each, currency())
+    return prices.unit(each, currency())
 
 
 def _slider(each: Assumption) -> None:

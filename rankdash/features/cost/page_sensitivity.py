@@ -13,19 +13,19 @@ from rankdash.core.base.i18n import brief, error_text, ngettext, number, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.measured import meets
+from rankdash.core.study import costs
+from rankdash.core.study.costs import BASELINE, Choice
 from rankdash.core.study.study import Study
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
+from rankdash.core.value.depth import DepthCurve
 from rankdash.core.value.pareto import pareto
+from rankdash.core.words import prices
 from rankdash.features.cost import (
     charts_break_even,
     charts_depth,
     charts_frontier,
     charts_tornado,
-    costs,
-    words_prices,
 )
-from rankdash.features.cost.costs import BASELINE, Choice
-from rankdash.features.cost.depth import DepthCurve
 from rankdash.features.cost.page_terms import amount, period
 from rankdash.features.cost.sensitivity import (
     GAIN,
@@ -218,7 +218,7 @@ def _in_words(name: str, value: float) -> str:
         return percent(value, 1)
     each = _BY_NAME[name]
     exact = each.unit in ("share", "money")
-    return words_prices.value(each, value if exact else _rounded(value), currency())
+    return prices.value(each, value if exact else _rounded(value), currency())
 
 
 def _rounded(value: float) -> float:

@@ -10,18 +10,14 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import (
     speaking,
 )
+from rankdash.core.study.costs import Choice, hit_title
 from rankdash.core.study.study import Study
 from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.value.payoff import Amount
+from rankdash.core.words import costs as cost_words
+from rankdash.core.words.costs import MoneyContext, Period, month, year
 from rankdash.core.words.prices import money
-from rankdash.features.cost import (
-    report,
-    words_prices,
-)
-from rankdash.features.cost import words as cost_words
-from rankdash.features.cost.costs import Choice, hit_title
-from rankdash.features.cost.payoff import Amount
-from rankdash.features.cost.words import MoneyContext
-from rankdash.features.cost.words_prices import Period, month, year
+from rankdash.features.cost import report, words
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import name_safe
@@ -71,7 +67,7 @@ def assumption_rows(
     study: Study, scenario: Assumptions, choices: Sequence[Choice]
 ) -> list[tuple[str, str, str]]:
     """(title, value, meaning) of everything that the numbers rest on."""
-    return words_prices.assumption_table(scenario, choices, currency(), hit_title(study))
+    return words.assumption_table(scenario, choices, currency(), hit_title(study))
 
 
 def as_csv(named: Study) -> bytes:

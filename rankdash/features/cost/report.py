@@ -11,20 +11,21 @@ from functools import cached_property, partial
 from rankdash.core.base.i18n import all_of, brief, enumerated, number, paragraph, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import defused, html_safe
+from rankdash.core.study import costs
+from rankdash.core.study.costs import Choice, choices, hit_title
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumptions
+from rankdash.core.value.payoff import Amount, End
 from rankdash.core.value.targets import Goals, Limit, TargetRow
+from rankdash.core.words import costs as words_costs
 from rankdash.core.words import prices
+from rankdash.core.words.costs import MoneyContext, month, year
+from rankdash.core.words.latency import without_p95
 from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdicts import interval
-from rankdash.features.cost import charts_break_even, costs, words, words_prices
-from rankdash.features.cost.costs import Choice, choices, hit_title
-from rankdash.features.cost.payoff import Amount, End
-from rankdash.features.cost.words import MoneyContext
-from rankdash.features.cost.words_prices import month, year
-from rankdash.features.latency.words import without_p95
+from rankdash.features.cost import charts_break_even, words
 from rankdash.kit.html.html_page import DASH, Draft, PageTable, listed, prose, table
 from rankdash.kit.html.tables import ZipPart
 
@@ -34,12 +35,12 @@ def draw(draft: MoneyDraft) -> str:
     sentences = []
     for challenger in study.challengers:
         choice = draft.choice(challenger)
-        cautions = words_prices.cautions(choice, money.assumptions.latency_target_ms)
+        cautions = words.cautions(choice, money.assumptions.latency_target_ms)
         sentences += [
-            words.headline(draft.context, choice, money.assumptions),
-            words.sureness(draft.context, choice),
+            words_costs.headline(draft.context, choice, money.assumptions),
+            words_costs.sureness(draft.context, choice),
             _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
-            words_prices.passages(choice, money.assumptions),
+            words.passages(choice, money.assumptions),
         ]
     maps = [charts_break_even.break_even(study, challenger) for challenger in study.challengers]
     return "".join(
@@ -76,7 +77,7 @@ def _whose(draft: MoneyDraft) -> str:
     ]
     if unset:
         sentences.append(_("**Price not set: {systems}.**", systems=enumerated(unset)))
-    sentences.append(words_prices.defaults(money))
+    sentences.append(prices.defaults(money))
     if unset or money.defaults:
         sentences.append(
             _(
@@ -130,7 +131,7 @@ def _column(draft: MoneyDraft, choice: Choice) -> list[str]:
             return DASH
         kinds = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
         kinds["break_even_elasticity"] = "elasticity"
-        return said(words.cell(getattr(came, of), money.currency, kinds.get(of, "money")))
+        return said(words_costs.cell(getattr(came, of), money.currency, kinds.get(of, "money")))
 
     price = DASH
     if choice.bill is not None:
@@ -151,7 +152,7 @@ def _column(draft: MoneyDraft, choice: Choice) -> list[str]:
         cost,
         DASH
         if choice.lacks_value and choice.option.gain is not None
-        else said(words.cell(span.of(came.value_per_month), money.currency)),
+        else said(words_costs.cell(span.of(came.value_per_month), money.currency)),
         # Without a gain the value says so, and nothing follows from it.
         *([DASH] * len(follows) if choice.option.gain is None else map(written, follows)),
         without_p95(choice.waiting.timed) if p95 is None else _("{ms} ms", ms=brief(p95)),
@@ -160,9 +161,7 @@ def _column(draft: MoneyDraft, choice: Choice) -> list[str]:
 
 def _assumptions(draft: MoneyDraft) -> str:
     hit = hit_title(draft.study)
-    rows = words_prices.assumption_table(
-        draft.money.assumptions, draft.choices, draft.money.currency, hit
-    )
+    rows = words.assumption_table(draft.money.assumptions, draft.choices, draft.money.currency, hit)
     head = (_("assumption"), _("value"), _("meaning"))
     return table(PageTable(head, rows))
 
@@ -199,12 +198,12 @@ def as_csv(
                     defused(choice.name),
                     title,
                     *map(_plain, (found.value, found.low, found.high)),
-                    words.reason(found.reason),
+                    words_costs.reason(found.reason),
                 ]
             )
     writer.writerow([])
     writer.writerow([_("assumption"), _("value"), _("meaning")])
-    for row in words_prices.assumption_table(scenario, choices, currency, hit):
+    for row in words.assumption_table(scenario, choices, currency, hit):
         writer.writerow([defused(cell) for cell in row])
     return out.getvalue().encode("utf-8-sig", "replace")
 
@@ -236,7 +235,7 @@ def _plain(value: End) -> str:
     """An end that pays whatever the input is, pays from 0 on."""
     if value == "always":
         return _number(0.0)
-    return words.reason(value) if isinstance(value, str) else _number(value)
+    return words_costs.reason(value) if isinstance(value, str) else _number(value)
 
 
 def _number(value: float | None) -> str:

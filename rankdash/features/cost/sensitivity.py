@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.features.cost.payoff import (
+from rankdash.core.value.payoff import (
     MeasuredChange,
     Option,
     cost_per_month,

@@ -1,394 +1,127 @@
-"""Outcomes in plain sentences: every figure, or the reason why there is none."""
+"""What makes a cost unsure, assumptions and periods in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Literal, cast
+import math
+from collections.abc import Sequence
 
-from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import (
+    brief,
     ngettext,
     number,
-    paragraph,
-    percent,
-    quantity,
-    signed,
-    signed_percent,
 )
-from rankdash.core.statistics.verdict import has_width
-from rankdash.core.value.assumptions import Assumptions
-from rankdash.core.words import prices
-from rankdash.core.words.prices import money
-from rankdash.core.words.verdicts import sentence
-from rankdash.features.cost.costs import Choice
-from rankdash.features.cost.payoff import Amount, End, Gain, MeasuredChange, return_on
-from rankdash.features.cost.words_prices import Period
-
-Answer = Literal["yes", "maybe", "open", "unproven", "doubtful", "no", "unknown"]
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.measured import meets
+from rankdash.core.study.costs import Choice
+from rankdash.core.study.pricing import Bill
+from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
+from rankdash.core.value.billing import UNITS
+from rankdash.core.words.latency import without_p95
+from rankdash.core.words.prices import lack, marks, money, notes, value
 
 
-@dataclass(frozen=True)
-class MoneyContext:
-    """What sentences about money have to know. metric, hit: titles of the metric and of the hit
-    rate that tickets and working time hang on. level: of the intervals. baseline: its name. period:
-    that amounts are for. safe: makes a name fit for where it stands.
-    """
-
-    currency: str
-    metric: str
-    hit: str
-    level: float
-    baseline: str
-    period: Period
-    safe: Callable[[str], str]
-
-
-def reason(why: str | None) -> str:
-    """Why a figure does not exist, in a few words."""
-    words = {
-        "no_cost": _("nothing is spent, so there is no return on it"),
-        "loses": _("loses money"),
-        "tenfold": _("more than ten times the cost"),
-        "no_gain": _("none: the quality does not rise"),
-        "no_traffic": _("none: there are no searches"),
-        "no_value": _("none: a search is worth nothing here"),
-        "no_setup": _("no one-off cost to earn back"),
-        "never": _("never"),
-        "always": _("from the first search"),
-        "unknown_cost": _("no price known"),
-        "unknown_gain": _("gain not known"),
-        "unset_price": _("needs your price"),
-        "unset_value": _("needs the value of a search"),
-        "unset_both": _("needs your price and the value of a search"),
-    }
-    return words[why] if why is not None else ""
-
-
-def _elasticity(value: float) -> str:
-    """Return a percentage with two decimals, below 0.1 with two digits."""
-    return f"{quantity(value, 2) if 0 < value < 0.1 else number(value, 2)}%"
-
-
-_WRITTEN: Mapping[str, Callable[[float], str]] = {
-    "percent": percent,
-    "months": partial(number, digits=1),
-    "count": partial(number, digits=0),
-    "elasticity": _elasticity,
-}
-
-
-def cell(found: Amount, currency: str, written: str = "money") -> tuple[str, str]:
-    """(value, its interval) of an estimate; where there is no value, the reason in its place."""
-    write = _WRITTEN.get(written) or partial(money, currency=currency)
-
-    def end(of: End) -> str:
-        if of == "always" and written == "elasticity":
-            return _("from 0%")
-        if isinstance(of, str):
-            return reason(of)
-        return "–" if of is None else write(of)
-
-    if found.value is None:
-        pays_at_none = found.reason == "always"
-        value = end("always") if pays_at_none else reason(found.reason)
-    else:
-        value = write(found.value)
-    bare = found.low is None and found.high is None
-    if bare or found.low == found.value == found.high:
-        return value, ""
-    return value, f"{end(found.low)} … {end(found.high)}"
-
-
-def return_words(net: float, cost: float) -> str:
-    """The return on a cost, or the words that stand in for it."""
-    found = return_on(net, cost)
-    return percent(found, 2) if isinstance(found, float) else reason(found)
-
-
-def answer(choice: Choice) -> Answer:
-    """Does it pay? yes: also at what may be counted on of the change; maybe: every change that
-    counts is proven, but the interval of the net holds a loss too, and doubtful the other way
-    round; unproven: one that counts is not proven, and may make it pay; open: it depends on a price
-    or a value that the user did not set."""
-    came, net = choice.came, choice.came.net_per_month
-    if choice.option.gain is None:
-        return "unknown"
-    if choice.lacks_value:
-        if not came.brings:
-            return "no"
-        return "open" if came.proven else "unproven"
-    if came.pays:
-        return "yes"
-    hopeful = not isinstance(net.high, float) or net.high > 0
-    if not came.proven and hopeful:
-        return "unproven"
-    if net.value is not None and net.value > 0:
-        return "maybe"
-    return "doubtful" if hopeful and net.high is not None else "no"
-
-
-def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
-    """Break-even first, then what it comes to under the assumptions; one paragraph. Without a price
-    and a value that the user set, the break-even alone. What rests on example values says so."""
-    said = _headline(context, choice, scenario)
-    return f"{_('**Example values.**')} {said}" if choice.demonstrated else said
-
-
-def _headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
-    name = context.safe(choice.name)
-    metric, level, span = context.metric, percent(context.level), context.period
-    gain, came = choice.option.gain, choice.came
-    cost, value = (span.of(each) for each in (came.cost_per_month, came.value_per_month))
-    if gain is None:
-        return f"{_('**No answer for {name}.**', name=name)} {_why_no_gain(context, choice)}"
-    kind, lacking = answer(choice), choice.lacks_value
-    if kind == "no" and gain.relative.value <= 0 and not came.brings:
-        unset = choice.unset and not choice.demonstrated
-        return _never(context, choice, None if unset else money(cost.value, context.currency))
-    even = (
-        _break_even_of_set(context, choice, scenario)
-        if lacking
-        else _break_even(choice, metric, level)
-    )
-    if kind == "open":
-        return f"{_break_even_only(choice, name)} {even}"
-    if kind == "unproven":
-        worth, interval = cell(value, context.currency)
-        value_words = _(
-            "The value is {worth} {period}, for {cost}.",
-            worth=_("{fact} ({of})", fact=worth, of=interval) if interval else worth,
-            period=span.name,
-            cost=money(cost.value, context.currency),
+def cautions(choice: Choice, target_ms: float) -> list[str]:
+    """In a word or two each, what makes the figures of an option less than sure."""
+    bill = choice.bill
+    told = () if bill is None else (lack(bill), *marks(bill))
+    if choice.demonstrated:
+        told = (_("example values"), *told)
+    sentences = [each for each in told if each]
+    p95 = choice.waiting.p95
+    if choice.waiting.busy and p95 is not None and _("machine was busy") not in sentences:
+        sentences.append(_("machine was busy"))
+    if choice.system and p95 is None:
+        sentences.append(_("latency: {reason}", reason=without_p95(choice.waiting.timed)))
+    elif p95 is not None and not meets(p95, target_ms):
+        sentences.append(
+            _(
+                "▼ p95 of {ms} ms misses the target of {target} ms",
+                ms=brief(p95, target_ms),
+                target=brief(target_ms, p95),
+            )
         )
-        lead = _("**Not proven that {name} pays.**", name=name)
-        sentences = [_not_proven(context, gain), "" if lacking else value_words, even]
-        return f"{lead} {paragraph([each for each in sentences if each])}"
-    leads = {
-        "yes": _("**{name} pays under these assumptions.**", name=name),
-        "maybe": _("**{name} probably pays under these assumptions.**", name=name),
-        "doubtful": _("**{name} probably does not pay under these assumptions.**", name=name),
-        "no": _("**{name} does not pay under these assumptions.**", name=name),
-    }
-    net, interval = cell(span.of(came.net_per_month), context.currency)
-    rest = _(
-        "At the {elasticity}% assumed here it brings {value} {period} and costs {cost}: net {net}.",
-        elasticity=number(scenario.elasticity, 2),
-        value=money(value.value, context.currency),
-        period=span.name,
-        cost=money(cost.value, context.currency),
-        net=f"**{net}** ({interval})" if interval else f"**{net}**",
-    )
-    note = _without_gain(gain.relative, metric) if kind == "yes" else ""
-    if kind != "yes" and not came.proven:
-        note = _not_proven(context, gain)
-    built = scenario.setup_cost or scenario.monthly_cost
-    if not built and isinstance(came.net_per_month.value, float) and came.net_per_month.value > 0:
-        free = _("Building and upkeep count as {zero}.", zero=money(0.0, context.currency))
-        rest = paragraph([rest, free])
-    sentences = [note, even, "" if lacking else rest]
-    # Markdown wants a blank after bold text that ends in a full stop, in Chinese too.
-    return f"{leads[kind]} {paragraph([each for each in sentences if each])}"
+    return sentences
 
 
-def _why_no_gain(context: MoneyContext, choice: Choice) -> str:
-    """The verdict, where there is none; else the baseline has nothing that could rise by a share
-    of it."""
-    verdict = choice.verdict
-    if verdict is None:
-        return _("The change of {metric} is not known yet.", metric=context.metric)
-    if verdict.kind in ("too_few", "nothing_common", "no_values", "descriptive"):
-        sides = (str(verdict.params[side]) for side in ("challenger", "baseline"))
-        return sentence(verdict.named({name: context.safe(name) for name in sides}))
-    return _(
-        "{metric} of {baseline} is {value}, so there is no relative gain.",
-        metric=context.metric,
-        baseline=context.safe(context.baseline),
-        value=number(cast(float, verdict.params["before"])),
-    )
+# Everything that a calculation takes for granted, as rows that print on every export.
 
 
-def _break_even_only(choice: Choice, name: str) -> str:
-    """Why there is no more than a break-even."""
-    if choice.bill is not None and choice.bill.lack:
-        why = prices.lack(choice.bill)
-        return _("**Break-even only: {name} has no price ({why}).**", name=name, why=why)
-    if choice.unset:
-        return _("**Break-even only: the price of {name} is an example.**", name=name)
-    return _("**Break-even only: the value of a search is not set.**")
-
-
-def _never(context: MoneyContext, choice: Choice, cost: str | None) -> str:
-    """That no price is low enough. cost: of a period; None where nobody set a price."""
-    gain, metric = choice.option.gain, context.metric
-    lead = _("**No: {name} does not pay at any price.**", name=context.safe(choice.name))
-    if gain is None or gain.relative.proof == "same":
-        change = _("It leaves {metric} as it is.", metric=metric)
-    else:
-        by = signed_percent(gain.relative.value, 1)
-        change = _("It changes {metric} by {change}.", metric=metric, change=by)
-    if cost is None:
-        return f"{lead} {change}"
-    costs = _("It costs {cost} {period}.", cost=cost, period=context.period.name)
-    return f"{lead} {paragraph([change, costs])}"
-
-
-def _without_gain(change: MeasuredChange, metric: str) -> str:
-    """What the verdict says where something pays for another reason than a gain; else ""."""
-    if not change.settled:
-        return _("This holds although no gain in {metric} is proven.", metric=metric)
-    if change.value < 0:
-        return _(
-            "This holds although {metric} falls by {change}, which is proven.",
-            metric=metric,
-            change=percent(-change.value, 1),
+def assumption_table(
+    scenario: Assumptions, choices: Sequence[Choice], currency: str, hit: str
+) -> list[tuple[str, str, str]]:
+    """(title, value, meaning). hit: title of the hit rate that answers found are told by."""
+    found = []
+    for each in ASSUMPTIONS:
+        amount = value(each, getattr(scenario, each.name), currency)
+        found.append((_(each.title), amount, _(each.meaning)))
+    found.append(
+        (
+            _("Answers found"),
+            hit,
+            _("Tickets and working time depend on this: a relevant document in the first k."),
         )
-    return ""
+    )
+    for choice in choices:
+        if choice.bill is not None:
+            found.append(
+                (
+                    _("Price of {name}", name=choice.name),
+                    _priced(choice.bill),
+                    " · ".join(notes(choice.bill)),
+                )
+            )
+            found.append(_sent(choice))
+    return found
 
 
-def _not_proven(context: MoneyContext, gain: Gain) -> str:
-    """Which change that the value rests on is not proven, and why."""
-    relative = not gain.relative.settled
-    change = gain.relative if relative else gain.hit
-    params = {
-        "metric": context.metric if relative else context.hit,
-        "change": signed_percent(change.value, 1) if relative else signed(change.value),
-    }
-    if change.low is None or change.high is None:
-        return ngettext(
-            "{metric} changes by {change}, but {n} query is too few to tell.",
-            "{metric} changes by {change}, but {n} queries are too few to tell.",
-            gain.queries,
-            **params,
-        )
-    if change.low <= 0 <= change.high:
-        return _("{metric} changes by {change}, but its interval includes 0.", **params)
-    return _(
-        "{metric} changes by {change}, but this may come by chance (see the verdict).", **params
+def _priced(bill: Bill) -> str:
+    """An amount and what it is paid for."""
+    if bill.listed is None:
+        return money(bill.per_thousand, bill.currency) if bill.parts else "–"
+    price = bill.listed.price
+    return f"{money(price.amount, price.currency)} {_(UNITS[price.unit])}"
+
+
+def _sent(choice: Choice) -> tuple[str, str, str]:
+    """What a search of an option sends, and whether that was counted."""
+    load, title = choice.load.load, _("What a search of {name} sends", name=choice.name)
+    documents = round(float(load.documents))
+    if math.isnan(float(load.document_tokens)):
+        sent = ngettext("{n} document", "{n} documents", documents)
+        return title, sent, _("tokens not known without texts")
+    return (
+        title,
+        ngettext(
+            "{n} document of {tokens} tokens, query of {query}",
+            "{n} documents of {tokens} tokens, query of {query}",
+            documents,
+            tokens=number(float(load.document_tokens), 0),
+            query=number(float(load.query_tokens), 0),
+        ),
+        _("tokens estimated: this run counted none")
+        if choice.load.estimated
+        else _("tokens counted by the run"),
     )
 
 
-def _break_even_of_set(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
-    """The break-even that follows from what the user set alone; without any, what to set."""
-    if choice.valued:
-        return _break_even_price(context, choice, scenario)
-    if choice.unset:
-        return _("Set its price and the value of a search to see from which point it pays.")
-    worth, interval = cell(choice.came.break_even_worth, context.currency)
-    if choice.came.break_even_worth.value is None:
-        return {
-            "no_traffic": _("There are no searches, so there is nothing to gain."),
-            "always": _("It pays even if better ranking has no value."),
-        }.get(choice.came.break_even_worth.reason or "", "")
-    return _(
-        "It pays if 1% more {metric} is worth at least {worth} for 1,000 searches.",
-        metric=context.metric,
-        worth=_bold(context, worth, interval),
-    )
-
-
-def _bold(context: MoneyContext, amount: str, interval: str) -> str:
-    level = percent(context.level)
-    if interval:
-        return _("**{price}** ({level}: {interval})", price=amount, level=level, interval=interval)
-    return f"**{amount}**"
-
-
-def _break_even_price(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
-    """Up to which price it pays, and what that takes for granted."""
-    price, interval = cell(choice.came.break_even_price, context.currency)
-    if choice.came.break_even_price.reason == "no_traffic":
-        return _("There are no searches, so there is nothing to gain.")
-    if choice.came.break_even_price.value is None:
-        if scenario.monthly_cost and choice.came.brings:
-            return _("No price is low enough: it brings less than its upkeep.")
-        return _("With the change as measured, no price is low enough: it brings nothing.")
-    return _(
-        "It pays while 1,000 searches cost at most {price}, if a search is worth {value} and 1% "
-        "more {metric} brings {elasticity}% more value.",
-        price=_bold(context, price, interval),
-        value=money(scenario.value_per_search, context.currency),
-        metric=context.metric,
-        elasticity=quantity(scenario.elasticity),
-    )
-
-
-def _break_even(choice: Choice, metric: str, level: str) -> str:
-    even, searches = choice.came.break_even_elasticity, choice.came.break_even_searches
-    if choice.came.pays_without_gain:
-        return _("It pays even if better ranking has no value.")
-    if even.value is None:
-        return {
-            "no_traffic": _("There are no searches, so there is nothing to gain."),
-            "no_value": _("A search is worth nothing here, so there is nothing to gain."),
-        }.get(even.reason or "", "")
-    need, interval = cell(even, "", "elasticity")
-    text = _(
-        "It pays if 1% more {metric} brings at least **{need}** more value.",
-        metric=metric,
-        need=need,
-    )
-    if interval:
-        text = _(
-            "It pays if 1% more {metric} brings at least **{need}** more value ({level}: "
-            "{interval}).",
-            metric=metric,
-            need=need,
-            level=level,
-            interval=interval,
-        )
-    if searches.value is not None:
-        since = ngettext(
-            "From {n} search a day on.", "From {n} searches a day on.", round(searches.value)
-        )
-        text = paragraph([text, since])
-    return text
-
-
-def sureness(context: MoneyContext, choice: Choice) -> str:
-    """How sure the measurement is, and that the rest is taken as it is set."""
-    gain = choice.option.gain
-    if gain is None or gain.relative.low is None:
+def passages(choice: Choice, scenario: Assumptions) -> str:
+    """What may be saved on an LLM's input, or why nothing is claimed; "" where no LLM is asked
+    about."""
+    if scenario.passages < 1 or choice.option.free or not choice.system:
         return ""
-    low, high = gain.relative.low, gain.relative.high
-    if high is None or not has_width(low, high):
+    if choice.passages is None:
         return _(
-            "Certainty: {metric} changes by {change}, by the same share for each of {queries}, so "
-            "there is no interval. Prices and assumptions are taken as set.",
-            metric=context.metric,
-            change=signed_percent(gain.relative.value, 1),
-            queries=ngettext("{n} query", "{n} queries", gain.queries),
-        )
-    params = {
-        "metric": context.metric,
-        "change": signed_percent(gain.relative.value, 1),
-        "level": percent(context.level),
-        "low": signed_percent(low, 1),
-        "high": signed_percent(high, 1),
-        "queries": ngettext("{n} query", "{n} queries", gain.queries),
-    }
-    if gain.judge:
-        return _(
-            "Certainty: {metric} changes by {change} ({level}: {low} … {high}), by the judge "
-            "{judge}, corrected by labels of {queries}. Prices and assumptions are taken as set.",
-            judge=context.safe(gain.judge),
-            **params,
-        )
-    if gain.labels:
-        return ngettext(
-            "Certainty: {metric} changes by {change} ({level}: {low} … {high}), estimated from {n} "
-            "label. Prices and assumptions are taken as set.",
-            "Certainty: {metric} changes by {change} ({level}: {low} … {high}), estimated from {n} "
-            "labels. Prices and assumptions are taken as set.",
-            gain.labels,
-            **params,
+            "No saving on the LLM is claimed: no number of reranked passages reliably keeps the "
+            "recall of the first {n}.",
+            n=number(scenario.passages, 0),
         )
     return _(
-        "Certainty: {metric} changes by {change} ({level}: {low} … {high}), measured on "
-        "{queries}. Prices and assumptions are taken as set.",
-        **params,
+        "{after} reranked passages reliably keep the recall of the first {n}: the LLM reads "
+        "{saved} fewer tokens a search.",
+        after=number(choice.passages, 0),
+        n=number(scenario.passages, 0),
+        saved=number((scenario.passages - choice.passages) * scenario.passage_tokens, 0),
     )
 
 
-# Amounts in the language of the reader and the currency of the scenario, and what they are for.
+# Amounts of money in words.

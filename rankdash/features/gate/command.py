@@ -13,12 +13,14 @@ import numpy as np
 from rankdash.core.base.errors import RankdashError, SpecError
 from rankdash.core.base.rules import LEVEL, TIE_BAND
 from rankdash.core.metrics import one_threshold
+from rankdash.core.sampling.bias_corrected import Corrected
 from rankdash.core.statistics.bootstrap import FloatArray
 from rankdash.core.statistics.comparison import Comparison
 from rankdash.core.statistics.verdict import Kind as VerdictKind
+from rankdash.core.study.costs import figures, verdict_kind
+from rankdash.core.study.judged import verdicts
 from rankdash.core.study.study import Study
 from rankdash.core.value.targets import Goals, is_file
-from rankdash.features.cost.costs import figures, verdict_kind
 from rankdash.features.gate.gate import (
     Condition,
     GateOutcome,
@@ -28,8 +30,6 @@ from rankdash.features.gate.gate import (
     parse_conditions,
     settings_at,
 )
-from rankdash.features.judge.bias_corrected import Corrected
-from rankdash.features.judge.verdict import verdicts
 from rankdash.kit.commands.arguments import (
     DONE,
     INCOMPLETE,

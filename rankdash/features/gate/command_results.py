@@ -15,18 +15,18 @@ from rankdash.core.base.i18n import brief, plain
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.metrics import parse_measure
 from rankdash.core.readers import reversed_note
+from rankdash.core.sampling.bias_corrected import FEWEST_PEOPLE
 from rankdash.core.statistics.comparison import StatisticsSettings
 from rankdash.core.statistics.inference import FEWEST_CHANGED
 from rankdash.core.statistics.verdict import TITLES, Kind
 from rankdash.core.study.drawn import only_estimates
+from rankdash.core.study.judged import numbers as judged_numbers
+from rankdash.core.study.judged import verdicts
+from rankdash.core.words.judged import judged_facts
+from rankdash.core.words.labelling import labelling_sentences
 from rankdash.core.words.queries import query_count
 from rankdash.features.gate.command import Checked
 from rankdash.features.gate.gate import FAILED, Condition, GateOutcome, confidence_of
-from rankdash.features.judge.bias_corrected import FEWEST_PEOPLE
-from rankdash.features.judge.verdict import numbers as judged_numbers
-from rankdash.features.judge.verdict import verdicts
-from rankdash.features.judge.words import judged_facts
-from rankdash.features.label.words import labelling_sentences
 from rankdash.features.overview.caveats import GAINS
 from rankdash.features.overview.command_compare import LEFT_OUT
 from rankdash.kit.commands.output import aligned, one_line, or_null, spare_the_input, write

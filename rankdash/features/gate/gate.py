@@ -30,12 +30,12 @@ from rankdash.core.base.i18n import plain
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.measured import meets
 from rankdash.core.metrics import Measure, parse_measure, parse_metrics
+from rankdash.core.sampling.bias_corrected import Corrected
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.statistics.bootstrap import FloatArray
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.core.statistics.skewed_t import p_below
 from rankdash.core.study.latency import binomial_quantiles, latencies
-from rankdash.features.judge.bias_corrected import Corrected
 
 Kind = Literal["min", "min-gain", "max-hurt", "max"]
 Reason = Literal[

@@ -6,9 +6,9 @@ import math
 
 import pandas as pd
 
+from rankdash.core.study.judged import verdicts
 from rankdash.core.study.study import Study
-from rankdash.features.judge.verdict import verdicts
-from rankdash.features.judge.words import three_ways as three_ways_of
+from rankdash.core.words.judged import three_ways as three_ways_of
 from rankdash.features.label import charts_label_curve as label_curve_chart
 from rankdash.kit.drawing import group_changes as segments_chart
 from rankdash.kit.drawing.draw import Drawing

@@ -16,12 +16,12 @@ import pandas as pd
 from rankdash.core.base.errors import DataError, SettingError
 from rankdash.core.metrics import Conventions
 from rankdash.core.readers.loading import judgements_at
+from rankdash.core.sampling.judge_agreement import FEWEST_PAIRS, Favour, JudgeAgreement, agreement
 from rankdash.core.sampling.label_pool import LabelPool, pool_of
 from rankdash.core.statistics.kappa import Kappa
+from rankdash.core.study.judged import agreement_groups, favours, flagged
 from rankdash.core.study.study import Study
-from rankdash.features.judge.agreement import FEWEST_PAIRS, Favour, JudgeAgreement, agreement
-from rankdash.features.judge.verdict import agreement_groups, favours, flagged
-from rankdash.features.judge.words import copied_sentence, group_kind, group_name
+from rankdash.core.words.judged import copied_sentence, group_kind, group_name
 from rankdash.kit.commands.arguments import DONE, columns_of
 from rankdash.kit.commands.output import aligned, one_line, or_null, warn
 from rankdash.kit.commands.rankings import (

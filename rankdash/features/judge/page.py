@@ -23,15 +23,12 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.dataset import Judgements
+from rankdash.core.sampling.bias_corrected import MeanChange, ranked_judges
+from rankdash.core.sampling.judge_agreement import FEWEST_PAIRS, JudgeAgreement, Repeats, repeated
 from rankdash.core.statistics.kappa import Kappa
+from rankdash.core.study.judged import agreed, agreement_groups, flagged, verdicts
 from rankdash.core.study.study import Study
-from rankdash.core.words.verdicts import change_interval
-from rankdash.core.workspace.jobs.judges import JudgeRow
-from rankdash.features.judge import charts, page_list
-from rankdash.features.judge.agreement import FEWEST_PAIRS, JudgeAgreement, Repeats, repeated
-from rankdash.features.judge.bias_corrected import MeanChange, ranked_judges
-from rankdash.features.judge.verdict import agreed, agreement_groups, flagged, verdicts
-from rankdash.features.judge.words import (
+from rankdash.core.words.judged import (
     bias_sentence,
     group_kind,
     group_name,
@@ -41,6 +38,9 @@ from rankdash.features.judge.words import (
     three_ways,
     worth_sentence,
 )
+from rankdash.core.words.verdicts import change_interval
+from rankdash.core.workspace.jobs.judges import JudgeRow
+from rankdash.features.judge import charts, page_list
 from rankdash.kit.drawing import draw as drawing_draw
 from rankdash.kit.widgets import address, label_plan, stored, view
 from rankdash.kit.widgets import charts as widgets_charts

@@ -18,7 +18,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.sampling.confidence_sequence import FEWEST_DRAWS, FEWEST_QUERIES
 from rankdash.core.sampling.status import LabelStatus
 from rankdash.core.study.study import Study
-from rankdash.features.label.words import effort_sentence, estimate_sentences, like_these_sentence
+from rankdash.core.words.labelling import effort_sentence, estimate_sentences, like_these_sentence
 from rankdash.kit.widgets.label_plan import Labelling
 from rankdash.kit.widgets.text import name_safe
 

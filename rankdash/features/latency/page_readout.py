@@ -16,7 +16,7 @@ from rankdash.core.study import timings
 from rankdash.core.study.latency import P99_NEEDS, LatencySummary, OnTarget, call_parts, on_target
 from rankdash.core.study.study import Study
 from rankdash.core.study.timings import Times
-from rankdash.features.latency.words import busy_notes, left_out_of_times, where_measured
+from rankdash.core.words.latency import busy_notes, left_out_of_times, where_measured
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets.charts import Colour
 from rankdash.kit.widgets.text import markdown_safe, name_rows, signed_cells

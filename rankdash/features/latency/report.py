@@ -10,8 +10,8 @@ from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.data.ranking import Run
 from rankdash.core.study import timings
 from rankdash.core.study.latency import P99_NEEDS, LatencySummary, apart, latencies, on_target
+from rankdash.core.words.latency import busy_notes, left_out_of_times, where_measured
 from rankdash.features.latency import charts
-from rankdash.features.latency.words import busy_notes, left_out_of_times, where_measured
 from rankdash.kit.html.html_page import DASH, Draft, PageTable, filled, listed, prose, table
 
 

@@ -14,13 +14,13 @@ from rankdash.core.readers import Conflict, reversed_note
 from rankdash.core.statistics.comparison import Comparison
 from rankdash.core.statistics.planning import POWER
 from rankdash.core.study.drawn import estimate_of, only_estimates
+from rankdash.core.study.judged import headline
+from rankdash.core.study.judged import numbers as judged_numbers
 from rankdash.core.study.leaderboard import ranked_names, standings
 from rankdash.core.study.study import Study
+from rankdash.core.words.judged import judged_lines, judged_sentence
+from rankdash.core.words.labelling import estimate_sentences, labelling_sentences
 from rankdash.core.words.queries import query_count
-from rankdash.features.judge.verdict import headline
-from rankdash.features.judge.verdict import numbers as judged_numbers
-from rankdash.features.judge.words import judged_lines, judged_sentence
-from rankdash.features.label.words import estimate_sentences, labelling_sentences
 from rankdash.features.overview.caveats import caveats
 from rankdash.kit.commands.arguments import (
     DONE,

@@ -251,7 +251,7 @@ def latex(results: Results, per_query: bool) -> Iterator[str]:
 def _drawn(results: Results) -> Iterator[str]:
     """What a judge and people say together, where there is one."""
     if results.study is not None and results.study.judge is not None:
-        from rankdash.features.judge.words import judged_lines
+        from rankdash.core.words.judged import judged_lines
 
         yield from map(printable, judged_lines(results.study))
 
@@ -341,7 +341,7 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
 def _judge(study: Study | None) -> dict[str, Any] | None:
     if study is None or study.judge is None:
         return None
-    from rankdash.features.judge.verdict import numbers
+    from rankdash.core.study.judged import numbers
 
     return numbers(study)
 

@@ -11,17 +11,15 @@ from rankdash.core.base.i18n import ngettext, number, paragraph, percent, signed
 from rankdash.core.base.text import html_safe
 from rankdash.core.metrics import parse_measure
 from rankdash.core.statistics.planning import POWER
-from rankdash.core.study import timings
+from rankdash.core.study import costs, timings
+from rankdash.core.study.costs import hit_title
 from rankdash.core.study.drawn import estimate_of
 from rankdash.core.study.leaderboard import Axis, known_axes, standings, usual_axis
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
+from rankdash.core.words.costs import MoneyContext, headline, month
 from rankdash.core.words.queries import excluded, metric_title
 from rankdash.core.words.verdicts import documents, p_fact, sentence
-from rankdash.features.cost import costs
-from rankdash.features.cost.costs import hit_title
-from rankdash.features.cost.words import MoneyContext, headline
-from rankdash.features.cost.words_prices import month
 from rankdash.features.label import page_progress
 from rankdash.features.overview import report_systems
 from rankdash.features.overview.caveats import caveats

@@ -19,7 +19,25 @@ from rankdash.core.base.text import html_safe
 from rankdash.core.study import timings
 from rankdash.core.study.derived_groups import DerivedSegment
 from rankdash.core.study.drawn import estimate_of
+from rankdash.core.study.judged import headline, verdicts
+from rankdash.core.words import costs as cost_words
 from rankdash.core.words import prices
+from rankdash.core.words.judged import (
+    bias_sentence,
+    judge_caveats,
+    judge_warnings,
+    judged_sentence,
+    three_ways,
+    without_judge,
+    worth_sentence,
+)
+from rankdash.core.words.labelling import (
+    estimate_chip,
+    estimate_risks,
+    estimate_sentence,
+    relative_sentence,
+)
+from rankdash.core.words.latency import without_p95
 from rankdash.core.words.queries import left_out_text
 from rankdash.core.words.verdicts import (
     change_interval,
@@ -33,27 +51,8 @@ from rankdash.core.words.verdicts import (
     reason_words,
     sentence,
 )
-from rankdash.features.cost import words as cost_words
-from rankdash.features.cost import words_prices
 from rankdash.features.cost.report import MoneyDraft
 from rankdash.features.judge import charts as judge_charts
-from rankdash.features.judge.verdict import headline, verdicts
-from rankdash.features.judge.words import (
-    bias_sentence,
-    judge_caveats,
-    judge_warnings,
-    judged_sentence,
-    three_ways,
-    without_judge,
-    worth_sentence,
-)
-from rankdash.features.label.words import (
-    estimate_chip,
-    estimate_risks,
-    estimate_sentence,
-    relative_sentence,
-)
-from rankdash.features.latency.words import without_p95
 from rankdash.features.overview import charts
 from rankdash.features.overview.charts import DERIVED
 from rankdash.features.overview.words import estimate_step
@@ -212,7 +211,7 @@ def _care(draft: MoneyDraft) -> str:
         rests = paragraph(
             [rests, _("Example prices that nobody set: {systems}.", systems=examples)]
         )
-    return paragraph([each for each in (rests, words_prices.defaults(draft.money)) if each])
+    return paragraph([each for each in (rests, prices.defaults(draft.money)) if each])
 
 
 def _left_out(draft: MoneyDraft, challenger: str) -> str:

@@ -18,12 +18,12 @@ from rankdash.core.study.leaderboard import Axis, Standing, standings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.words import prices
+from rankdash.core.words.latency import added, busy_notes, without_p95
 from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdicts import change_interval, chip, interval, p_title, p_value
 from rankdash.features.cost import charts_frontier
 from rankdash.features.cost import report as cost_report
-from rankdash.features.latency.words import added, busy_notes, without_p95
 from rankdash.features.overview import charts
 from rankdash.kit.drawing import style
 from rankdash.kit.drawing.draw import Drawing, mark_image

@@ -6,8 +6,8 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import paragraph
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
-from rankdash.features.cost.costs import Choice
-from rankdash.features.label.words import effort_sentence
+from rankdash.core.study.costs import Choice
+from rankdash.core.words.labelling import effort_sentence
 
 
 def estimate_step(status: LabelStatus, found: Estimate, choice: Choice, priced: bool) -> str:

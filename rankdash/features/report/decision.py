@@ -16,14 +16,14 @@ from rankdash.core.statistics.alignment import direction
 from rankdash.core.statistics.inference import MANY_VALUES
 from rankdash.core.statistics.planning import FEWEST_PLANNED
 from rankdash.core.statistics.verdict import Kind, is_below_minimum
+from rankdash.core.study import costs
 from rankdash.core.study.cache import part
+from rankdash.core.study.costs import hits
+from rankdash.core.study.judged import JudgedVerdict, headline
 from rankdash.core.study.query_groups import Group, groups
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumption
-from rankdash.features.cost import costs
-from rankdash.features.cost.costs import hits
-from rankdash.features.judge.verdict import JudgedVerdict, headline
 from rankdash.features.overview.caveats import (
     Caveat,
     Implausible,

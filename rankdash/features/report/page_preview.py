@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from rankdash.core.base.i18n import brief, enumerated, ngettext, number
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study import timings
+from rankdash.core.study.costs import choices, is_known
 from rankdash.core.study.drawn import sampled_from
+from rankdash.core.study.judged import headline
 from rankdash.core.study.study import Study
+from rankdash.core.words.costs import answer
 from rankdash.core.words.verdicts import chip
-from rankdash.features.cost.costs import choices, is_known
-from rankdash.features.cost.words import answer
 from rankdash.features.data.words import label_count
-from rankdash.features.judge.verdict import headline
 from rankdash.features.report.report import sections_of
 from rankdash.kit.widgets.text import markdown_safe
 

@@ -18,13 +18,13 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
 from rankdash.core.study.drawn import as_estimated, only_estimates
+from rankdash.core.study.judged import verdicts
 from rankdash.core.study.study import Study
+from rankdash.core.words.judged import judged_sentence
+from rankdash.core.words.labelling import labelling_sentences
 from rankdash.features.cost import report as cost_report
 from rankdash.features.cost.report import MoneyDraft
 from rankdash.features.data import report as data_report
-from rankdash.features.judge.verdict import verdicts
-from rankdash.features.judge.words import judged_sentence
-from rankdash.features.label.words import labelling_sentences
 from rankdash.features.latency import report as latency_report
 from rankdash.features.overview import report as overview_report
 from rankdash.features.overview import report_systems

@@ -25,16 +25,16 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
 from rankdash.core.metrics import parse_measure
 from rankdash.core.study import leaderboard, timings
+from rankdash.core.study.judged import headline, verdicts
 from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.words import costs as cost_words
 from rankdash.core.words import prices
+from rankdash.core.words.judged import judge_warnings, judged_sentence, without_judge
+from rankdash.core.words.latency import busy_notes
 from rankdash.core.words.methods import methods, rule_meanings, rules_in_words
 from rankdash.core.words.queries import count_words, first_stage, left_out_text, metric_title
 from rankdash.core.words.verdicts import change_interval, chip, p_fact, sentence
-from rankdash.features.cost import words as cost_words
 from rankdash.features.cost.report import MoneyDraft
-from rankdash.features.judge.verdict import headline, verdicts
-from rankdash.features.judge.words import judge_warnings, judged_sentence, without_judge
-from rankdash.features.latency.words import busy_notes
 from rankdash.features.overview import report_systems
 from rankdash.features.report import decision, words
 from rankdash.features.report.decision import Decision

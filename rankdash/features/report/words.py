@@ -11,8 +11,8 @@ from rankdash.core.data.measured import FEWEST_TIMED, meets
 from rankdash.core.statistics.planning import FEWEST_PLANNED
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
+from rankdash.core.words import prices
 from rankdash.core.words.verdicts import kinds
-from rankdash.features.cost import words_prices
 from rankdash.features.overview.caveats import GAINS, Section
 from rankdash.features.report.decision import Decision, HitCounts
 
@@ -114,7 +114,7 @@ def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list
     if found.choice.unset:
         said.append(_missing_price(found, name))
     if found.defaults:
-        said.append(words_prices.defaults(money))
+        said.append(prices.defaults(money))
     return said or [_("Nothing: labels, price and assumptions are your own.")]
 
 

@@ -26,10 +26,10 @@ from rankdash.core.rerankers import get
 from rankdash.core.runs import combining, jobs
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.words.latency import where_measured
 from rankdash.core.words.queries import provenance, unknown_tokens, without_text
 from rankdash.core.workspace import RunRow
 from rankdash.core.workspace.notes import Pins, RunNotes
-from rankdash.features.latency.words import where_measured
 from rankdash.features.run import page_jobs
 from rankdash.kit.widgets import address, dialogs, run_records, settings_form, stored, view
 from rankdash.kit.widgets.cache import cache

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.features.judge.agreement import agreement
-from rankdash.features.judge.bias_corrected import correct, ranked_judges
+from rankdash.core.sampling.bias_corrected import correct, ranked_judges
+from rankdash.core.sampling.judge_agreement import agreement
 from tests.analysis.judging.test_agreement import judged
 
 LABELS = pd.DataFrame(

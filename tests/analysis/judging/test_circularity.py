@@ -1,4 +1,4 @@
-from rankdash.features.judge.agreement import circular, makers_of
+from rankdash.core.sampling.judge_agreement import circular, makers_of
 from tests.results import results
 
 MODELS = (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankdash.features.judge.bias_corrected import FEWEST_PEOPLE, correct
+from rankdash.core.sampling.bias_corrected import FEWEST_PEOPLE, correct
 
 NAN = float("nan")
 

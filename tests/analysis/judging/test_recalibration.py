@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rankdash.core.sampling.bias_corrected import correct, expected_changes
 from rankdash.core.sampling.label_pool import LabelPool
-from rankdash.features.judge.bias_corrected import correct, expected_changes
 
 NAN = float("nan")
 

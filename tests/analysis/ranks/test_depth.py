@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, evaluate, judge
-from rankdash.features.cost.depth import Cuts, depth_curve, depths_for, latency_at
+from rankdash.core.value.depth import Cuts, depth_curve, depths_for, latency_at
 from tests.results import results, several
 
 

@@ -21,12 +21,12 @@ from rankdash.core.metrics import Conventions
 from rankdash.core.readers import Source, read
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.statistics.comparison import StatisticsSettings
+from rankdash.core.study.costs import choices
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, System
 from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.value.payoff import Amount
 from rankdash.features.cost import report as cost_report
-from rankdash.features.cost.costs import choices
-from rankdash.features.cost.payoff import Amount
 from rankdash.features.queries import report as queries_report
 from rankdash.features.queries import report_query
 from rankdash.features.report import report_zip

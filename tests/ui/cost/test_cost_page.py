@@ -12,10 +12,11 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs.combining import CombinedRun, fuse
+from rankdash.core.study import costs
 from rankdash.core.value.assumptions import MOST_SCENARIOS, Assumptions, write_scenarios
-from rankdash.features.cost import costs, page_calculator, page_cards, page_inputs, page_sensitivity
+from rankdash.core.value.payoff import Gain, MeasuredChange, outcome
 from rankdash.features.cost import page as cost_page
-from rankdash.features.cost.payoff import Gain, MeasuredChange, outcome
+from rankdash.features.cost import page_calculator, page_cards, page_inputs, page_sensitivity
 from rankdash.kit.widgets import address, scenario, view
 from tests.approved import table
 from tests.stored import keep_rows

@@ -7,8 +7,8 @@ import streamlit as st
 from streamlit.runtime.context import StreamlitTheme
 
 from rankdash.core.base.errors import DataError
+from rankdash.core.words.costs import Answer
 from rankdash.features.cost import page_cards
-from rankdash.features.cost.words import Answer
 from rankdash.kit.drawing.style import INKS
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets import dialogs, redraw

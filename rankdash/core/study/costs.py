@@ -21,16 +21,15 @@ from rankdash.core.statistics.verdict import Kind, Verdict, relative_change
 from rankdash.core.study import headroom, timings
 from rankdash.core.study.cache import Key, part
 from rankdash.core.study.drawn import estimate_of, first_stage_kind, only_estimates
+from rankdash.core.study.judged import JudgedVerdict, headline
 from rankdash.core.study.latency import OnTarget, on_target
 from rankdash.core.study.pricing import Bill, Waiting, bill, load, priced, waiting
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.study.timings import timed_by
 from rankdash.core.value.assumptions import DOLLARS, Assumptions
-from rankdash.core.value.price_list import title as price_title
-from rankdash.core.value.targets import Goals, Limit, Reached, Status, TargetRow, judge
-from rankdash.features.cost.depth import Cuts, DepthCurve, depth_curve, depths_for, latency_at
-from rankdash.features.cost.payoff import (
+from rankdash.core.value.depth import Cuts, DepthCurve, depth_curve, depths_for, latency_at
+from rankdash.core.value.payoff import (
     NO_CHANGE,
     Gain,
     MeasuredChange,
@@ -41,7 +40,8 @@ from rankdash.features.cost.payoff import (
     only_from_set,
     outcome,
 )
-from rankdash.features.judge.verdict import JudgedVerdict, headline
+from rankdash.core.value.price_list import title as price_title
+from rankdash.core.value.targets import Goals, Limit, Reached, Status, TargetRow, judge
 
 BASELINE = "baseline"
 

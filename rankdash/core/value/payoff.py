@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rankdash.core.base.errors import DataError
+from rankdash.core.value import break_even
 from rankdash.core.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.core.value.billing import Load, Machines, Number, Price, cost_per_thousand
-from rankdash.features.cost import break_even
-from rankdash.features.cost.break_even import Figure, Reason, quotient
+from rankdash.core.value.break_even import Figure, Reason, quotient
 
 Proof = Literal["proven", "same", "unproven", "too_few"]
 """What the verdict on a change says: a proven gain or loss; no query changes; not proven; or too

@@ -18,13 +18,11 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import FEWEST_QUERIES
+from rankdash.core.sampling.bias_corrected import FEWEST_PEOPLE, Corrected, MeanChange
+from rankdash.core.sampling.judge_agreement import FAVOUR_LEVEL, GRADE, LABEL, JudgeAgreement
 from rankdash.core.statistics.verdict import TITLES, Kind
 from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
-from rankdash.core.study.study import Study
-from rankdash.core.words.verdicts import change_interval
-from rankdash.features.judge.agreement import FAVOUR_LEVEL, GRADE, LABEL, JudgeAgreement
-from rankdash.features.judge.bias_corrected import FEWEST_PEOPLE, Corrected, MeanChange
-from rankdash.features.judge.verdict import (
+from rankdash.core.study.judged import (
     DOCUMENT_LENGTH,
     JudgedVerdict,
     agreed,
@@ -32,6 +30,8 @@ from rankdash.features.judge.verdict import (
     favours,
     verdicts,
 )
+from rankdash.core.study.study import Study
+from rankdash.core.words.verdicts import change_interval
 
 # A smaller share is not written as 100 %.
 _ALL = 0.995
