@@ -81,7 +81,7 @@ def test_folders_of_a_person_in_a_workspace_are_never_swept(workspace, make_data
 
 
 def test_nothing_is_swept_by_a_database_that_holds_no_row(workspace):
-    litter = workspace.new_folder("runs", "left")
+    litter = folders.new_folder(workspace.root, "runs", "left")
     make_old(litter)
     Workspace.open(workspace.root)
     assert (litter / UNFINISHED).is_file()
@@ -91,22 +91,22 @@ def test_a_save_has_a_quarter_of_an_hour_to_be_finished(workspace, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 10_000.0)
     made = {}
     for name, touched in (("at it", 9_100), ("left", 9_099), ("listed", 0), ("older", 0)):
-        made[name] = workspace.new_folder("runs", name)
+        made[name] = folders.new_folder(workspace.root, "runs", name)
         if name == "listed":
             (made[name] / RECORD).touch()
         if name == "older":
             # Of a version before there were records.
             (made[name] / UNFINISHED).rename(made[name] / "ranking-queries.parquet")
         os.utime(made[name], (touched, touched))
-    assert folders.abandoned(workspace.root) == [workspace.named(made["left"])]
+    assert folders.abandoned(workspace.root) == [folders.relative(workspace.root, made["left"])]
 
 
 def test_a_folder_is_known_by_what_is_before_its_token_and_a_link_is_none(workspace):
-    folder = workspace.new_folder("runs", "run-of-two")
+    folder = folders.new_folder(workspace.root, "runs", "run-of-two")
     assert folders.id_of(folder) == "run-of-two"
     (link := folder.with_name("link-0123abcd")).symlink_to(folder)
     assert list(folders.stored(workspace.root, "runs")) == [folder]
-    folders.remove(workspace.root, [workspace.named(link)])
+    folders.remove(workspace.root, [folders.relative(workspace.root, link)])
     assert folder.is_dir()
 
 
@@ -138,7 +138,7 @@ def test_a_folder_of_a_job_counts_where_it_holds_results_and_nothing_else(worksp
 
 def test_what_is_swept_lies_in_the_trash_for_thirty_days(workspace, make_dataset):
     workspace.save_dataset(make_dataset())
-    litter = workspace.new_folder("runs", "left")
+    litter = folders.new_folder(workspace.root, "runs", "left")
     (litter / "ranking.parquet").write_bytes(b"half")
     make_old(litter)
     Workspace.open(workspace.root)
@@ -156,8 +156,8 @@ def test_what_is_swept_lies_in_the_trash_for_thirty_days(workspace, make_dataset
 
 
 def test_a_sweep_spares_what_has_a_row_and_two_at_once_lose_nothing(workspace):
-    kept, left = (workspace.new_folder("runs", name) for name in ("kept", "left"))
-    names = [workspace.named(folder) for folder in (kept, left)]
+    kept, left = (folders.new_folder(workspace.root, "runs", name) for name in ("kept", "left"))
+    names = [folders.relative(workspace.root, folder) for folder in (kept, left)]
     for _again in range(2):
         folders.sweep(workspace.root, names, {names[0]})
     assert kept.is_dir() and not left.exists()
@@ -201,7 +201,7 @@ def test_a_record_counts_if_it_is_whole_and_of_its_folder(workspace, recorded):
         made = told | changes | {"row": told["row"] | row, "checksum": None}
         (recorded / RECORD).write_text(json.dumps(made))
         found = folders.recorded_rows(workspace.root, {"datasets": [], "runs": [recorded]}, ids)
-        read = [("runs", "run-1", workspace.named(recorded))]
+        read = [("runs", "run-1", folders.relative(workspace.root, recorded))]
         assert [(kind, each["id"], each["folder"]) for kind, each in found] == (
             [] if changes or row else read
         ), (changes, row)

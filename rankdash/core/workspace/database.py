@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec import convert
@@ -30,11 +30,10 @@ from rankdash.core.workspace.failures import (
     family_of,
     in_words,
     is_full,
-    no_dataset,
-    no_run,
     unreadable,
 )
 
+_Made = TypeVar("_Made")
 _Scalar = str | int | float | bool | None
 Settings = dict[str, str | int | float | bool]
 """Settings as a reranker or a judge takes them."""
@@ -83,20 +82,20 @@ class RunRow:
     pairs_per_second: float | None
 
 
-def dataset_row(row: sqlite3.Row) -> DatasetRow:
-    return DatasetRow(**{name: row[name] for name in DatasetRow.__dataclass_fields__})
+def from_row(kind: type[_Made], row: sqlite3.Row, **other: Any) -> _Made:
+    """Return a dataclass whose fields are columns of a row, except those in `other`."""
+    names = kind.__dataclass_fields__.keys() - other  # type: ignore[attr-defined]
+    return kind(**{name: row[name] for name in names}, **other)
 
 
 def run_row(row: sqlite3.Row) -> RunRow:
     """What is listed of a run; without settings if `refuse_run` refuses them."""
-    values = {name: row[name] for name in RunRow.__dataclass_fields__}
     try:
-        values["settings"] = read_json(row, "settings", Record)
+        settings = read_json(row, "settings", Record)
     except StoreError:
-        values["settings"] = {}
-    for name in ("load_ms", "p50_ms", "p95_ms"):
-        values[name] = math.nan if row[name] is None else row[name]
-    return RunRow(**values)
+        settings = {}
+    times = {name: or_nan(row[name]) for name in ("load_ms", "p50_ms", "p95_ms")}
+    return from_row(RunRow, row, settings=settings, **times)
 
 
 def dataset_values(dataset: Dataset, source: str, report_json: str) -> dict[str, object]:
@@ -157,23 +156,47 @@ def read_json(row: sqlite3.Row | Mapping[str, Any], column: str, kind: Any) -> A
         raise unreadable(column, str(error)) from error
 
 
+# Rows of a table. We name the table, the columns and the order; `where`: column → value.
+
+
+def select(
+    db: sqlite3.Connection, table: str, order: str = "rowid", **where: object
+) -> list[sqlite3.Row]:
+    """Return whole rows, which are checked by a connection that only reads; None is any value."""
+    found = db.execute(f"SELECT * FROM {table} {_test(where)} ORDER BY {order}", where)  # noqa: S608
+    return found.fetchall()
+
+
+def delete(db: sqlite3.Connection, table: str, **where: object) -> None:
+    db.execute(f"DELETE FROM {table} {_test(where)}", where)  # noqa: S608
+
+
+def _test(where: Mapping[str, object]) -> str:
+    tests = [f"{name} = :{name}" for name, value in where.items() if value is not None]
+    return "WHERE " + " AND ".join(tests) if tests else ""
+
+
 def find(db: sqlite3.Connection, table: str, key: str, columns: str = "*") -> sqlite3.Row:
     """The row of a data set or run. Raises StoreError where there is none. table: "datasets" or
     "runs"."""
-    row: sqlite3.Row | None = db.execute(
-        f"SELECT {columns} FROM {table} WHERE id = ?",  # noqa: S608 - both are named by us
-        (key,),
-    ).fetchone()
+    question = f"SELECT {columns} FROM {table} WHERE id = ?"  # noqa: S608
+    row: sqlite3.Row | None = db.execute(question, (key,)).fetchone()
     if row is None:
-        raise no_dataset(key) if table == "datasets" else no_run(key)
+        raise StoreError(
+            "There is no data set {id!r} in this workspace."
+            if table == "datasets"
+            else "There is no run {id!r} in this workspace.",
+            remedy="It may have been deleted in another window; choose another.",
+            id=key,
+        )
     return row
 
 
 def insert(
     db: sqlite3.Connection, table: str, values: Mapping[str, object], where_there: str = "OR IGNORE"
 ) -> bool:
-    """Add a row; whether it was added. table and the columns are named by us. where_there: what
-    SQLite does where the row is there already."""
+    """Add a row; whether it was added. where_there: what SQLite does where the row is there
+    already."""
     names = ", ".join(values)
     places = ", ".join(f":{name}" for name in values)
     statement = f"INSERT {where_there} INTO {table} ({names}) VALUES ({places})"  # noqa: S608
@@ -187,6 +210,10 @@ def now() -> str:
 
 def _known(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
+
+
+def or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 READ_ONLY = StoreError(
@@ -305,6 +332,15 @@ class Database:
                     db.close()
                 else:
                     held.append(db)
+
+    def rows(self, table: str, order: str = "rowid", **where: object) -> list[sqlite3.Row]:
+        """Return the rows of a table as `select` does."""
+        with self.reading() as db:
+            return select(db, table, order, **where)
+
+    def row(self, table: str, order: str = "rowid", **where: object) -> sqlite3.Row | None:
+        """Return the first of `rows`, None without any."""
+        return next(iter(self.rows(table, f"{order} LIMIT 1", **where)), None)
 
     @contextmanager
     def held_open(self) -> Iterator[None]:

@@ -18,7 +18,6 @@ _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NO_FOLDER = {errno.EEXIST, errno.ENOTDIR}
 
 HOME_REMEDY = "Set RANKDASH_HOME to an empty or new folder."
-_DELETED = "It may have been deleted in another window; choose another."
 
 _FULL_DISK = "There is no room left on the disk to write {file}: {free} MB are free."
 # SQLite keeps less beside a database as long as nothing is written.
@@ -59,30 +58,6 @@ def unreadable(column: str, reason: str) -> StoreError:
         column=column,
         reason=first_sentence(reason),
     )
-
-
-def no_dataset(dataset_id: str) -> StoreError:
-    return StoreError(
-        "There is no data set {id!r} in this workspace.", remedy=_DELETED, id=dataset_id
-    )
-
-
-def no_run(run_id: str) -> StoreError:
-    return StoreError("There is no run {id!r} in this workspace.", remedy=_DELETED, id=run_id)
-
-
-def refuse_unknown(db: sqlite3.Connection, dataset_id: str) -> None:
-    """Raise StoreError where the workspace has no such data set."""
-    if not db.execute("SELECT 1 FROM datasets WHERE id = ?", (dataset_id,)).fetchone():
-        raise no_dataset(dataset_id)
-
-
-def dataset_of_run(db: sqlite3.Connection, run_id: str) -> str:
-    """The id of the data set that a run is of. Raises StoreError where there is no such run."""
-    row = db.execute("SELECT dataset_id FROM runs WHERE id = ?", (run_id,)).fetchone()
-    if row is None:
-        raise no_run(run_id)
-    return str(row["dataset_id"])
 
 
 def is_full(error: StoreError) -> bool:

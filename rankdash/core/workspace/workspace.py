@@ -17,14 +17,14 @@ that nothing names it, which a later `Workspace.open` moves to the trash.
 from __future__ import annotations
 
 import logging
-import math
 import os
 import shutil
 import sqlite3
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -41,11 +41,13 @@ from rankdash.core.workspace.database import (
     DatasetRow,
     Record,
     RunRow,
-    dataset_row,
     dataset_values,
+    delete,
     files_of,
     find,
+    from_row,
     insert,
+    or_nan,
     read_json,
     refuse_run,
     run_row,
@@ -72,6 +74,13 @@ HOME_VARIABLE = "RANKDASH_HOME"
 READ_ONLY_VARIABLE = "RANKDASH_READ_ONLY"
 _log = logging.getLogger(__name__)
 _NO = ("", "0", "no", "false", "off")
+# Kind → the folders of a data set or run, and of its jobs.
+_FOLDERS = {
+    "datasets": "SELECT folder FROM datasets WHERE id = :id "
+    "UNION ALL SELECT folder FROM runs WHERE dataset_id = :id "
+    "UNION ALL SELECT 'jobs/' || id FROM jobs WHERE dataset_id = :id",
+    "runs": "SELECT folder FROM runs WHERE id = :id UNION ALL SELECT 'jobs/' || :id",
+}
 
 
 class Workspace:
@@ -152,22 +161,18 @@ class Workspace:
             there = db.execute("SELECT folder FROM datasets WHERE id = ?", (dataset.id,)).fetchone()
         if there and self.damage("datasets", dataset.id) is None:
             return dataset.id
-        folder = self.new_folder("datasets", dataset.id)
-        try:
-            write_dataset(folder, dataset)
+        with self._new_folder("datasets", dataset.id) as named:
+            write_dataset(self.root / named, dataset)
             values = dataset_values(dataset, source, report_json)
             with self.database.writing(durable=True) as db:
-                added = insert(db, "datasets", values | {"folder": self.named(folder)})
+                added = insert(db, "datasets", values | {"folder": named})
                 if not added and there:
-                    moved = (self.named(folder), dataset.id, there["folder"])
+                    moved = (named, dataset.id, there["folder"])
                     change = "UPDATE datasets SET folder = ? WHERE id = ? AND folder = ?"
                     added = db.execute(change, moved).rowcount > 0
-        except BaseException:
-            self.remove(folder)
-            raise
         if not added:
             # Another process stored the same content first.
-            self.remove(folder)
+            folders.remove(self.root, [named])
         elif there:
             folders.sweep(self.root, [there["folder"]], ())
         self.keep_records()
@@ -175,9 +180,8 @@ class Workspace:
 
     def datasets(self) -> list[DatasetRow]:
         """All data sets, oldest first."""
-        with self.database.reading() as db:
-            rows = db.execute("SELECT * FROM datasets ORDER BY created, rowid")
-            return [dataset_row(row) for row in rows]
+        rows = self.database.rows("datasets", "created, rowid")
+        return [from_row(DatasetRow, row) for row in rows]
 
     def dataset(self, dataset_id: str) -> Dataset:
         """The stored data set, equal to what was saved."""
@@ -196,8 +200,7 @@ class Workspace:
 
     def damaged_runs(self, dataset_id: str) -> dict[str, StoreError]:
         """id → what is wrong with its files or its row, of each damaged run of a data set."""
-        with self.database.reading() as db:
-            rows = db.execute("SELECT * FROM runs WHERE dataset_id = ?", (dataset_id,)).fetchall()
+        rows = self.database.rows("runs", dataset_id=dataset_id)
         found = {row["id"]: self._damage("runs", row) for row in rows}
         return {key: error for key, error in found.items() if error is not None}
 
@@ -226,24 +229,19 @@ class Workspace:
 
     def delete_dataset(self, dataset_id: str) -> None:
         """Delete a data set with its runs and jobs; a job that is running is cancelled by it."""
-        delete_dataset(self.root, self.database, dataset_id)
+        self._delete("datasets", dataset_id)
 
     def save_run(self, run: Run) -> str:
         """Store a run of a stored data set; return its id. A run with the same id is replaced."""
         self._row("datasets", run.dataset_id)
-        folder = self.new_folder("runs", run.id)
-        try:
-            write_run(folder, run)
+        with self._new_folder("runs", run.id) as named:
+            write_run(self.root / named, run)
             with self.database.writing(durable=True) as db:
                 find(db, "datasets", run.dataset_id)
                 replaced = db.execute("SELECT folder FROM runs WHERE id = ?", (run.id,)).fetchone()
                 if replaced:
                     folders.withdraw_record(self.root / replaced["folder"])
-                values = run_values(run) | {"folder": self.named(folder)}
-                insert(db, "runs", values, "OR REPLACE")
-        except BaseException:
-            self.remove(folder)
-            raise
+                insert(db, "runs", run_values(run) | {"folder": named}, "OR REPLACE")
         if replaced:
             folders.remove(self.root, [replaced["folder"]])
         self.keep_records()
@@ -251,13 +249,8 @@ class Workspace:
 
     def runs(self, dataset_id: str | None = None) -> list[RunRow]:
         """The runs of a data set, or all runs, oldest first."""
-        with self.database.reading() as db:
-            rows = db.execute(
-                "SELECT * FROM runs WHERE :dataset IS NULL OR dataset_id = :dataset "
-                "ORDER BY created, rowid",
-                {"dataset": dataset_id},
-            )
-            return [run_row(row) for row in rows]
+        rows = self.database.rows("runs", "created, rowid", dataset_id=dataset_id)
+        return [run_row(row) for row in rows]
 
     def run(self, run_id: str) -> Run:
         """The stored run, equal to what was saved."""
@@ -265,18 +258,14 @@ class Workspace:
         folder = self.root / row["folder"]
         ranking = read_ranking(folder, RANKING)
         with as_stored(folder):
-            return Run(
-                id=run_id,
-                name=row["name"],
-                dataset_id=row["dataset_id"],
+            return from_row(
+                Run,
+                row,
                 ranking=ranking,
-                reranker=row["reranker"],
                 queries=read_frame(folder / "queries.parquet"),
                 settings=read_json(row, "settings", Record),
                 machine=read_json(row, "machine", Record),
-                depth=row["depth"],
-                load_ms=math.nan if row["load_ms"] is None else row["load_ms"],
-                created=row["created"],
+                load_ms=or_nan(row["load_ms"]),
                 reading=read_reading(folder, len(ranking)),
                 measured=read_measured(folder),
                 calls=read_calls(folder),
@@ -292,17 +281,16 @@ class Workspace:
 
     def delete_run(self, run_id: str) -> None:
         """Delete a run and the record of the job that made it."""
-        delete_run(self.root, self.database, run_id)
+        self._delete("runs", run_id)
 
     def setting(self, key: str) -> str | None:
         """A value kept with `set_setting`; None where there is none."""
-        with self.database.reading() as db:
-            row = db.execute("SELECT * FROM settings WHERE key = ?", (key,)).fetchone()
+        row = self.database.row("settings", key=key)
         return None if row is None else str(row["value"])
 
     def set_setting(self, key: str, value: str) -> None:
         with self.database.writing() as db:
-            db.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", (key, value))
+            insert(db, "settings", {"key": key, "value": value}, "OR REPLACE")
 
     @property
     def score_cache(self) -> ScoreCache:
@@ -310,22 +298,43 @@ class Workspace:
         self.database.refuse_read_only()
         return ScoreCache(self.root / "scores.sqlite")
 
-    def new_folder(self, kind: str, name: str) -> Path:
-        """An empty folder for what a row will name; kind: "datasets" or "runs"."""
+    @contextmanager
+    def _new_folder(self, kind: str, name: str) -> Iterator[str]:
+        """An empty folder, as a row will name it; it is deleted if the block raises."""
         self.database.refuse_read_only()
-        return folders.new_folder(self.root, kind, name)
-
-    def named(self, folder: Path) -> str:
-        """A folder of this workspace as a row names it."""
-        return folders.relative(self.root, folder)
-
-    def remove(self, folder: Path) -> None:
-        """Delete a folder that no row names."""
-        folders.remove(self.root, [self.named(folder)])
+        named = folders.relative(self.root, folders.new_folder(self.root, kind, name))
+        try:
+            yield named
+        except BaseException:
+            folders.remove(self.root, [named])
+            raise
 
     def _row(self, table: str, key: str, columns: str = "*") -> sqlite3.Row:
         with self.database.reading() as db:
             return find(db, table, key, columns)
+
+    def _delete(self, kind: str, key: str) -> None:
+        try:
+            gone = self._delete_rows(kind, key)
+        except StoreError as error:
+            if not is_full(error):
+                raise
+            folders.release_reserve(self.root)
+            gone = self._delete_rows(kind, key)
+        folders.remove(self.root, gone)
+
+    def _delete_rows(self, kind: str, key: str) -> list[str]:
+        """Delete the rows of a data set or run; return the folders that they named."""
+        with self.database.writing() as db:
+            find(db, kind, key, "id")
+            gone = [row["folder"] for row in db.execute(_FOLDERS[kind], {"id": key})]
+            for named in gone:
+                if not named.startswith("jobs/"):
+                    folders.withdraw_record(self.root / named)
+            delete(db, kind, id=key)
+            if kind == "runs":
+                delete(db, "jobs", id=key, state="done")
+        return gone
 
     def _rename(self, table: str, key: str, name: str) -> None:
         with self.database.writing() as db:
@@ -401,63 +410,6 @@ class Workspace:
             )
             named = {row["folder"] for row in rows}
         folders.sweep(self.root, found, named)
-
-
-# Data sets and runs deleted: their rows first, then their folders.
-
-
-def delete_dataset(root: Path, database: Database, dataset_id: str) -> None:
-    """With its runs and jobs. Raises StoreError where there is no such data set."""
-
-    def found(db: sqlite3.Connection) -> list[str]:
-        row = find(db, "datasets", dataset_id, "folder")
-        rows = db.execute(
-            "SELECT folder FROM runs WHERE dataset_id = ? "
-            "UNION ALL SELECT 'jobs/' || id FROM jobs WHERE dataset_id = ?",
-            (dataset_id, dataset_id),
-        )
-        return [row["folder"], *(each["folder"] for each in rows)]
-
-    _delete(root, database, found, [("DELETE FROM datasets WHERE id = ?", dataset_id)])
-
-
-def delete_run(root: Path, database: Database, run_id: str) -> None:
-    """With the record of the job that made it. Raises StoreError where there is no such run."""
-    statements = [
-        ("DELETE FROM runs WHERE id = ?", run_id),
-        ("DELETE FROM jobs WHERE id = ? AND state = 'done'", run_id),
-    ]
-
-    def found(db: sqlite3.Connection) -> list[str]:
-        return [find(db, "runs", run_id, "folder")["folder"], f"jobs/{run_id}"]
-
-    _delete(root, database, found, statements)
-
-
-def _delete(
-    root: Path,
-    database: Database,
-    found: Callable[[sqlite3.Connection], list[str]],
-    statements: Sequence[tuple[str, str]],
-) -> None:
-    def delete() -> list[str]:
-        with database.writing() as db:
-            gone = found(db)
-            for named in gone:
-                if not named.startswith("jobs/"):
-                    folders.withdraw_record(root / named)
-            for statement, key in statements:
-                db.execute(statement, (key,))
-        return gone
-
-    try:
-        gone = delete()
-    except StoreError as error:
-        if not is_full(error):
-            raise
-        folders.release_reserve(root)
-        gone = delete()
-    folders.remove(root, gone)
 
 
 # What everything in a workspace is called, and whether that may have changed.

@@ -20,9 +20,16 @@ import pandas as pd
 from msgspec import convert
 
 from rankdash.core.base.errors import DataError, RankdashError, StoreError
-from rankdash.core.workspace.database import Settings, insert, now, read_json
-from rankdash.core.workspace.failures import refuse_unknown
-from rankdash.core.workspace.jobs.leases import Ending, Leases, Owner, State, problem_from_json
+from rankdash.core.workspace.database import (
+    Settings,
+    delete,
+    find,
+    from_row,
+    insert,
+    now,
+    read_json,
+)
+from rankdash.core.workspace.jobs.leases import Ending, Leases, Owner, State, state_of
 
 MOST_UNKEPT = 100
 """So many pairs may have been asked about whose answers are not in the workspace yet: what a worker
@@ -188,7 +195,7 @@ class StoredJudges(Leases["JudgeRow"]):
         return self._living(lambda: self._of_dataset(dataset_id))
 
     def row(self, judge_id: str) -> JudgeRow:
-        found = self._one(judge_id)
+        found = self._database.row(self.table, id=judge_id)
         if found is None:
             raise StoreError(
                 "There is no judge {id!r} in this workspace.",
@@ -348,7 +355,7 @@ class StoredJudges(Leases["JudgeRow"]):
     def delete(self, judge_id: str) -> None:
         """Delete a judge with its grades; one that runs stops."""
         with self._database.writing() as db:
-            db.execute("DELETE FROM judges WHERE id = ?", (judge_id,))
+            delete(db, self.table, id=judge_id)
 
     def _made(self, row: sqlite3.Row) -> JudgeRow:
         with self._database.reading() as db:
@@ -357,18 +364,10 @@ class StoredJudges(Leases["JudgeRow"]):
                 "WHERE judge_id = ?",
                 (row["id"],),
             ).fetchone()
-        made = {
-            **json_of(row),
-            "cancelling": bool(row["cancel"]) and row["state"] == "running",
-            "error": problem_from_json(row["problem"]),
-            "graded": graded,
-            "failed": failed,
-        }
-        if row["state"] != "running":
-            # What the last worker put at risk is settled by nobody.
-            made["unsettled"] = row["unsettled"] + row["at_risk"]
-        kept = {name: row[name] for name in JudgeRow.__dataclass_fields__ if name not in made}
-        return JudgeRow(**kept, **made)
+        # What the last worker put at risk is settled by nobody.
+        lost = row["at_risk"] if row["state"] != "running" else 0
+        counted = {"graded": graded, "failed": failed, "unsettled": row["unsettled"] + lost}
+        return from_row(JudgeRow, row, **json_of(row), **state_of(row), **counted)
 
 
 def usage_of(row: sqlite3.Row) -> dict[str, Any]:
@@ -395,7 +394,7 @@ def _add(
             "There is no pair of query and document to judge.",
             remedy="Choose at least one system, and a depth of at least 1.",
         )
-    refuse_unknown(db, str(about["dataset_id"]))
+    find(db, "datasets", str(about["dataset_id"]), "id")
     moment = now()
     insert(db, "judges", {**about, "total": len(pairs), "created": moment, "queued": moment})
     for pair in pairs:

@@ -23,11 +23,11 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, Literal, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from rankdash.core.base.errors import RankdashError, StoreError
-from rankdash.core.workspace.database import now
-from rankdash.core.workspace.failures import dataset_of_run, unreadable
+from rankdash.core.workspace.database import delete, find, from_row, now
+from rankdash.core.workspace.failures import unreadable
 from rankdash.core.workspace.workspace import Workspace
 
 State = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
@@ -89,6 +89,12 @@ def problem_from_json(problem: str | None) -> RankdashError | None:
     return error
 
 
+def state_of(row: sqlite3.Row) -> dict[str, Any]:
+    """Whether work on a row is to stop and has not yet, and why it failed or stopped."""
+    cancelling = bool(row["cancel"]) and row["state"] == "running"
+    return {"cancelling": cancelling, "error": problem_from_json(row["problem"])}
+
+
 class Leases(Generic[_Row]):
     """The rows of a table that wait for a worker or have had one; each step is a transaction.
 
@@ -122,9 +128,7 @@ class Leases(Generic[_Row]):
 
     def any_waits(self) -> bool:
         """Whether there is anything to claim."""
-        with self._database.reading() as db:
-            queued = f"SELECT 1 FROM {self.table} WHERE state = 'queued' LIMIT 1"  # noqa: S608
-            return db.execute(queued).fetchone() is not None
+        return self._database.row(self.table, state="queued") is not None
 
     def claim(self, owner: Owner) -> _Row | None:
         """Take what has waited longest; None where nothing waits."""
@@ -228,12 +232,7 @@ class Leases(Generic[_Row]):
     def _of_dataset(self, dataset_id: str | None) -> list[sqlite3.Row]:
         """The rows of a data set, or all, oldest first, of a table that has dataset_id and
         created."""
-        with self._database.reading() as db:
-            return db.execute(
-                f"SELECT * FROM {self.table} WHERE :dataset IS NULL OR dataset_id = :dataset "  # noqa: S608
-                "ORDER BY created, rowid",
-                {"dataset": dataset_id},
-            ).fetchall()
+        return self._database.rows(self.table, "created, rowid", dataset_id=dataset_id)
 
     def _set(self, what: str, where: str, **values: object) -> list[sqlite3.Row]:
         """Change rows, and give them as they are then. what, where: of us, over the values, :now
@@ -241,14 +240,6 @@ class Leases(Generic[_Row]):
         change = f"UPDATE {self.table} SET {what} WHERE {where} RETURNING *"  # noqa: S608
         with self._database.writing() as db:
             return db.execute(change, {**values, "now": now(), "time": time.time()}).fetchall()
-
-    def _one(self, row_id: str) -> sqlite3.Row | None:
-        with self._database.reading() as db:
-            row: sqlite3.Row | None = db.execute(
-                f"SELECT * FROM {self.table} WHERE id = ?",  # noqa: S608
-                (row_id,),
-            ).fetchone()
-        return row
 
 
 # Why a document got its score: what was asked, how far it is, and what was found.
@@ -306,7 +297,7 @@ class Explanations(Leases["ExplanationRow"]):
         Raises StoreError where there is no such run.
         """
         with self._database.writing() as db:
-            dataset_of_run(db, asked.run_id)
+            find(db, "runs", asked.run_id, "id")
             db.execute(
                 """
                 INSERT INTO explanations (id, run_id, query_id, doc_id, level, queued)
@@ -323,13 +314,13 @@ class Explanations(Leases["ExplanationRow"]):
     def find(self, asked: Asked) -> ExplanationRow | None:
         """How far it is; None where it was never asked for. Without a live worker, what runs is
         interrupted."""
-        found = self._living(lambda: [row for row in [self._one(asked.id)] if row is not None])
+        found = self._living(lambda: self._database.rows(self.table, id=asked.id))
         return found[0] if found else None
 
     def delete(self, explanation_id: str) -> None:
         """Delete an explanation, so that it can be asked for again."""
         with self._database.writing() as db:
-            db.execute("DELETE FROM explanations WHERE id = ?", (explanation_id,))
+            delete(db, self.table, id=explanation_id)
 
     def progress(self, explanation_id: str, owner: Owner, done: int, total: int) -> None:
         self._set(
@@ -342,13 +333,4 @@ class Explanations(Leases["ExplanationRow"]):
         )
 
     def _made(self, row: sqlite3.Row) -> ExplanationRow:
-        return ExplanationRow(
-            id=row["id"],
-            asked=Asked(row["run_id"], row["query_id"], row["doc_id"], row["level"]),
-            state=row["state"],
-            cancelling=bool(row["cancel"]) and row["state"] == "running",
-            done=row["done"],
-            total=row["total"],
-            result=row["result"],
-            error=problem_from_json(row["problem"]),
-        )
+        return from_row(ExplanationRow, row, asked=from_row(Asked, row), **state_of(row))

@@ -25,8 +25,16 @@ import pyarrow as pa
 from rankdash.core.base.errors import RankdashError, StoreError
 from rankdash.core.data.measured import WithoutText
 from rankdash.core.workspace import folders
-from rankdash.core.workspace.database import Settings, insert, now, read_json
-from rankdash.core.workspace.failures import in_words, refuse_unknown
+from rankdash.core.workspace.database import (
+    Settings,
+    delete,
+    find,
+    from_row,
+    insert,
+    now,
+    read_json,
+)
+from rankdash.core.workspace.failures import in_words
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import STALE_SECONDS as STALE_SECONDS
 from rankdash.core.workspace.jobs.leases import (
@@ -34,7 +42,7 @@ from rankdash.core.workspace.jobs.leases import (
     Explanations,
     Leases,
     State,
-    problem_from_json,
+    state_of,
 )
 from rankdash.core.workspace.jobs.leases import Owner as Owner
 from rankdash.core.workspace.tables import read_table, write_table
@@ -162,7 +170,7 @@ class Queue(Leases["JobRow"]):
         job_id = job_id or new_id()
         created = now()
         with self._database.writing() as db:
-            refuse_unknown(db, dataset_id)
+            find(db, "datasets", dataset_id, "id")
             values = {
                 "id": job_id,
                 "dataset_id": dataset_id,
@@ -188,7 +196,7 @@ class Queue(Leases["JobRow"]):
         return self._living(lambda: self._of_dataset(dataset_id))
 
     def row(self, job_id: str) -> JobRow:
-        found = self._one(job_id)
+        found = self._database.row(self.table, id=job_id)
         if found is None:
             raise StoreError(
                 "There is no job {id!r} in this workspace.",
@@ -268,19 +276,18 @@ class Queue(Leases["JobRow"]):
     def delete(self, job_id: str) -> None:
         """Delete a job and its unfinished results, not a finished run; one that runs stops."""
         with self._database.writing() as db:
-            db.execute("DELETE FROM jobs WHERE id = ?", (job_id,))
+            delete(db, self.table, id=job_id)
         folders.remove(self._workspace.root, [f"jobs/{job_id}"])
 
     def _made(self, row: sqlite3.Row) -> JobRow:
-        made = {
-            "settings": read_json(row, "settings", Settings),
-            "timing": read_json(row, "timing", dict[str, Any]),
-            "actors": None if row["actors"] is None else read_json(row, "actors", dict[str, Any]),
-            "cancelling": bool(row["cancel"]) and row["state"] == "running",
-            "error": problem_from_json(row["problem"]),
-        }
-        kept = {name: row[name] for name in JobRow.__dataclass_fields__ if name not in made}
-        return JobRow(**kept, **made)
+        return from_row(
+            JobRow,
+            row,
+            settings=read_json(row, "settings", Settings),
+            timing=read_json(row, "timing", dict[str, Any]),
+            actors=None if row["actors"] is None else read_json(row, "actors", dict[str, Any]),
+            **state_of(row),
+        )
 
 
 # What an unfinished job has so far: one Parquet file a batch in `jobs/<id>/`.

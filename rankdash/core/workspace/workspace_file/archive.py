@@ -15,7 +15,7 @@ import json
 import re
 import sqlite3
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from rankdash.core.base.errors import (
     Finding,
@@ -32,13 +33,28 @@ from rankdash.core.base.errors import (
     RankdashError,
     StoreError,
 )
-from rankdash.core.workspace.database import Record, now, read_json
+from rankdash.core.workspace.database import Record, now, read_json, select
 from rankdash.core.workspace.failures import in_words
 from rankdash.core.workspace.jobs.judges import answers_of, json_of
 from rankdash.core.workspace.notes import tags_of
 from rankdash.core.workspace.tables import PARTS
 from rankdash.core.workspace.workspace import Workspace
-from rankdash.core.workspace.workspace_file.import_checks import Decoded, Head, decoded
+from rankdash.core.workspace.workspace_file.import_checks import (
+    CorrectionRow,
+    DatasetPart,
+    Decoded,
+    Explained,
+    Head,
+    JudgedPairRow,
+    JudgePart,
+    LabelNoteRow,
+    NoteRow,
+    PauseRow,
+    PlanRow,
+    RunNoteRow,
+    RunPart,
+    decoded,
+)
 
 MANIFEST = "manifest.json"
 _MEGABYTE = 1_000_000
@@ -367,38 +383,30 @@ def without_paths(value: Any) -> Any:
 def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> dict[str, StoreError]:
     """Write a data set; name → why a judge of it is excluded."""
     with workspace.database.reading() as db:
-        row = _one(db, "SELECT * FROM datasets WHERE id = ?", dataset_id)
-        notes = _all(db, "notes", ("query_id", "tags", "note", "changed", "who"), dataset_id)
-        corrections = _all(
-            db,
-            "corrections",
-            ("query_id", "doc_id", "withdrawn", "label", "who", "made"),
-            dataset_id,
-            "revision",
-        )
-        remarks = _all(db, "label_notes", ("query_id", "doc_id", "who", "note"), dataset_id)
+        row = _one(db, "datasets", dataset_id)
+        notes = select(db, "notes", "query_id", dataset_id=dataset_id)
+        corrections = select(db, "corrections", dataset_id=dataset_id)
+        remarks = select(db, "label_notes", "query_id", dataset_id=dataset_id)
         plan = _plan(db, dataset_id)
         judges, unread = _judges(db, dataset_id)
-    about: dict[str, Any] = {
-        name: row[name] for name in ("name", "source", "first_stage", "candidates_name", "report")
+    tagged = [{**_fields(NoteRow, each), "tags": tags_of(each)[0]} for each in notes]
+    about = {
+        **_fields(DatasetPart, row),
+        # Tags that cannot be read may be all there was.
+        "notes": [each for each in tagged if each["tags"] or each["note"]],
+        "corrections": [_fields(CorrectionRow, each) for each in corrections],
+        "label_notes": [_fields(LabelNoteRow, each) for each in remarks],
+        "plan": plan,
+        "judges": judges,
     }
-    for note in notes:
-        note["tags"] = tags_of(note)[0]
-    # Tags that cannot be read may be all there was.
-    notes = [note for note in notes if note["tags"] or note["note"]]
-    about |= {"notes": notes, "corrections": corrections, "label_notes": remarks, "plan": plan}
-    about |= {"judges": judges}
     packer.add_json(f"datasets/{dataset_id}/about.json", about)
-    for name in PARTS["datasets"]:
-        _copy(workspace.root / row["folder"], name, packer, f"datasets/{dataset_id}")
+    _copy(workspace.root / row["folder"], PARTS["datasets"], packer, f"datasets/{dataset_id}")
     return unread
 
 
 def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
     """The plan that was begun last. before: how many corrections there were when it began."""
-    row = db.execute(
-        "SELECT * FROM label_plans WHERE dataset_id = ? ORDER BY rowid DESC LIMIT 1", (dataset_id,)
-    ).fetchone()
+    row = next(iter(select(db, "label_plans", "rowid DESC", dataset_id=dataset_id)), None)
     if row is None:
         return None
     try:
@@ -409,102 +417,68 @@ def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
         "SELECT count(*) FROM corrections WHERE dataset_id = ? AND revision <= ?",
         (dataset_id, row["revision"]),
     ).fetchone()
-    pauses = db.execute("SELECT * FROM label_pauses WHERE plan_id = ? ORDER BY rowid", (row["id"],))
-    return {
-        "id": row["id"],
-        "settings": settings,
-        "before": before,
-        "guidelines": row["guidelines"],
-        "created": row["created"],
-        "pauses": [{name: each[name] for name in ("who", "ended")} for each in pauses],
-    }
+    pauses = [_fields(PauseRow, each) for each in select(db, "label_pauses", plan_id=row["id"])]
+    return {**_fields(PlanRow, row), "settings": settings, "before": before, "pauses": pauses}
 
 
 def _judges(
     db: sqlite3.Connection, dataset_id: str
 ) -> tuple[list[dict[str, Any]], dict[str, StoreError]]:
     """Those that neither wait nor run, with what they said; name → why one is not among them."""
-    columns = (
-        *("id", "name", "model", "template", "top", "depth", "state", "created", "started"),
-        "finished",
-    )
-    pair = ("query_id", "doc_id", "grade", "reason", "error", "kind")
     found, excluded = [], {}
-    for row in db.execute(
-        "SELECT * FROM judges WHERE dataset_id = ? AND state NOT IN ('queued', 'running') "
-        "ORDER BY created, rowid",
-        (dataset_id,),
-    ).fetchall():
+    for row in select(db, "judges", "created, rowid", dataset_id=dataset_id):
+        if row["state"] in ("queued", "running"):
+            continue
         pairs = [
-            {name: each[name] for name in pair} | {"answers": answers_of(each)}
-            for each in db.execute(
-                "SELECT * FROM judged_pairs WHERE judge_id = ? ORDER BY rowid", (row["id"],)
-            )
+            {**_fields(JudgedPairRow, each), "answers": answers_of(each)}
+            for each in select(db, "judged_pairs", judge_id=row["id"])
         ]
-        about = {name: row[name] for name in columns} | {"pairs": pairs}
-        about["unsettled"] = row["unsettled"] + row["at_risk"]
+        unsettled = row["unsettled"] + row["at_risk"]
         try:
-            about |= json_of(row)
+            about = {**_fields(JudgePart, row), **json_of(row), "pairs": pairs}
         except StoreError as error:
             excluded[row["name"]] = error
         else:
-            found.append({**about, "settings": without_paths(about["settings"])})
+            settings = without_paths(about["settings"])
+            found.append({**about, "settings": settings, "unsettled": unsettled})
     return found, excluded
 
 
 def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
     with workspace.database.reading() as db:
-        row = _one(db, "SELECT * FROM runs WHERE id = ?", run_id)
-        note = db.execute("SELECT * FROM run_notes WHERE run_id = ?", (run_id,)).fetchone()
-        pin = db.execute("SELECT pinned FROM pins WHERE run_id = ?", (run_id,)).fetchone()
-        explained = db.execute(
-            "SELECT * FROM explanations "
-            "WHERE run_id = ? AND state = 'done' AND result IS NOT NULL ORDER BY id",
-            (run_id,),
-        ).fetchall()
-    about: dict[str, Any] = {
-        name: row[name] for name in ("name", "reranker", "depth", "load_ms", "created")
+        row = _one(db, "runs", run_id)
+        notes, pins = (select(db, name, run_id=run_id) for name in ("run_notes", "pins"))
+        explained = select(db, "explanations", "id", run_id=run_id, state="done")
+    texts = {name: without_paths(read_json(row, name, Record)) for name in ("settings", "machine")}
+    about = {
+        **_fields(RunPart, row),
+        **texts,
+        "note": next((_fields(RunNoteRow, note) for note in notes), None),
+        "pinned": next((pin["pinned"] for pin in pins), None),
+        "explanations": [
+            _fields(Explained, each) for each in explained if each["result"] is not None
+        ],
     }
-    about |= {name: without_paths(read_json(row, name, Record)) for name in ("settings", "machine")}
-    signed = ("note", "changed", "who")
-    about["note"] = None if note is None else {each: note[each] for each in signed}
-    about["pinned"] = None if pin is None else pin["pinned"]
-    told = ("query_id", "doc_id", "level", "result", "finished")
-    about["explanations"] = [{name: each[name] for name in told} for each in explained]
     packer.add_json(f"runs/{run_id}/about.json", about)
     folder = workspace.root / row["folder"]
-    for name in PARTS["runs"]:
-        _copy(folder, name, packer, f"runs/{run_id}")
-    for name in MEASURED_PARTS:
-        if (folder / f"{name}.parquet").exists():
-            _copy(folder, name, packer, f"runs/{run_id}")
+    measured = [name for name in MEASURED_PARTS if (folder / f"{name}.parquet").exists()]
+    _copy(folder, (*PARTS["runs"], *measured), packer, f"runs/{run_id}")
 
 
-def _copy(folder: Path, name: str, packer: Packer, place: str) -> None:
-    file = folder / f"{name}.parquet"
-    with in_words(file):
-        content = file.read_bytes()
-    packer.add(f"{place}/{file.name}", content)
+def _fields(kind: type[Struct], row: sqlite3.Row) -> dict[str, Any]:
+    """The columns of a row that are fields of a type of the workspace file."""
+    columns = row.keys()
+    return {name: row[name] for name in kind.__struct_fields__ if name in columns}
 
 
-def _one(db: sqlite3.Connection, question: str, key: str) -> sqlite3.Row:
-    row: sqlite3.Row | None = db.execute(question, (key,)).fetchone()
-    if row is None:
-        raise StoreError(
-            "The workspace was changed while it was exported.", remedy="Export it again."
-        )
-    return row
+def _copy(folder: Path, names: Iterable[str], packer: Packer, place: str) -> None:
+    for name in names:
+        file = folder / f"{name}.parquet"
+        with in_words(file):
+            packer.add(f"{place}/{file.name}", file.read_bytes())
 
 
-def _all(
-    db: sqlite3.Connection,
-    table: str,
-    columns: Sequence[str],
-    dataset_id: str,
-    order: str = "query_id",
-) -> list[dict[str, Any]]:
-    rows = db.execute(
-        f"SELECT * FROM {table} WHERE dataset_id = ? ORDER BY {order}",  # noqa: S608
-        (dataset_id,),
-    )
-    return [{name: row[name] for name in columns} for row in rows]
+def _one(db: sqlite3.Connection, table: str, key: str) -> sqlite3.Row:
+    for row in select(db, table, id=key):
+        return row
+    raise StoreError("The workspace was changed while it was exported.", remedy="Export it again.")

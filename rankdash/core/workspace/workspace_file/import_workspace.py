@@ -18,6 +18,7 @@ from msgspec.structs import asdict
 from rankdash.core.base.errors import Finding, FormatError, LimitError, RankdashError, StoreError
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Run
+from rankdash.core.workspace import folders
 from rankdash.core.workspace.database import dataset_values, insert, run_values
 from rankdash.core.workspace.jobs.leases import Asked
 from rankdash.core.workspace.notes import tidy
@@ -138,8 +139,9 @@ class _Taking:
     def __init__(self, workspace: Workspace, parts: Unpacker, judges: Judges) -> None:
         self.result = TakenIn()
         self._workspace, self._parts, self._judges = workspace, parts, judges
-        self._folders: dict[str, Path] = {}
-        self._unused: list[Path] = []
+        # As rows name them.
+        self._folders: list[str] = []
+        self._unused: list[str] = []
         # Table → its new rows, with their folder where they have one.
         self._rows: list[tuple[str, dict[str, object]]] = []
         self._settings: dict[str, str] = {}
@@ -171,7 +173,7 @@ class _Taking:
             added = JOIN[table](db, values, self.result)
             if not added and "folder" in values:
                 # Another process stored the same meanwhile.
-                self._unused.append(self._folders[str(values["folder"])])
+                self._unused.append(str(values["folder"]))
         ours = {row["key"]: row["value"] for row in db.execute("SELECT key, value FROM settings")}
         kept, findings = self._judges.settle(self._settings, ours)
         for name, value in kept.items():
@@ -180,12 +182,11 @@ class _Taking:
         self.result.findings += findings
 
     def discard(self) -> None:
-        self._unused += self._folders.values()
+        self._unused += self._folders
         self.clear()
 
     def clear(self) -> None:
-        for folder in self._unused:
-            self._workspace.remove(folder)
+        folders.remove(self._workspace.root, self._unused)
 
     @contextmanager
     def _judging(self, name: str) -> Iterator[None]:
@@ -281,10 +282,10 @@ class _Taking:
         if data.id != dataset_id:
             raise ValueError("its content is not what its id says")
         self._judges.report(about.report)
-        folder = self._folder("datasets", dataset_id)
-        write_dataset(folder, data)
+        named = self._folder("datasets", dataset_id)
+        write_dataset(self._workspace.root / named, data)
         values = dataset_values(data, about.source, about.report)
-        self._rows.append(("datasets", values | {"folder": self._workspace.named(folder)}))
+        self._rows.append(("datasets", values | {"folder": named}))
         return data
 
     def _run(self, run_id: str, data: Dataset, here: bool) -> None:
@@ -310,9 +311,9 @@ class _Taking:
                     ours=ours.name,
                 )
         else:
-            folder = self._folder("runs", run_id)
-            write_run(folder, run)
-            self._rows.append(("runs", run_values(run) | {"folder": self._workspace.named(folder)}))
+            named = self._folder("runs", run_id)
+            write_run(self._workspace.root / named, run)
+            self._rows.append(("runs", run_values(run) | {"folder": named}))
         own = {"run_id": run_id, "dataset_id": data.id}
         if about.note is not None:
             self._rows.append(("run_notes", {**own, **asdict(about.note)}))
@@ -356,10 +357,10 @@ class _Taking:
     def _table(self, place: str, name: str) -> Any:
         return self._parts.read_table(f"{place}/{name}.parquet")
 
-    def _folder(self, kind: str, name: str) -> Path:
-        folder = self._workspace.new_folder(kind, name)
-        self._folders[self._workspace.named(folder)] = folder
-        return folder
+    def _folder(self, kind: str, name: str) -> str:
+        root = self._workspace.root
+        self._folders.append(folders.relative(root, folders.new_folder(root, kind, name)))
+        return self._folders[-1]
 
 
 # Rows of a workspace file beside those that are here: what is new is added, what is here stays.
