@@ -26,6 +26,7 @@ from rankdash.core.rerankers.neural.packaged import known_models
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS as JUDGE_SETTINGS
 from rankdash.core.statistics.verdict import TITLES
 from rankdash.core.study.derived_groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
+from rankdash.core.study.reasons import reasons
 from rankdash.core.value import price_list
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.billing import UNITS
@@ -123,6 +124,7 @@ def from_schemas() -> Iterator[str]:
         (kinds(), "title meaning"),
         ((*of_kinds, *JUDGE_SETTINGS), "title help"),
         (DERIVED_SEGMENTS, "title meaning note"),
+        (reasons.REASONS, "title meaning"),
         (ASSUMPTIONS, "title unit meaning"),
         (ARCHETYPES, "title meaning"),
         (SECTIONS, "title"),

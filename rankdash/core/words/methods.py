@@ -17,8 +17,8 @@ from rankdash.core.statistics.bootstrap import POISSON_FROM
 from rankdash.core.statistics.inference import MANY_VALUES
 from rankdash.core.statistics.planning import FEWEST_PLANNED, POWER
 from rankdash.core.study.reasons.main_document import ONE_SIDED
-from rankdash.core.study.reasons.reasons import CUT, DECIDED, NEAR, PAGE
-from rankdash.core.words.verdicts import p_title, reason_words
+from rankdash.core.study.reasons.reasons import CUT, NEAR, PAGE, REASONS
+from rankdash.core.words.verdicts import p_title
 
 
 def methods(settings: StatisticsSettings, corrected: bool) -> list[tuple[str, str]]:
@@ -160,10 +160,12 @@ def _planned() -> str:
 
 
 def _reasons() -> str:
-    words = reason_words()
     return paragraph(
         [
-            _("The first that holds, in this order: {reasons}.", reasons=_listed(words)),
+            _(
+                "The first that holds, in this order: {reasons}.",
+                reasons=" → ".join(_(each.title) for each in REASONS),
+            ),
             _(
                 "The main document is the relevant one that lost most (gained most where the "
                 "query was helped). A change is one-sided where the smaller of gains and losses "
@@ -197,10 +199,6 @@ def _reasons() -> str:
             ),
         ]
     )
-
-
-def _listed(words: dict[str, str]) -> str:
-    return " → ".join(words[code] for code in DECIDED)
 
 
 def _bounds() -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -80,8 +80,10 @@ class MainDocuments:
         measure: Measure,
         rules: Conventions,
         tie_band: float,
+        reading: Reading | None,
     ) -> None:
         self.measure, self.rules, self.tie_band = measure, rules, tie_band
+        self.reading = reading
         self.before, self.after = (Side(each, measure, rules) for each in (baseline, challenger))
         self.size = len(self.before.judged.query_ids)
         self._join()
@@ -189,17 +191,25 @@ class MainDocuments:
         ).reshape(-1, len(KINDS))
         return counts
 
-    def read(self, reading: Reading | None) -> tuple[Integers, Integers]:
-        """(Q,) tokens that the model read of the main document, and that it has."""
-        unknown = np.full(self.size, -1, dtype=np.int64)
-        row = self.main_row[1]
-        if reading is None:
-            return unknown, unknown.copy()
-        here = np.flatnonzero(row >= 0)
-        rows = given_rows(self.after.ranking, self.after.system.ranking)[row[here]]
-        read, full = unknown, unknown.copy()
-        read[here], full[here] = reading.read[rows], reading.full[rows]
-        return read, full
+    def _tokens(self, of: Literal["read", "full"]) -> Integers:
+        """(Q,) tokens of the main document, -1 unknown."""
+        tokens = np.full(self.size, -1, dtype=np.int64)
+        if self.reading is not None:
+            row = self.main_row[1]
+            here = np.flatnonzero(row >= 0)
+            rows = given_rows(self.after.ranking, self.after.system.ranking)[row[here]]
+            tokens[here] = getattr(self.reading, of)[rows]
+        return tokens
+
+    @cached_property
+    def read(self) -> Integers:
+        """(Q,) how many of its tokens the model read."""
+        return self._tokens("read")
+
+    @cached_property
+    def full(self) -> Integers:
+        """(Q,) how many it has."""
+        return self._tokens("full")
 
     def ids(self) -> npt.NDArray[np.object_]:
         ids = np.full(self.size, None, dtype=object)

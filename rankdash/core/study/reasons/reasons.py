@@ -9,30 +9,7 @@ which may be two documents, and the change itself is what was lost or gained. A 
 *one-sided* where the smaller of the two is at most half of the larger. Hurt, same and helped follow
 the tie band.
 
-The first condition that holds decides, in the order of `DECIDED`:
-
-| code | condition |
-|---|---|
-| failed | a side has no result: it failed or was not run |
-| no_relevant_label | no label of the query names a document that the metric counts |
-| missing | a ranking lacks the query, which counts 0 or is left out as the conventions say |
-| nothing_judged | none of the first k documents of either list has a label (none of the whole |
-|          | list, where the metric has no k), and below_cutoff does not hold: the 0 says nothing |
-| no_relevant_candidate | neither list holds a document that the metric counts: the retriever's |
-| already_ideal | same, above 0, and no order of the baseline's list would have scored higher |
-| below_cutoff | same, neither gains nor losses pass the tie band, and a list holds, below its |
-|          | first k, documents that would add more than the tie band in the best order |
-| idle | same, and neither gains nor losses pass the tie band: nothing that counts moved |
-| near_tie | one-sided, the main document makes at least half of the change, and the score at the |
-|          | rank it had before differs from its own by at most `NEAR` of the list's score range |
-| truncated | hurt, one-sided, and the model read at most `CUT` of the main document |
-| buried | hurt, one-sided, and the main document left the first k (`PAGE` where there is no k) |
-| distractor_lifted | hurt, one-sided, and of the documents that overtook the main one, stand |
-|          | within k and are not known to be as good, at least half were judged worse |
-| unjudged_lifted | the same, and more than half have no label |
-| rescued | helped, and one-sided or as high as any order of the challenger's list: relevant |
-|          | documents were lifted |
-| mixed | everything else: gains against losses |
+The first of `REASONS` that applies decides; docs/statistics.md has their conditions in words.
 
 Scores that fall by the same step all the way down a list are ranks in disguise: they say nothing of
 margins, and there is no near-tie.
@@ -41,6 +18,7 @@ margins, and there is no near-tie.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,44 +35,6 @@ from rankdash.core.study.reasons.contributions import credits_of, splits
 from rankdash.core.study.reasons.headroom import best_order, best_order_of, positions_of
 from rankdash.core.study.reasons.main_document import KINDS, ONE_SIDED, ROUNDING, MainDocuments
 from rankdash.core.study.unjudged.system_bounds import RankedLabels
-
-CODES = (
-    "failed",
-    "no_relevant_label",
-    "missing",
-    "nothing_judged",
-    "no_relevant_candidate",
-    "below_cutoff",
-    "already_ideal",
-    "truncated",
-    "buried",
-    "distractor_lifted",
-    "unjudged_lifted",
-    "rescued",
-    "near_tie",
-    "idle",
-    "mixed",
-)
-"""Every reason, in the order in which a list shows them."""
-
-DECIDED = (
-    "failed",
-    "no_relevant_label",
-    "missing",
-    "nothing_judged",
-    "no_relevant_candidate",
-    "already_ideal",
-    "below_cutoff",
-    "idle",
-    "near_tie",
-    "truncated",
-    "buried",
-    "distractor_lifted",
-    "unjudged_lifted",
-    "rescued",
-    "mixed",
-)
-"""The same codes in the order in which they are tried."""
 
 NEAR = 0.01
 CUT = 0.5
@@ -114,7 +54,7 @@ def reasons(
 
     baseline, challenger: joined with the same labels under `conventions`.
     reading: of the challenger's ranking, where it is known.
-    Columns: query_id; reason, one of `CODES`; delta, the change with nothing found counted 0, NaN
+    Columns: query_id; reason, of `REASONS`; delta, the change with nothing found counted 0, NaN
     where failed, or missing and left out; gained and lost, both ≥ 0; and of the main document,
     missing where there is none: doc_id, label, rank_before and rank_after (as the metric counts
     them, NaN where a list lacks it), share (its contribution), margin (score at the rank it had
@@ -131,8 +71,7 @@ def reasons(
             metric=measure.title,
         )
     rules = conventions or Conventions()
-    case = _Case(baseline, challenger, measure, rules, tie_band)
-    return case.table(reading)
+    return _Case(baseline, challenger, measure, rules, tie_band, reading).table()
 
 
 class _Case(MainDocuments):
@@ -222,57 +161,181 @@ class _Case(MainDocuments):
         nothing: Flags = before + after == 0
         return nothing
 
-    def table(self, reading: Reading | None) -> pd.DataFrame:
-        read, full = self.read(reading)
-        hurt = (self.sign < 0) & self.one_sided
-        share = self.of_main(self.delta, 0.0)
-        page = float(self.measure.k or PAGE)
-        was, now = self.main_rank
-        worse, unjudged, _ = self.overtook.T
-        most = np.abs(share) >= ONE_SIDED * np.abs(self.change) - ROUNDING
-        same = self.sign == 0
-        conditions = {
-            "failed": self.failed,
-            "no_relevant_label": self.unlabelled,
-            "missing": self.missing,
-            "nothing_judged": self.unjudged & ~self.below_cutoff,
-            "no_relevant_candidate": self.nothing,
-            "already_ideal": same & (self.total[0] > ROUNDING) & self.ideal(0),
-            "below_cutoff": self.unchanged & self.below_cutoff,
-            "idle": self.unchanged,
-            "near_tie": self.one_sided & most & (self.margin <= NEAR),
-            "truncated": hurt & (full > 0) & (read >= 0) & (read <= CUT * full),
-            "buried": hurt & (was <= page) & ~(now <= page),
-            "distractor_lifted": hurt & (worse > 0) & (worse >= unjudged),
-            "unjudged_lifted": hurt & (unjudged > 0),
-            "rescued": (self.sign > 0) & (self.one_sided | self.ideal(1)),
-            "mixed": np.ones(self.size, dtype=bool),
-        }
+    @cached_property
+    def share(self) -> Floats:
+        """(Q,) the contribution of the main document, 0 where there is none."""
+        return self.of_main(self.delta, 0.0)
+
+    @property
+    def page(self) -> int:
+        """The number of documents that count, or that a page shows."""
+        return self.measure.k or PAGE
+
+    @property
+    def hurt(self) -> Flags:
+        """(Q,) whether the query lost, and one-sided."""
+        return (self.sign < 0) & self.one_sided
+
+    @property
+    def by_main(self) -> Flags:
+        """(Q,) whether the change is one-sided and the main document makes at least half of it."""
+        return self.one_sided & (np.abs(self.share) >= ONE_SIDED * np.abs(self.change) - ROUNDING)
+
+    def table(self) -> pd.DataFrame:
         skipped = self.rules.missing == "skip" or self.rules.queries == "both"
         valueless = self.failed | self.missing if skipped else self.failed
-        decided = np.argmax(np.stack([conditions[code] for code in DECIDED]), axis=0)
+        decided = np.argmax(np.stack([each.applies(self) for each in REASONS]), axis=0)
         return pd.DataFrame(
             {
                 "query_id": self.before.judged.query_ids,
-                "reason": pd.array(DECIDED, dtype="str").take(decided),
+                "reason": pd.array([each.code for each in REASONS], dtype="str").take(decided),
                 "delta": np.where(valueless, np.nan, self.change),
                 "gained": self.gained,
                 "lost": self.lost,
                 "doc_id": self.ids(),
                 "label": self.of_main(self.label, np.nan),
-                "rank_before": was,
-                "rank_after": now,
-                "share": np.where(self.main >= 0, share, np.nan),
+                "rank_before": self.main_rank[0],
+                "rank_after": self.main_rank[1],
+                "share": np.where(self.main >= 0, self.share, np.nan),
                 "margin": self.margin,
-                "read": read,
-                "full": full,
+                "read": self.read,
+                "full": self.full,
                 **{kind: self.overtook[:, place] for place, kind in enumerate(KINDS)},
             }
         )
 
 
+@dataclass(frozen=True)
+class Reason:
+    """Why a query changed, or did not.
+
+    title: a word or two, and meaning a sentence, in which {share} is `share`. applies: (Q,) the
+    condition; the first of `REASONS` that applies decides. place: in lists, those of a lower one
+    first.
+    """
+
+    code: str
+    title: str
+    meaning: str
+    applies: Callable[[_Case], Flags]
+    place: int = 0
+    share: float = 0.0
+
+
+REASONS = (
+    Reason(
+        "failed", "no result", "One side has no result for the query.", lambda case: case.failed
+    ),
+    Reason(
+        "no_relevant_label",
+        "no relevant label",
+        "Its labels name no relevant document at all.",
+        lambda case: case.unlabelled,
+    ),
+    Reason(
+        "missing",
+        "not ranked",
+        "A ranking lacks the query, which scores 0 there or is excluded, according to the metric "
+        "conventions.",
+        lambda case: case.missing,
+    ),
+    Reason(
+        "nothing_judged",
+        "nothing judged",
+        "No document that either side shows has a label, so a value of 0 says nothing.",
+        lambda case: case.unjudged & ~case.below_cutoff,
+    ),
+    Reason(
+        "no_relevant_candidate",
+        "no relevant document retrieved",
+        "Neither list holds a relevant document: the retriever missed it.",
+        lambda case: case.nothing,
+    ),
+    Reason(
+        "already_ideal",
+        "already ideal",
+        "The baseline's order could not be better, and it stayed as good.",
+        lambda case: (case.sign == 0) & (case.total[0] > ROUNDING) & case.ideal(0),
+        place=2,
+    ),
+    Reason(
+        "below_cutoff",
+        "relevant below the cutoff",
+        "The value stayed the same while a relevant document stands below the cutoff, where it "
+        "does not count.",
+        lambda case: case.unchanged & case.below_cutoff,
+        place=1,
+    ),
+    Reason("idle", "no effect", "Nothing that counts moved.", lambda case: case.unchanged, place=5),
+    Reason(
+        "near_tie",
+        "near-tie",
+        "Decided by scores that differ by at most {share} of their range: it could as well have "
+        "gone the other way.",
+        lambda case: case.by_main & (case.margin <= NEAR),
+        place=4,
+        share=NEAR,
+    ),
+    Reason(
+        "truncated",
+        "text cut",
+        "A relevant document fell, and the model read at most {share} of its text: the relevant "
+        "part may be in the rest.",
+        lambda case: (
+            case.hurt & (case.read >= 0) & (case.full > 0) & (case.read <= CUT * case.full)
+        ),
+        place=3,
+        share=CUT,
+    ),
+    Reason(
+        "buried",
+        "relevant dropped out",
+        "A relevant document dropped out of the top ranks.",
+        lambda case: (
+            case.hurt & (case.main_rank[0] <= case.page) & ~(case.main_rank[1] <= case.page)
+        ),
+        place=3,
+    ),
+    Reason(
+        "distractor_lifted",
+        "irrelevant promoted",
+        "Documents labelled as worse were promoted above a relevant one.",
+        lambda case: (
+            case.hurt & (case.overtook[:, 0] > 0) & (case.overtook[:, 0] >= case.overtook[:, 1])
+        ),
+        place=3,
+    ),
+    Reason(
+        "unjudged_lifted",
+        "unjudged promoted",
+        "Documents without a label were promoted above a relevant one. They count as not relevant, "
+        "which may be wrong.",
+        lambda case: case.hurt & (case.overtook[:, 1] > 0),
+        place=3,
+    ),
+    Reason(
+        "rescued",
+        "relevant moved up",
+        "Relevant documents moved up.",
+        lambda case: (case.sign > 0) & (case.one_sided | case.ideal(1)),
+        place=3,
+    ),
+    Reason(
+        "mixed",
+        "mixed",
+        "Some relevant documents rose and others fell.",
+        lambda case: np.ones(case.size, dtype=bool),
+        place=6,
+    ),
+)
+LISTED = tuple(sorted(REASONS, key=lambda each: each.place))
+"""Every reason, in the order in which a list shows them."""
+
+_CODES = [each.code for each in LISTED]
+
+
 def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
-    """Index: the reasons of the queries that have a change, in the order of `CODES`. queries, which
+    """Index: reasons of the queries that have a change, in the order of `LISTED`. queries, which
     sum to those that the mean change counts; mean, of their changes; adds, what they add to it.
 
     reason: query_id → code. pairs: as from `pairs.paired`.
@@ -283,18 +346,18 @@ def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
         reason = reason.reindex(pairs["query_id"])
     found, names = pd.factorize(reason)
     # The last place is that of no reason, -1.
-    codes = np.array([*(CODES.index(name) for name in names), -1])[found]
+    codes = np.array([*(_CODES.index(name) for name in names), -1])[found]
     known = ~np.isnan(delta)
     some = known & (codes >= 0)
-    queries = np.bincount(codes[some], minlength=len(CODES))
-    sums = np.bincount(codes[some], delta[some], minlength=len(CODES))
+    queries = np.bincount(codes[some], minlength=len(_CODES))
+    sums = np.bincount(codes[some], delta[some], minlength=len(_CODES))
     table = pd.DataFrame(
         {
             "queries": queries,
             "mean": sums / np.maximum(queries, 1),
             "adds": sums / max(int(known.sum()), 1),
         },
-        index=CODES,
+        index=_CODES,
     )
     return table[queries > 0]
 
