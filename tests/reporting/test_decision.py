@@ -11,7 +11,7 @@ from rankdash.core.study.systems import Money
 from rankdash.core.value.billing import Price
 from rankdash.core.value.targets import Goals, Limit, Profile
 from rankdash.core.value.targets import shipped as targets
-from rankdash.features.cost import report as cost_report
+from rankdash.core.words import targets as words_targets
 from rankdash.features.cost import words as cost_words
 from rankdash.features.report.decision import decision
 from rankdash.features.report.report import PRESETS, Front, html
@@ -89,7 +89,7 @@ def test_exactly_the_target_is_met_everywhere_and_what_is_over_is_never_written_
     limit = Profile("Own", (), (Limit("p95_ms", 500.0),))
     judged = dataclasses.replace(slow, goals=Goals(targets().with_profile("own", limit), "own"))
     [row] = [
-        each for each in cost_report.target_rows(judged, judged.goals) if each[0] == "mover plain"
+        each for each in words_targets.target_rows(judged, judged.goals) if each[0] == "mover plain"
     ]
     over = f"p95 latency is {said} ms: over the target of 500 ms."
     of_choice = cost_words.cautions(decision(slow, "run").choice, 500.0)

@@ -7,7 +7,7 @@ import pytest
 from rankdash.core.base.i18n import speaking
 from rankdash.core.study import costs
 from rankdash.core.value.targets import Limit, Reached, Target, TargetRow
-from rankdash.features.cost import report as cost_report
+from rankdash.core.words import targets
 from tests.approved import table as cases
 
 nan = math.nan
@@ -45,8 +45,8 @@ ROWS = {
 def test_every_cell_says_what_its_figure_is(better, language, monkeypatch, approved):
     monkeypatch.setattr(costs, "target_rows", lambda study, system, goals: tuple(ROWS.values()))
     with speaking(language):
-        found = cost_report.target_rows(better, None)
-        head = cost_report.head()
+        found = targets.target_rows(better, None)
+        head = targets.head()
     names = [better.name(each) for each in better.chosen]
     assert [each[0] for each in found] == [name for name in names for _ in ROWS]
     said = {name: " | ".join(each) for name, each in zip(ROWS, found, strict=False)}

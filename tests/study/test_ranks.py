@@ -11,8 +11,8 @@ from rankdash.core.metrics import Conventions
 from rankdash.core.study import drawn
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.features.rank_shifts import study
-from rankdash.features.report.report_zip import as_json_lines
+from rankdash.features.report import hard_negatives
+from rankdash.features.report.hard_negatives import as_json_lines
 from tests.study.builders import changed, small
 
 DOCS = "abcdefgh"
@@ -63,7 +63,7 @@ def labelled(labels: dict[str, list[float | None]], texts: bool = True, **given:
 )
 def test_negatives_of_each_relevant_document(labels, threshold, negatives):
     of = labelled(labels, conventions=Conventions(threshold=threshold))
-    rows = study.triplets(of, FIRST_STAGE)[["query_id", "positive_id", "negative_id"]]
+    rows = hard_negatives.triplets(of, FIRST_STAGE)[["query_id", "positive_id", "negative_id"]]
     expected = [("q", doc, each) for doc, found in negatives.items() for each in found]
     assert list(rows.itertuples(index=False, name=None)) == expected
 

@@ -8,7 +8,7 @@ from rankdash.core.study.systems import Money, systems_of
 from rankdash.core.value import price_list
 from rankdash.core.value.billing import Price
 from rankdash.core.value.targets import Goals, Limit, Profile, Target, shipped
-from rankdash.features.cost import report as cost_report
+from rankdash.core.words import targets
 from rankdash.features.report.report import Front, html
 from tests.approved import table
 from tests.study.best_or_worst import best_or_worst
@@ -80,9 +80,7 @@ def cases() -> dict[str, tuple[Study, Goals]]:
 
 
 def told(study: Study, wanted: Goals) -> str:
-    return "\n".join(
-        " | ".join(map(str, cells)) for cells in cost_report.target_rows(study, wanted)
-    )
+    return "\n".join(" | ".join(map(str, cells)) for cells in targets.target_rows(study, wanted))
 
 
 def test_targets_are_as_approved(approved):
@@ -95,5 +93,5 @@ def test_the_report_has_the_rows_of_the_page_if_a_profile_was_chosen():
     study = replace(study, goals=chosen)
     page = html(study, Front(sections=("systems",))).decode()
     assert "Targets: FAQ" in page
-    for each in cost_report.target_rows(study, chosen):
+    for each in targets.target_rows(study, chosen):
         assert all(f">{cell}<" in page for cell in each[1:8] if cell)

@@ -14,8 +14,8 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.metrics import parse_measure
 from rankdash.core.study.study import Study
 from rankdash.core.value.targets import Goals, Limit, Profile, Target, Targets
+from rankdash.core.words import targets
 from rankdash.core.words.queries import metric_title
-from rankdash.features.cost import report
 from rankdash.kit.html.tables import file_name
 from rankdash.kit.widgets import address, dialogs, pickers, scenario
 from rankdash.kit.widgets.server import read_only
@@ -41,8 +41,8 @@ def draw(study: Study) -> None:
         address.settle("profile", None)
     chosen = Goals(saved, key)
     offer(chosen.profile, beside)
-    st.html(table_html(report.head(), report.target_rows(study, chosen)))
-    st.caption(paragraph([report.note(chosen), _("Edit them.")]))
+    st.html(table_html(targets.head(), targets.target_rows(study, chosen)))
+    st.caption(paragraph([targets.note(chosen), _("Edit them.")]))
     with st.container(horizontal=True):
         st.download_button(
             _("Export this profile"),
@@ -115,7 +115,7 @@ def edit(saved: Targets, key: str, profile: Profile) -> None:
     )
     limits = [
         st.number_input(
-            report.limit_title(each),
+            targets.limit_title(each),
             min_value=0.0,
             value=float(each.target),
             format="%.10g",

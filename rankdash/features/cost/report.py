@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Sequence
-from functools import cached_property, partial
 
-from rankdash.core.base.i18n import all_of, brief, enumerated, number, paragraph, percent
+from rankdash.core.base.i18n import all_of, brief, enumerated, paragraph, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import defused, html_safe
 from rankdash.core.study import costs
-from rankdash.core.study.costs import Choice, choices, hit_title
+from rankdash.core.study.costs import Choice, hit_title
 from rankdash.core.study.study import Study
-from rankdash.core.study.systems import Money
-from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumptions
+from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.value.payoff import Amount, End
-from rankdash.core.value.targets import Goals, Limit, TargetRow
 from rankdash.core.words import costs as words_costs
 from rankdash.core.words import prices
-from rankdash.core.words.costs import MoneyContext, month, year
+from rankdash.core.words.costs import month, year
 from rankdash.core.words.latency import without_p95
-from rankdash.core.words.prices import money
-from rankdash.core.words.queries import metric_title
-from rankdash.core.words.verdicts import interval
 from rankdash.features.cost import charts_break_even, words
 from rankdash.kit.html.html_page import DASH, Draft, PageTable, listed, prose, table
 from rankdash.kit.html.tables import ZipPart
 
 
-def draw(draft: MoneyDraft) -> str:
+def draw(draft: Draft) -> str:
     study, money = draft.study, draft.money
     sentences = []
     for challenger in study.challengers:
@@ -55,7 +48,7 @@ def draw(draft: MoneyDraft) -> str:
     )
 
 
-def _whose(draft: MoneyDraft) -> str:
+def _whose(draft: Draft) -> str:
     """Which prices and assumptions somebody set, and which are defaults, by name."""
     money, study = draft.money, draft.study
     unset = [each.name for each in draft.choices if each.unset]
@@ -88,7 +81,7 @@ def _whose(draft: MoneyDraft) -> str:
     return paragraph([each for each in sentences if each])
 
 
-def _figures(draft: MoneyDraft) -> str:
+def _figures(draft: Draft) -> str:
     """A row a figure, a column an option."""
     columns = [_column(draft, choice) for choice in draft.choices]
     span = draft.context.period
@@ -120,7 +113,7 @@ def _figures(draft: MoneyDraft) -> str:
     return table(content) + prose(notes, "muted")
 
 
-def _column(draft: MoneyDraft, choice: Choice) -> list[str]:
+def _column(draft: Draft, choice: Choice) -> list[str]:
     money, came, span = draft.money, choice.came, draft.context.period
 
     def said(found: tuple[str, str]) -> str:
@@ -159,7 +152,7 @@ def _column(draft: MoneyDraft, choice: Choice) -> list[str]:
     ]
 
 
-def _assumptions(draft: MoneyDraft) -> str:
+def _assumptions(draft: Draft) -> str:
     hit = hit_title(draft.study)
     rows = words.assumption_table(draft.money.assumptions, draft.choices, draft.money.currency, hit)
     head = (_("assumption"), _("value"), _("meaning"))
@@ -262,147 +255,4 @@ def money_files(study: Study) -> list[ZipPart]:
     return [ZipPart("cost.csv", _("Cost and value of each option, and every assumption."), made)]
 
 
-# A draft of a report with what several of its sections need of costs.
-
-
-class MoneyDraft(Draft):
-    """A report that is being written, with the costs of its systems."""
-
-    @cached_property
-    def choices(self) -> list[Choice]:
-        """The baseline without a reranker, then every challenger at its price."""
-        return choices(self.study)
-
-    def choice(self, challenger: str) -> Choice:
-        return next(each for each in self.choices if each.system == challenger)
-
-    @property
-    def money(self) -> Money:
-        return self.study.money or Money()
-
-    @property
-    def examples(self) -> list[str]:
-        """The systems whose price is an example that comes with rankdash."""
-        return [each.name for each in self.choices if each.example]
-
-    @cached_property
-    def context(self) -> MoneyContext:
-        study = self.study
-        return MoneyContext(
-            currency=self.money.currency,
-            metric=study.measure.title,
-            hit=hit_title(study),
-            level=study.statistics.level,
-            baseline=study.name(study.baseline),
-            period=month(),
-            safe=str,
-        )
-
-
 # Targets as a table of words, for the page and the report.
-
-_DASH = "–"
-
-
-def head() -> tuple[str, ...]:
-    return (
-        *(_("system"), _("metric"), _("value"), _("interval"), _("reachable at most")),
-        *(_("minimum"), _("target"), _("excellent"), _("status"), _("band"), _("advice")),
-    )
-
-
-def target_rows(study: Study, goals: Goals) -> list[tuple[str, ...]]:
-    """A row for each system and target, the columns as in `head`."""
-    return [
-        (study.name(system), *_cells(row))
-        for system in study.chosen
-        for row in costs.target_rows(study, system, goals)
-    ]
-
-
-def note(goals: Goals) -> str:
-    """How the table is read, and where its numbers come from."""
-    return paragraph(
-        [
-            _(
-                "Met or missed: the whole interval is on one side of the target. Undecided: it "
-                "holds the target, or there are too few queries for one."
-            ),
-            _(
-                "Reachable: the mean of the best order of the documents that the systems rank, "
-                "with these labels. A target above it is no failure."
-            ),
-            _("These targets are not the built-in ones: somebody set them.")
-            if goals.own
-            else _(
-                "{source}: no source justifies a number for your own labels.",
-                source=_(goals.targets.source),
-            ),
-        ]
-    )
-
-
-def limit_title(limit: Limit) -> str:
-    return _("p95, ms") if limit.what == "p95_ms" else _("cost of a million tokens")
-
-
-def _cells(row: TargetRow) -> tuple[str, ...]:
-    asked, reached = row.asked, row.reached
-    minimum: float | None = None
-    if isinstance(asked, Limit):
-        title = limit_title(asked)
-    else:
-        title, minimum = metric_title(row.subject), asked.minimum
-    value = _figure(row, reached.value)
-    if row.example:
-        value = _("{value} (example price)", value=value)
-    return (
-        title,
-        value,
-        _interval(row),
-        _figure(row, reached.most),
-        *(_asked(row, level) for level in (minimum, asked.target, asked.excellent)),
-        _status(row),
-        _(row.band) or _DASH,
-        _(row.advice),
-    )
-
-
-def _status(row: TargetRow) -> str:
-    if row.example:
-        return _("? example price: not decided")
-    if row.excellent:
-        return _("★ excellent")
-    return {
-        "met": _("✓ met"),
-        "missed": _("▼ missed"),
-        "undecided": _("? undecided"),
-        "unreachable": _("– cannot be reached"),
-        None: _("not known"),
-    }[row.status]
-
-
-def _interval(row: TargetRow) -> str:
-    low, high = row.reached.low, row.reached.high
-    if math.isnan(low):
-        return _DASH
-    if math.isnan(high):
-        return _("at least {low}", low=_figure(row, low))
-    return interval(low, high, partial(_figure, row))
-
-
-def _figure(row: TargetRow, value: float) -> str:
-    if math.isnan(value):
-        return _DASH
-    if isinstance(row.asked, Limit):
-        return brief(value, row.asked.target) if row.subject == "p95_ms" else money(value, DOLLARS)
-    return number(value)
-
-
-def _asked(row: TargetRow, level: float | None) -> str:
-    """A level as it was typed: without the digits of a mean."""
-    if level is None:
-        return _DASH
-    if row.subject == "p95_ms":
-        return brief(level, row.reached.value)
-    return _figure(row, level) if isinstance(row.asked, Limit) else number(level, 2)

@@ -51,7 +51,6 @@ from rankdash.core.words.verdicts import (
     reason_words,
     sentence,
 )
-from rankdash.features.cost.report import MoneyDraft
 from rankdash.features.judge import charts as judge_charts
 from rankdash.features.overview import charts
 from rankdash.features.overview.charts import DERIVED
@@ -68,7 +67,7 @@ from rankdash.kit.html.html_page import (
 )
 
 
-def draw(draft: MoneyDraft) -> str:
+def draw(draft: Draft) -> str:
     study = draft.study
     parts = [_one(draft, challenger) for challenger in study.challengers]
     if parts:
@@ -85,7 +84,7 @@ def draw(draft: MoneyDraft) -> str:
     return "".join(parts)
 
 
-def _one(draft: MoneyDraft, challenger: str) -> str:
+def _one(draft: Draft, challenger: str) -> str:
     study = draft.study
     above = headline(study, challenger)
     kind = study.comparison.row(challenger, study.spec)["verdict"] if above is None else above.kind
@@ -105,7 +104,7 @@ def _one(draft: MoneyDraft, challenger: str) -> str:
     )
 
 
-def _judged(draft: MoneyDraft, challenger: str) -> str:
+def _judged(draft: Draft, challenger: str) -> str:
     """What the study's judge says of a challenger: the sentence, the three ways, what it is worth
     and what to keep in mind."""
     study = draft.study
@@ -136,7 +135,7 @@ def _judged(draft: MoneyDraft, challenger: str) -> str:
     )
 
 
-def _facts(draft: MoneyDraft, challenger: str) -> list[tuple[str, str, str]]:
+def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     """(title, value, what is beside it)."""
     study = draft.study
     row = study.comparison.row(challenger, study.spec)
@@ -203,7 +202,7 @@ def _facts(draft: MoneyDraft, challenger: str) -> list[tuple[str, str, str]]:
     return found
 
 
-def _care(draft: MoneyDraft) -> str:
+def _care(draft: Draft) -> str:
     """Which assumptions the sentence on money rests on that nobody set."""
     rests = _("Prices and assumptions are listed under “Cost and break-even”.")
     if draft.examples:
@@ -214,7 +213,7 @@ def _care(draft: MoneyDraft) -> str:
     return paragraph([each for each in (rests, prices.defaults(draft.money)) if each])
 
 
-def _left_out(draft: MoneyDraft, challenger: str) -> str:
+def _left_out(draft: Draft, challenger: str) -> str:
     text = left_out_text(draft.study.comparison.left_out(challenger, draft.study.spec))
     return prose(text) if text else ""
 
@@ -222,12 +221,12 @@ def _left_out(draft: MoneyDraft, challenger: str) -> str:
 # The first page of a report on sampled labels: the estimates, what they cost, and what to do.
 
 
-def draw_estimates(draft: MoneyDraft) -> str:
+def draw_estimates(draft: Draft) -> str:
     """Draw a box for each challenger that the labels were sampled for."""
     return "".join(_one_estimates(draft, challenger) for challenger in draft.study.challengers)
 
 
-def _one_estimates(draft: MoneyDraft, challenger: str) -> str:
+def _one_estimates(draft: Draft, challenger: str) -> str:
     study, choice = draft.study, draft.choice(challenger)
     found = estimate_of(study, challenger)
     if found is None or study.labelling is None:

@@ -17,13 +17,12 @@ from rankdash.core.study import timings
 from rankdash.core.study.leaderboard import Axis, Standing, standings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
-from rankdash.core.words import prices
+from rankdash.core.words import prices, targets
 from rankdash.core.words.latency import added, busy_notes, without_p95
 from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdicts import change_interval, chip, interval, p_title, p_value
 from rankdash.features.cost import charts_frontier
-from rankdash.features.cost import report as cost_report
 from rankdash.features.overview import charts
 from rankdash.kit.drawing import style
 from rankdash.kit.drawing.draw import Drawing, mark_image
@@ -91,9 +90,9 @@ def _targets(draft: Draft) -> str:
         return ""
     title = _("Targets: {profile}", profile=_(goals.profile.title))
     content = PageTable(
-        cost_report.head(), cost_report.target_rows(draft.study, goals), frozenset(range(2, 8))
+        targets.head(), targets.target_rows(draft.study, goals), frozenset(range(2, 8))
     )
-    return f"<h3>{html_safe(title)}</h3>{table(content)}{prose(cost_report.note(goals), 'muted')}"
+    return f"<h3>{html_safe(title)}</h3>{table(content)}{prose(targets.note(goals), 'muted')}"
 
 
 def _cells(row: pd.Series, alone: bool) -> list[str]:

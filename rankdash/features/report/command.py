@@ -180,7 +180,7 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _write_triplets(study: Study, target: Path) -> None:
-    from rankdash.features.report.report_zip import as_json_lines
+    from rankdash.features.report.hard_negatives import as_json_lines
 
     lines = as_json_lines(study, study.challengers[0] if study.challengers else study.baseline)
     write(lines, target)

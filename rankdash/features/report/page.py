@@ -17,7 +17,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.drawn import only_estimates
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.notes import Notes
-from rankdash.features.report import page_preview, report, report_zip
+from rankdash.features.report import hard_negatives, page_preview, report, report_zip
 from rankdash.features.report.page_preview import Preview
 from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
 from rankdash.kit.html import html_page, images, tables
@@ -334,7 +334,7 @@ def draw_exports(study: Study, front: Front | None) -> None:
 
 def _triplets(study: Study, named: Study) -> list[_File]:
     """The files of the study as it is named in English, each called as it is on the page."""
-    lacking = report_zip.lacks_texts(study)
+    lacking = hard_negatives.lacks_texts(study)
     hindered = _("The data set has no texts of queries and documents.") if lacking else ""
     return [
         _File(

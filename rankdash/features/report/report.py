@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -22,15 +22,9 @@ from rankdash.core.study.judged import verdicts
 from rankdash.core.study.study import Study
 from rankdash.core.words.judged import judged_sentence
 from rankdash.core.words.labelling import labelling_sentences
-from rankdash.features.cost import report as cost_report
-from rankdash.features.cost.report import MoneyDraft
-from rankdash.features.data import report as data_report
-from rankdash.features.latency import report as latency_report
-from rankdash.features.overview import report as overview_report
-from rankdash.features.overview import report_systems
-from rankdash.features.queries import report as queries_report
-from rankdash.features.report.report_sections import draw_decision, origin, rules
+from rankdash.features import offered
 from rankdash.kit.html.html_page import (
+    Draft,
     Page,
     data_uri,
     section,
@@ -39,60 +33,55 @@ from rankdash.kit.html.html_page import (
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report that can be chosen. title: in English, to be translated."""
+    """A part of the report that can be chosen.
+
+    title: in English, to be translated. drawn: the address of what draws it. estimated: the same
+    for a report on sampled labels, in which no section is computed from means; "" for none.
+    """
 
     id: str
     title: str
+    drawn: str
+    estimated: str = ""
 
 
 SECTIONS = (
-    Section("decision", "Decision"),
-    Section("verdict", "Verdict of each system"),
-    Section("systems", "Systems and metrics"),
-    Section("cutoffs", "The metric by cutoff"),
-    Section("queries", "Queries helped and hurt"),
-    Section("segments", "Kinds of queries"),
-    Section("reasons", "Why queries changed"),
-    Section("latency", "Latency"),
-    Section("cost", "Cost and break-even"),
-    Section("data", "The data"),
-    Section("rules", "How these numbers are computed"),
-    Section("origin", "Versions and machines"),
+    Section(
+        "decision",
+        "Decision",
+        "report.report_sections:draw_decision",
+        "overview.report:draw_estimates",
+    ),
+    Section("verdict", "Verdict of each system", "overview.report:draw"),
+    Section("systems", "Systems and metrics", "overview.report_systems:means"),
+    Section("cutoffs", "The metric by cutoff", "overview.report_systems:curve"),
+    Section("queries", "Queries helped and hurt", "queries.report:draw"),
+    Section("segments", "Kinds of queries", "overview.report:segments"),
+    Section("reasons", "Why queries changed", "overview.report:reasons"),
+    Section("latency", "Latency", "latency.report:draw", "latency.report:draw"),
+    Section("cost", "Cost and break-even", "cost.report:draw", "cost.report:draw"),
+    Section("data", "The data", "data.report:draw", "data.report:draw"),
+    Section("rules", "How these numbers are computed", "report.report_sections:rules"),
+    Section(
+        "origin",
+        "Versions and machines",
+        "report.report_sections:origin",
+        "report.report_sections:origin",
+    ),
 )
 
 ALL = tuple(each.id for each in SECTIONS)
+ESTIMATED = tuple(each.id for each in SECTIONS if each.estimated)
 
 PRESETS: Mapping[str, tuple[str, ...]] = {"decision": ("decision",), "full": ALL}
 """Name → its sections: one page of paper, or everything."""
 
 LONGEST_TITLE, LONGEST_NOTE = 200, 5_000
 
-_DRAWN: Mapping[str, Callable[[MoneyDraft], str]] = {
-    "decision": draw_decision,
-    "verdict": overview_report.draw,
-    "systems": report_systems.means,
-    "cutoffs": report_systems.curve,
-    "queries": queries_report.draw,
-    "segments": overview_report.segments,
-    "reasons": overview_report.reasons,
-    "latency": latency_report.draw,
-    "cost": cost_report.draw,
-    "data": data_report.draw,
-    "rules": rules,
-    "origin": origin,
-}
-
-
-_ESTIMATED: Mapping[str, Callable[[MoneyDraft], str]] = {
-    "decision": overview_report.draw_estimates,
-    **{each: _DRAWN[each] for each in ("latency", "cost", "data", "origin")},
-}
-"""The sections of a report on sampled labels: the others are computed from means."""
-
 
 def sections_of(study: Study) -> tuple[str, ...]:
     """Return the ids of the sections that a report on the study can have."""
-    return tuple(_ESTIMATED) if only_estimates(study) else ALL
+    return ESTIMATED if only_estimates(study) else ALL
 
 
 @dataclass(frozen=True)
@@ -153,12 +142,15 @@ def html(study: Study, front: Front | None = None) -> bytes:
 def _written(study: Study, front: Front) -> str:
     title = front.title.strip() or _("Reranking on {data}", data=study.dataset.name)
     page = Page(title, front.language)
-    drawn = _ESTIMATED if only_estimates(study) else _DRAWN
-    draft = MoneyDraft(page, as_estimated(study))
+    estimated = only_estimates(study)
+    draft = Draft(page, as_estimated(study))
     # Of sampled labels the decision is the verdict.
-    ids = set(front.sections) & set(drawn) or {"decision"}
+    ids = set(front.sections) & set(sections_of(study)) or {"decision"}
     chosen = [each for each in SECTIONS if each.id in ids]
-    parts = [section(_(each.title), drawn[each.id](draft), each.id) for each in chosen]
+    parts = [
+        section(_(each.title), offered(each.estimated if estimated else each.drawn)(draft), each.id)
+        for each in chosen
+    ]
     # What a reader came for stands before the way to the rest.
     first, *rest = parts
     body = [_head(draft.study, front, title), first, _contents(chosen), *rest, _foot()]

@@ -34,7 +34,6 @@ from rankdash.core.words.latency import busy_notes
 from rankdash.core.words.methods import methods, rule_meanings, rules_in_words
 from rankdash.core.words.queries import count_words, first_stage, left_out_text, metric_title
 from rankdash.core.words.verdicts import change_interval, chip, p_fact, sentence
-from rankdash.features.cost.report import MoneyDraft
 from rankdash.features.overview import report_systems
 from rankdash.features.report import decision, words
 from rankdash.features.report.decision import Decision
@@ -153,7 +152,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1].rstrip()}…"
 
 
-def draw_decision(draft: MoneyDraft) -> str:
+def draw_decision(draft: Draft) -> str:
     study = draft.study
     best = leaderboard.best_challenger(study)
     if best is None:
@@ -185,7 +184,7 @@ def _step(step: str) -> str:
     return f"<div class=step><h4>{title}</h4><p><strong>{html_safe(step)}</strong></p></div>"
 
 
-def _mean(draft: MoneyDraft) -> str:
+def _mean(draft: Draft) -> str:
     """Of the only system, where it has one."""
     study = draft.study
     mean = study.mean(study.baseline)[0]
@@ -195,7 +194,7 @@ def _mean(draft: MoneyDraft) -> str:
     return prose(text)
 
 
-def _found(draft: MoneyDraft, found: Decision) -> str:
+def _found(draft: Draft, found: Decision) -> str:
     """In counts first: what a mean of the metric amounts to for a searcher."""
     study, hits = draft.study, found.hits
     said = _judged(draft, found.challenger)
@@ -208,7 +207,7 @@ def _found(draft: MoneyDraft, found: Decision) -> str:
     return "".join([*said, *(prose(each) for each in rest if each)])
 
 
-def _judged(draft: MoneyDraft, challenger: str) -> list[str]:
+def _judged(draft: Draft, challenger: str) -> list[str]:
     """What a judge and people say together, which comes first, and what speaks against it."""
     study = draft.study
     if study.judge is None:
@@ -220,7 +219,7 @@ def _judged(draft: MoneyDraft, challenger: str) -> list[str]:
     return [said, *warnings, prose(without_judge(), "muted")]
 
 
-def _sureness(draft: MoneyDraft, row: pd.Series) -> str:
+def _sureness(draft: Draft, row: pd.Series) -> str:
     """The change of the hit rate as the statistics have it, its verdict last."""
     study = draft.study
     title = draft.context.hit
@@ -237,7 +236,7 @@ def _sureness(draft: MoneyDraft, row: pd.Series) -> str:
     )
 
 
-def _cost(draft: MoneyDraft, found: Decision) -> str:
+def _cost(draft: Draft, found: Decision) -> str:
     study, choice = draft.study, found.choice
     said = [cost_words.headline(draft.context, choice, draft.money.assumptions)]
     if found.headline is not None:
@@ -261,7 +260,7 @@ def _cost(draft: MoneyDraft, found: Decision) -> str:
     return "".join(map(prose, said))
 
 
-def _others(draft: MoneyDraft, best: str) -> str:
+def _others(draft: Draft, best: str) -> str:
     """The verdicts on the other systems by the judge, and every system in a row."""
     study, said = draft.study, []
     if study.judge is not None:
@@ -271,7 +270,7 @@ def _others(draft: MoneyDraft, best: str) -> str:
     return "".join(said) + _standings(draft)
 
 
-def _standings(draft: MoneyDraft) -> str:
+def _standings(draft: Draft) -> str:
     """Every system in a row, the best first, and how the table is read."""
     study, title = draft.study, html_safe(_("Leaderboard"))
     axis = leaderboard.usual_axis(leaderboard.standings(study))
@@ -280,7 +279,7 @@ def _standings(draft: MoneyDraft) -> str:
     return together(f"<h3>{title}</h3>", report_systems.leaderboard_html(study, axis), note)
 
 
-def _meanings(draft: MoneyDraft) -> list[str]:
+def _meanings(draft: Draft) -> list[str]:
     """What someone who has only this file cannot know: the metric and the first stage."""
     study = draft.study
     sentences = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]

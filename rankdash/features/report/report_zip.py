@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 import rankdash
-from rankdash.core.base.errors import DataError, RankdashError
+from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text, speaking
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import csv_bytes
@@ -24,16 +24,13 @@ from rankdash.core.metrics import parse_measure
 from rankdash.core.study.leaderboard import ranked_names, standings, usual_axis
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import MACHINES
-from rankdash.features.cost.charts_break_even import break_even
+from rankdash.features import offered
 from rankdash.features.cost.report import money_files
-from rankdash.features.judge.charts import label_curve, three_ways
-from rankdash.features.latency.charts import latency
 from rankdash.features.overview import report_systems
 from rankdash.features.overview.caveats import unknown_tokens
-from rankdash.features.overview.charts import cutoffs, headroom, segments, systems
-from rankdash.features.queries import report as queries_report
-from rankdash.features.queries.charts import changes
-from rankdash.features.rank_shifts.study import triplets
+from rankdash.features.overview.charts import segments
+from rankdash.features.report import report_queries
+from rankdash.features.report.hard_negatives import as_json_lines
 from rankdash.kit.drawing.draw import Drawing
 from rankdash.kit.drawing.style import INKS
 from rankdash.kit.html import images
@@ -124,17 +121,17 @@ def tables(study: Study) -> Iterable[ZipPart]:
         ZipPart(
             "queries.csv",
             _("Every query and system, for a spreadsheet."),
-            lambda: queries_report.as_csv(study),
+            lambda: report_queries.as_csv(study),
         ),
         ZipPart(
             "queries.parquet",
             _("The same with exact numbers and types."),
-            lambda: queries_report.as_parquet(study),
+            lambda: report_queries.as_parquet(study),
         ),
         ZipPart(
             "queries.json",
             _("The same with what each column means; null where there is no value."),
-            lambda: queries_report.as_json(study),
+            lambda: report_queries.as_json(study),
         ),
     )
 
@@ -258,7 +255,7 @@ def _manifest(study: Study, made: datetime, packed: _Packed) -> dict[str, object
         "conventions": study.conventions.as_dict(),
         "statistics": study.statistics.as_dict(),
         "money": _money(study),
-        "query_columns": queries_report.meanings(study),
+        "query_columns": report_queries.meanings(study),
         "files": packed.listed,
         "left_out": packed.left_out,
     }
@@ -324,47 +321,30 @@ def _zipped(files: Mapping[str, bytes], made: datetime) -> bytes:
     return out.getvalue()
 
 
-# Hard negatives as JSON lines in the triplet form that sentence-transformers reads.
-#
-# `load_dataset("json", data_files=…)` makes a training set of it: its losses take the columns
-# query, positive and negative in this order. Ids are left out, since every column would be an
-# input.
-
-_INPUTS = ["query", "positive", "negative"]
-
-
-def lacks_texts(study: Study) -> bool:
-    """Whether the data set has no texts to train with."""
-    data = study.dataset
-    return not (data.document_text().ne("").any() and data.query_text().ne("").any())
-
-
-def as_json_lines(study: Study, system: str) -> bytes:
-    """A line for each triplet; empty where no document stands above a relevant one. Raises
-    DataError where the data set has no texts."""
-    if lacks_texts(study):
-        raise DataError("The data set has no texts of queries and documents.")
-    rows = triplets(study, system)[_INPUTS].to_dict("records")
-    lines = (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    return "".join(lines).encode("utf-8", "replace")
-
-
 # Every chart of a comparison, by name.
+
+
+_OF_STUDY = {
+    "systems": "overview.charts:systems",
+    "cutoffs": "overview.charts:cutoffs",
+    "headroom": "overview.charts:headroom",
+    "latency": "latency.charts:latency",
+}
+_OF_CHALLENGER = {
+    "changes": "queries.charts:changes",
+    "break-even": "cost.charts_break_even:break_even",
+    "judge": "judge.charts:three_ways",
+    "judge-curve": "judge.charts:label_curve",
+}
+"""Name → the address of a chart."""
 
 
 def drawings(study: Study) -> dict[str, Drawing]:
     """Name, such as "systems" or "changes-2" (the second challenger) → every chart there is."""
-    found: dict[str, Drawing | None] = {
-        "systems": systems(study),
-        "cutoffs": cutoffs(study),
-        "headroom": headroom(study),
-        "latency": latency(study),
-    }
+    found = {name: offered(chart)(study) for name, chart in _OF_STUDY.items()}
     for place, challenger in enumerate(study.challengers, start=1):
-        found[f"changes-{place}"] = changes(study, challenger)
-        found[f"break-even-{place}"] = break_even(study, challenger)
-        found[f"judge-{place}"] = three_ways(study, challenger)
-        found[f"judge-curve-{place}"] = label_curve(study, challenger)
+        for name, chart in _OF_CHALLENGER.items():
+            found[f"{name}-{place}"] = offered(chart)(study, challenger)
         for part, drawn in enumerate(segments(study, challenger), start=1):
             found[f"segments-{place}-{part}"] = drawn
     return {name: drawn for name, drawn in found.items() if drawn is not None}

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
@@ -21,7 +21,10 @@ from rankdash.core.base.errors import DataError
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import paragraph
 from rankdash.core.base.text import html_safe
+from rankdash.core.study.costs import Choice, choices, hit_title
 from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.words.costs import MoneyContext, month
 from rankdash.core.words.verdicts import interval
 from rankdash.kit.drawing.draw import Chart, Drawing
 from rankdash.kit.drawing.style import FONT, INKS, Ink
@@ -318,6 +321,36 @@ class Draft:
             "{system} against {baseline}",
             system=self.study.name(challenger),
             baseline=self.study.name(self.study.baseline),
+        )
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """The baseline without a reranker, then every challenger at its price."""
+        return choices(self.study)
+
+    def choice(self, challenger: str) -> Choice:
+        return next(each for each in self.choices if each.system == challenger)
+
+    @property
+    def money(self) -> Money:
+        return self.study.money or Money()
+
+    @property
+    def examples(self) -> list[str]:
+        """The systems whose price is an example that comes with rankdash."""
+        return [each.name for each in self.choices if each.example]
+
+    @cached_property
+    def context(self) -> MoneyContext:
+        study = self.study
+        return MoneyContext(
+            currency=self.money.currency,
+            metric=study.measure.title,
+            hit=hit_title(study),
+            level=study.statistics.level,
+            baseline=study.name(study.baseline),
+            period=month(),
+            safe=str,
         )
 
 

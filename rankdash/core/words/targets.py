@@ -1,0 +1,122 @@
+"""Targets as a table of words, for the page and the report."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from rankdash.core.base.i18n import brief, number, paragraph
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.study import costs
+from rankdash.core.study.study import Study
+from rankdash.core.value.assumptions import DOLLARS
+from rankdash.core.value.targets import Goals, Limit, TargetRow
+from rankdash.core.words.prices import money
+from rankdash.core.words.queries import metric_title
+from rankdash.core.words.verdicts import interval
+
+_DASH = "–"
+
+
+def head() -> tuple[str, ...]:
+    return (
+        *(_("system"), _("metric"), _("value"), _("interval"), _("reachable at most")),
+        *(_("minimum"), _("target"), _("excellent"), _("status"), _("band"), _("advice")),
+    )
+
+
+def target_rows(study: Study, goals: Goals) -> list[tuple[str, ...]]:
+    """A row for each system and target, the columns as in `head`."""
+    return [
+        (study.name(system), *_cells(row))
+        for system in study.chosen
+        for row in costs.target_rows(study, system, goals)
+    ]
+
+
+def note(goals: Goals) -> str:
+    """How the table is read, and where its numbers come from."""
+    return paragraph(
+        [
+            _(
+                "Met or missed: the whole interval is on one side of the target. Undecided: it "
+                "holds the target, or there are too few queries for one."
+            ),
+            _(
+                "Reachable: the mean of the best order of the documents that the systems rank, "
+                "with these labels. A target above it is no failure."
+            ),
+            _("These targets are not the built-in ones: somebody set them.")
+            if goals.own
+            else _(
+                "{source}: no source justifies a number for your own labels.",
+                source=_(goals.targets.source),
+            ),
+        ]
+    )
+
+
+def limit_title(limit: Limit) -> str:
+    return _("p95, ms") if limit.what == "p95_ms" else _("cost of a million tokens")
+
+
+def _cells(row: TargetRow) -> tuple[str, ...]:
+    asked, reached = row.asked, row.reached
+    minimum: float | None = None
+    if isinstance(asked, Limit):
+        title = limit_title(asked)
+    else:
+        title, minimum = metric_title(row.subject), asked.minimum
+    value = _figure(row, reached.value)
+    if row.example:
+        value = _("{value} (example price)", value=value)
+    return (
+        title,
+        value,
+        _interval(row),
+        _figure(row, reached.most),
+        *(_asked(row, level) for level in (minimum, asked.target, asked.excellent)),
+        _status(row),
+        _(row.band) or _DASH,
+        _(row.advice),
+    )
+
+
+def _status(row: TargetRow) -> str:
+    if row.example:
+        return _("? example price: not decided")
+    if row.excellent:
+        return _("★ excellent")
+    return {
+        "met": _("✓ met"),
+        "missed": _("▼ missed"),
+        "undecided": _("? undecided"),
+        "unreachable": _("– cannot be reached"),
+        None: _("not known"),
+    }[row.status]
+
+
+def _interval(row: TargetRow) -> str:
+    low, high = row.reached.low, row.reached.high
+    if math.isnan(low):
+        return _DASH
+    if math.isnan(high):
+        return _("at least {low}", low=_figure(row, low))
+    return interval(low, high, partial(_figure, row))
+
+
+def _figure(row: TargetRow, value: float) -> str:
+    if math.isnan(value):
+        return _DASH
+    if isinstance(row.asked, Limit):
+        return brief(value, row.asked.target) if row.subject == "p95_ms" else money(value, DOLLARS)
+    return number(value)
+
+
+def _asked(row: TargetRow, level: float | None) -> str:
+    """A level as it was typed: without the digits of a mean."""
+    if level is None:
+        return _DASH
+    if row.subject == "p95_ms":
+        return brief(level, row.reached.value)
+    return _figure(row, level) if isinstance(row.asked, Limit) else number(level, 2)

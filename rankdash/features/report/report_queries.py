@@ -1,0 +1,179 @@
+"""Every query with the values of every system, for a spreadsheet or a program.
+
+One row for each query and system, the baseline first within a query. The names of the columns
+(`COLUMNS`) are the same in CSV, Parquet and JSON, in every language and for every data set, so that
+a program may rely on them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.text import csv_bytes
+from rankdash.core.metrics import STATES, Evaluation, Measure, parse_measure
+from rankdash.core.statistics.alignment import PAIRED, direction, paired
+from rankdash.core.study.study import Study
+
+SEGMENT = "segment."
+
+DELTA, OUTCOME = ".delta", ".outcome"
+
+COLUMNS: Mapping[str, str] = {
+    "query_id": "Id of the query.",
+    "text": "Its text; empty where the data has none.",
+    f"{SEGMENT}…": "A further column of the data set's queries.",
+    "system_id": "Id of the system: first-stage, or that of a run.",
+    "system": "Name of the system.",
+    "role": "Either baseline or challenger.",
+    "state": "Either scored, or another state of the query in {metric}: failed, skipped (not run), "
+    "no_relevant, missing (not in the ranking: scores 0 or is excluded, by the metric "
+    "conventions), undefined, absent.",
+    "failure": "The error, if the state is failed.",
+    "reason": "Why the challenger changed the query in {metric}, in one word.",
+    "latency_ms": "The latency of the query in milliseconds; empty if it was not measured.",
+    "METRIC": "Value of {metric}; empty where the query is excluded from its mean. A query that "
+    "failed is never a zero.",
+    f"METRIC{DELTA}": "Challenger minus baseline in {metric}; empty unless both have a value.",
+    f"METRIC{OUTCOME}": "One of helped, same, hurt in {metric}, or why there is no difference.",
+}
+"""Column → what it says. "…" stands for the name of a segment, METRIC for one such as ndcg@10; a
+metric that describes labels has no outcome."""
+
+_MOVED = np.array(["same", "helped", "hurt"], dtype=object)
+
+_NO_ROW = len(STATES)
+
+_STATE_NAMES = np.array([*STATES, "absent"], dtype=object)
+
+
+def frame(study: Study) -> pd.DataFrame:
+    """The table, columns as in `COLUMNS`; what does not exist is NaN or None."""
+    ids = _all_queries(study)
+    parts = [_of_system(study, system, ids) for system in study.chosen]
+    # By query, then by system: what one query became stands together.
+    order = np.argsort(np.tile(np.arange(len(ids)), len(parts)), kind="stable")
+    table = pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True)
+    about = study.dataset.queries.set_index("query_id").reindex(table["query_id"])
+    text = about["text"].to_numpy(dtype=object)
+    table.insert(1, "text", np.where(pd.isna(text), "", text))
+    for place, name in enumerate(study.dataset.segments):
+        table.insert(2 + place, f"{SEGMENT}{name}", about[name].to_numpy(dtype=object))
+    return table
+
+
+def as_csv(study: Study) -> bytes:
+    """For a spreadsheet: what would run as a formula there is defused."""
+    return csv_bytes(frame(study))
+
+
+def as_parquet(study: Study) -> bytes:
+    """For a program: exact numbers, each column with its type."""
+    out = io.BytesIO()
+    table = frame(study)
+    for segment in study.dataset.segments:
+        # Whatever a segment holds, it is a name.
+        table[f"{SEGMENT}{segment}"] = table[f"{SEGMENT}{segment}"].astype("str")
+    table.to_parquet(out, index=False)
+    return out.getvalue()
+
+
+def as_json(study: Study) -> bytes:
+    """`columns` says what each means, `rows` holds them; null where there is no value."""
+    table = frame(study)
+    plain = table.astype(object).where(table.notna(), None)
+    document = {"columns": meanings(study), "rows": plain.to_dict("records")}
+    return json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+
+
+def meanings(study: Study) -> dict[str, str]:
+    """Column → what it says in the language in force, for the columns of this study's table."""
+    found: dict[str, str] = {}
+    for name, meaning in COLUMNS.items():
+        text = _(meaning, metric=study.measure.title)
+        if name.startswith(SEGMENT):
+            found |= {f"{SEGMENT}{each}": text for each in study.dataset.segments}
+        elif not name.startswith("METRIC"):
+            found[name] = text
+    for spec in study.specs:
+        measure = parse_measure(spec)
+        ends = ("", DELTA, OUTCOME) if measure.metric.measures_quality else ("", DELTA)
+        for end in ends:
+            meaning = COLUMNS[f"METRIC{end}"]
+            found[f"{spec}{end}"] = _(meaning, metric=measure.title)
+    return found
+
+
+def _all_queries(study: Study) -> npt.NDArray[np.object_]:
+    """Every query that any system was evaluated on, the baseline's order first."""
+    return pd.unique(np.concatenate([each.query_ids for each in study.evaluations.values()]))
+
+
+def _of_system(study: Study, system: str, ids: npt.NDArray[np.object_]) -> pd.DataFrame:
+    found = study.evaluations[system]
+    rows = pd.Index(found.query_ids).get_indexer(pd.Index(ids))
+    alone = system == study.baseline
+    failures = study.failures(system)
+    columns: dict[str, object] = {
+        "query_id": ids,
+        "system_id": system,
+        "system": study.name(system),
+        "role": "baseline" if alone else "challenger",
+        "state": _states(found, study.measure, rows),
+        "failure": _looked_up(failures.set_index("query_id")["reason"], ids),
+        "reason": _reasons(study, system, ids),
+        "latency_ms": _latencies(study, system, ids),
+    }
+    for spec in study.specs:
+        values = np.append(found.column(spec), np.nan)
+        columns[spec] = values[rows]
+        delta, outcome = _change(study, system, spec, ids)
+        columns[f"{spec}{DELTA}"] = delta
+        if parse_measure(spec).metric.measures_quality:
+            columns[f"{spec}{OUTCOME}"] = outcome
+    return pd.DataFrame(columns)
+
+
+def _states(
+    found: Evaluation, measure: Measure, rows: npt.NDArray[np.intp]
+) -> npt.NDArray[np.object_]:
+    cells = found.cell_states[:, found.measures.index(measure)]
+    return _STATE_NAMES[np.append(cells, np.int8(_NO_ROW))[rows]]
+
+
+def _reasons(study: Study, system: str, ids: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    why = None if system == study.baseline else study.reasons(system)
+    return np.full(len(ids), None) if why is None else _looked_up(why["reason"], ids)
+
+
+def _looked_up(values: pd.Series[str], ids: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    found: npt.NDArray[np.object_] = values.reindex(ids).to_numpy(dtype=object, copy=True)
+    found[pd.isna(found)] = None
+    return found
+
+
+def _latencies(study: Study, system: str, ids: npt.NDArray[np.object_]) -> npt.NDArray[np.float64]:
+    run = study.run(system)
+    if run is None:
+        return np.full(len(ids), np.nan)
+    return run.queries.set_index("query_id")["latency_ms"].reindex(ids).to_numpy(dtype=np.float64)
+
+
+def _change(
+    study: Study, system: str, spec: str, ids: npt.NDArray[np.object_]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.object_]]:
+    """The change of each query, and what became of it; nothing for the baseline itself."""
+    if system == study.baseline:
+        return np.full(len(ids), np.nan), np.full(len(ids), None)
+    both = study.evaluations[study.baseline], study.evaluations[system]
+    pairs = paired(*both, spec).set_index("query_id").reindex(ids)
+    delta = pairs["delta"].to_numpy(dtype=np.float64)
+    state = pairs["state"].to_numpy(dtype=object)
+    moved = _MOVED[direction(delta, study.statistics.tie_band)]
+    return delta, np.where(state == PAIRED, moved, state)
