@@ -131,18 +131,22 @@ def why(study: Study, challenger: str, query_id: str) -> list[object]:
 
 
 def parts() -> Iterator[tuple[str, Callable[..., Any], list[str]]]:
-    """Name of each public part, its function of a study, and the names of further arguments."""
+    """Name of each public part, its function of a study, and the names of further arguments; parts
+    that are no attributes by their names, wherever they are defined."""
     for name, part in vars(Study).items():
         if inspect.isfunction(part) and not name.startswith("_"):
             yield name, part, list(inspect.signature(part).parameters)[1:]
         elif isinstance(part, property | functools.cached_property) and not name.startswith("_"):
             yield name, functools.partial(lambda name, of: getattr(of, name), name), []
+    found: dict[str, tuple[Callable[..., Any], list[str]]] = {}
     for module in numbers():
         for name, part in vars(importlib.import_module(module)).items():
             if inspect.isfunction(part) and part.__module__ == module and name[0] != "_":
                 first, *more = [*inspect.signature(part).parameters, ""]
                 if first == "study":
-                    yield f"{module.rpartition('.')[2]}.{name}", part, more[:-1]
+                    assert name not in found, f"two parts of this name: {name}"
+                    found[name] = part, more[:-1]
+    yield from ((name, *found[name]) for name in sorted(found))
     yield "why", why, ["challenger", "query_id"]
 
 
