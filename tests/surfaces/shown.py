@@ -23,6 +23,7 @@ from rankdash.core.data.ranking import Run
 from rankdash.core.metrics import Conventions
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
+from rankdash.core.words.columns import columns, records
 from rankdash.core.words.verdicts import change_interval, chip, interval, p_value
 from rankdash.features.report.report import Front, html
 from rankdash.features.report.report_zip import bundle
@@ -93,7 +94,7 @@ def study_of(case: Case, rules: Rules, runs: tuple[Run, ...]) -> Study:
 def wanted(study: Study) -> Numbers:
     """What the study says, of what exists."""
     found: Numbers = {}
-    for row in study.comparison.frame.to_dict("records"):
+    for row in records(study.comparison):
         own = row.pop("system"), row.pop("metric")
         for column, value in row.items():
             found[study.name(own[0]), own[1], column] = value
@@ -160,7 +161,8 @@ def evaluate(case: Case, rules: Rules, rewrite: Callable[[Path], Path] = Path) -
     return found
 
 
-def _compare(case: Case, rules: Rules, form: str) -> str:
+def compare(case: Case, rules: Rules, form: str) -> str:
+    """What `compare` writes."""
     files = [case.files[run.id] for run in case.answered]
     return command(
         *("compare", "--qrels", case.qrels, "--baseline", case.initial, "--challenger", *files),
@@ -171,7 +173,7 @@ def _compare(case: Case, rules: Rules, form: str) -> str:
 
 def compare_json(case: Case, rules: Rules) -> Numbers:
     found: Numbers = {}
-    for row in json.loads(_compare(case, rules, "json"))["comparisons"]:
+    for row in json.loads(compare(case, rules, "json"))["comparisons"]:
         row["left_out"] = sum(row["left_out"].values())
         row["verdict"] = row.get("verdict", {"kind": "baseline"})["kind"]
         system, metric = row.pop("system"), row.pop("metric")
@@ -180,7 +182,7 @@ def compare_json(case: Case, rules: Rules) -> Numbers:
 
 
 def compare_csv(case: Case, rules: Rules) -> Numbers:
-    frame = pd.read_csv(io.StringIO(_compare(case, rules, "csv")))
+    frame = pd.read_csv(io.StringIO(compare(case, rules, "csv")))
     names = frame.pop("system").map(_plain).replace(_called(case))
     return _rows(frame.drop(columns=["confidence", "ties"]), names)
 
@@ -206,8 +208,7 @@ def exports(case: Case, rules: Rules) -> Numbers:
     study = study_of(case, rules, case.runs)
     files = files_of(study)
     frame = pd.read_csv(io.BytesIO(files["comparison.csv"]))
-    columns = [each for each in frame if each in {"metric", *study.comparison.frame}]
-    found = _rows(frame[columns].drop(columns="system", errors="ignore"), frame["name"].map(_plain))
+    found = _rows(frame.drop(columns=["system", "name"]), frame["name"].map(_plain))
     ids = {"query_id": str, "system_id": str}
     forms = [
         pd.read_csv(io.BytesIO(files["queries.csv"]), dtype=ids),
@@ -240,8 +241,9 @@ def report(case: Case, rules: Rules) -> Numbers:
     specs = {title: spec for spec, title in study.titles.items()}
     first = study.name(study.baseline)
     found: Numbers = {}
+    declared = [each.name for each in columns("report", study.statistics.level, corrected=True)]
     for title, name, *cells in rows[1:]:
-        own = dict(zip(_SYSTEMS, cells, strict=True))
+        own = dict(zip(declared, cells, strict=True))
         kept = OF_THE_BASELINE if name == first else _SYSTEMS
         found |= {(name, specs[title], column): own[column] for column in kept}
     return found
@@ -316,13 +318,13 @@ FLAKY = ("the exports", "the report", "overview")
 def expected(case: Case, rules: Rules, surface: str, shown: Numbers) -> Numbers:
     """What the surface has to say: of all systems and metrics, each column of which it has one."""
     study = study_of(case, rules, case.runs if surface in FLAKY else case.answered)
-    columns = {what for _system, _metric, what in shown}
+    said = {what for _system, _metric, what in shown}
     numbers = wanted(study)
     if not any(isinstance(value, str) and what != "verdict" for (*_, what), value in shown.items()):
-        return {key: value for key, value in numbers.items() if key[2] in columns}
+        return {key: value for key, value in numbers.items() if key[2] in said}
     return {
         (study.name(row["system"]), row["metric"], what): as_shown(what, row)
         for row in study.comparison.frame.to_dict("records")
-        for what in columns
+        for what in said
         if row["system"] != study.baseline or what in OF_THE_BASELINE
     }

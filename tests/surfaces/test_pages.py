@@ -1,8 +1,10 @@
 """The tables of the pages; the Overview has the numbers of the study to the last digit under all
 rules. Sentences are in `approved/pages`."""
 
+import json
 import re
 from collections.abc import Iterator
+from typing import get_args
 
 import pandas as pd
 import pytest
@@ -13,15 +15,25 @@ from rankdash.core.base.i18n import number, signed
 from rankdash.core.data.ranking import Run
 from rankdash.core.study import leaderboard
 from rankdash.core.study.systems import FIRST_STAGE, Money
+from rankdash.core.words.columns import Surface, columns
 from rankdash.core.words.verdicts import chip
 from rankdash.core.workspace import Workspace
+from rankdash.features.overview.report_systems import leaderboard_html
 from rankdash.features.report.report import PRESETS, Front, html
 from rankdash.features.report.report_zip import tables
 from tests.approved import table as sections
 from tests.sets import ROOT
-from tests.surfaces.case import Case
+from tests.surfaces.case import SPEC, Case
 from tests.surfaces.reading import Page, assert_says
-from tests.surfaces.shown import RULES, differences, existing, expected, study_of
+from tests.surfaces.shown import (
+    RULES,
+    command,
+    compare,
+    differences,
+    existing,
+    expected,
+    study_of,
+)
 from tests.ui.conftest import opened_at
 from tests.ui.page_text import table_text
 from tests.ui.sessions import whole
@@ -97,6 +109,47 @@ def test_overview_has_every_number_of_the_comparison(case, workspace, quick_star
     own = study.name(study.baseline)
     numbers = {key: each for key, each in numbers.items() if key[::2] != (own, "delta")}
     assert differences(found, numbers) == {}
+
+
+def test_a_column_is_on_every_surface_that_it_names(case, app):
+    study = case.study_of(case.runs, money=Money())
+    level, title = study.statistics.level, study.measure.title
+    shown = {on: columns(on, level, corrected=True, metric=title) for on in get_args(Surface)}
+
+    def grid(page: str, *names: str) -> list[str]:
+        """The titles of the table with these columns."""
+        labels = (json.loads(each.proto.columns) for each in opened(app, page).dataframe)
+        (own,) = (each for each in labels if {*names} <= {*each})
+        return [each["label"] for each in own.values() if "label" in each]
+
+    def titles(on: Surface, **changed: str) -> list[str]:
+        return [changed.get(each.name, each.title) for each in shown[on]]
+
+    assert grid("overview", "mean", "p_corrected")[2:] == titles("overview", mean="mean")
+    assert {*titles("history")} <= {*grid("history", "remarks")}
+    board = Page(leaderboard_html(study, "p95")).tables[""][0][0]
+    names = [f"{each.title[0].upper()}{each.title[1:]} {each.small}".strip()
+             for each in shown["leaderboard"]]  # fmt: skip
+    assert board[1 : 1 + len(names)] == names
+    page = Page(html(study, Front(sections=("systems",))).decode())
+    assert page.tables["systems"][0][0][2:] == titles("report", mean="mean")
+
+    head = [each.short or each.title for each in shown["file"]]
+    assert f"| system | {' | '.join(head)} |" in compare(case, RULES[0], "markdown")
+    lines = (line.split() for line in compare(case, RULES[0], "text").splitlines())
+    assert [title, *" ".join(head).split()] in lines
+    latex = compare(case, RULES[0], "latex").replace(r"$\Delta$", "Δ").replace(r"\%", "%")
+    assert f"system & {' & '.join(head)} " in latex
+
+    known = {each.name for each in shown["data"]}
+    (made,) = (part.make().decode() for part in tables(study) if part.name == "comparison.csv")
+    for written in (made, compare(case, RULES[0], "csv")):
+        assert known <= {*written.splitlines()[0].split(",")}
+    assert known <= {*json.loads(compare(case, RULES[0], "json"))["comparisons"][0]}
+    sides = ("--qrels", case.qrels, "--baseline", case.initial)
+    challenger = ("--challenger", case.files[case.flaky.id])
+    gated = json.loads(command("gate", *sides, *challenger, "--min", f"{SPEC}=0", "--json"))
+    assert [*gated["comparisons"][0]][1:] == [each.name for each in shown["gate"]]
 
 
 def test_one_table_is_that_of_the_overview_of_the_report_of_the_files_and_of_python(case, app):

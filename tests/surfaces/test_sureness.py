@@ -126,7 +126,7 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
 
 # An interval, a quantile that needs six queries, a break-even and a sentence with a level.
 SURE_WORDS = re.compile(
-    r"[-+−]?\d\.\d+ to [-+−]?\d|\d … |within [\d.]+ ms, half|the target is|break-even: value|"
+    r"\d (?:…|\\ldots\{\}) |within [\d.]+ ms, half|the target is|break-even: value|"
     r"confidence the true|(?:met|missed|undecided|reached) \| (?:poor|fair|good|excellent)"
 )
 SURE_KEYS = re.compile(r"(^|_)(low|high|p|p_corrected|smallest_detectable|break_even\w*|p95_ms)$")

@@ -21,6 +21,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.verdict import TITLES, Kind, Verdict, has_width
 from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
+from rankdash.core.study.history import APART
 from rankdash.core.study.query_groups import Group
 from rankdash.core.study.reasons.headroom import Headroom
 from rankdash.core.study.reasons.reasons import LISTED
@@ -41,8 +42,10 @@ def p_value(p: float) -> str:
 
 
 def chip(kind: str) -> str:
-    """A kind of verdict in a word or two; "baseline" is what the others are compared with."""
-    return _("baseline") if kind == "baseline" else _(TITLES[cast(Kind, kind)])
+    """A kind of verdict in a word or two; "baseline" is what the others are compared with, and
+    `APART` a run that is not compared with it."""
+    others = {"baseline": _("baseline"), APART: _("not compared")}
+    return others[kind] if kind in others else _(TITLES[cast(Kind, kind)])
 
 
 def sentence(verdict: Verdict) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from rankdash.core.base.errors import DataError, RankdashError
-from rankdash.core.base.i18n import brief, plain
+from rankdash.core.base.i18n import brief, number, percent, plain, signed
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.metrics import parse_measure
 from rankdash.core.readers import reversed_note
@@ -22,15 +22,17 @@ from rankdash.core.statistics.verdict import TITLES, Kind
 from rankdash.core.study.drawn import only_estimates
 from rankdash.core.study.judged import numbers as judged_numbers
 from rankdash.core.study.judged import verdicts
+from rankdash.core.words.columns import columns
 from rankdash.core.words.judged import judged_facts
 from rankdash.core.words.labelling import labelling_sentences
 from rankdash.core.words.queries import query_count
+from rankdash.core.words.verdicts import p_value
 from rankdash.features.gate.command import Checked
 from rankdash.features.gate.gate import FAILED, Condition, GateOutcome, confidence_of
 from rankdash.features.overview.caveats import GAINS
 from rankdash.features.overview.command_compare import LEFT_OUT
 from rankdash.kit.commands.output import aligned, one_line, or_null, spare_the_input, write
-from rankdash.kit.html.tables import markdown_safe, p_value, piped
+from rankdash.kit.html.tables import markdown_safe, piped
 
 _HEAD = ("result", "condition", "seen", "limits", "p", "queries")
 _ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text", ".json": "json"}
@@ -80,6 +82,7 @@ def as_json(checked: Checked) -> str:
             "baseline": baseline,
             "challenger": challenger,
             "conditions": conditions,
+            "comparisons": [] if only_estimates(checked.study) else _compared(checked),
             "labelling": None if labelling is None else labelling.numbers(),
             "judge": judged_numbers(checked.study),
             "notes": list(_notes(checked)),
@@ -92,17 +95,30 @@ def as_json(checked: Checked) -> str:
     )
 
 
+def _compared(checked: Checked) -> list[dict[str, object]]:
+    """The challenger by each metric: no interval and no verdict, which are one-sided here."""
+    comparison = checked.comparison
+    shown = columns("gate", comparison.settings.level, comparison.corrected)
+    return [
+        {
+            "metric": row["metric"],
+            **{each.name: or_null(each.value(row)) for each in shown},
+        }
+        for row in comparison.frame.to_dict("records")
+        if row["system"] == checked.challenger
+    ]
+
+
 def _json(content: Mapping[str, object]) -> str:
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
 def markdown(checked: Checked) -> str:
     """For a pull request or the summary of a CI job. Nothing in a name is taken for markup."""
-    lines = [f"## {markdown_safe(_headline(checked))}\n\n", piped(_HEAD)]
-    lines.append(piped(["---", "---", *["---:"] * (len(_HEAD) - 2)]))
-    for each in checked.outcomes:
-        mark = {"pass": "✅ pass", "FAIL": "❌ **fail**", "skip": "➖ skipped"}[_result(each)]
-        lines.append(piped([mark, *map(markdown_safe, _cells(each))]))
+    marks = {"pass": "✅ pass", "FAIL": "❌ **fail**", "skip": "➖ skipped"}
+    rows = [[marks[_result(each)], *map(markdown_safe, _cells(each))] for each in checked.outcomes]
+    lines = [f"## {markdown_safe(_headline(checked))}\n\n"]
+    lines += piped([_HEAD, *rows], left=(0, 1))
     lines.append("\n")
     lines += [f"- {markdown_safe(reason)}\n" for reason in _reasons(checked)]
     lines += [f"\n{markdown_safe(note)}\n" for note in _notes(checked)]
@@ -234,21 +250,17 @@ def _cells(outcome: GateOutcome) -> list[str]:
     if math.isfinite(outcome.low) and outcome.low == outcome.high:
         limits = "no spread"
     seen = _number(outcome.condition, outcome.value)
-    return [_stated(outcome.condition), seen, limits, p_value(outcome.p), f"{outcome.n:,}"]
+    return [_stated(outcome.condition), seen, limits, p_value(outcome.p), number(outcome.n, 0)]
 
 
 def _number(condition: Condition, value: float) -> str:
-    if math.isnan(value):
-        return "–"
     if condition.kind == "max-hurt":
-        return f"{value:.1%}"
+        return percent(value, 1)
+    if condition.kind == "max" and condition.subject == FAILED:
+        return number(value, 0)
     if condition.kind == "max":
-        return (
-            f"{value:,.0f}"
-            if condition.subject == FAILED
-            else f"{brief(value, condition.limit)} ms"
-        )
-    return f"{value:+.4f}" if condition.kind == "min-gain" else f"{value:.4f}"
+        return "–" if math.isnan(value) else f"{brief(value, condition.limit)} ms"
+    return signed(value, 4) if condition.kind == "min-gain" else number(value, 4)
 
 
 def _reasons(checked: Checked) -> Iterator[str]:

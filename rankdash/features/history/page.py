@@ -18,7 +18,7 @@ from rankdash.core.base.i18n import language, ngettext, number, paragraph
 from rankdash.core.base.i18n import moment as moment_words
 from rankdash.core.runs.combining import KIND as FUSION
 from rankdash.core.study import history as study_history
-from rankdash.core.study.history import APART, Made, Trend, repeated
+from rankdash.core.study.history import Made, Trend, repeated
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.queries import provenance
@@ -273,10 +273,6 @@ def looks(history: Past) -> None:
 def _correct() -> None:
     address.choose("correction", "holm")
     address.publish()
-
-
-def is_apart(row: Mapping[Hashable, Any]) -> bool:
-    return bool(row["verdict"] == APART)
 
 
 # One chosen run of the history: pin it as the baseline, and its note.

@@ -10,16 +10,16 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.core.base import text as base_text
-from rankdash.core.base.i18n import enumerated, moment, ngettext, percent
+from rankdash.core.base.i18n import enumerated, moment, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.ranking import digest
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.words.verdicts import change_interval, chip, interval, p_title
+from rankdash.core.words.columns import columns
 from rankdash.core.workspace import RunRow
-from rankdash.features.history.page import Past, is_apart
+from rankdash.features.history.page import Past
 from rankdash.kit.widgets import address, pickers, run_records
 from rankdash.kit.widgets.run_records import reranker_title, settings_in_words
-from rankdash.kit.widgets.text import signed_cells
+from rankdash.kit.widgets.text import compared_cells, signed_cells
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
@@ -27,6 +27,21 @@ _ROW, _MOST_SHOWN = 35, 14
 # Of the names, in pixels a letter and in letters: a longer one is cut in its middle, and is whole
 # in the chart and below once it is chosen.
 _LETTER, _NAME_COLUMNS = 7, 35
+# What is seen without scrolling; the other columns follow.
+_FIRST = (
+    *("number", "name", "role", "mean", "n", "delta", "change_interval", "p_corrected", "verdict"),
+    *("note", "p95", "failed"),
+)
+# In pixels, of the columns of any comparison.
+_WIDTHS = {
+    "mean": 70,
+    "interval": 180,
+    "n": 62,
+    "delta": 68,
+    "change_interval": 180,
+    "p_corrected": 80,
+    "verdict": 120,
+}
 
 
 def draw(history: Past) -> list[str]:
@@ -45,9 +60,9 @@ def draw(history: Past) -> list[str]:
         picked = [listed[place] for place in st.session_state[key]["selection"]["rows"]]
         address.choose(CHOSEN, ordered(history, picked) or None)
 
-    table, config = _columns(history, listed)
+    table, config, digits = _columns(history, listed)
     pickers.show(st.dataframe, key, drawn, changed)(
-        signed_cells(table, {"change": 4}, times=("p95",)),
+        signed_cells(table, digits, times=("p95",)),
         hide_index=True,
         placeholder="–",
         height=_ROW * (min(len(listed), _MOST_SHOWN) + 1) + 3,
@@ -67,38 +82,34 @@ def ordered(history: Past, picked: Sequence[str]) -> list[str]:
     )
 
 
-def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    study, level = history.study, percent(history.study.statistics.level)
-    systems = [study.systems[system] for system in listed]
-    rows = [history.row(system) for system in listed]
+def _columns(
+    history: Past, listed: Sequence[str]
+) -> tuple[pd.DataFrame, dict[str, Any], dict[str, int]]:
+    """Return the table, the configuration of its columns, and the decimals of its changes."""
+    study = history.study
+    queries = history.trend.queries
+    rows = [
+        {**row, **dict.fromkeys(("n", "paired"), queries if row["on_line"] else row["answered"])}
+        for row in map(history.row, listed)
+    ]
     by_id = {run.id: run for run in history.runs}
     runs = [by_id.get(system) for system in listed]
-    compared = [
-        row["on_line"] and system != study.baseline
-        for row, system in zip(rows, listed, strict=True)
-    ]
-    queries = [history.trend.queries if row["on_line"] else int(row["answered"]) for row in rows]
     notes = [history.notes[system].text if system in history.notes else None for system in listed]
-    shown = [base_text.middle(system.name, _NAME_COLUMNS) for system in systems]
-    columns = {
+    shown = [base_text.middle(study.systems[system].name, _NAME_COLUMNS) for system in listed]
+    declared = columns(
+        "history",
+        study.statistics.level,
+        study.statistics.corrects(history.trend.comparisons),
+        study.measure.title,
+    )
+    cells, config, digits = compared_cells(declared, rows)
+    cells |= {
         "number": [history.number(system) or None for system in listed],
         "name": shown,
         "role": [_role(history, system) for system in listed],
-        "mean": [row["mean"] for row in rows],
-        "queries": queries,
-        "change": [
-            row["delta"] if known else None for row, known in zip(rows, compared, strict=True)
-        ],
-        "change_interval": [
-            change_interval(row["delta_low"], row["delta_high"]) if known else "–"
-            for row, known in zip(rows, compared, strict=True)
-        ],
-        "p": [row["p_corrected"] for row in rows],
-        "verdict": [_verdict(row) for row in rows],
         "note": notes,
         "p95": [history.p95_ms(run) if run else None for run in runs],
         "failed": [run.queries_failed if run else None for run in runs],
-        "interval": [interval(row["mean_low"], row["mean_high"]) for row in rows],
         "made": [moment(run.created) if run else None for run in runs],
         "reranker": [reranker_title(run.reranker) if run else None for run in runs],
         "remarks": [
@@ -107,20 +118,12 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "settings": [settings_in_words(run.settings) or None if run else None for run in runs],
     }
     text, count = st.column_config.TextColumn, st.column_config.NumberColumn
-    corrected = study.statistics.corrects(history.trend.comparisons)
-    config: dict[str, Any] = {
+    config |= {
         "number": count(_("run"), format="%.0f", width=42, pinned=True),
         "name": text(
             _("name"), width=_LETTER * max(map(base_text.columns, shown)) + 20, pinned=True
         ),
         "role": text(_("baseline"), width=62),
-        "mean": count(study.measure.title, format="%.4f", width=70),
-        "interval": text(_("{level} interval of the mean", level=level), width=180),
-        "change": count(_("change"), width=68),
-        "change_interval": text(_("{level} interval of the change", level=level), width=180),
-        "p": count(p_title(corrected), format="%.4f", width=80),
-        "verdict": text(_("verdict"), width=120),
-        "queries": count(_("queries"), format="%.0f", width=62),
         "p95": count(_("p95 ms"), width=70),
         "failed": count(_("failed"), format="%.0f", width=60),
         "note": text(_("note"), width="medium"),
@@ -129,7 +132,10 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "remarks": text(_("remarks"), width="medium"),
         "settings": text(_("settings"), width="medium"),
     }
-    return pd.DataFrame(columns), config
+    for name, width in _WIDTHS.items():
+        config[name]["width"] = width
+    order = [*_FIRST, *(name for name in cells if name not in _FIRST)]
+    return pd.DataFrame({name: cells[name] for name in order}), config, digits
 
 
 def _role(history: Past, system: str) -> str | None:
@@ -150,9 +156,3 @@ def _remarks(run: RunRow | None, row: Mapping[Hashable, Any]) -> list[str]:
             )
         )
     return sentences
-
-
-def _verdict(row: Mapping[Hashable, Any]) -> str:
-    if is_apart(row):
-        return _("not compared")
-    return chip(str(row["verdict"]))

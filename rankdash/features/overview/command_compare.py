@@ -18,6 +18,7 @@ from rankdash.core.study.judged import headline
 from rankdash.core.study.judged import numbers as judged_numbers
 from rankdash.core.study.leaderboard import ranked_names, standings
 from rankdash.core.study.study import Study
+from rankdash.core.words.columns import records
 from rankdash.core.words.judged import judged_lines, judged_sentence
 from rankdash.core.words.labelling import estimate_sentences, labelling_sentences
 from rankdash.core.words.queries import query_count
@@ -35,7 +36,7 @@ from rankdash.kit.commands.arguments import (
 )
 from rankdash.kit.commands.output import aligned, csv_line, exact, one_line, or_null
 from rankdash.kit.commands.rankings import Files, study_of
-from rankdash.kit.html.tables import cells, head, latex, made_with, markdown, markdown_safe
+from rankdash.kit.html.tables import latex, made_with, markdown, markdown_safe, table_of
 
 LEFT_OUT = {
     "failed": "failed",
@@ -116,10 +117,8 @@ def text(compared: Compared) -> Iterator[str]:
     if len(study.challengers) > 1:
         yield f"Leaderboard by {study.measure.title}, best first\n\n"
     for measure in comparison.measures:
-        rows = [[measure.title, *head(comparison)[1:]]]
-        for system, name in names.items():
-            rows.append([name, *cells(comparison.row(system, measure), comparison)])
-        yield aligned(rows)
+        (_, *titles), *rows = table_of(comparison, measure, names)
+        yield aligned([[measure.title, *titles], *rows])
         yield "\n"
         for system in comparison.challengers:
             yield f"{one_line(comparison.verdict(system, measure, names).sentence)}\n"
@@ -188,11 +187,9 @@ def as_json(compared: Compared) -> Iterator[str]:
     study, comparison, names = compared.study, compared.comparison, compared.study.names
     estimated = only_estimates(study)
     rows = []
-    for row in [] if estimated else comparison.frame.to_dict("records"):
+    for row in [] if estimated else records(comparison):
         system, spec = row["system"], row["metric"]
-        said: dict[str, object] = {
-            str(name): or_null(value) for name, value in row.items() if name != "verdict"
-        }
+        said = {name: or_null(value) for name, value in row.items() if name != "verdict"}
         said["system"] = names[system]
         said["left_out"] = dict(comparison.left_out(system, spec))
         if system != comparison.baseline:
@@ -242,8 +239,9 @@ def as_csv(compared: Compared) -> Iterator[str]:
     """A row for each system and metric; no value is an empty cell. The rules are in each row."""
     comparison, names = compared.comparison, compared.study.names
     rules = {"confidence": comparison.settings.level, "ties": comparison.conventions.ties}
-    yield csv_line([*map(str, comparison.frame.columns), *rules])
-    for row in comparison.frame.to_dict("records"):
+    rows = records(comparison)
+    yield csv_line([*rows[0], *rules])
+    for row in rows:
         row["system"] = names[row["system"]]
         cells = (exact(each) if isinstance(each, float) else str(each) for each in row.values())
         yield csv_line([*cells, *map(str, rules.values())])

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rankdash.core.base.errors import SpecError
+from rankdash.core.base.i18n import number
 from rankdash.kit.commands.arguments import (
     DONE,
     Parser,
@@ -234,7 +235,7 @@ def markdown(results: Results, per_query: bool) -> Iterator[str]:
     yield from (f"- {markdown_safe(line)}\n" for line in _notes(results))
     if per_query:
         yield "\n"
-        yield from plain_markdown(_query_table(results), left=3)
+        yield from plain_markdown(_query_table(results), left=(0, 1, 2))
 
 
 def latex(results: Results, per_query: bool) -> Iterator[str]:
@@ -245,7 +246,7 @@ def latex(results: Results, per_query: bool) -> Iterator[str]:
     yield from plain_latex(_mean_table(results))
     yield from (f"% {line}\n" for line in _notes(results))
     if per_query:
-        yield from plain_latex(_query_table(results), left=3)
+        yield from plain_latex(_query_table(results), left=(0, 1, 2))
 
 
 def _drawn(results: Results) -> Iterator[str]:
@@ -258,7 +259,7 @@ def _drawn(results: Results) -> Iterator[str]:
 
 def _mean_table(results: Results) -> list[list[str]]:
     means = [
-        [name, *(_rounded(value) for value in _means(results, found).values())]
+        [name, *(number(value, _DIGITS) for value in _means(results, found).values())]
         for name, found in results.systems.items()
     ]
     return [["system", *results.measures], *means]
@@ -266,7 +267,7 @@ def _mean_table(results: Results) -> list[list[str]]:
 
 def _query_table(results: Results) -> list[list[str]]:
     rows = [
-        [name, query, state, *(_rounded(value) for value in values)]
+        [name, query, state, *(number(value, _DIGITS) for value in values)]
         for name, query, state, values in _rows(results)
     ]
     return [["system", "query", "state", *results.measures], *rows]
@@ -395,7 +396,3 @@ def _rows(results: Results) -> Iterator[tuple[str, str, str, list[float]]]:
         columns = [found.column(measure) for measure in results.measures.values()]
         for place, (query, state) in enumerate(zip(found.query_ids, found.states, strict=True)):
             yield name, str(query), str(state), [float(values[place]) for values in columns]
-
-
-def _rounded(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.{_DIGITS}f}"

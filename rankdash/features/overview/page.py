@@ -10,29 +10,28 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import ngettext, number, paragraph, percent
+from rankdash.core.base.i18n import ngettext, number, paragraph
 from rankdash.core.metrics import MetricDefinition, parse_measure, registry
-from rankdash.core.statistics.planning import POWER
 from rankdash.core.study.reasons.headroom import SHARES, shares
 from rankdash.core.study.study import Study
 from rankdash.core.words import verdicts
+from rankdash.core.words.columns import columns
 from rankdash.core.words.methods import methods, rules_in_words
 from rankdash.core.words.queries import count_words, left_out_text, metric_title
-from rankdash.core.words.verdicts import (
-    change_interval,
-    chip,
-    interval,
-    p_title,
-    reason_meanings,
-    reason_words,
-)
+from rankdash.core.words.verdicts import p_title, reason_meanings, reason_words
 from rankdash.features.overview import charts
 from rankdash.features.overview.charts_headroom import part_titles
 from rankdash.features.queries import charts as queries_charts
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets import pickers
 from rankdash.kit.widgets.cache import shared
-from rankdash.kit.widgets.text import markdown_safe, name_rows, name_safe, signed_cells
+from rankdash.kit.widgets.text import (
+    compared_cells,
+    markdown_safe,
+    name_rows,
+    name_safe,
+    signed_cells,
+)
 from rankdash.kit.widgets.view import tally_line
 
 
@@ -43,75 +42,23 @@ def systems(study: Study) -> None:
 
 def systems_table(study: Study) -> None:
     """Every number behind the chart, sortable."""
-    table = study.comparison.frame
-    names = study.names
-    own = table["system"] == study.baseline
-    columns = {
-        "metric": table["metric"].map(metric_title),
-        "system": table["system"].map(names),
-        "mean": table["mean"],
-        "interval": [
-            interval(*ends) for ends in zip(table["mean_low"], table["mean_high"], strict=True)
-        ],
-        "delta": table["delta"].where(~own),
-        "change_interval": [
-            "–" if first else change_interval(low, high)
-            for first, low, high in zip(own, table["delta_low"], table["delta_high"], strict=True)
-        ],
-        "p": table["p"],
-        **({"p_corrected": table["p_corrected"]} if study.comparison.corrected else {}),
-        "effect_size": table["effect_size"],
-        "verdict": table["verdict"].map(chip),
-        "helped": table["helped"],
-        "same": table["same"],
-        "hurt": table["hurt"],
-        "n": table["n"],
-        "left_out": table["left_out"],
-        "smallest_detectable": table["smallest_detectable"],
-        "more_queries": table["more_queries"],
+    comparison = study.comparison
+    rows = comparison.frame.to_dict("records")
+    names = {
+        "metric": [metric_title(row["metric"]) for row in rows],
+        "system": [study.name(row["system"]) for row in rows],
     }
-    level, power = percent(study.statistics.level), percent(POWER)
-    decimal, count = "%.4f", "%.0f"
-    config = {
-        "metric": st.column_config.TextColumn(_("metric"), pinned=True),
-        "system": st.column_config.TextColumn(_("system"), pinned=True),
-        "mean": st.column_config.NumberColumn(_("mean"), format=decimal),
-        "interval": st.column_config.TextColumn(_("{level} interval of the mean", level=level)),
-        "delta": st.column_config.NumberColumn(_("change")),
-        "change_interval": st.column_config.TextColumn(
-            _("{level} interval of the change", level=level)
-        ),
-        "p": st.column_config.NumberColumn("p", format=decimal),
-        "p_corrected": st.column_config.NumberColumn(_("corrected p"), format=decimal),
-        "effect_size": st.column_config.NumberColumn(_("effect size d"), format="%.2f"),
-        "verdict": st.column_config.TextColumn(_("verdict")),
-        "helped": st.column_config.NumberColumn(_("helped"), format=count),
-        "same": st.column_config.NumberColumn(_("same"), format=count),
-        "hurt": st.column_config.NumberColumn(_("hurt"), format=count),
-        "n": st.column_config.NumberColumn(_("queries"), format=count),
-        "left_out": st.column_config.NumberColumn(_("excluded"), format=count),
-        "smallest_detectable": st.column_config.NumberColumn(
-            _("minimum detectable change"),
-            format=decimal,
-            help=_(
-                "The true change that this many queries prove in {power} of all cases.", power=power
-            ),
-        ),
-        "more_queries": st.column_config.NumberColumn(
-            _("more queries, for the change seen"),
-            format=count,
-            help=_(
-                "If the true change is the observed one, this many more queries like these prove "
-                "it in {power} of all cases.",
-                power=power,
-            ),
-        ),
-    }
+    declared = columns("overview", study.statistics.level, comparison.corrected)
+    cells, config, digits = compared_cells(declared, rows)
     st.dataframe(
-        signed_cells(pd.DataFrame(columns), {"delta": 4}),
+        signed_cells(pd.DataFrame(names | cells), digits),
         hide_index=True,
         placeholder="–",
-        column_config=config,
+        column_config={
+            "metric": st.column_config.TextColumn(_("metric"), pinned=True),
+            "system": st.column_config.TextColumn(_("system"), pinned=True),
+            **config,
+        },
         row_height=name_rows(study.names.values()),
         alt=_("Means, intervals, tests and verdicts for each metric and system"),
     )

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress
 
-import pandas as pd
-
-from rankdash.core.base.i18n import all_of, brief, ngettext, number, paragraph, percent, signed
+from rankdash.core.base.i18n import all_of, brief, ngettext, number, paragraph, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe, middle
 from rankdash.core.study import timings
@@ -18,10 +15,11 @@ from rankdash.core.study.leaderboard import Axis, Standing, standings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.words import prices, targets
+from rankdash.core.words.columns import Column, columns
 from rankdash.core.words.latency import added, busy_notes, without_p95
 from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
-from rankdash.core.words.verdicts import change_interval, chip, interval, p_title, p_value
+from rankdash.core.words.verdicts import chip, p_title
 from rankdash.features.cost import charts_frontier
 from rankdash.features.overview import charts
 from rankdash.kit.drawing import style
@@ -40,23 +38,18 @@ from rankdash.kit.html.html_page import (
 
 def means(draft: Draft) -> str:
     study = draft.study
-    level = percent(study.statistics.level)
-    rows = []
-    for spec in study.specs:
-        for system in study.chosen:
-            row = study.comparison.row(system, spec)
-            rows.append(
-                (metric_title(spec), study.name(system), *_cells(row, system == study.baseline))
-            )
-    head = [
-        *(_("metric"), _("system"), _("mean"), _("{level} interval of the mean", level=level)),
-        *(
-            _("change"),
-            _("{level} interval of the change", level=level),
-            p_title(study.comparison.corrected),
-        ),
-        *(_("queries"), _("excluded"), _("verdict")),
+    level, corrected = study.statistics.level, study.comparison.corrected
+    shown = columns("report", level, corrected)
+    rows = [
+        [
+            metric_title(spec),
+            study.name(system),
+            *(each.text(study.comparison.row(system, spec)) for each in shown),
+        ]
+        for spec in study.specs
+        for system in study.chosen
     ]
+    head = [_("metric"), _("system"), *(each.title for each in shown)]
     said = [
         _(
             "Each mean is over all queries that the system has a value for; each change is over "
@@ -68,8 +61,8 @@ def means(draft: Draft) -> str:
             _(
                 "An interval holds the true value with {level} confidence; a change counts as "
                 "proven when its interval excludes 0 and the {p} agrees.",
-                level=level,
-                p=p_title(study.comparison.corrected),
+                level=percent(level),
+                p=p_title(corrected),
             )
         )
     # Too few queries leave no interval and no p, and then no column for them.
@@ -93,20 +86,6 @@ def _targets(draft: Draft) -> str:
         targets.head(), targets.target_rows(draft.study, goals), frozenset(range(2, 8))
     )
     return f"<h3>{html_safe(title)}</h3>{table(content)}{prose(targets.note(goals), 'muted')}"
-
-
-def _cells(row: pd.Series, alone: bool) -> list[str]:
-    missing = math.isnan(row["p_corrected"])
-    return [
-        number(row["mean"]),
-        interval(row["mean_low"], row["mean_high"]),
-        DASH if alone else signed(row["delta"]),
-        DASH if alone else change_interval(row["delta_low"], row["delta_high"]),
-        DASH if missing else p_value(row["p_corrected"]),
-        number(row["n"] if alone else row["paired"], 0),
-        DASH if alone else number(row["left_out"], 0),
-        chip(str(row["verdict"])),
-    ]
 
 
 def curve(draft: Draft) -> str:
@@ -137,8 +116,6 @@ def curve(draft: Draft) -> str:
 # The leaderboard as a page and a report show it: headings, and a row of cells for each system.
 
 _NONE = "–"
-# System, metric, change, and queries helped and hurt: the first columns, which are always there.
-_QUALITY = 4
 # On a narrow page each system is a block: its name, then its cells with their headings.
 _STYLE = """<style>
 .rd-board { container-type: inline-size; overflow-x: auto; }
@@ -187,17 +164,23 @@ class Cell:
 
 def headings(study: Study, axis: Axis) -> tuple[Cell, ...]:
     """Return one for each cell of `cells`. axis: what quality is traded against."""
-    within = _("{level} interval", level=percent(study.statistics.level))
     against = _("latency") if axis == "p95" else _("price")
     return (
         Cell(_("System"), _("best first")),
-        Cell(study.measure.title, within),
-        Cell(_("Change"), within),
-        Cell(_("Helped / hurt"), _("queries")),
+        *(
+            Cell(each.title[:1].upper() + each.title[1:], each.small, each.help)
+            for each in _declared(study)
+        ),
         Cell(_("p95 added")),
         Cell(_("Price"), _("1,000 searches")),
         Cell(_("Pareto"), _("quality, {axis}", axis=against), optimal_meaning(axis)),
     )
+
+
+def _declared(study: Study) -> list[Column]:
+    """Return the columns that are always there; latency, price and Pareto follow."""
+    comparison = study.comparison
+    return columns("leaderboard", study.statistics.level, comparison.corrected, study.measure.title)
 
 
 def optimal_meaning(axis: Axis) -> str:
@@ -214,12 +197,9 @@ def optimal_meaning(axis: Axis) -> str:
 
 
 def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
-    """The row of a system: name and verdict, metric, change, queries helped and hurt, latency,
-    price, and whether it is Pareto-optimal. What does not exist is a dash with its reason."""
-    change = helped = Cell(_NONE)
-    if row.system != study.baseline:
-        change = Cell(signed(row.delta), change_interval(row.delta_low, row.delta_high))
-        helped = Cell(f"{number(row.helped, 0)} / {number(row.hurt, 0)}")
+    """The row of a system: name and verdict, the columns of the comparison, latency, price, and
+    whether it is Pareto-optimal. What does not exist is a dash with its reason."""
+    compared = study.comparison.row(row.system, study.spec)
     p95 = Cell(_NONE, _("not measured"))
     if row.p95 is not None:
         beside = [added(study.run(row.system)), _("machine was busy") if row.busy else ""]
@@ -231,9 +211,7 @@ def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
         optimal = _("within noise")
     return (
         Cell(study.name(row.system), _state(row)),
-        Cell(number(row.mean), interval(row.low, row.high)),
-        change,
-        helped,
+        *(Cell(each.text(compared), each.small_text(compared)) for each in _declared(study)),
         p95,
         _price(study, row),
         Cell(optimal),
@@ -286,8 +264,9 @@ def _table(study: Study, axis: Axis) -> tuple[tuple[Cell, ...], list[tuple[Cell,
     first stage has one: `notes` has the reasons."""
     titles, board = headings(study, axis), standings(study)
     rows = [cells(study, row, axis) for row in board]
+    always = 1 + len(_declared(study))
     known = [
-        at < _QUALITY
+        at < always
         or any(
             shown[at].value != _NONE
             for row, shown in zip(board, rows, strict=True)

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
+import pandas as pd
+
 import rankdash
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text, speaking
@@ -24,6 +26,7 @@ from rankdash.core.metrics import parse_measure
 from rankdash.core.study.leaderboard import ranked_names, standings, usual_axis
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import MACHINES
+from rankdash.core.words.columns import records
 from rankdash.features import offered
 from rankdash.features.cost.report import money_files
 from rankdash.features.overview import report_systems
@@ -186,8 +189,8 @@ def shown_ranking(study: Study, system: str) -> Ranking:
 
 
 def comparison_csv(study: Study) -> bytes:
-    """`Comparison.frame` with the name of each system."""
-    frame = study.comparison.frame.copy()
+    """The rows of the comparison with the name of each system."""
+    frame = pd.DataFrame(records(study.comparison))
     frame.insert(2, "name", [study.name(system) for system in frame["system"]])
     return csv_bytes(frame)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,12 +14,13 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.files import replacing
-from rankdash.core.base.i18n import plain, quantity, speaking
+from rankdash.core.base.i18n import number, plain, quantity, speaking
 from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Measure
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
-from rankdash.core.statistics.verdict import TITLES, has_width
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, first_stage_name, numbered
+from rankdash.core.words.columns import columns
 from rankdash.core.words.queries import query_count
 
 _DASH = "–"
@@ -39,93 +39,62 @@ _INTERVALS = {
 }
 
 
-def head(comparison: Comparison) -> list[str]:
-    """The titles of a table's columns; a corrected p has one where p is corrected."""
-    return [
-        *("system", "mean", "Δ", "interval of Δ", "Δ %", "p"),
-        *(["p corrected"] if comparison.corrected else []),
-        *("helped", "same", "hurt", "queries", "excluded", "verdict"),
-    ]
-
-
-def cells(row: pd.Series, comparison: Comparison) -> list[str]:
-    """One row of a comparison's frame as text under its `head`, without the system: rounded
-    numbers, a dash for what does not exist, an asterisk after a p that decides and is
-    significant."""
-    if row["verdict"] == "baseline":
-        counts = ["–", "–", "–", f"{row['n']:,}", "–", "baseline"]
-        return [number(row["mean"]), *["–"] * (5 if comparison.corrected else 4), *counts]
-    star = "*" if significant(row, comparison.settings) else ""
-    return [
-        number(row["mean"]),
-        signed(row["delta"]),
-        interval(row["delta_low"], row["delta_high"]),
-        _percent(row["relative_delta"]),
-        *([p_value(row["p"])] if comparison.corrected else []),
-        p_value(row["p_corrected"]) + star,
-        *(f"{row[name]:,}" for name in ("helped", "same", "hurt", "paired", "left_out")),
-        TITLES[row["verdict"]],
-    ]
+def table_of(comparison: Comparison, measure: Measure, names: Mapping[str, str]) -> list[list[str]]:
+    """The titles of the columns, and a row for each system: rounded numbers, a dash for what does
+    not exist, an asterisk after a p that decides and is significant. names: system → the name
+    shown, in the order of the rows."""
+    shown = columns("file", comparison.settings.level, comparison.corrected)
+    rows = [["system", *(each.short or each.title for each in shown)]]
+    for system, name in names.items():
+        row = comparison.row(system, measure)
+        marks = {"p_corrected": "*"} if significant(row, comparison.settings) else {}
+        rows.append([name, *(each.text(row) + marks.get(each.name, "") for each in shown)])
+    return rows
 
 
 BETTER, WORSE = "†", "‡"
 """Marks of a mean that is significantly above or below the baseline's."""
 
 
-def compact_markdown(
-    comparison: Comparison, names: Mapping[str, str] | None = None
-) -> Iterator[str]:
+def compact_markdown(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
     """One row for each system and one column for each metric: means, the best in bold, marked where
-    the change is significant; below, how to read it. names: as for `markdown`."""
-    yield piped(["system", *(markdown_safe(each.title) for each in comparison.measures)])
-    yield piped(["---", *["---:"] * len(comparison.measures)])
-    named = _named(comparison, names)
-    for name, means in _compact(comparison, named):
-        shown = [f"**{mean.text}**{mean.mark}" if mean.best else mean.marked for mean in means]
-        yield piped([markdown_safe(name), *shown])
-    yield f"\n{markdown_safe(_compact_note(comparison, named))}\n"
+    the change is significant; below, how to read it. names: as for `table_of`."""
+    rows = [["system", *(markdown_safe(each.title) for each in comparison.measures)]]
+    for name, means in _compact(comparison, names):
+        shown = [f"**{text}**{mark}" if best else f"{text}{mark}" for text, best, mark in means]
+        rows.append([markdown_safe(name), *shown])
+    yield from piped(rows)
+    yield f"\n{markdown_safe(_compact_note(comparison, names))}\n"
 
 
-def compact_latex(comparison: Comparison, names: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The same table in booktabs rules, as papers print it. names: as for `latex`."""
-    yield "% needs \\usepackage{booktabs}\n"
-    yield f"\\begin{{tabular}}{{l{'r' * len(comparison.measures)}}}\n\\toprule\n"
-    yield _row(["system", *(_latex_safe(each.title) for each in comparison.measures)])
-    yield "\\midrule\n"
+def compact_latex(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
+    """The same table in booktabs rules, as papers print it."""
     marks = {BETTER: "$^{\\dagger}$", WORSE: "$^{\\ddagger}$", "": ""}
-    named = _named(comparison, names)
-    for name, means in _compact(comparison, named):
-        shown = [
-            (f"\\textbf{{{mean.text}}}" if mean.best else _latex_safe(mean.text)) + marks[mean.mark]
-            for mean in means
+    rows = [
+        [
+            _latex_safe(name),
+            *(
+                (f"\\textbf{{{text}}}" if best else _latex_safe(text)) + marks[mark]
+                for text, best, mark in means
+            ),
         ]
-        yield _row([_latex_safe(name), *shown])
-    yield "\\bottomrule\n\\end{tabular}\n"
-    yield f"% {_one_line(_compact_note(comparison, named))}\n"
+        for name, means in _compact(comparison, names)
+    ]
+    head = ["system", *(_latex_safe(each.title) for each in comparison.measures)]
+    yield from _tabular(head, [rows])
+    yield f"% {_one_line(_compact_note(comparison, names))}\n"
 
 
-@dataclass(frozen=True)
-class _Mean:
-    """A cell of the compact table. mark: `BETTER`, `WORSE` or ""."""
-
-    text: str
-    best: bool
-    mark: str
-
-    @property
-    def marked(self) -> str:
-        return self.text + self.mark
-
-
-def _compact(comparison: Comparison, names: Mapping[str, str]) -> Iterator[tuple[str, list[_Mean]]]:
+def _compact(
+    comparison: Comparison, names: Mapping[str, str]
+) -> Iterator[tuple[str, list[tuple[str, bool, str]]]]:
+    """Name → mean, whether it is the best, and `BETTER`, `WORSE` or "", for each metric."""
     best = {}
     for measure in comparison.measures:
-        texts = [number(comparison.row(system, measure)["mean"]) for system in names]
+        texts = [number(comparison.row(system, measure)["mean"], 4) for system in names]
         known = [text for text in texts if text != _DASH]
         # Of those that print the same none is better than the other; labels have no best.
-        best[measure.spec] = (
-            max(known, key=float) if known and measure.metric.measures_quality else None
-        )
+        best[measure] = max(known, key=float) if known and measure.metric.measures_quality else None
     for system, name in names.items():
         means = []
         for measure in comparison.measures:
@@ -133,8 +102,8 @@ def _compact(comparison: Comparison, names: Mapping[str, str]) -> Iterator[tuple
             mark = ""
             if significant(row, comparison.settings):
                 mark = BETTER if row["delta"] > 0 else WORSE
-            text = number(row["mean"])
-            means.append(_Mean(text, text == best[measure.spec], mark))
+            text = number(row["mean"], 4)
+            means.append((text, text == best[measure], mark))
         yield name, means
 
 
@@ -143,7 +112,7 @@ def _compact_note(comparison: Comparison, names: Mapping[str, str]) -> str:
     baseline = names[comparison.baseline]
     counts, mark = comparison.frame["n"], f"{BETTER} and {WORSE}"
     least, most = int(counts.min()), int(counts.max())
-    over = query_count(most) if least == most else f"{least:,} to {query_count(most)}"
+    over = query_count(most) if least == most else f"{number(least, 0)} to {query_count(most)}"
     return (
         f"Means over {over}; best in bold. {BETTER}: significantly above {baseline}; "
         f"{WORSE}: below. {made_with(comparison, mark)}"
@@ -175,105 +144,83 @@ def _minimum(settings: StatisticsSettings) -> str:
     return f"{quantity(100 * settings.worthwhile, 6)}% (set by the user)"
 
 
-def markdown(comparison: Comparison, names: Mapping[str, str] | None = None) -> Iterator[str]:
-    """A table for each metric with the verdicts below, then how it was made. names: system → the
-    name shown, in the order of the rows; None: the ids. Nothing in a name is taken for markup."""
-    titles, named = head(comparison), _named(comparison, names)
+def markdown(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
+    """A table for each metric with the verdicts below, then how it was made. names: as for
+    `table_of`. Nothing in a name is taken for markup."""
     for measure in comparison.measures:
         yield f"### {measure.title}\n\n"
-        yield piped(titles)
-        yield piped(["---", *["---:"] * (len(titles) - 2), "---"])
-        for system, name in named.items():
-            row = cells(comparison.row(system, measure), comparison)
-            yield piped(list(map(markdown_safe, (name, *row))))
+        yield from plain_markdown(table_of(comparison, measure, names), left=(0, -1))
         yield "\n"
-        for system in named:
+        for system in names:
             if system != comparison.baseline:
-                sentence = comparison.verdict(system, measure, named).sentence
+                sentence = comparison.verdict(system, measure, names).sentence
                 yield f"- {markdown_safe(sentence)}\n"
         yield "\n"
     yield f"{markdown_safe(made_with(comparison))}\n"
 
 
-def latex(comparison: Comparison, names: Mapping[str, str] | None = None) -> Iterator[str]:
-    """One table, metrics in blocks; it needs the package booktabs. names: as for `markdown`.
+def latex(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
+    """One table, metrics in blocks; it needs the package booktabs. names: as for `table_of`.
     Nothing in a name is taken for a command; a table of names in Chinese needs an engine that sets
     Chinese."""
-    titles, named = head(comparison), _named(comparison, names)
-    yield "% needs \\usepackage{booktabs}\n"
-    yield f"\\begin{{tabular}}{{l{'r' * (len(titles) - 2)}l}}\n\\toprule\n"
-    yield _row([_latex_safe(word) for word in titles])
+    head: list[str] = []
+    blocks = []
     for measure in comparison.measures:
-        yield "\\midrule\n"
-        title = _latex_safe(measure.title)
-        yield f"\\multicolumn{{{len(titles)}}}{{l}}{{\\textit{{{title}}}}} \\\\\n"
-        for system, name in named.items():
-            row = cells(comparison.row(system, measure), comparison)
-            yield _row(list(map(_latex_safe, (name, *row))))
-    yield "\\bottomrule\n\\end{tabular}\n"
+        head, *rows = _safe_rows(table_of(comparison, measure, names))
+        title = f"\\textit{{{_latex_safe(measure.title)}}}"
+        blocks.append([[f"\\multicolumn{{{len(head)}}}{{l}}{{{title}}}"], *rows])
+    yield from _tabular(head, blocks, left=(0, -1))
     yield f"% {made_with(comparison)}\n"
 
 
-def plain_markdown(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
-    """A table of any texts under a head, the first row; nothing in them is taken for markup. The
-    first `left` columns start at the left."""
-    head, *body = rows
-    yield piped([markdown_safe(cell) for cell in head])
-    yield piped(["---"] * left + ["---:"] * (len(head) - left))
-    for row in body:
-        yield piped([markdown_safe(cell) for cell in row])
+def plain_markdown(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> Iterator[str]:
+    """A table of any texts under a head, the first row; nothing in them is taken for markup. left:
+    the places of the columns that start at the left."""
+    yield from piped([[markdown_safe(cell) for cell in row] for row in rows], left)
 
 
-def plain_latex(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
+def piped(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> Iterator[str]:
+    """A table as `plain_markdown`; the cells must be safe."""
+    rule = ["---" if at == "l" else "---:" for at in _ends(len(rows[0]), left)]
+    for row in (rows[0], rule, *rows[1:]):
+        yield f"| {' | '.join(row)} |\n"
+
+
+def plain_latex(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> Iterator[str]:
     """The same table in booktabs rules. Nothing in the texts is taken for a command."""
-    head, *body = rows
+    head, *body = _safe_rows(rows)
+    yield from _tabular(head, [body], left)
+
+
+def _tabular(
+    head: Sequence[str], blocks: Sequence[Sequence[Sequence[str]]], left: Sequence[int] = (0,)
+) -> Iterator[str]:
+    """A table in booktabs rules, one above each block; the cells must be safe."""
     yield "% needs \\usepackage{booktabs}\n"
-    yield f"\\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}\n\\toprule\n"
-    yield _row([_latex_safe(cell) for cell in head])
-    yield "\\midrule\n"
-    for row in body:
-        yield _row([_latex_safe(cell) for cell in row])
+    yield f"\\begin{{tabular}}{{{_ends(len(head), left)}}}\n\\toprule\n"
+    yield _line(head)
+    for block in blocks:
+        yield "\\midrule\n"
+        yield from map(_line, block)
     yield "\\bottomrule\n\\end{tabular}\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + " \\\\\n"
+
+
+def _ends(width: int, left: Sequence[int]) -> str:
+    """ "l" for a column that starts at the left, "r" for one that ends at the right."""
+    return "".join("l" if at in left or at - width in left else "r" for at in range(width))
+
+
+def _safe_rows(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[_latex_safe(cell) for cell in row] for row in rows]
 
 
 def significant(row: pd.Series, settings: StatisticsSettings) -> bool:
     """Whether a row's corrected p is at most what the level leaves."""
     return bool(row["p_corrected"] <= 1 - settings.level + 1e-12)
-
-
-def number(value: float) -> str:
-    return _DASH if math.isnan(value) else f"{value:.4f}"
-
-
-def signed(value: float) -> str:
-    """With its sign, and without one where it rounds to 0."""
-    if math.isnan(value):
-        return _DASH
-    return f"{value:+.4f}" if abs(value) >= 0.000_05 else "0.0000"
-
-
-def interval(low: float, high: float) -> str:
-    if math.isnan(low):
-        return _DASH
-    return f"{signed(low)} to {signed(high)}" if has_width(low, high) else "no spread"
-
-
-def p_value(p: float) -> str:
-    if math.isnan(p):
-        return _DASH
-    return "<0.0001" if p < 0.000_05 else f"{p:.4f}"
-
-
-def _percent(share: float) -> str:
-    if math.isnan(share):
-        return _DASH
-    return f"{share:+.1%}" if abs(share) >= 0.000_5 else "0.0%"
-
-
-def _named(comparison: Comparison, names: Mapping[str, str] | None) -> Mapping[str, str]:
-    """The names of the rows in their order; without any the ids, the baseline first."""
-    chosen = (comparison.baseline, *comparison.challengers)
-    return dict(zip(chosen, chosen, strict=True)) if names is None else names
 
 
 def _one_line(text: str) -> str:
@@ -288,11 +235,6 @@ def markdown_safe(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", _one_line(text))
 
 
-def piped(texts: Sequence[str]) -> str:
-    """A row of a Markdown table; the cells must be safe."""
-    return f"| {' | '.join(texts)} |\n"
-
-
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -303,6 +245,7 @@ _LATEX = {
     "*": r"$^{*}$",
     "Δ": r"$\Delta$",
     "–": "--",
+    "…": r"\ldots{}",
     **{each: f"\\{each}" for each in "&%$#_{}"},
 }
 
@@ -311,10 +254,6 @@ def _latex_safe(text: str) -> str:
     """With minus signs set as such before numbers."""
     escaped = "".join(_LATEX.get(each, each) for each in _one_line(text))
     return re.sub(r"(?<![\w])-(?=\d)", r"$-$", escaped)
-
-
-def _row(texts: Sequence[str]) -> str:
-    return " & ".join(texts) + " \\\\\n"
 
 
 # TREC files: a ranking from which trec_eval reads the very same order, and labels.

@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import pandas as pd
+import streamlit as st
 from pandas.io.formats.style import Styler
 
 from rankdash.core.base.i18n import brief, signed
@@ -24,6 +25,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import CONTROL, columns, fits, middle
 from rankdash.core.base.text import html_safe as html_safe
 from rankdash.core.base.text import shortened as shortened
+from rankdash.core.words.columns import Column, Row
 
 _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # All of it but the marks of headings, lists, quotes and emphasis.
@@ -332,6 +334,29 @@ def signed_cells(
         **dict.fromkeys(times, brief),
     }
     return frame.reset_index(drop=True).style.format(written, na_rep="–")
+
+
+_NUMBERS = {"number": "%.4f", "p": "%.4f", "size": "%.2f", "share": "percent", "count": "%.0f"}
+_CHANGE_DIGITS = 4
+
+
+def compared_cells(
+    columns: Sequence[Column], rows: Sequence[Row]
+) -> tuple[dict[str, list[Any]], dict[str, Any], dict[str, int]]:
+    """Return the cells of a comparison and the configuration of their columns, both by name, and
+    the decimals of its changes for `signed_cells`."""
+    cells, config = {}, {}
+    for each in columns:
+        if each.kind == "words":
+            cells[each.name] = [each.text(row) for row in rows]
+            config[each.name] = st.column_config.TextColumn(each.title, help=each.help or None)
+        else:
+            cells[each.name] = [each.value(row) for row in rows]
+            config[each.name] = st.column_config.NumberColumn(
+                each.title, format=_NUMBERS.get(each.kind), help=each.help or None
+            )
+    digits = {each.name: _CHANGE_DIGITS for each in columns if each.kind == "change"}
+    return cells, config, digits
 
 
 def rounded(changes: pd.Series, digits: int) -> pd.Series:
