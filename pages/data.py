@@ -5,8 +5,8 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.features.data import page as data_page
 from rankdash.features.data import page_list, page_upload
-from rankdash.features.label import page_corrections
 from rankdash.kit.widgets import address, view
+from rankdash.kit.widgets.labels import corrections
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.stored import damage
@@ -41,7 +41,7 @@ if stored:
             _("Add labels"),
             "data.labels",
             ":material/new_label:",
-            lambda: page_corrections.draw_new_labels(chosen),
+            lambda: corrections.draw_new_labels(chosen),
         )
     page_list.draw(stored)
     if not read_only():

@@ -4,8 +4,9 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.features.label import page as label_page
-from rankdash.features.label import page_plan, page_unjudged
+from rankdash.features.label import page_plan
 from rankdash.kit.widgets import label_plan, narrow, view
+from rankdash.kit.widgets.labels import unjudged
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import read_only
 
@@ -32,7 +33,7 @@ with beside:
     if label_page.rater_name():
         label_page.change_rater()
     page_plan.draw_plan_notes(labelling)
-fold(_("Files"), "label.files", ":material/download:", lambda: page_unjudged.draw_files(dataset_id))
+fold(_("Files"), "label.files", ":material/download:", lambda: unjudged.draw_files(dataset_id))
 if not read_only():
     fold(
         _("Start a new labelling plan"),

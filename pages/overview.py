@@ -6,11 +6,11 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.words.judged import without_judge
 from rankdash.features.cost import page_targets
 from rankdash.features.judge import page as judge_page
-from rankdash.features.label import page_unjudged
 from rankdash.features.overview import page as overview_page
 from rankdash.features.overview import page_verdict
 from rankdash.kit.widgets import address, label_plan, view
 from rankdash.kit.widgets.cache import shared
+from rankdash.kit.widgets.labels import unjudged
 from rankdash.kit.widgets.redraw import fold
 
 head = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
@@ -67,7 +67,7 @@ if study.challengers:
         _("Documents without a label"),
         "overview.unjudged",
         ":material/label_off:",
-        lambda: page_unjudged.draw(study),
+        lambda: unjudged.draw(study),
     )
 fold(_("Targets"), "overview.targets", ":material/flag:", lambda: page_targets.draw(study))
 fold(

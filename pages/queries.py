@@ -5,12 +5,12 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import judged_title
-from rankdash.features.label import page_progress
 from rankdash.features.overview import page_verdict
 from rankdash.features.queries import page as queries_page
 from rankdash.features.queries import page_filters, page_list, page_why
 from rankdash.features.queries import study as queries_study
 from rankdash.kit.widgets import address, label_plan, pickers, sharing_link, view
+from rankdash.kit.widgets.labels import progress
 
 st.title(_("Queries"))
 study = view.study("queries")
@@ -18,7 +18,7 @@ view.caption(study)
 view.needs_challenger(study, "queries")
 if not page_verdict.above_means(study, "queries"):
     if (plan := label_plan.sampled(study.stored_id)) is not None:
-        page_progress.draw_labelled_queries(study, plan)
+        progress.draw_labelled_queries(study, plan)
     st.stop()
 challenger = view.in_focus(study)
 view.tally_line(study, challenger)

@@ -21,7 +21,7 @@ def role(file: Path) -> str:
     if folders[1:] == ["app"]:
         return "command" if name in _COMMAND_LINE else "page"
     if folders[1:2] == ["kit"]:
-        return ".".join(folders[1:])
+        return ".".join(folders[1:3])
     word = name.split("_")[0]
     return word if word in (*SURFACES, "words", "charts") and "features" in folders else "numbers"
 

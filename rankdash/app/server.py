@@ -33,7 +33,6 @@ _EVERY = ("0.0.0.0", "::")  # noqa: S104
 
 _PAGES = (
     "data.page",
-    "label.page_unjudged",
     "overview.page_verdict",
     "overview.page",
     "cost.page_targets",

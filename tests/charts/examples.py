@@ -26,7 +26,7 @@ from rankdash.features.cost import (
 )
 from rankdash.features.data import charts_grades
 from rankdash.features.history import charts_trend
-from rankdash.features.label import charts_label_curve
+from rankdash.features.judge import charts_label_curve
 from rankdash.features.latency import (
     charts_latency_ecdf,
     charts_latency_fit,

@@ -26,13 +26,13 @@ from rankdash.core.rerankers.neural.packaged import known_models
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS as JUDGE_SETTINGS
 from rankdash.core.statistics.verdict import TITLES
 from rankdash.core.study.derived_groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
+from rankdash.core.study.labelling import CONFLICTS
 from rankdash.core.study.reasons import reasons
 from rankdash.core.value import price_list
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.billing import UNITS
 from rankdash.core.value.payoff import ARCHETYPES
 from rankdash.core.value.targets import shipped
-from rankdash.features.label.labelling import CONFLICTS
 from rankdash.features.report.report import SECTIONS
 from tests.roles import PACKAGE, is_command, is_page
 

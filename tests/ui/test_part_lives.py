@@ -22,11 +22,12 @@ from rankdash.core.workspace.notes import (
 )
 from rankdash.core.workspace.score_cache import KeptScores
 from rankdash.features.data import page_list
-from rankdash.features.label import page_corrections, page_unjudged
 from rankdash.features.queries import page_why
 from rankdash.features.run import page_combine, page_jobs, page_runs
 from rankdash.kit.widgets import address, dialogs, language, view
 from rankdash.kit.widgets import stored as widgets_stored
+from rankdash.kit.widgets.labels import corrections as labels_corrections
+from rankdash.kit.widgets.labels import unjudged
 from tests.approved import masked
 from tests.results import shown
 from tests.stored import keep_rows
@@ -85,11 +86,11 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
         "runs": lambda: page_runs.draw(now["data"]),
         "fuse": lambda: page_combine.draw(now["data"]),
         "cache": page_jobs.draw_cache_panel,
-        "label": lambda *pair: page_corrections.label(study(now["data"]), *pair),
+        "label": lambda *pair: labels_corrections.label(study(now["data"]), *pair),
         "remarks": remarks,
-        "unjudged": lambda: page_unjudged.draw(study(now["data"])),
-        "corrections": lambda *query: page_corrections.draw(now["data"], *query),
-        "new": lambda: page_corrections.draw_new_labels(now["data"]),
+        "unjudged": lambda: unjudged.draw(study(now["data"])),
+        "corrections": lambda *query: labels_corrections.draw(now["data"], *query),
+        "new": lambda: labels_corrections.draw_new_labels(now["data"]),
         "sets": lambda: page_list.draw(workspace.datasets()),
     }
 

@@ -24,10 +24,10 @@ from rankdash.core.study.systems import first_stage_name
 from rankdash.core.words.queries import judged_title
 from rankdash.features.data import charts
 from rankdash.features.data.words import Light, State, label_count, lights
-from rankdash.features.label import page_unjudged
 from rankdash.kit.widgets import address, label_plan, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.label_plan import Labelling
+from rankdash.kit.widgets.labels import unjudged
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_rows, shortened, table_html
 
@@ -53,7 +53,7 @@ def draw(dataset_id: str, *, blocking_said: bool) -> None:
     with labels:
         _labels(report, 0 if sampled is None else sampled.status.pairs)
         # Labels that were given here have the scale of rankdash.
-        page_unjudged.draw_direction(dataset_id, stored.check_report(dataset_id) or report)
+        unjudged.draw_direction(dataset_id, stored.check_report(dataset_id) or report)
     with rankings:
         _rankings(dataset_id, report)
         _systems(dataset_id)

@@ -22,9 +22,9 @@ from rankdash.core.workspace import DatasetRow
 from rankdash.core.workspace.notes import Corrections, Notes, RunNotes
 from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
 from rankdash.features.data import page_upload
-from rankdash.features.label import page_corrections
 from rankdash.kit.html.tables import file_name
 from rankdash.kit.widgets import address, dialogs, pickers, redraw, stored
+from rankdash.kit.widgets.labels import corrections
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_rows
 from rankdash.kit.widgets.uploader import uploader
@@ -55,8 +55,8 @@ def draw(rows: Sequence[DatasetRow]) -> None:
     if not read_only():
         _change(chosen, rows)
     if stored.damage(chosen.id) is None:
-        page_corrections.draw(chosen.id)
-        page_corrections.exports(chosen.id)
+        corrections.draw(chosen.id)
+        corrections.exports(chosen.id)
 
 
 def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 from rankdash.core.study.judged import verdicts
 from rankdash.core.study.study import Study
 from rankdash.core.words.judged import three_ways as three_ways_of
-from rankdash.features.label import charts_label_curve as label_curve_chart
+from rankdash.features.judge import charts_label_curve as label_curve_chart
 from rankdash.kit.drawing import group_changes as segments_chart
 from rankdash.kit.drawing.draw import Drawing
 

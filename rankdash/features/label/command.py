@@ -35,8 +35,8 @@ from rankdash.core.sampling.draws import (
 )
 from rankdash.core.sampling.label_pool import pool_of
 from rankdash.core.sampling.status import LabelStatus, status
+from rankdash.core.study.labelling import as_in, drawn_to_label
 from rankdash.core.words.labelling import effort_sentence, estimate_sentences
-from rankdash.features.label.labelling import as_in, drawn_to_label
 from rankdash.features.label.trail import read_plan, write_answers, write_plan
 from rankdash.kit.commands.arguments import DONE, Parser, add_label_rules, columns_of
 from rankdash.kit.commands.output import (

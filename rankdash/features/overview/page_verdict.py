@@ -20,7 +20,6 @@ from rankdash.core.study.systems import Money
 from rankdash.core.words.costs import MoneyContext, headline, month
 from rankdash.core.words.queries import excluded, metric_title
 from rankdash.core.words.verdicts import documents, p_fact, sentence
-from rankdash.features.label import page_progress
 from rankdash.features.overview import report_systems
 from rankdash.features.overview.caveats import caveats
 from rankdash.features.overview.words import estimate_step
@@ -29,6 +28,7 @@ from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.cache import shared
 from rankdash.kit.widgets.charts import Colour
 from rankdash.kit.widgets.label_plan import Labelling
+from rankdash.kit.widgets.labels import progress
 from rankdash.kit.widgets.text import markdown_safe, name_safe
 
 _STYLE = """<style>
@@ -294,7 +294,7 @@ def above_means(study: Study, page: str) -> bool:
             )
             st.page_link(view.page("label"), label=_("Label documents"), icon=":material/label:")
         else:
-            page_progress.draw_estimate_strip(labelling)
+            progress.draw_estimate_strip(labelling)
             draw_estimate_decision(study, labelling, page)
     if uploaded and open_still and sampled is None:
         st.caption(_("The means below count documents without a label as not relevant."))

@@ -21,7 +21,6 @@ from rankdash.core.study.reasons.main_document import evidence
 from rankdash.core.study.study import Study
 from rankdash.core.words.verdicts import reason_words
 from rankdash.core.workspace.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
-from rankdash.features.label import page_corrections
 from rankdash.features.queries import charts
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.charts_ladder_places import shown
@@ -30,6 +29,7 @@ from rankdash.features.queries.study import Missed, Text
 from rankdash.features.queries.words import fault_words, ground, reasoning, statement_text
 from rankdash.kit.widgets import address, dialogs, language, pickers
 from rankdash.kit.widgets import charts as widgets_charts
+from rankdash.kit.widgets.labels import corrections
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.run_records import saved
 from rankdash.kit.widgets.server import read_only, workspace
@@ -293,14 +293,14 @@ def draw_notes(study: Study, query_id: str) -> None:
     made."""
     if read_only():
         _shown(Notes(workspace()).of(study.stored_id, query_id))
-        page_corrections.draw(study.stored_id, query_id)
+        corrections.draw(study.stored_id, query_id)
         return
     beside = st.grid(2, min_column_width=_HALF)
     with beside.cell():
         _remarks(study.stored_id, query_id)
     with beside.cell():
-        page_corrections.draw_corrections(study, query_id)
-    page_corrections.draw(study.stored_id, query_id)
+        corrections.draw_corrections(study, query_id)
+    corrections.draw(study.stored_id, query_id)
 
 
 def marks(study: Study) -> pd.DataFrame:

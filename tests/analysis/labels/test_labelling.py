@@ -14,8 +14,8 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.metrics import judge
 from rankdash.core.readers import Source, read
 from rankdash.core.readers.loading import load
+from rankdash.core.study.labelling import CONFLICTS, merge_labels, to_label, to_label_jsonl
 from rankdash.core.study.unjudged.system_bounds import RankedLabels, UnjudgedComparison
-from rankdash.features.label.labelling import CONFLICTS, merge_labels, to_label, to_label_jsonl
 from tests.lists import ranking
 from tests.results import results, several
 from tests.sets import SETS, loaded

@@ -13,8 +13,9 @@ from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.notes import Corrections, LabelPlans
 from rankdash.features.label import page as label_page
-from rankdash.features.label import page_plan, page_unjudged
+from rankdash.features.label import page_plan
 from rankdash.kit.widgets import label_plan
+from rankdash.kit.widgets.labels import unjudged
 from tests.approved import masked
 from tests.ui.labelling.test_label_texts import CHANGING, GRADES, add_judge
 from tests.ui.labelling.two_rankings import DOCS, begin, pairs, take_in, two_rankings
@@ -94,7 +95,7 @@ class Acts:
         """The labels, notes and draws of the file."""
         if not label_plan.current(self.data):
             return "no plan"
-        written = io.BytesIO(page_unjudged.table_bytes(self.data))
+        written = io.BytesIO(unjudged.table_bytes(self.data))
         table = pd.read_csv(written, keep_default_na=False, dtype=str)
         table["probability"] = table["probability"].str[:8]
         return table.drop(columns=["query_id", "query", "document", "time"], errors="ignore").tail(

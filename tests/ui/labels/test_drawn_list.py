@@ -13,11 +13,11 @@ from rankdash.core.base.errors import DataError
 from rankdash.core.base.text import csv_bytes
 from rankdash.core.intake import sharing
 from rankdash.core.readers import Source, read
+from rankdash.core.study.labelling import merge_labels, to_label_jsonl
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.notes import Corrections, LabelPlans
-from rankdash.features.label import page_corrections, page_unjudged
-from rankdash.features.label.labelling import merge_labels, to_label_jsonl
 from rankdash.kit.widgets import label_plan, server, stored
+from rankdash.kit.widgets.labels import corrections, unjudged
 from tests.ui.labelling.two_rankings import begin, trec, two_rankings
 
 QUERIES, DOCS = 30, 6
@@ -39,7 +39,7 @@ def shop(workspace) -> str:
 
 
 def drawn_list(dataset_id: str) -> pd.DataFrame:
-    return pd.read_csv(io.BytesIO(page_unjudged.drawn_bytes(csv_bytes, dataset_id)))
+    return pd.read_csv(io.BytesIO(unjudged.drawn_bytes(csv_bytes, dataset_id)))
 
 
 def filled(table: pd.DataFrame, count: int) -> pd.DataFrame:
@@ -53,7 +53,7 @@ def filled(table: pd.DataFrame, count: int) -> pd.DataFrame:
 def take(dataset_id: str, table: pd.DataFrame) -> bool:
     """Take the list in as a spreadsheet saves what it opened."""
     source = Source("list.csv", table.to_csv(index=False).encode())
-    return page_corrections.take_answers(dataset_id, source)
+    return corrections.take_answers(dataset_id, source)
 
 
 def of_json(data: bytes) -> pd.DataFrame:
@@ -78,7 +78,7 @@ def test_the_list_comes_back_as_answers_that_the_estimate_counts(
 ):
     shop = made(workspace, prefix)
     begin(workspace, shop, mode=mode, **SETTINGS)
-    table = opened(page_unjudged.drawn_bytes(write, shop))
+    table = opened(unjudged.drawn_bytes(write, shop))
     plan = label_plan.current(shop).plan
     assert list(table) == [
         "query_id", "query", "doc_id", "document", "label", "rank", "draw", "probability",
@@ -92,12 +92,12 @@ def test_the_list_comes_back_as_answers_that_the_estimate_counts(
     if write is csv_bytes:
         assert take(shop, filled(table, done))
     else:
-        assert page_corrections.take_answers(shop, Source("list.jsonl", write(filled(table, done))))
+        assert corrections.take_answers(shop, Source("list.jsonl", write(filled(table, done))))
     [found] = label_plan.current(shop).status.estimates
     counted = (plan.draw < plan.draw[done]).sum() if mode == "query" else done
     assert (found.labels, found.labels + found.waiting, found.known) == (counted, done, 2)
     # What is still open is on the next list.
-    rest = opened(page_unjudged.drawn_bytes(write, shop))
+    rest = opened(unjudged.drawn_bytes(write, shop))
     assert rest["draw"].tolist() == (plan.draw[done:] + 1).tolist()
 
 
@@ -112,10 +112,10 @@ def test_people_times_and_what_cannot_be_told_come_back_too(workspace, shop):
     assert [(each.name, each.answers) for each in status.raters] == [("<b>Bo</b>", 1), ("Ann", 2)]
     assert status.seconds == 20
     # The file of the page comes back as it went out, into a plan that was begun anew.
-    file = page_unjudged.table_bytes(shop)
+    file = unjudged.table_bytes(shop)
     Corrections(workspace).withdraw(shop, [each.pair for each in Corrections(workspace).all(shop)])
     assert label_plan.current(shop).status.estimates[0].labels == 0
-    assert page_corrections.take_answers(shop, Source("labels.csv", file))
+    assert corrections.take_answers(shop, Source("labels.csv", file))
     assert label_plan.current(shop).status.numbers() == status.numbers()
 
 
@@ -159,7 +159,7 @@ def test_files_of_labels_go_from_the_page_to_commands_and_back(shop, tmp_path_fa
     (files / "qrels.txt").write_text("q0 0 q0d0 1\nq1 0 q1d5 0\n")
     assert take(shop, filled(drawn_list(shop), 90))
     [wanted] = label_plan.current(shop).status.numbers()["estimates"]
-    labels.write_bytes(page_unjudged.table_bytes(shop))
+    labels.write_bytes(unjudged.table_bytes(shop))
     [found] = command("evaluate", labels, *ranked)["labelling"]["estimates"]
     for name in ("difference", "low", "high"):
         assert found[name] == pytest.approx(wanted[name], rel=1e-9)
@@ -173,7 +173,7 @@ def test_files_of_labels_go_from_the_page_to_commands_and_back(shop, tmp_path_fa
     assert found["labels"] + found["waiting"] == 90
     # Draws of another plan are any labels, which become those of a new data set beside this one.
     source = Source("labels.csv", labels.read_bytes())
-    assert not page_corrections.take_answers(shop, source)
+    assert not corrections.take_answers(shop, source)
     merged = merge_labels(stored.dataset(shop), read([source]).qrels)
     assert (merged.added, merged.same, merged.unknown) == (90, 2, 0)
 

@@ -10,9 +10,9 @@ from rankdash.core.readers import Source, reversed_note
 from rankdash.core.readers.checks.check import CheckReport
 from rankdash.core.readers.loading import load
 from rankdash.core.workspace.notes import Corrections
-from rankdash.features.label import page_unjudged
 from rankdash.kit.widgets import address
 from rankdash.kit.widgets import stored as widgets_stored
+from rankdash.kit.widgets.labels import unjudged
 from tests.readers.join.test_reversed_labels import CRANQREL, FOUND, NOTE, RIGHT
 from tests.stored import keep_rows
 from tests.ui.sessions import part, press
@@ -33,7 +33,7 @@ def opened(dataset_id):
     """The part of the page for the data set that is chosen, this one to begin with."""
 
     def draw():
-        page_unjudged.draw_direction(
+        unjudged.draw_direction(
             address.one("data"), widgets_stored.check_report(address.one("data"))
         )
         return address.one("data")
@@ -81,7 +81,7 @@ def test_which_grade_means_not_relevant(workspace, grades, corrected, offered):
     for n, label in enumerate(corrected):
         Corrections(workspace).correct(dataset_id, ("q", f"d{n}"), label, "")
     report = widgets_stored.check_report(dataset_id)
-    app = part(page_unjudged.draw_direction, dataset_id, report, state={"labels.one_is_best": True})
+    app = part(unjudged.draw_direction, dataset_id, report, state={"labels.one_is_best": True})
     box = app.selectbox[0]
     assert offered == [
         f"*{each}" if at == box.index else each for at, each in enumerate(box.options)
@@ -113,10 +113,8 @@ SUSPECTED = Finding("warning", "label_direction", "Labels may be reversed.", {"b
 def test_a_reversal_is_offered_or_undone_where_writing_is_allowed(
     stored, workspace, monkeypatch, findings, read_only, parts
 ):
-    monkeypatch.setattr(page_unjudged, "read_only", lambda: read_only)
+    monkeypatch.setattr(unjudged, "read_only", lambda: read_only)
     report = CheckReport.from_json(workspace.check_report(stored))
-    app = part(
-        partial(page_unjudged.draw_direction, stored, replace(report, findings=tuple(findings)))
-    )
+    app = part(partial(unjudged.draw_direction, stored, replace(report, findings=tuple(findings))))
     kinds = ("caption", "markdown", "checkbox", "selectbox", "html", "button")
     assert [kind for kind in kinds for _each in app.get(kind)] == parts

@@ -12,9 +12,10 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.notes import Corrections, Notes
-from rankdash.features.label import page_corrections, page_unjudged
 from rankdash.kit.widgets import address
 from rankdash.kit.widgets import stored as widgets_stored
+from rankdash.kit.widgets.labels import corrections as labels_corrections
+from rankdash.kit.widgets.labels import unjudged as labels_unjudged
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
 from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of
@@ -36,7 +37,7 @@ def unjudged(labels: str, before: str, after: str, metric: str = "precision", **
     run = run_of(data, "run", {"q": [*(after or "a")], "other": ["a"]})
     if not after:
         run = replace(run, queries=run.queries.assign(state="failed"))
-    return partial(page_unjudged.draw, study_of(data, run, metric=metric, cutoff=2, **fields))
+    return partial(labels_unjudged.draw, study_of(data, run, metric=metric, cutoff=2, **fields))
 
 
 OPEN = {
@@ -94,7 +95,7 @@ def test_documents_to_correct_are_those_near_the_top_then_the_judged_then_the_co
     shop, workspace, cutoff, ranked
 ):
     Corrections(workspace).correct(shop, ("q1", "d15"), 1.0, "")
-    app = drawn(lambda: page_corrections.draw_corrections(study(shop, cutoff), "q1"))
+    app = drawn(lambda: labels_corrections.draw_corrections(study(shop, cutoff), "q1"))
     offered = app.selectbox[0].options
     top = [*range(29, 29 - ranked, -1), *range(30 - ranked)]
     assert offered == [*(f"Returns {n}" for n in top), "Text of x"]
@@ -105,11 +106,11 @@ def test_corrections_are_listed_with_their_files(approved, workspace, shop, monk
     blank = keep_rows(workspace, HEAD + "q 1,a,d 1,text,1,1\n", "Blanks")
     Notes(workspace).keep(blank, "q 1", (), "a note")
     parts = {
-        "of the data set": lambda: page_corrections.draw(shop),
-        "of a query": lambda: page_corrections.draw(shop, "q1"),
-        "of a query without any": lambda: page_corrections.draw(shop, "q3"),
-        "files": lambda: page_corrections.exports(shop),
-        "notes alone": lambda: page_corrections.exports(blank),
+        "of the data set": lambda: labels_corrections.draw(shop),
+        "of a query": lambda: labels_corrections.draw(shop, "q1"),
+        "of a query without any": lambda: labels_corrections.draw(shop, "q3"),
+        "files": lambda: labels_corrections.exports(shop),
+        "notes alone": lambda: labels_corrections.exports(blank),
     }
     cases = {"no files": said(parts["files"], language)}
     for pair, label in ((("q1", "d29"), None), (("q1", "d0"), 0.5), (("q2", "d0"), 0.0)):
@@ -117,7 +118,7 @@ def test_corrections_are_listed_with_their_files(approved, workspace, shop, monk
     cases |= {name: said(draw, language) for name, draw in parts.items()}
     Corrections(workspace).correct(blank, ("q 1", "d 1"), 0.0, "")
     cases["ids with blanks"] = said(parts["notes alone"], language)
-    monkeypatch.setattr(page_corrections, "read_only", lambda: True)
+    monkeypatch.setattr(labels_corrections, "read_only", lambda: True)
     cases["read-only"] = said(parts["of a query"], language)
     moments = r"(?<=\| )[^|\n]*\d\d:\d\d[^|\n]*$"
     approved(f"ui/corrections.{language}", re.sub(f"(?m){moments}", "<moment>", table(cases)))
@@ -129,7 +130,7 @@ def test_corrections_are_listed_with_their_files(approved, workspace, shop, monk
 def keep(dataset_id: str, made: Dataset, name: str, corrected: Callable = float) -> None:
     for field in ("base", "system", "vs", "metric"):
         address.choose(field, "x")
-    page_corrections.keep_beside(dataset_id, made, (), name=name, corrected=corrected)
+    labels_corrections.keep_beside(dataset_id, made, (), name=name, corrected=corrected)
 
 
 def doubled(old: Dataset) -> Dataset:

@@ -8,10 +8,10 @@ from streamlit.testing.v1 import AppTest
 
 from rankdash.core.readers import Source, read
 from rankdash.core.workspace.notes import Corrections, Notes
-from rankdash.features.label import page_corrections
 from rankdash.features.queries import page_why
 from rankdash.kit.widgets import pickers, server, view
 from rankdash.kit.widgets import stored as widgets_stored
+from rankdash.kit.widgets.labels import corrections as labels_corrections
 from tests.stored import keep_lists, keep_rows
 from tests.ui.parts import drawn
 
@@ -58,15 +58,17 @@ def test_files_hold_the_corrected_labels_and_run_no_formula(app, stored):
     corrections.correct(stored, (QUERY, "d1"), None, "=cmd()")
     corrections.correct(stored, (QUERY, "d3"), 1.0, "")
     Notes(store).keep(stored, QUERY, ["@tag"], "=1+1")
-    made = pd.read_csv(io.BytesIO(page_corrections.corrections_csv(stored)), dtype=str)
+    made = pd.read_csv(io.BytesIO(labels_corrections.corrections_csv(stored)), dtype=str)
     assert made["who"].fillna("").tolist() == ["", "'=cmd()"]
     assert made["corrected"].fillna("").tolist() == ["1.0", ""]
     assert made["uploaded"].tolist() == ["0.0", "1.0"]
-    notes = pd.read_csv(io.BytesIO(page_corrections.notes_csv(stored)), dtype=str)
+    notes = pd.read_csv(io.BytesIO(labels_corrections.notes_csv(stored)), dtype=str)
     assert notes.loc[0, "note"] == "'=1+1"
     assert notes.loc[0, "tags"] == "'@tag"
     assert notes.loc[0, "query"] == "how to return 5"
-    lines = page_corrections.corrected_qrels(stored, corrections.layer(stored)).decode().split("\n")
+    lines = (
+        labels_corrections.corrected_qrels(stored, corrections.layer(stored)).decode().split("\n")
+    )
     own = [line.split() for line in lines if line.startswith("q5 ")]
     assert {(doc, label) for _q, _0, doc, label in own} == {("d0", "0"), ("d2", "0"), ("d3", "1")}
     assert len(lines) == 16 * 4 - 1 + 1

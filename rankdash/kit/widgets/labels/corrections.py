@@ -24,11 +24,11 @@ from rankdash.core.readers import Source, read, read_beside, reversed_note
 from rankdash.core.readers.checks.check import check
 from rankdash.core.readers.rated import read_rated
 from rankdash.core.sampling.draws import draws_table
+from rankdash.core.study.labelling import CONFLICTS, Conflict, Merged, as_in, merge_labels
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import label_words
 from rankdash.core.workspace import RunRow
 from rankdash.core.workspace.notes import LONGEST_NAME, Correction, Corrections, Layer, Notes
-from rankdash.features.label.labelling import CONFLICTS, Conflict, Merged, as_in, merge_labels
 from rankdash.kit.html.tables import file_name, qrels_bytes
 from rankdash.kit.widgets import address, dialogs, label_plan, language, pickers, stored
 from rankdash.kit.widgets.server import read_only, workspace

@@ -21,14 +21,14 @@ from rankdash.core.readers import put_right, reversed_note
 from rankdash.core.readers.checks.check import CheckReport, check
 from rankdash.core.sampling.additive import ADDITIVE
 from rankdash.core.sampling.draws import labels_table, next_pairs
+from rankdash.core.study.labelling import MOST_ROWS, drawn_to_label, to_label, to_label_jsonl
 from rankdash.core.study.study import Study
 from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
 from rankdash.core.workspace.notes import Corrections, LabelNotes, LabelPlans
-from rankdash.features.label.labelling import MOST_ROWS, drawn_to_label, to_label, to_label_jsonl
-from rankdash.features.label.page_corrections import keep_beside
 from rankdash.kit.html.tables import file_name
 from rankdash.kit.widgets import dialogs, label_plan, stored
 from rankdash.kit.widgets.label_plan import LabelSettings
+from rankdash.kit.widgets.labels.corrections import keep_beside
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import name_rows, name_safe, table_html
 
