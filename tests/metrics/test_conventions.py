@@ -22,7 +22,7 @@ def test_every_field_describes_itself():
     names = [setting.name for setting in CONVENTION_SETTINGS]
     assert names == [field.name for field in dataclasses.fields(Conventions)]
     for setting in CONVENTION_SETTINGS:
-        assert setting.title and setting.meaning.endswith(".")
+        assert setting.title and setting.help.endswith(".")
         assert setting.default == getattr(Conventions(), setting.name)
         assert not setting.choices or setting.default in setting.choices
 

@@ -6,13 +6,13 @@ import pytest
 
 from rankdash.core.base.errors import SettingError
 from rankdash.core.base.i18n import error_text, speaking
+from rankdash.core.base.rules import SettingSpec, parse_settings
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers import create, get, kinds
 from rankdash.core.rerankers.fusion import Fusion, fuse
 from rankdash.core.rerankers.kinds.endpoint import DIALECTS
 from rankdash.core.rerankers.neural.packaged import known_models
 from rankdash.core.rerankers.remote import prompts
-from rankdash.core.rerankers.settings import SettingSpec, parse_settings
 from rankdash.features.judge.judge import Judge
 from tests.approved import table
 

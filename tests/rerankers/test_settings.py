@@ -2,8 +2,8 @@ import math
 
 import pytest
 
+from rankdash.core.base.rules import SettingSpec, nearest, parse_settings
 from rankdash.core.rerankers import get, kinds
-from rankdash.core.rerankers.settings import SettingSpec, nearest, parse_settings
 from tests.rerankers.test_refused import SPECS
 from tests.results import results, several
 
@@ -26,9 +26,9 @@ def test_settings_and_ranges_are_as_approved(approved):
     cases = several("{0}", parsed, given)
     for within in ((1, 512), (0, math.inf), None):
         spec = SettingSpec("n", 1, "N", "", within=within)
-        ends = [value for value in (spec.minimum, spec.maximum) if value is not None]
-        assert [spec.parse(value) for value in ends] == ends
-        cases[f"within {within}"] = (spec.minimum, spec.maximum, spec.range)
+        ends = [value if math.isfinite(value) else None for value in (spec.least, spec.most)]
+        assert all(spec.parse(value) == value for value in ends if value is not None)
+        cases[f"within {within}"] = (*ends, spec.range)
     approved("rerankers/settings", results(cases))
 
 

@@ -20,13 +20,13 @@ import pytest
 
 from rankdash.core.base.errors import LimitError, RankdashError, StoreError
 from rankdash.core.base.i18n import error_text, speaking
+from rankdash.core.base.rules import completed
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.explanation import Explanation
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.intake import sharing
 from rankdash.core.readers.checks.check import check
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS
-from rankdash.core.rerankers.settings import completed
 from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.workspace import Workspace

@@ -119,13 +119,12 @@ def from_schemas() -> Iterator[str]:
     targets, settings = shipped(), (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)
     of_kinds = (spec for kind in kinds() for spec in kind.settings)
     for described, names in (
-        (settings, "title meaning unset"),
+        ((*settings, *of_kinds, *JUDGE_SETTINGS, *ASSUMPTIONS), "title help unset"),
         (registry.values(), "title meaning formula note"),
         (kinds(), "title meaning"),
-        ((*of_kinds, *JUDGE_SETTINGS), "title help"),
         (DERIVED_SEGMENTS, "title meaning note"),
         (reasons.REASONS, "title meaning"),
-        (ASSUMPTIONS, "title unit meaning"),
+        (ASSUMPTIONS, "unit"),
         (ARCHETYPES, "title meaning"),
         (SECTIONS, "title"),
         (known_models(), "purpose"),
@@ -136,7 +135,7 @@ def from_schemas() -> Iterator[str]:
     ):
         yield from (getattr(each, name) or "" for each in described for name in names.split())
     for each in settings:
-        yield from each.choices.values()
+        yield from each.words.values()
     for segment in DERIVED_SEGMENTS:
         yield from segment.values
     for reason in (*REASONS.values(), OTHER_REASONS):

@@ -69,7 +69,7 @@ def test_the_methods_are_those_of_the_settings_in_force(texts):
 
 
 def setting(default: object, **more: object) -> Setting:
-    return Setting(default, "X", "", **({"name": "x", "unset": "taken from the labels"} | more))
+    return Setting("x", default, "X", "", **({"unset": "taken from the labels"} | more))
 
 
 def test_the_options_of_a_setting_begin_with_what_goes_without_saying(texts):

@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True)
     class Rules(Settings):
-        depth: int = setting(10, "Depth", "How many documents are read.", least=1)
+        depth: int = setting(10, "Depth", "How many documents are read.", within=(1, math.inf))
 
 Every surface draws, words, parses and refuses them by their `Setting`.
 """
@@ -12,75 +12,135 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from rankdash.core.base.errors import Phrase, RankdashError, SpecError
+from rankdash.core.base.errors import Phrase, RankdashError, SettingError, SpecError
+from rankdash.core.base.i18n import plain
+
+SettingValue = str | int | float | bool
+
+_SWITCHES = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting as a form or a command line shows it.
+    """One setting: what every form, command, address and page of the docs shows, reads and refuses.
 
-    default: None for a setting without a value of its own. unset: None in words. name: the field's.
-    choices: value → what it means; empty where the value is a number or a switch.
-    least, most: the range of a number, its ends included. positive: whether it is above 0. option:
-    what a command calls it, without its dashes, if that is not the name of the field.
+    name: of the field of `Settings`.
+    default: its type is that of the values: texts, whole numbers, numbers or bools. None for a
+        number without a value of its own; unset: None in words.
+    help: what it does, as a sentence.
+    choices: the only values of a text, if it has such; a mapping to what each means or is called.
+    within: the range of a number, both ends included. positive: whether it is above 0.
+    required: whether a text must not be empty.
+    suggestions: values that a form offers for a text, beside any other that is typed.
+    lines: how many lines a form shows of a text; 1 for a text without line breaks.
+    advanced: whether a form hides it at first, because its default suits nearly everyone.
+    option: what a command calls it, without its dashes, if that is not its name.
     """
 
+    name: str
     default: Any
     title: str
-    meaning: str
+    help: str
     unset: str = field(default="", kw_only=True)
-    choices: Mapping[str, str] = field(default_factory=dict, kw_only=True)
-    least: float = field(default=-math.inf, kw_only=True)
-    most: float = field(default=math.inf, kw_only=True)
+    choices: Collection[str] = field(default=(), kw_only=True)
+    within: tuple[float, float] | None = field(default=None, kw_only=True)
     positive: bool = field(default=False, kw_only=True)
+    required: bool = field(default=False, kw_only=True)
+    suggestions: tuple[str, ...] = field(default=(), kw_only=True)
+    lines: int = field(default=1, kw_only=True)
+    advanced: bool = field(default=False, kw_only=True)
     option: str = field(default="", kw_only=True)
-    name: str = field(default="", kw_only=True)
+
+    error: ClassVar[type[RankdashError]] = SpecError
+    """What a value that cannot be is refused with."""
+
+    @property
+    def type(self) -> type[Any]:
+        return type(self.default)
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """Choice → what it means; a choice without a meaning stands for itself."""
+        known = self.choices
+        return known if isinstance(known, Mapping) else {value: value for value in known}
+
+    @property
+    def least(self) -> float:
+        return self.within[0] if self.within else -math.inf
+
+    @property
+    def most(self) -> float:
+        return self.within[1] if self.within else math.inf
+
+    @property
+    def range(self) -> str:
+        """ "1 to 512", "at least 1", or "" if every number is possible."""
+        if math.isfinite(self.most):
+            return f"{plain(self.least)} to {plain(self.most)}"
+        return f"at least {plain(self.least)}" if math.isfinite(self.least) else ""
 
     def validate(self, value: object) -> None:
-        """Raises SpecError for a value that is no choice, or a number out of range."""
-        if value is None and self.default is None:
-            return
-        if self.choices:
-            allowed = value in self.choices
-        elif isinstance(self.default, bool) or isinstance(value, bool):
-            allowed = isinstance(value, bool) and isinstance(self.default, bool)
-        else:
-            # Written so that NaN is refused as well.
-            number: Any = value if isinstance(value, Real) else math.nan
-            allowed = (
-                self.least <= number <= self.most
-                and math.isfinite(number)
-                and (number > 0 or not self.positive)
-            )
-        if not allowed:
+        """Raise `error` for a value of another type, none of the choices, or out of range."""
+        if not (self._allows(value) or (value is None and self.default is None)):
             raise self.refusal(value)
 
-    def parse(self, text: str) -> Any:
-        """The value that a text stands for. Raises SpecError for one that stands for none."""
-        value: Any = text
-        if isinstance(self.default, bool):
-            value = {"True": True, "False": False}.get(text, text)
-        elif not self.choices:
-            # Not by way of a float, which has fewer digits than a seed.
-            kind = int if type(self.default) is int else float
-            try:
-                value = kind(text)
-            except ValueError:
-                raise self.refusal(text) from None
-        self.validate(value)
+    def parse(self, value: object) -> Any:
+        """Return the value in the type of the setting; texts such as "16" or "yes" are understood.
+
+        Raises `error` for a value that cannot be.
+        """
+        typed = self._typed(value) if isinstance(value, str | int | float) else value
+        if not self._allows(typed):
+            raise self.refusal(value)
+        return typed
+
+    def _typed(self, value: SettingValue) -> SettingValue:
+        """The value in the type of the setting, if it can be read so."""
+        if self.type is bool:
+            return _SWITCHES.get(str(value).strip().lower(), value)
+        if self.choices or self.type is str:
+            # A free text keeps its blanks: that after "query: " is part of a prompt.
+            return str(value).strip() if self.choices or self.required else str(value)
+        if isinstance(value, bool):
+            return value
+        with suppress(ValueError, OverflowError):
+            if self.type is int and not isinstance(value, float):
+                # Not by way of a float, which has fewer digits than a seed.
+                with suppress(ValueError):
+                    return int(value)
+            number = float(value)
+            return int(number) if self.type is int and number % 1 == 0 else number
         return value
+
+    def _allows(self, value: Any) -> bool:
+        if self.choices:
+            return isinstance(value, str) and value in self.choices
+        if self.type in (bool, str) or isinstance(value, bool):
+            return type(value) is self.type and not (self.required and value == "")
+        number: Any = value if isinstance(value, Real) else math.nan
+        return (
+            abs(number) <= sys.float_info.max
+            and self.least <= number <= self.most
+            and (number > 0 or not self.positive)
+            and (self.type is not int or number % 1 == 0)
+        )
 
     def refusal(self, value: object) -> RankdashError:
         """The error for a value that cannot be."""
         if self.choices:
             near = difflib.get_close_matches(str(value), self.choices, n=1)
-            return SpecError(
+            return self.error(
                 "{value!r} is not a choice for {setting}.",
                 remedy="Did you mean {nearest!r}? Choices: {choices}."
                 if near
@@ -90,25 +150,42 @@ class Setting:
                 nearest="".join(near),
                 choices=", ".join(self.choices),
             )
-        if isinstance(self.default, bool):
-            possible = Phrase("True or False")
-        elif self.positive:
-            possible = Phrase("a number above 0")
-        else:
-            possible = Phrase(
-                "between {low} and {high}", low=f"{self.least:,}", high=f"{self.most:,}"
-            )
-        return SpecError(
+        if self.required and isinstance(value, str):
+            return self.error("The setting {name!r} must not be empty.", name=self.name)
+        return self.error(
             "{setting} must be {possible}, not {value!r}.",
             setting=self.name,
-            possible=possible,
+            possible=self._possible(),
             value=value,
         )
 
+    def _possible(self) -> Phrase:
+        if self.type is bool:
+            return Phrase("true or false")
+        if self.type is str:
+            return Phrase("a text")
+        if self.positive:
+            return Phrase("a number above 0")
+        whole, ends = self.type is int, {"low": f"{self.least:,}", "high": f"{self.most:,}"}
+        if math.isfinite(self.most):
+            return Phrase(
+                "a whole number between {low} and {high}" if whole else "between {low} and {high}",
+                **ends,
+            )
+        if math.isfinite(self.least):
+            return Phrase("a whole number, at least {low}" if whole else "at least {low}", **ends)
+        return Phrase("a whole number" if whole else "a number")
+
+
+class SettingSpec(Setting):
+    """A setting in the schema of a reranker or a judge."""
+
+    error = SettingError
+
 
 def setting(*described: Any, **more: Any) -> Any:
-    """A field of `Settings`; the arguments are those of `Setting`."""
-    return described_by(Setting(*described, **more))
+    """A field of `Settings`; the arguments are those of `Setting` after the name."""
+    return described_by(Setting("", *described, **more))
 
 
 def described_by(made: Setting) -> Any:
@@ -137,6 +214,43 @@ def settings_of(kind: Any) -> tuple[Any, ...]:
         dataclasses.replace(each.metadata["setting"], name=each.name)
         for each in dataclasses.fields(kind)
     )
+
+
+def parse_settings(
+    specs: Sequence[SettingSpec], given: Mapping[str, SettingValue]
+) -> dict[str, SettingValue]:
+    """Every setting of the schema with the value given or its default, in the schema's order.
+
+    Raises SettingError where a setting does not exist (naming the nearest) or its value is wrong.
+    """
+    names = [spec.name for spec in specs]
+    for name in given:
+        if name not in names:
+            raise SettingError(
+                "There is no setting {name!r} here.",
+                remedy="Did you mean {nearest!r}? Settings: {names}."
+                if names
+                else "This reranker has no settings.",
+                name=name,
+                nearest=nearest(name, names),
+                names=", ".join(names),
+            )
+    return {spec.name: spec.parse(given.get(spec.name, spec.default)) for spec in specs}
+
+
+def completed(
+    specs: Sequence[SettingSpec], stored: Mapping[str, object]
+) -> dict[str, SettingValue]:
+    """Return stored settings as `parse_settings` does, without names that the schema lacks, as
+    those of another version. Raises SettingError for a value that cannot be."""
+    known: Any = {spec.name: stored[spec.name] for spec in specs if spec.name in stored}
+    return parse_settings(specs, known)
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The known name most like `name`; "" where none is known."""
+    close = difflib.get_close_matches(name.strip().lower(), known, n=1, cutoff=0.0)
+    return close[0] if close else ""
 
 
 # How a metric is computed and a comparison is made: every choice is a named setting.
@@ -297,13 +411,13 @@ class Conventions(Settings):
             value = getattr(self, each.name)
             if each.name == "ties" or value != getattr(own, each.name):
                 words = {True: "yes", False: "no"}.get(value) if isinstance(value, bool) else None
-                shown = words or each.choices.get(str(value), f"{value}")
+                shown = words or each.words.get(str(value), f"{value}")
                 said.append(f"{each.title}: {shown}")
         return "; ".join(said)
 
 
 CONVENTION_SETTINGS: tuple[Setting, ...] = settings_of(Conventions)
-"""Every field of `Conventions` with its title, meaning and choices, in order."""
+"""Every field of `Conventions` with its title, help and choices, in order."""
 
 
 Interval = Literal["skew-t", "t", "bca", "percentile"]
@@ -330,8 +444,7 @@ class StatisticsSettings(Settings):
         "How sure an interval is to hold the true value; a p of at most 1 minus this is "
         "significant.",
         option="confidence",
-        least=0.5,
-        most=0.9999,
+        within=(0.5, 0.9999),
     )
     interval: Interval = setting(
         "skew-t",
@@ -379,22 +492,19 @@ class StatisticsSettings(Settings):
         "Resamples",
         "The number of resamples for a bootstrap interval and of sign flips for a permutation "
         "test.",
-        least=100,
-        most=100_000,
+        within=(100, 100_000),
     )
     seed: int = setting(
         SEED,
         "Seed",
         "The start of the random numbers. The same seed gives the same numbers.",
-        least=0,
-        most=2**63 - 1,
+        within=(0, 2**63 - 1),
     )
     tie_band: float = setting(
         TIE_BAND,
         "Tie band",
         "Changes of a query up to this size, up or down, count as the same.",
-        least=0,
-        most=1,
+        within=(0, 1),
     )
     worthwhile: float | None = setting(
         None,
@@ -402,8 +512,7 @@ class StatisticsSettings(Settings):
         "The smallest gain that matters to you, as a share of the baseline's mean. If it is not "
         "set, each proven gain is “better”.",
         unset="not set",
-        least=0,
-        most=10,
+        within=(0, 10),
     )
 
     def corrects(self, comparisons: int) -> bool:

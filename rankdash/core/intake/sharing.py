@@ -14,10 +14,10 @@ from typing import Any, BinaryIO
 from msgspec import convert
 
 from rankdash.core.base.errors import DataError, Finding
+from rankdash.core.base.rules import completed
 from rankdash.core.data.explanation import Explanation
 from rankdash.core.readers.checks.check import check_report
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS
-from rankdash.core.rerankers.settings import completed
 from rankdash.core.sampling.draws import LabelSettings
 from rankdash.core.value.assumptions import (
     LONGEST_SCENARIO_NAME,

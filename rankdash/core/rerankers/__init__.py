@@ -14,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from rankdash.core.base.errors import Phrase, RankdashError, SettingError, UnavailableError
+from rankdash.core.base.rules import SettingSpec, SettingValue, parse_settings
 from rankdash.core.rerankers.base import (
     Call,
     Capabilities,
@@ -37,7 +38,6 @@ from rankdash.core.rerankers.kinds import (
 from rankdash.core.rerankers.kinds.endpoint import DIALECTS
 from rankdash.core.rerankers.neural.packaged import known_models
 from rankdash.core.rerankers.neural.shared import first_line
-from rankdash.core.rerankers.settings import SettingSpec, SettingValue, parse_settings
 
 __all__ = [
     "Call",

@@ -12,8 +12,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from rankdash.core.base.rules import SettingSpec, SettingValue
 from rankdash.core.rerankers.remote.connection import Estimate, Place
-from rankdash.core.rerankers.settings import SettingSpec, SettingValue
 
 Scores = npt.NDArray[np.float64]
 

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from rankdash.core.base.rules import SettingValue
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.rerankers.base import RerankerKind
@@ -17,7 +18,6 @@ from rankdash.core.rerankers.kinds import bi_encoder, cross_encoder
 from rankdash.core.rerankers.neural import packaged
 from rankdash.core.rerankers.neural.packaged import fitting
 from rankdash.core.rerankers.neural.tokenizer import default_tokens, unknown_share
-from rankdash.core.rerankers.settings import SettingValue
 
 # All queries if they take at most so long, else a sample that takes this long.
 ALL_SECONDS, SAMPLE_SECONDS = 180.0, 90.0

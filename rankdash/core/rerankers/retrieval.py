@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import RankdashError, UnavailableError
+from rankdash.core.base.rules import parse_settings
 from rankdash.core.base.shipped import python_path
 from rankdash.core.base.text import language_of
 from rankdash.core.data.dataset import Retriever
@@ -26,7 +27,6 @@ from rankdash.core.rerankers.fusion import Fusion, fuse
 from rankdash.core.rerankers.kinds import bi_encoder, bm25
 from rankdash.core.rerankers.neural.model_files import PACKAGED, require_packages
 from rankdash.core.rerankers.neural.packaged import fitting
-from rankdash.core.rerankers.settings import parse_settings
 
 _QUERIES, _DOCUMENTS, _FOUND = "queries.parquet", "documents.parquet", "found.parquet"
 _MODULE = "rankdash.core.rerankers.retrieval"

@@ -13,10 +13,10 @@ from typing import Literal
 
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.rules import completed
 from rankdash.core.data.measured import Level
 from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers import kinds
-from rankdash.core.rerankers.settings import completed
 from rankdash.core.runs import combining
 from rankdash.core.runs.concurrency import within_target
 from rankdash.core.runs.results import MeasuredLoad, estimated_searches, load_of

@@ -42,7 +42,6 @@ def named_now(given: Mapping[str, Any]) -> dict[str, Any]:
 class Assumption(Setting):
     """One number as a slider or a table shows it.
 
-    meaning: the sentence that it means.
     group: "traffic", "value", "effort", "answers" (an LLM that reads the passages), "support" or
         "waiting".
     unit: such as "searches a day"; "share" for a number from 0 to 1; "money" for an amount in the
@@ -84,7 +83,7 @@ _MOST = 1e10
 
 
 def _assumed(*described: Any, least: float = 0.0, most: float = _MOST, **more: Any) -> Any:
-    return described_by(Assumption(*described, least=least, most=most, **more))
+    return described_by(Assumption("", *described, within=(least, most), **more))
 
 
 @dataclass(frozen=True)

@@ -264,7 +264,7 @@ def rules_in_words(rules: Conventions, statistics: StatisticsSettings) -> list[t
 
 def rule_meanings() -> list[str]:
     """What each of `rules_in_words` decides, in their order."""
-    return [_(each.meaning) for each in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)]
+    return [_(each.help) for each in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)]
 
 
 def in_words(settings: Sequence[Setting], values: object) -> list[tuple[str, str]]:
@@ -280,7 +280,7 @@ def options_of(setting: Setting, numbers: Sequence[float | None]) -> dict[str, s
     """Value as written in the address → words."""
     default = setting.default
     if setting.choices:
-        return {value: _(meaning) for value, meaning in setting.choices.items()}
+        return {value: _(meaning) for value, meaning in setting.words.items()}
     if isinstance(default, bool):
         return {key_of(False): _("no"), key_of(True): _("yes")}
     known = {value for value in (default, *numbers) if isinstance(value, (int, float))}

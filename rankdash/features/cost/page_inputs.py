@@ -143,7 +143,7 @@ def _slider(each: Assumption) -> None:
             step=float(each.step),
             format="percent" if each.unit == "share" else written(each.step),
         )
-    st.caption(_(each.meaning))
+    st.caption(_(each.help))
 
 
 def written(step: float) -> str:

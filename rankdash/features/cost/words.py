@@ -53,7 +53,7 @@ def assumption_table(
     found = []
     for each in ASSUMPTIONS:
         amount = value(each, getattr(scenario, each.name), currency)
-        found.append((_(each.title), amount, _(each.meaning)))
+        found.append((_(each.title), amount, _(each.help)))
     found.append(
         (
             _("Answers found"),

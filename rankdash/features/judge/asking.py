@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 import numpy as np
 
 from rankdash.core.base.errors import RerankerError, SettingError
+from rankdash.core.base.rules import SettingValue
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.rerankers.base import Call
 from rankdash.core.rerankers.remote import connection
 from rankdash.core.rerankers.remote.connection import Estimate
-from rankdash.core.rerankers.settings import SettingValue
 from rankdash.core.runs.jobs import Handover
 from rankdash.core.runs.plan import drawn
 from rankdash.core.runs.results import Usage

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from rankdash.core.base.errors import SettingError
+from rankdash.core.base.rules import SettingSpec, SettingValue, parse_settings
 from rankdash.core.data.ranking import digest
 from rankdash.core.rerankers.base import Call
 from rankdash.core.rerankers.remote import connection, prompts
@@ -28,7 +29,6 @@ from rankdash.core.rerankers.remote.chat import (
     unread,
 )
 from rankdash.core.rerankers.remote.connection import Clock, Estimate
-from rankdash.core.rerankers.settings import SettingSpec, SettingValue, parse_settings
 
 # An answer is a sentence or two; a model that is asked for them rarely writes more than this.
 _MOST_TOKENS, _USUAL_TOKENS = 400, 80

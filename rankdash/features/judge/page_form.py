@@ -14,11 +14,11 @@ import streamlit as st
 from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import duration, error_text, ngettext
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.rules import SettingValue
 from rankdash.core.data.dataset import Judgements
 from rankdash.core.intake.reading import tried
 from rankdash.core.readers.loading import judgements_in
 from rankdash.core.rerankers.remote.connection import Estimate
-from rankdash.core.rerankers.settings import SettingValue
 from rankdash.core.runs.scoring import OptionalCache
 from rankdash.core.sampling.label_pool import LabelPool, pool_of
 from rankdash.core.workspace.jobs.judges import LONGEST_JUDGE_NAME, StoredJudges

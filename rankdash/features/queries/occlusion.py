@@ -26,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.errors import ScoringError
+from rankdash.core.base.rules import SettingValue
 from rankdash.core.data.explanation import Explanation, Level, Span, Stage, TextPart
 from rankdash.core.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get
 from rankdash.core.rerankers.remote import connection
-from rankdash.core.rerankers.settings import SettingValue
 from rankdash.core.runs.jobs import Handover
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.worker import Claimed

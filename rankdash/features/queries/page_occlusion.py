@@ -15,10 +15,10 @@ from rankdash.core.base import i18n
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import duration, error_text, ngettext, number, paragraph, signed
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.rules import SettingValue
 from rankdash.core.data.explanation import Explanation, Level, Stage
 from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers import Request, RerankerKind, create, get
-from rankdash.core.rerankers.settings import SettingValue
 from rankdash.core.runs import jobs
 from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.study import Study

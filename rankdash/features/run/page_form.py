@@ -429,13 +429,12 @@ def _values(kind: str, name: str, title: str, spec: SettingSpec | None) -> Seque
     key = f"variants.{kind}.{name}"
     if spec is not None and (spec.choices or spec.type is bool):
         options = [*spec.choices] or ["true", "false"]
-        shown = {"true": _("yes"), "false": _("no")} if spec.type is bool else {}
-        named = dict(zip(spec.choices, map(_, spec.choice_titles), strict=False))
+        shown = {"true": _("yes"), "false": _("no")} | settings_form.choice_titles(spec)
         return st.multiselect(
             title,
             options,
             default=options if spec.type is bool else [],
-            format_func=lambda option: shown.get(option) or named.get(option) or option,
+            format_func=shown.__getitem__,
             key=pickers.in_words(key),
             persist_state="session",
         )

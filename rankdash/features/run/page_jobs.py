@@ -426,7 +426,7 @@ def draw_cluster() -> Actors | None:
             int(each.most) if whole else float(each.most),
             None,
             step=1 if whole else 0.25,
-            help=_(each.meaning),
+            help=_(each.help),
             key=f"run.actors.{each.name}",
             persist_state="session",
         )

@@ -21,8 +21,8 @@ from rankdash.core.base.rules import (
 )
 
 if TYPE_CHECKING:
+    from rankdash.core.base.rules import SettingSpec
     from rankdash.core.metrics import MetricList
-    from rankdash.core.rerankers.settings import SettingSpec
     from rankdash.kit.commands.rankings import Rules
 
 DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
@@ -122,8 +122,8 @@ class Parser(argparse.ArgumentParser):
         for spec in specs:
             name = spec.option or spec.name.replace("_", "-")
             names = [f"--{each}" for each in (name, also.get(spec.name)) if each]
-            values = "; ".join(f"{value}: {words}" for value, words in spec.choices.items())
-            said = " ".join(filter(None, (spec.meaning, values)))
+            values = "; ".join(f"{value}: {words}" for value, words in spec.words.items())
+            said = " ".join(filter(None, (spec.help, values)))
             if isinstance(spec.default, bool):
                 self.flag(names[0], said, dest=spec.name, default=None)
                 continue

@@ -92,7 +92,7 @@ def _draw_settings(settings: Sequence[Setting], numbers: Mapping[str, Sequence[f
                 st.selectbox,
                 default=key_of(setting.default),
                 label=_(setting.title),
-                help=_(setting.meaning),
+                help=_(setting.help),
                 format_func=options.__getitem__,
             )
 

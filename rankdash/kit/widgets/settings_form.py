@@ -16,12 +16,12 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import enumerated, error_text, finding_text, number, paragraph, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import language as reader_language
+from rankdash.core.base.rules import completed
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.rerankers import Configured, SettingSpec
 from rankdash.core.rerankers.neural import packaged
 from rankdash.core.rerankers.neural.packaged import fitting, known_models, misfit
 from rankdash.core.rerankers.remote.connection import NO_KEY, Place
-from rankdash.core.rerankers.settings import completed
 from rankdash.core.words.queries import provenance
 from rankdash.kit.widgets import pickers
 from rankdash.kit.widgets.text import markdown_safe
@@ -121,14 +121,12 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
             label, bool(spec.default), help=help_text, key=key, persist_state="session"
         )
     if spec.choices:
-        options = [str(choice) for choice in spec.choices]
-        titles = [_(title) for title in spec.choice_titles] or options
-        shown = base_text.distinct(dict(zip(options, titles, strict=True)))
+        options, shown = list(spec.choices), base_text.distinct(choice_titles(spec))
         chosen = st.selectbox(
             label,
             options,
             index=options.index(str(spec.default)),
-            format_func=lambda choice: shown[choice],
+            format_func=shown.__getitem__,
             help=help_text,
             key=pickers.in_words(key),
             persist_state="session",
@@ -151,8 +149,8 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
     whole = spec.type is int
     value = st.number_input(
         label,
-        min_value=_bound(spec.minimum, whole),
-        max_value=_bound(spec.maximum, whole),
+        min_value=_bound(spec.least, whole),
+        max_value=_bound(spec.most, whole),
         value=int(spec.default) if whole else float(spec.default),
         format=None if whole else "%g",
         step=None if whole else _step(spec),
@@ -161,6 +159,11 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
         persist_state="session",
     )
     return int(value) if whole else float(value)
+
+
+def choice_titles(spec: SettingSpec) -> dict[str, str]:
+    """Choice → what a form calls it."""
+    return {value: _(title) if title != value else value for value, title in spec.words.items()}
 
 
 def _suggested(label: str, spec: SettingSpec, key: str) -> str:
@@ -203,11 +206,11 @@ def _languages(codes: Sequence[str]) -> str:
 
 def _step(spec: SettingSpec) -> float:
     """What + and - change: hundredths of a share, whole seconds and dollars."""
-    return 1.0 if (spec.maximum or 0) >= _COARSE_FROM else 0.01
+    return 1.0 if _COARSE_FROM <= spec.most < math.inf else 0.01
 
 
-def _bound(limit: float | None, whole: bool) -> int | float | None:
-    if limit is None:
+def _bound(limit: float, whole: bool) -> int | float | None:
+    if math.isinf(limit):
         return None
     return int(limit) if whole else float(limit)
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from rankdash.core.base.errors import UnavailableError
+from rankdash.core.base.rules import parse_settings
 from rankdash.core.rerankers import Corpus, Request, create
 from rankdash.core.rerankers.kinds import endpoint
 from rankdash.core.rerankers.kinds.endpoint import DIALECTS, Endpoint
 from rankdash.core.rerankers.remote import connection
-from rankdash.core.rerankers.settings import parse_settings
 from tests.approved import table
 from tests.rerankers.loopback import score
 from tests.results import results, shown

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.core.base.errors import UnavailableError
+from rankdash.core.base.rules import parse_settings
 from rankdash.core.rerankers import Corpus, Request, create, get
 from rankdash.core.rerankers.kinds.llm import read_order
 from rankdash.core.rerankers.remote import chat, connection, prompts
-from rankdash.core.rerankers.settings import parse_settings
 from tests.approved import table
 from tests.rerankers.loopback import judge, score
 from tests.results import shown

@@ -263,7 +263,7 @@ def spec(name, default, title, **more):
 OWN = RerankerKind("own", "Own", "For tests.", (
     spec("tick", True, "Ticked"), spec("empty", False, "Not ticked"),
     spec("choice", "y", "One of two", choices=("x", "y")),
-    spec("titled", "x", "With titles", choices=("x", "y"), choice_titles=("First", "Second")),
+    spec("titled", "x", "With titles", choices={"x": "First", "y": "Second"}),
     spec("text", "", "Default elsewhere"), spec("given", "c", "Default here"),
     spec("required", "", "Required", required=True),
     spec("whole", 3, "Whole", within=(1, 9)), spec("share", 0.5, "Share", within=(0, 1)),

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.errors import ScoringError, UnavailableError
+from rankdash.core.base.rules import SettingSpec
 from rankdash.core.data.ranking import Ranking, best_places
 from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
 from rankdash.core.rerankers.neural import model_files, packaged, shared
@@ -25,7 +26,6 @@ from rankdash.core.rerankers.neural.open_model import (
 )
 from rankdash.core.rerankers.neural.runtimes import Runtime
 from rankdash.core.rerankers.neural.tokenizer import Subwords
-from rankdash.core.rerankers.settings import SettingSpec
 
 Vectors = npt.NDArray[np.float32]
 

@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import ScoringError, UnavailableError
+from rankdash.core.base.rules import SettingSpec, parse_settings
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.core.rerankers.settings import SettingSpec, parse_settings
 
 
 class Index:

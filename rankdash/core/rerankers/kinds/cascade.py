@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.errors import SettingError
+from rankdash.core.base.rules import SettingSpec, SettingValue, parse_settings
 from rankdash.core.rerankers.base import (
     Capabilities,
     Corpus,
@@ -27,7 +28,6 @@ from rankdash.core.rerankers.base import (
     Scores,
 )
 from rankdash.core.rerankers.remote.connection import Estimate, Place
-from rankdash.core.rerankers.settings import SettingSpec, SettingValue, parse_settings
 
 NAME = "cascade"
 STAGES = ("first", "second")
@@ -219,6 +219,7 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
 
 
 def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
+    titles = {name: member.title for name, member in known.items()}
     nested = "One per line, such as max_length=256, or a JSON object; empty for the defaults."
     return (
         SettingSpec(
@@ -226,16 +227,14 @@ def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
             "bm25",
             "First reranker",
             "Orders all candidates, down to the depth of the run.",
-            choices=tuple(known),
-            choice_titles=tuple(member.title for member in known.values()),
+            choices=titles,
         ),
         SettingSpec(
             "second",
             "bi-encoder",
             "Second reranker",
             "Orders the best of the first again.",
-            choices=tuple(known),
-            choice_titles=tuple(member.title for member in known.values()),
+            choices=titles,
         ),
         SettingSpec(
             "top",

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from rankdash.core.base.errors import ScoringError, UnavailableError
+from rankdash.core.base.rules import SettingSpec
 from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
 from rankdash.core.rerankers.neural import model_files, packaged, shared
 from rankdash.core.rerankers.neural.open_model import Opened, open_model
 from rankdash.core.rerankers.neural.runtimes import Ids, Runtime
 from rankdash.core.rerankers.neural.tokenizer import Subwords
-from rankdash.core.rerankers.settings import SettingSpec
 
 _DEFAULT_MODEL = "packaged/ms-marco-MiniLM-L12-v2"
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdash.core.base.errors import ScoringError
+from rankdash.core.base.rules import SettingSpec
 from rankdash.core.data.ranking import digest
 from rankdash.core.rerankers.base import (
     Call,
@@ -36,7 +37,6 @@ from rankdash.core.rerankers.remote.connection import (
     dig,
     text_tokens,
 )
-from rankdash.core.rerankers.settings import SettingSpec
 
 if TYPE_CHECKING:
     from rankdash.core.rerankers.remote.client import Client
@@ -368,8 +368,7 @@ KIND = RerankerKind(
             "cohere",
             "Service",
             "The wire format of the service.",
-            choices=tuple(DIALECTS),
-            choice_titles=tuple(dialect.title for dialect in DIALECTS.values()),
+            choices={dialect.name: dialect.title for dialect in DIALECTS.values()},
         ),
         SettingSpec(
             "base_url",

@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.errors import ScoringError, UnavailableError
+from rankdash.core.base.rules import SettingSpec
 from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
 from rankdash.core.rerankers.kinds import bi_encoder
 from rankdash.core.rerankers.neural import model_files, open_model, shared
 from rankdash.core.rerankers.neural.open_model import NativeOnlyError, Opened, encode_natively
 from rankdash.core.rerankers.neural.runtimes import Runtime
 from rankdash.core.rerankers.neural.tokenizer import Subwords
-from rankdash.core.rerankers.settings import SettingSpec
 
 Vectors = npt.NDArray[np.float32]
 

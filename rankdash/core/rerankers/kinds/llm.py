@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.errors import SettingError
+from rankdash.core.base.rules import SettingSpec
 from rankdash.core.rerankers.base import Call, Capabilities, Request, Scored
 from rankdash.core.rerankers.remote import connection, prompts
 from rankdash.core.rerankers.remote.chat import ACROSS, ChatReranker, Said, unread
 from rankdash.core.rerankers.remote.connection import Budget, Clock, Estimate
-from rankdash.core.rerankers.settings import SettingSpec
 
 # One document at a time. Yes or no by the odds of the first token: Nogueira et al., "Document
 # Ranking with a Pretrained Sequence-to-Sequence Model" (2020), as used with chat models since.

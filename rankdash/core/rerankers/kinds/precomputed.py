@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import UnavailableError
+from rankdash.core.base.rules import SettingValue
 from rankdash.core.data.ranking import Ranking, Run, digest
 from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored
-from rankdash.core.rerankers.settings import SettingValue
 
 
 class Precomputed:

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.errors import RankdashError, ScoringError
+from rankdash.core.base.rules import SettingSpec
 from rankdash.core.rerankers.base import Request, Scored, Scores
 from rankdash.core.rerankers.neural import model_files, packaged, runtimes
 from rankdash.core.rerankers.neural.tokenizer import Subwords
-from rankdash.core.rerankers.settings import SettingSpec
 
 RUNTIME = SettingSpec(
     "runtime",

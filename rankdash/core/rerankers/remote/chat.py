@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from rankdash.core.base.errors import ScoringError, SettingError
+from rankdash.core.base.rules import SettingSpec
 from rankdash.core.data.ranking import digest
 from rankdash.core.rerankers.base import Call, Capabilities, Corpus, Request, RerankerKind, Scored
 from rankdash.core.rerankers.remote import connection, prompts
@@ -21,7 +22,6 @@ from rankdash.core.rerankers.remote.connection import (
     dig,
     text_tokens,
 )
-from rankdash.core.rerankers.settings import SettingSpec
 
 if TYPE_CHECKING:
     from rankdash.core.rerankers.remote.client import Client

@@ -24,8 +24,8 @@ from urllib.parse import quote, urlsplit
 
 from rankdash.core.base.allowed import address_of, is_loopback, may_read_key
 from rankdash.core.base.errors import SettingError, UnavailableError
+from rankdash.core.base.rules import SettingSpec
 from rankdash.core.base.text import MARK, redact
-from rankdash.core.rerankers.settings import SettingSpec
 
 # A variable that belongs to a service by its name is sent to that service alone. Whoever may type a
 # base URL into a shared dashboard could otherwise have its keys sent to their own server.

@@ -43,22 +43,19 @@ class Actors(Settings):
         "Actors",
         "How many score at once, each with a model of its own. Empty: one for each GPU of the "
         "cluster, or without GPUs one for each machine.",
-        least=1,
-        most=10_000,
+        within=(1, 10_000),
     )
     cpus: int | None = setting(
         None,
         "CPUs of an actor",
         "Empty: 1 beside a GPU, or else an equal share of its machine.",
-        least=1,
-        most=1024,
+        within=(1, 1024),
     )
     gpus: float | None = setting(
         None,
         "GPUs of an actor",
         "A part of one, such as 0.5, lets actors share it. Empty: 1 where the cluster has GPUs.",
-        least=0,
-        most=64,
+        within=(0, 64),
     )
 
 
