@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study import timings
+from rankdash.core.study import latency
 from rankdash.features.latency import page as latency_page
 from rankdash.features.latency import page_readout
 from rankdash.kit.widgets import view
@@ -12,7 +12,7 @@ from rankdash.kit.widgets.redraw import fold
 st.title(_("Latency"))
 study = view.study("latency")
 view.caption(study)
-found = timings.timed(study)
+found = latency.timed(study)
 if not found:
     page_readout.not_timed(study, found)
     view.nothing_yet(

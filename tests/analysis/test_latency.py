@@ -14,7 +14,7 @@ from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import Ranking, Reading, Run
 from rankdash.core.study import latency
-from rankdash.core.study.timings import lengths_of
+from rankdash.core.study.latency import lengths_of
 from tests.results import results, several
 
 PLAIN_T = StatisticsSettings(interval="t")

@@ -14,9 +14,8 @@ import plotly.graph_objects as go
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.measured import Level
 from rankdash.core.data.ranking import Reading
-from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.latency import ecdf, fit, summarize
-from rankdash.core.study.timings import lengths_of as lengths_of
+from rankdash.core.study.latency import lengths_of as lengths_of
 from rankdash.features.cost import (
     charts_break_even,
     charts_crossover,
@@ -36,6 +35,7 @@ from rankdash.features.latency import (
 )
 from rankdash.features.overview import charts_cutoffs, charts_headroom, charts_systems
 from rankdash.features.queries import charts_deltas, charts_ladder, charts_waterfall
+from rankdash.features.queries.ladder import Ladder
 from rankdash.features.rank_shifts import (
     charts_agreement,
     charts_flows,

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from rankdash.core.study.ladder import Ladder
 from rankdash.features.queries import charts_ladder, charts_ladder_places
+from rankdash.features.queries.ladder import Ladder
 from rankdash.features.rank_shifts import charts_margins, charts_transitions
 from rankdash.kit.drawing import style
 from tests.approved import table

@@ -24,7 +24,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.study.unjudged.system_bounds import RankedLabels
 from rankdash.core.value.targets import Goals
-from rankdash.features.queries import study as queries_queries
+from rankdash.features.queries import study as queries_study
 from tests.roles import numbers
 from tests.study.builders import shown, six, study_on, together
 
@@ -123,11 +123,11 @@ NOT_ASKED |= {"dataset_id"}
 
 def why(study: Study, challenger: str, query_id: str) -> list[object]:
     """What is said of one query: its change, the documents that its list lacks, and the fault."""
-    found = queries_queries.change(study, challenger, query_id)
-    ladder = queries_queries.ladder_of(study, challenger, query_id)
-    lacking = queries_queries.missed(study, challenger, query_id, ladder)
-    said = queries_queries.change_statements(study, found)
-    return [said, lacking, queries_queries.blame(study, challenger, found, lacking)]
+    found = queries_study.change(study, challenger, query_id)
+    ladder = queries_study.ladder_of(study, challenger, query_id)
+    lacking = queries_study.missed(study, challenger, query_id, ladder)
+    said = queries_study.change_statements(study, found)
+    return [said, lacking, queries_study.blame(study, challenger, found, lacking)]
 
 
 def parts() -> Iterator[tuple[str, Callable[..., Any], list[str]]]:

@@ -7,7 +7,7 @@ import pytest
 
 from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.core.study.reasons.headroom import SHARES
+from rankdash.core.study.headroom import SHARES
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
 from tests.study.builders import changed, data_of, keeping, ranking, study_on

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.core.study import timings
+from rankdash.core.study import latency
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.latency import busy_notes
@@ -29,20 +29,20 @@ def study_of(ms: list[float] = USUAL, **columns: list[float]) -> Study:
 
 def test_without_times_or_tokens_there_is_nothing():
     study = study_of()
-    assert list(timings.timed(study)) == ["two", "one"]
-    assert timings.times(study, "untimed").documents == (0, 0)
-    assert timings.times(study, FIRST_STAGE) is timings.summary(study, "untimed") is None
-    points, line = timings.cloud(study, FIRST_STAGE, "tokens")
+    assert list(latency.timed(study)) == ["two", "one"]
+    assert latency.times(study, "untimed").documents == (0, 0)
+    assert latency.times(study, FIRST_STAGE) is latency.summary(study, "untimed") is None
+    points, line = latency.cloud(study, FIRST_STAGE, "tokens")
     assert (len(points), line) == (0, None)
-    assert timings.ratio(study, "one", "two").ratio == pytest.approx(2.0)
-    assert timings.ratio(study, FIRST_STAGE, "one") is timings.ratio(study, "one", FIRST_STAGE)
-    assert timings.token_lengths(study, "one") is None
+    assert latency.ratio(study, "one", "two").ratio == pytest.approx(2.0)
+    assert latency.ratio(study, FIRST_STAGE, "one") is latency.ratio(study, "one", FIRST_STAGE)
+    assert latency.token_lengths(study, "one") is None
 
 
 def test_documents_are_counted_of_the_queries_that_were_timed():
     study = study_of([math.nan, math.nan, *USUAL[2:]], pairs=[1.0, 99.0, *range(4, 13), math.nan])
-    assert timings.times(study, "one").documents == (4, 12)
-    points, line = timings.cloud(study, "one", "documents")
+    assert latency.times(study, "one").documents == (4, 12)
+    points, line = latency.cloud(study, "one", "documents")
     assert (len(points), line) == (9, None)
 
 
@@ -61,11 +61,11 @@ def test_a_deeper_run_that_was_measured_faster_is_pointed_out():
         ("d20", "cross-encoder", 20, 20.0, 28.0), ("d50", "cross-encoder", 50, 50.0, 59.0),
         ("d100", "cross-encoder", 100, 100.0, 28.0), ("other", "bi-encoder", 100, 100.0, 1.0),
     )  # fmt: skip
-    found = [(each.deeper, each.shallower) for each in timings.inversions(of)]
+    found = [(each.deeper, each.shallower) for each in latency.inversions(of)]
     assert found == [("d100", "d50")]
     [said] = busy_notes(of)
     assert said.startswith("d100 reranks 100 documents and was measured faster than d50 with 50")
-    assert timings.inversions(study_of()) == ()
+    assert latency.inversions(study_of()) == ()
     # A run whose queries failed, and its retry: of one depth, 45 documents per query against 46.
     retried = measured(("first", "bm25", 50, 45.0, 59.0), ("retried", "bm25", 50, 46.0, 28.0))
-    assert timings.inversions(retried) == ()
+    assert latency.inversions(retried) == ()

@@ -10,10 +10,10 @@ import pytest
 from rankdash.core.data.ranking import Ranking, Reading
 from rankdash.core.metrics import Conventions
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.core.study.query_table import Filters
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.queries import study
+from rankdash.features.queries.study import Filters
 from tests.study.builders import changed, data_of, small, study_on
 from tests.study.parts import why
 

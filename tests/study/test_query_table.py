@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.core.study.query_table import (
+from rankdash.features.queries.study import (
     ALL_UNJUDGED,
     ORDERS,
     Filters,

@@ -16,7 +16,7 @@ from rankdash.core.readers import sources_at
 from rankdash.core.readers.formats import delimited
 from rankdash.core.readers.formats import trec as formats_trec
 from rankdash.core.readers.loading import load
-from rankdash.core.study import timings as study_timings
+from rankdash.core.study import latency
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
 from rankdash.features.gate.gate import settings_at
@@ -84,7 +84,7 @@ def test_the_gate_sees_the_same_of_a_run_with_failures(case):
     study = case.study_of((case.flaky,), statistics=settings_at(0.95))
     row, taken = (
         study.comparison.row(case.flaky.id, SPEC),
-        study_timings.summary(study, case.flaky.id),
+        latency.summary(study, case.flaky.id),
     )
     said = json.loads(
         command(

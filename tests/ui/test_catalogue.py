@@ -25,7 +25,7 @@ from rankdash.core.rerankers import kinds
 from rankdash.core.rerankers.neural.packaged import known_models
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS as JUDGE_SETTINGS
 from rankdash.core.statistics.verdict import TITLES
-from rankdash.core.study.derived_groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
+from rankdash.core.study.groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
 from rankdash.core.study.labelling import CONFLICTS
 from rankdash.core.study.reasons import reasons
 from rankdash.core.value import price_list

@@ -15,10 +15,9 @@ from rankdash.core.readers.checks.check import CheckReport, LabelSpread
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs.combining import KIND as FUSION
 from rankdash.core.study.costs import choices
-from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
+from rankdash.core.study.groups import DERIVED_SEGMENTS, Group
 from rankdash.core.study.latency import Apart
 from rankdash.core.study.pricing import Bill, Waiting
-from rankdash.core.study.query_groups import Group
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.price_list import shipped

@@ -23,9 +23,8 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, parse_measure
 from rankdash.core.rerankers.base import Request, Scored
 from rankdash.core.runs.scoring import ask
-from rankdash.core.study.reasons.contributions import Split
+from rankdash.core.study.reasons.contributions import Split, Statement
 from rankdash.core.study.reasons.reasons import FAULTS, LABELS_SAY_TOO_LITTLE, Fault, fault
-from rankdash.core.study.reasons.statements import Statement
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import System
 from rankdash.core.words import queries

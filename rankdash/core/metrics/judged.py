@@ -28,7 +28,10 @@ from rankdash.core.data.arrays import (
     Integers,
     arrow_integers,
     objects,
+    offsets_from,
+    places,
     places_in,
+    sort_codes,
 )
 from rankdash.core.data.ranking import (
     Groups,
@@ -423,9 +426,9 @@ class JudgedPieces:
 
     def read(self, name: str) -> Iterator[Judged]:
         """The pieces of one of them. Each knows the highest label of all."""
-        for ids, (piece, places) in zip(self._ids, self._pieces[name], strict=True):
+        for ids, (piece, positions) in zip(self._ids, self._pieces[name], strict=True):
             arrays: dict[str, Any] = {}
-            for field, place in places.items():
+            for field, place in positions.items():
                 self._file.seek(place)
                 arrays[field] = np.load(self._file, allow_pickle=False)
             yield replace(piece, query_ids=ids, highest=self._highest, **arrays)
@@ -440,3 +443,104 @@ def _arrays(judged: Judged) -> dict[str, npt.NDArray[Any]]:
         and name in Judged.__dataclass_fields__
         and name != "query_ids"
     }
+
+
+def all_labelled(judged: Judged, query: Integers, rank: Floats, label: float) -> Judged:
+    """What the join would be if every given unjudged document had that label.
+
+    query, rank: (U,) where each stands; inf where the list does not hold it, which still adds to
+        the labels of the query. label: at least the highest there is.
+    """
+    if not len(query):
+        return judged
+    ranked = np.isfinite(rank)
+    own, place = query[ranked], rank[ranked].astype(np.int64)
+    before = (
+        judged.judged_before[judged.starts[own] + place - 1]
+        - judged.judged_before[judged.starts[own]]
+    )
+    everyone = np.concatenate([judged.query, own])
+    ranks = np.concatenate([judged.rank, place])
+    added = np.concatenate([np.zeros(len(judged.rank), dtype=np.int64), np.ones(len(own), int)])
+    among = np.concatenate([judged.judged_rank, before + 1])
+    labels = np.concatenate([judged.label, np.full(len(own), label)])
+    deepest = int(ranks.max(initial=0)) + 1
+    order = sort_codes(everyone * deepest + ranks, len(judged.query_ids) * deepest)
+    everyone, ranks, added = everyone[order], ranks[order], added[order]
+    starts = offsets_from(np.bincount(everyone, minlength=len(judged.query_ids)))
+    total = offsets_from(added)
+    above = total[:-1] - total[starts[everyone]]
+    counts = np.bincount(query, minlength=len(judged.query_ids))
+    pool_offsets, pool_label = _with_top(judged, counts, label)
+    return replace(
+        judged,
+        query=everyone,
+        rank=ranks,
+        judged_rank=among[order] + above,
+        label=labels[order],
+        pool_label=pool_label,
+        pool_offsets=pool_offsets,
+        pool_size=judged.pool_size + counts,
+    )
+
+
+def each_labelled(judged: Judged, query: Integers, rank: Floats, label: float) -> Judged:
+    """What the join would be if one unjudged document alone had that label: U variants of their
+    queries, one for each document. Parameters as for `all_labelled`; queries ascend."""
+    hits = offsets_from(np.bincount(judged.query, minlength=len(judged.query_ids)))
+    counts = np.diff(hits)[query]
+    copies = offsets_from(counts)
+    variant = np.repeat(np.arange(len(query)), counts)
+    source = np.repeat(hits[query], counts) + places(copies) - 1
+    ranked = np.isfinite(rank)
+    below = judged.rank[source] > rank[variant]
+    place = np.where(ranked, rank, 1).astype(np.int64)
+    start = judged.starts[query]
+    last = np.minimum(start + place - 1, len(judged.judged_before) - 1)
+    among = judged.judged_before[last] - judged.judged_before[start] + 1
+    # Each variant's list is the query's with one row put in after those above it.
+    offsets = offsets_from(counts + ranked)
+    kept = offsets[variant] + places(copies) - 1 + below
+    put = (offsets[:-1] + counts - np.bincount(variant[below], minlength=len(query)))[ranked]
+
+    def laid_out(old: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        values = np.empty(int(offsets[-1]), dtype=old.dtype)
+        values[kept], values[put] = old, new[ranked]
+        return values
+
+    pool_offsets, pool_label = _with_top(
+        _chosen_pools(judged, query), np.ones(len(query), int), label
+    )
+    return replace(
+        judged,
+        query_ids=judged.query_ids[query],
+        present=judged.present[query],
+        lengths=judged.lengths[query],
+        starts=start,
+        tied=judged.tied[query],
+        pool_label=pool_label,
+        pool_offsets=pool_offsets,
+        pool_size=judged.pool_size[query] + 1,
+        query=laid_out(variant, np.arange(len(query))),
+        rank=laid_out(judged.rank[source], place),
+        judged_rank=laid_out(judged.judged_rank[source] + below, among),
+        label=laid_out(judged.label[source], np.full(len(query), label)),
+    )
+
+
+def _chosen_pools(judged: Judged, query: Integers) -> Judged:
+    """The labels of the given queries, repeated as they are."""
+    counts = np.diff(judged.pool_offsets)[query]
+    offsets = offsets_from(counts)
+    source = np.repeat(judged.pool_offsets[query], counts) + places(offsets) - 1
+    return replace(judged, pool_label=judged.pool_label[source], pool_offsets=offsets)
+
+
+def _with_top(judged: Judged, counts: Integers, label: float) -> tuple[Integers, Floats]:
+    """Offsets and labels above 0 with (Q,) `counts` more of the highest label."""
+    offsets = offsets_from(np.diff(judged.pool_offsets) + counts)
+    labels = np.full(int(offsets[-1]), label)
+    owner = np.repeat(np.arange(len(counts)), np.diff(judged.pool_offsets))
+    at = offsets[owner] + counts[owner] + places(judged.pool_offsets) - 1
+    labels[at] = judged.pool_label
+    return offsets, labels

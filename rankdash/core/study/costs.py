@@ -18,15 +18,14 @@ from rankdash.core.runs.results import MeasuredLoad
 from rankdash.core.statistics.comparison import Comparison, compare
 from rankdash.core.statistics.inference import intervals, relative_interval
 from rankdash.core.statistics.verdict import Kind, Verdict, relative_change
-from rankdash.core.study import headroom, timings
+from rankdash.core.study import headroom, latency
 from rankdash.core.study.cache import Key, part
 from rankdash.core.study.drawn import estimate_of, first_stage_kind, only_estimates
 from rankdash.core.study.judged import JudgedVerdict, headline
-from rankdash.core.study.latency import OnTarget, on_target
+from rankdash.core.study.latency import OnTarget, on_target, timed_by
 from rankdash.core.study.pricing import Bill, Waiting, bill, load, priced, waiting
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
-from rankdash.core.study.timings import timed_by
 from rankdash.core.value.assumptions import DOLLARS, Assumptions
 from rankdash.core.value.depth import Cuts, DepthCurve, depth_curve, depths_for, latency_at
 from rankdash.core.value.payoff import (
@@ -434,7 +433,7 @@ _ON_TARGET: dict[str, Status] = {
 
 
 def _timed(study: Study, system: str, limit: Limit) -> TargetRow:
-    times = timings.times(study, system)
+    times = latency.times(study, system)
     p95 = None if times is None else times.summary.p95
     if times is None or p95 is None:
         return TargetRow(limit.what, Reached(math.nan), limit, None)

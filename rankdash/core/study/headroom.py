@@ -1,14 +1,309 @@
-"""How high systems can come: the best order of the documents that they rank."""
+"""Where quality is lost: by the retriever, still to be won by reranking, already won.
+
+For every query the perfect value splits without a remainder:
+
+    perfect = baseline + won + to_win + retriever
+
+`won` is challenger - baseline, `to_win` is ceiling - challenger, `retriever` is perfect - ceiling.
+The ceiling is the value of the challenger's own documents in the order of their labels: the first
+stage's candidates for a reranker, its own list for any other system. No order of those documents
+passes the ceiling, so that no query hides a negative `to_win` or `retriever` in a mean. A baseline
+that ranks other documents may pass it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import SpecError
+from rankdash.core.data.arrays import (
+    Flags,
+    Floats,
+    Integers,
+    offsets_from,
+    owners,
+    places,
+    sort_descending,
+)
 from rankdash.core.data.ranking import adds_documents, pooled
-from rankdash.core.metrics import Evaluation, Judged, judge
+from rankdash.core.metrics import (
+    Conventions,
+    Evaluation,
+    Judged,
+    Measure,
+    evaluate,
+    judge,
+    parse_measure,
+)
+from rankdash.core.metrics.engine import Relevance
+from rankdash.core.statistics.alignment import (
+    HAS_VALUE,
+    Codes,
+    align,
+    places_of,
+    reason_counts,
+    reason_names,
+)
 from rankdash.core.study.cache import Key, part
-from rankdash.core.study.reasons.headroom import Ceilings, best_values, limits
 from rankdash.core.study.systems import FIRST_STAGE
+
+SHARES = ("baseline", "won", "to_win", "retriever")
+"""What adds up to the perfect value: the baseline's, what reranking won and has yet to win, and
+what the retriever never found."""
+
+_BEST_ORDERS: WeakKeyDictionary[Judged, dict[int | None, Judged]] = WeakKeyDictionary()
+
+# A challenger's sums may differ from the ceiling's in their last digits.
+_ROUNDING = 1e-9
+
+
+_VALUES = ("baseline", "challenger", "ceiling", "perfect", "retriever", "to_win", "won")
+
+
+@dataclass(frozen=True, eq=False)
+class Ceilings:
+    """The highest values that a system can reach by reordering, for each labelled query.
+
+    query_ids: (Q,). ceiling: the best that an order of the documents reaches. perfect: that of
+    all labelled documents in the order of their labels, found or not: 1 for NDCG, but below 1 for
+    a metric such as precision@10 where fewer than ten documents are relevant. recall: the share
+    of the relevant documents that is among those that may be reordered, NaN where none is relevant.
+    own: whether the documents are the list of the system itself, not the first stage's candidates.
+    depth: how many documents of each query may be reordered; None for all.
+    """
+
+    measure: Measure
+    own: bool
+    depth: int | None
+    query_ids: npt.NDArray[np.object_]
+    ceiling: Floats
+    perfect: Floats
+    recall: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Headroom:
+    """The split of one metric between two systems.
+
+    n: paired queries. left_out: reason → how many others.
+    baseline … won: means over the paired queries; NaN only where n is 0.
+    recall_ceiling: the mean share of the relevant documents that is among those that may be
+        reordered; None where no paired query has a relevant document.
+    own, depth: of which documents the ceiling is, as in `Ceilings`.
+    values: (Q,) the same of every query of either system, NaN where it is left out; query_ids (Q,)
+        and reasons (Q,) go with them.
+    """
+
+    measure: Measure
+    n: int
+    left_out: Mapping[str, int]
+    baseline: float
+    challenger: float
+    ceiling: float
+    perfect: float
+    retriever: float
+    to_win: float
+    won: float
+    recall_ceiling: float | None
+    own: bool
+    depth: int | None
+    query_ids: npt.NDArray[np.object_]
+    values: Mapping[str, Floats]
+    reasons: Codes
+
+    @property
+    def share_won(self) -> float | None:
+        """won / (ceiling - baseline): 1 for the best possible reranker, below 0 where reranking
+        did harm; None if the baseline reaches the ceiling."""
+        room = self.ceiling - self.baseline
+        return self.won / room if room > _ROUNDING else None
+
+    @cached_property
+    def queries(self) -> pd.DataFrame:
+        """One row per query of either system: query_id, baseline, challenger, ceiling, perfect,
+        retriever, to_win, won; state, "paired" or why the query was left out (then all values are
+        NaN)."""
+        state = reason_names().take(self.reasons)
+        return pd.DataFrame({"query_id": self.query_ids, **self.values, "state": state})
+
+
+def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> Headroom:
+    """How the perfect value of each query splits.
+
+    limits: of documents among which are all that the challenger ranks.
+
+    Raises SpecError for a metric that was not evaluated, or evaluations under other conventions.
+    """
+    aligned = align({"before": baseline, "after": challenger}, "before", [limits.measure])
+    before, after = aligned.values[:, :, 0]
+    reasons = aligned.reasons()[1, :, 0]
+    kept = reasons == HAS_VALUE
+    at = places_of(limits.query_ids, aligned.query_ids)
+    ceiling, perfect, recall = (
+        np.where(kept & (at >= 0), each[at], np.nan)
+        for each in (limits.ceiling, limits.perfect, limits.recall)
+    )
+    before, after = np.where(kept, before, np.nan), np.where(kept, after, np.nan)
+    if limits.measure.k is None:
+        # Precision of a whole list also rises where the list is shorter: what was reached can be.
+        ceiling = np.maximum(ceiling, after)
+        perfect = np.maximum(perfect, np.maximum(ceiling, before))
+    values = {
+        "baseline": before,
+        "challenger": after,
+        "ceiling": ceiling,
+        "perfect": perfect,
+        "retriever": perfect - ceiling,
+        "to_win": ceiling - after,
+        "won": after - before,
+    }
+    return Headroom(
+        measure=limits.measure,
+        n=int(kept.sum()),
+        left_out=reason_counts(reasons),
+        recall_ceiling=None if np.isnan(recall).all() else float(np.nanmean(recall)),
+        own=limits.own,
+        depth=limits.depth,
+        **{name: float(values[name][kept].mean()) if kept.any() else np.nan for name in _VALUES},
+        query_ids=aligned.query_ids,
+        values=values,
+        reasons=reasons,
+    )
+
+
+def shares(found: Mapping[str, Headroom | None]) -> pd.DataFrame:
+    """A row for each system with paired queries, in their order: system, `SHARES`, and own."""
+    return pd.DataFrame(
+        [
+            {
+                "system": system,
+                **{share: getattr(split, share) for share in SHARES},
+                "own": split.own,
+            }
+            for system, split in found.items()
+            if split is not None and split.n
+        ],
+        columns=["system", *SHARES, "own"],
+    )
+
+
+def limits(
+    documents: Judged,
+    spec: str | Measure,
+    conventions: Conventions,
+    depth: int | None = None,
+    *,
+    own: bool = False,
+) -> Ceilings:
+    """Ceiling, perfect value and recall of each query.
+
+    documents: the labels joined with the first stage's candidates or with the system's own list;
+        own: which. depth: as for `best_order`.
+
+    Raises SpecError for a metric that measures no quality.
+    """
+    measure = parse_measure(spec) if isinstance(spec, str) else spec
+    if not measure.metric.measures_quality:
+        raise SpecError(
+            "{metric} says nothing of quality, so it has no potential gain.",
+            remedy="Choose a metric such as ndcg@10.",
+            metric=measure.title,
+        )
+    found = best_values(documents, [measure], conventions, depth)
+    rules = found.conventions
+    relevance = Relevance(documents, rules)
+    lengths = np.maximum(relevance.lengths, relevance.relevant_count.astype(np.int64))
+    rules = replace(rules, judged_only=False)
+    perfect = evaluate(perfect_order(documents, lengths), [measure], rules)
+    if depth is not None and depth >= documents.lengths.max(initial=0):
+        depth = None
+    recall = evaluate(documents, ["recall" if depth is None else f"recall@{depth}"], rules)
+    return Ceilings(
+        measure=measure,
+        own=own,
+        depth=depth,
+        query_ids=documents.query_ids,
+        ceiling=found.values[:, 0],
+        perfect=perfect.values[:, 0],
+        recall=np.where(relevance.relevant_count > 0, recall.values[:, 0], np.nan),
+    )
+
+
+def best_values(
+    documents: Judged,
+    measures: Sequence[str | Measure],
+    conventions: Conventions,
+    depth: int | None = None,
+) -> Evaluation:
+    """What the best order of the documents gets, query by query. documents, depth: as for `limits`.
+
+    A query whose documents hold nothing relevant gets 0, whatever its systems are given for finding
+    nothing.
+    """
+    rules = replace(conventions, missing="zero", mrr_none="zero", queries="qrels")
+    return evaluate(best_order(documents, depth), measures, rules)
+
+
+def best_order(judged: Judged, depth: int | None = None) -> Judged:
+    """The lists as the best possible reranker leaves them: the first `depth` documents of each by
+    label, highest first, the others in their place. depth: how many candidates of each query a
+    challenger was given; None for all.
+
+    Kept as long as `judged` is: it is the same for every metric and cutoff.
+    """
+    found = _BEST_ORDERS.setdefault(judged, {})
+    if depth not in found:
+        found[depth] = _best_order(judged, depth)
+    return found[depth]
+
+
+def _best_order(judged: Judged, depth: int | None) -> Judged:
+    return best_order_of(
+        judged, np.ones(len(judged.rank), dtype=bool) if depth is None else judged.rank <= depth
+    )
+
+
+def best_order_of(judged: Judged, inside: Flags) -> Judged:
+    """The lists with some of their labelled documents in front, by label, highest first; the others
+    keep their ranks. inside: (J,) which of the positions with a label above 0."""
+    offsets = offsets_from(np.bincount(judged.query[inside], minlength=len(judged.query_ids)))
+    label, rank = judged.label.copy(), judged.rank.copy()
+    judged_rank = judged.judged_rank.copy()
+    label[inside] = sort_descending(judged.label[inside], offsets)
+    rank[inside] = judged_rank[inside] = places(offsets)
+    return replace(judged, label=label, rank=rank, judged_rank=judged_rank)
+
+
+def positions_of(judged: Judged, queries: Flags) -> Judged:
+    """The lists with the labelled documents of some queries alone. queries: (Q,) which."""
+    kept = queries[judged.query]
+    names = ("query", "rank", "judged_rank", "label")
+    return replace(judged, **{name: getattr(judged, name)[kept] for name in names})
+
+
+def perfect_order(judged: Judged, lengths: Integers) -> Judged:
+    """Lists of (Q,) `lengths` that start with all documents labelled above 0, highest first."""
+    ranks = places(judged.pool_offsets)
+    return replace(
+        judged,
+        present=np.ones(len(judged.query_ids), dtype=bool),
+        lengths=lengths,
+        query=owners(judged.pool_offsets),
+        rank=ranks,
+        judged_rank=ranks,
+        label=judged.pool_label,
+    )
+
+
+# How high systems can come: the best order of the documents that they rank.
 
 if TYPE_CHECKING:
     from rankdash.core.study.study import Study

@@ -19,7 +19,7 @@ from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Evaluation, Judged, Measure, evaluate, judge, parse_measure
 from rankdash.core.statistics.alignment import align
 from rankdash.core.statistics.comparison import compare
-from rankdash.core.study import timings
+from rankdash.core.study import latency
 from rankdash.core.study.cache import part
 from rankdash.core.study.study import Study
 
@@ -56,13 +56,13 @@ def quantiles_ms(study: Study, system: str) -> tuple[float, float]:
     its parts; NaN where there is none."""
 
     def make() -> tuple[float, float]:
-        found = timings.summary(study, system)
+        found = latency.summary(study, system)
         if found is None:
             return math.nan, math.nan
         return found.p50, math.nan if found.p95 is None else found.p95
 
     return study.shared(
-        ("history latency", study.dataset_id, timings.timed_by(study, system)), make
+        ("history latency", study.dataset_id, latency.timed_by(study, system)), make
     )
 
 

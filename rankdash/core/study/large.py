@@ -35,8 +35,7 @@ from rankdash.core.readers.join.combine import rankings_in
 from rankdash.core.readers.join.conflicts import join_labels
 from rankdash.core.readers.join.parsed_file import Pairs
 from rankdash.core.study.cache import Key, Made
-from rankdash.core.study.headroom import adding_key, lacking_key
-from rankdash.core.study.reasons.headroom import Ceilings
+from rankdash.core.study.headroom import Ceilings, adding_key, lacking_key
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
 

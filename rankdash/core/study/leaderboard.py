@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rankdash.core.study import timings
+from rankdash.core.study import latency
 from rankdash.core.study.pricing import Bill, bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
@@ -110,7 +110,7 @@ def _standings(study: Study) -> tuple[Standing, ...]:
     rows = [_standing(study, system) for system in study.chosen]
     means = [math.nan if row.kind in _INCOMPARABLE else row.mean for row in rows]
     fronts = {axis: _front([row.takes(axis) for row in rows], means) for axis in AXES}
-    ends = [timings.least(study, row.system) if row.busy else (row.p95, row.p95) for row in rows]
+    ends = [latency.least(study, row.system) if row.busy else (row.p95, row.p95) for row in rows]
     rows = [
         _settled(
             replace(row, pareto={axis: front[at] for axis, front in fronts.items()}),
@@ -153,7 +153,7 @@ def _standing(study: Study, system: str) -> Standing:
     mean, low, high = study.mean(system)
     own, first = system == study.baseline, system == FIRST_STAGE
     change = [math.nan if own else float(row[f"delta{end}"]) for end in ("", "_low", "_high")]
-    measured, cost = timings.summary(study, system), bill(study, system)
+    measured, cost = latency.summary(study, system), bill(study, system)
     return Standing(
         system=system,
         kind=str(row["verdict"]),
@@ -171,5 +171,5 @@ def _standing(study: Study, system: str) -> Standing:
         cost=cost,
         per_thousand=0.0 if first else None if cost is None else cost.per_thousand,
         pareto={},
-        busy=timings.busy(study, system),
+        busy=latency.busy(study, system),
     )

@@ -20,7 +20,7 @@ from rankdash.core.rerankers import kinds
 from rankdash.core.runs import combining
 from rankdash.core.runs.concurrency import within_target
 from rankdash.core.runs.results import MeasuredLoad, estimated_searches, load_of
-from rankdash.core.study import timings
+from rankdash.core.study import latency
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.assumptions import DAYS_PER_MONTH
@@ -333,16 +333,16 @@ def load(study: Study, system: str) -> MeasuredLoad:
         ranking, run = study.ranking(system), study.run(system)
         return load_of(ranking, run, estimated_searches(study.dataset, ranking, run, counted))
 
-    return study.once(("load", study.stored_id, timings.timed_by(study, system)), make)
+    return study.once(("load", study.stored_id, latency.timed_by(study, system)), make)
 
 
 def waiting(study: Study, system: str) -> Waiting:
     """Latency and throughput of a system; the first stage adds none."""
-    found = timings.times(study, system)
+    found = latency.times(study, system)
     if found is None:
         return Waiting(0.0, 0.0)
     levels = found.run.measured.throughput if found.run.measured is not None else ()
-    busy, summary = timings.busy(study, system), found.summary
+    busy, summary = latency.busy(study, system), found.summary
     if not summary.n:
         return Waiting(None, None, levels, busy=busy)
     return Waiting(summary.p50, summary.p95, levels, summary.n, busy)

@@ -31,11 +31,10 @@ from rankdash.core.metrics import parse_measure as parse
 from rankdash.core.statistics.alignment import paired
 from rankdash.core.statistics.comparison import Comparison, compare, mean_intervals
 from rankdash.core.study.cache import Cache, Key, Made, part
-from rankdash.core.study.derived_groups import DERIVED_SEGMENTS, by_segment, of_texts, of_values
-from rankdash.core.study.headroom import best_of_all, limits_of, pool_of
+from rankdash.core.study.groups import DERIVED_SEGMENTS, by_segment, of_texts, of_values
+from rankdash.core.study.headroom import Headroom, best_of_all, limits_of, pool_of
+from rankdash.core.study.headroom import headroom as split_headroom
 from rankdash.core.study.reasons.contributions import splits
-from rankdash.core.study.reasons.headroom import Headroom
-from rankdash.core.study.reasons.headroom import headroom as split_headroom
 from rankdash.core.study.reasons.reasons import counted, reasons
 from rankdash.core.study.systems import Money, System
 from rankdash.core.study.unjudged.system_bounds import (

@@ -9,7 +9,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED, Measured
 from rankdash.core.data.ranking import Run
 from rankdash.core.runs.combining import part_ids
-from rankdash.core.study import timings
+from rankdash.core.study import latency
 from rankdash.core.study.latency import Apart
 from rankdash.core.study.pricing import CASCADE
 from rankdash.core.study.study import Study
@@ -46,7 +46,7 @@ def busy_notes(study: Study) -> list[str]:
     busy = [
         study.name(system)
         for system in study.chosen
-        if timings.busy(study, system) and timings.summary(study, system) is not None
+        if latency.busy(study, system) and latency.summary(study, system) is not None
     ]
     sentences = []
     if busy:
@@ -57,7 +57,7 @@ def busy_notes(study: Study) -> list[str]:
                 names=all_of(busy),
             )
         )
-    for each in timings.inversions(study):
+    for each in latency.inversions(study):
         sentences.append(
             _(
                 "{deeper} reranks {n} documents and was measured faster than {shallower} with "

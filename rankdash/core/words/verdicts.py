@@ -20,10 +20,9 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.verdict import TITLES, Kind, Verdict, has_width
-from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
+from rankdash.core.study.groups import DERIVED_SEGMENTS, Group
+from rankdash.core.study.headroom import Headroom
 from rankdash.core.study.history import APART
-from rankdash.core.study.query_groups import Group
-from rankdash.core.study.reasons.headroom import Headroom
 from rankdash.core.study.reasons.reasons import LISTED
 from rankdash.core.study.study import Study
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankdash.core.study import timings
+from rankdash.core.study import latency as study_latency
 from rankdash.core.study.study import Study
 from rankdash.features.latency import charts_latency_ecdf as latency_chart
 from rankdash.kit.drawing import style
@@ -15,7 +15,7 @@ def latency(study: Study, target_ms: float | None = None) -> Drawing | None:
     """The share of queries answered within a time; None where nothing was measured."""
     curves = [
         latency_chart.Curve(system, study.name(system), times.steps, times.summary)
-        for system, times in timings.timed(study).items()
+        for system, times in study_latency.timed(study).items()
     ]
     if not curves:
         return None

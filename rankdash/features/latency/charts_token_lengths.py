@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext
-from rankdash.core.study.timings import TokenLengths
+from rankdash.core.study.latency import TokenLengths
 from rankdash.kit.drawing import draw, style
 
 _HEIGHT = 320

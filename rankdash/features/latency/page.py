@@ -11,10 +11,9 @@ from rankdash.core.base.i18n import brief, enumerated, ngettext, number, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.runs.concurrency import within_target
-from rankdash.core.study import timings
-from rankdash.core.study.latency import FEWEST_FITTED, Ratio
+from rankdash.core.study import latency
+from rankdash.core.study.latency import FEWEST_FITTED, Against, Ratio, Times
 from rankdash.core.study.study import Study
-from rankdash.core.study.timings import Against, Times
 from rankdash.features.latency import (
     charts,
     charts_latency_fit,
@@ -75,7 +74,7 @@ def compared(study: Study, found: dict[str, Times]) -> None:
     first = min(found, key=lambda system: found[system].summary.p50)
     sentences = []
     for system in found:
-        ratio = None if system == first else timings.ratio(study, first, system)
+        ratio = None if system == first else latency.ratio(study, first, system)
         if ratio is not None:
             sentences.append(_ratio_in_words(study, first, system, ratio))
     if not sentences:
@@ -119,7 +118,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
     """Latency against documents or tokens, with a line where the points carry one."""
     st.subheader(_("Latency by length and number of documents"), anchor=False)
     varied = any(times.documents[0] != times.documents[1] for times in found.values())
-    tokens = any(len(timings.cloud(study, system, "tokens")[0]) for system in found)
+    tokens = any(len(latency.cloud(study, system, "tokens")[0]) for system in found)
     drawn, beside = st.columns([7, 5], gap="medium")
     with beside:
         chosen = pickers.pick_one(
@@ -143,7 +142,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
         )
     clouds = []
     for system in found:
-        points, line = timings.cloud(study, system, against)
+        points, line = latency.cloud(study, system, against)
         if len(points):
             clouds.append(charts_latency_fit.Cloud(system, study.name(system), points, line))
     with drawn:
@@ -357,7 +356,7 @@ def _levels_table(measured: list[charts_throughput.Measurement]) -> None:
 def draw_tokens(study: Study) -> None:
     """The lengths of the pairs of one system, and what it did not read."""
     readers = [
-        system for system in study.chosen if timings.token_lengths(study, system) is not None
+        system for system in study.chosen if latency.token_lengths(study, system) is not None
     ]
     st.subheader(_("How much the model reads"), anchor=False)
     system = readers[0] if readers else None
@@ -371,7 +370,7 @@ def draw_tokens(study: Study) -> None:
             format_func=lambda each: short_name(study, each),
             required=True,
         )
-    found = timings.token_lengths(study, system) if system is not None else None
+    found = latency.token_lengths(study, system) if system is not None else None
     if system is None or found is None:
         st.caption(_("None of these systems counts tokens."))
         return

@@ -12,10 +12,16 @@ from rankdash.core.base.i18n import brief, duration, ngettext, number, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.runs.combining import KIND as FUSION
-from rankdash.core.study import timings
-from rankdash.core.study.latency import P99_NEEDS, LatencySummary, OnTarget, call_parts, on_target
+from rankdash.core.study import latency
+from rankdash.core.study.latency import (
+    P99_NEEDS,
+    LatencySummary,
+    OnTarget,
+    Times,
+    call_parts,
+    on_target,
+)
 from rankdash.core.study.study import Study
-from rankdash.core.study.timings import Times
 from rankdash.core.words.latency import busy_notes, left_out_of_times, where_measured
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets.charts import Colour
@@ -79,7 +85,7 @@ def not_timed(study: Study, found: dict[str, Times]) -> None:
 
 
 def _why_not(study: Study, system: str) -> str:
-    times = timings.times(study, system)
+    times = latency.times(study, system)
     if times is None:
         return _("it is the order of the search before reranking.")
     if times.run.reranker == FUSION:

@@ -8,7 +8,7 @@ from rankdash.core.base.i18n import brief, duration, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.data.ranking import Run
-from rankdash.core.study import timings
+from rankdash.core.study import latency
 from rankdash.core.study.latency import P99_NEEDS, LatencySummary, apart, latencies, on_target
 from rankdash.core.words.latency import busy_notes, left_out_of_times, where_measured
 from rankdash.features.latency import charts
@@ -24,7 +24,7 @@ def draw(draft: Draft) -> str:
         if run is None:
             sentences.append(_("**{system}** reranks nothing, so it adds no latency.", system=name))
             continue
-        summary = timings.summary(study, system)
+        summary = latency.summary(study, system)
         if summary is None:
             sentences.append(_("**{system}**: no latency was measured.", system=name))
             continue

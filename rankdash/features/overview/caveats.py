@@ -33,12 +33,12 @@ from rankdash.core.metrics import Judged, parse_measure
 from rankdash.core.runs import combining
 from rankdash.core.statistics.alignment import places_of
 from rankdash.core.statistics.comparison import Comparison, compare
-from rankdash.core.study import timings
+from rankdash.core.study import latency
 from rankdash.core.study.cache import part
+from rankdash.core.study.groups import Group, turned
 from rankdash.core.study.headroom import best_of_all
 from rankdash.core.study.leaderboard import standings
 from rankdash.core.study.pricing import Bill, bill
-from rankdash.core.study.query_groups import Group, turned
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words import prices, queries, verdicts
@@ -442,7 +442,7 @@ class ShippedTimings(Caveat, code="timings", section="missing"):
     @classmethod
     def of(cls, study: Study, challenger: str) -> Iterator[Self]:
         run = study.run(challenger)
-        if run is not None and run.shipped and timings.summary(study, challenger) is not None:
+        if run is not None and run.shipped and latency.summary(study, challenger) is not None:
             yield cls()
 
     def sentence(self, study: Study, fit: Fit = str) -> str:

@@ -6,8 +6,8 @@ import pandas as pd
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import FEWEST_QUERIES
-from rankdash.core.study.derived_groups import DERIVED_SEGMENTS
-from rankdash.core.study.reasons.headroom import shares
+from rankdash.core.study.groups import DERIVED_SEGMENTS
+from rankdash.core.study.headroom import shares
 from rankdash.core.study.study import Study
 from rankdash.features.overview import charts_cutoffs as cutoffs_chart
 from rankdash.features.overview import charts_headroom as headroom_chart

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import enumerated
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study.reasons.headroom import SHARES
+from rankdash.core.study.headroom import SHARES
 from rankdash.kit.drawing import draw, style
 
 _ROW = 78
@@ -32,7 +32,7 @@ def figure(
     the baseline above, what is to be won below, and the loss between them. The rectangles of each
     part are together as long as its number says.
 
-    table: as from `study.reasons.headroom.shares`; won may be negative. The best possible order
+    table: as from `study.headroom.shares`; won may be negative. The best possible order
     is the one of the documents that are named beside the system: its own list, or else the first
     stage's candidates. metric: its title.
     names: system → the name shown.

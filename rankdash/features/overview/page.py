@@ -12,7 +12,7 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number, paragraph
 from rankdash.core.metrics import MetricDefinition, parse_measure, registry
-from rankdash.core.study.reasons.headroom import SHARES, shares
+from rankdash.core.study.headroom import SHARES, shares
 from rankdash.core.study.study import Study
 from rankdash.core.words import verdicts
 from rankdash.core.words.columns import columns

@@ -11,7 +11,7 @@ from rankdash.core.base.i18n import ngettext, number, paragraph, percent, signed
 from rankdash.core.base.text import html_safe
 from rankdash.core.metrics import parse_measure
 from rankdash.core.statistics.planning import POWER
-from rankdash.core.study import costs, timings
+from rankdash.core.study import costs, latency
 from rankdash.core.study.costs import hit_title
 from rankdash.core.study.drawn import estimate_of
 from rankdash.core.study.leaderboard import Axis, known_axes, standings, usual_axis
@@ -312,7 +312,7 @@ def above_means(study: Study, page: str) -> bool:
     if not uploaded and labelling is None:
         st.markdown(_("What can be said without labels:"))
         links = [("rank_shifts", _("how far the systems agree, and which documents moved"))]
-        if timings.timed(study):
+        if latency.timed(study):
             links.append(("latency", _("how long each system takes")))
         for name, words in links:
             st.page_link(view.page(name), label=words, icon=":material/arrow_forward:")

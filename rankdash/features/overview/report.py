@@ -16,9 +16,9 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
-from rankdash.core.study import timings
-from rankdash.core.study.derived_groups import DerivedSegment
+from rankdash.core.study import latency
 from rankdash.core.study.drawn import estimate_of
+from rankdash.core.study.groups import DerivedSegment
 from rankdash.core.study.judged import headline, verdicts
 from rankdash.core.words import costs as cost_words
 from rankdash.core.words import prices
@@ -173,7 +173,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
                 _("of the gain of a perfect order of the same documents"),
             )
         )
-    summary = timings.summary(study, challenger)
+    summary = latency.summary(study, challenger)
     p95 = None if summary is None else summary.p95
     found.append(
         (

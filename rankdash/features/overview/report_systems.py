@@ -10,7 +10,7 @@ from itertools import compress
 from rankdash.core.base.i18n import all_of, brief, ngettext, number, paragraph, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe, middle
-from rankdash.core.study import timings
+from rankdash.core.study import latency
 from rankdash.core.study.leaderboard import Axis, Standing, standings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
@@ -349,7 +349,7 @@ def _milliseconds(value: float) -> str:
 
 def _timed(study: Study, row: Standing) -> int:
     """How many queries of a system were timed."""
-    found = timings.summary(study, row.system)
+    found = latency.summary(study, row.system)
     return 0 if found is None else found.n
 
 

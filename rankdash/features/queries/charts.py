@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.reasons.contributions import Split
 from rankdash.core.study.study import Study
 from rankdash.features.queries import charts_deltas as deltas_chart
 from rankdash.features.queries import charts_ladder as ladder_chart
 from rankdash.features.queries import charts_waterfall as waterfall_chart
+from rankdash.features.queries.ladder import Ladder
 from rankdash.kit.drawing.draw import Drawing
 
 

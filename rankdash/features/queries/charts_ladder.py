@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from rankdash.core.base.i18n import enumerated, ngettext, plain
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import fits
-from rankdash.core.study.ladder import Ladder
 from rankdash.features.queries.charts_ladder_places import IDEAL, Drawn, directions, placed, shown
+from rankdash.features.queries.ladder import Ladder
 from rankdash.kit.drawing import draw, style
 
 # Roomy while there are few rows; close enough for a cutoff of 50, and still legible.

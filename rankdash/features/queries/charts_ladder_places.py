@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.core.study.ladder import Ladder
+from rankdash.features.queries.ladder import Ladder
 
 MOST_NOTABLE, MOST_DOCUMENTS = 24, 40
 # The column of the best order there can be.

@@ -16,12 +16,12 @@ from rankdash.core.base.i18n import brief, number, percent, plain, signed
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import middle
 from rankdash.core.data.ranking import digest
-from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import grade, judged_title, outcome_words, state_words
 from rankdash.core.words.verdicts import documents
 from rankdash.features.queries import page_occlusion, page_why
 from rankdash.features.queries import study as queries_study
+from rankdash.features.queries.ladder import Ladder
 from rankdash.features.queries.study import Listed, Missed, Text
 from rankdash.features.queries.words import place
 from rankdash.kit.widgets import address, pickers, view

@@ -12,10 +12,17 @@ import streamlit as st
 
 from rankdash.core.base.i18n import enumerated, ngettext, number, percent
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study.query_table import OK, OUTCOMES, Filters, key_of, orders
 from rankdash.core.words.queries import outcome_words, state_words
 from rankdash.core.words.verdicts import reason_words
-from rankdash.features.queries.study import Listing, value_column
+from rankdash.features.queries.study import (
+    OK,
+    OUTCOMES,
+    Filters,
+    Listing,
+    key_of,
+    orders,
+    value_column,
+)
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets.text import markdown_safe, shortened
 

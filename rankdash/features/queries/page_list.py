@@ -17,13 +17,13 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import language, ngettext, number, speaking, three_digits
 from rankdash.core.base.text import csv_bytes
 from rankdash.core.data.ranking import digest
-from rankdash.core.study.query_table import OK, Filters, by_column, key_of
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import state_words
 from rankdash.core.words.verdicts import reason_words
 from rankdash.core.workspace.notes import Corrections, Notes
 from rankdash.features.queries import page_why, report_query
 from rankdash.features.queries import study as queries_study
+from rankdash.features.queries.study import OK, Filters, by_column, key_of
 from rankdash.kit.drawing import style
 from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import address, stored, view

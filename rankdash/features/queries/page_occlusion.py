@@ -20,11 +20,11 @@ from rankdash.core.data.explanation import Explanation, Level, Stage
 from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers import Request, RerankerKind, create, get
 from rankdash.core.runs import jobs
-from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import grade
 from rankdash.core.workspace.jobs.leases import Asked, ExplanationRow, Explanations
 from rankdash.features.queries import study as queries_study
+from rankdash.features.queries.ladder import Ladder
 from rankdash.features.queries.occlusion import (
     LEVELS,
     LONGEST_LOOKED_AT,

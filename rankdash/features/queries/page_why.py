@@ -15,7 +15,6 @@ from rankdash.core.base.i18n import error_text, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import distinct, distinguishing
 from rankdash.core.data.ranking import digest
-from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.reasons.contributions import Split
 from rankdash.core.study.reasons.main_document import evidence
 from rankdash.core.study.study import Study
@@ -25,6 +24,7 @@ from rankdash.features.queries import charts
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.charts_ladder_places import shown
 from rankdash.features.queries.charts_waterfall import NAME_WIDTH
+from rankdash.features.queries.ladder import Ladder
 from rankdash.features.queries.study import Missed, Text
 from rankdash.features.queries.words import fault_words, ground, reasoning, statement_text
 from rankdash.kit.widgets import address, dialogs, language, pickers

@@ -25,7 +25,6 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.text import distinguishing, html_safe, middle, shortened
 from rankdash.core.metrics import parse_measure
-from rankdash.core.study.ladder import Ladder
 from rankdash.core.study.reasons.contributions import Split
 from rankdash.core.study.study import Study
 from rankdash.core.words.methods import rules_in_words
@@ -34,6 +33,7 @@ from rankdash.core.words.verdicts import best_order, reason_words
 from rankdash.core.workspace.notes import Correction, Note
 from rankdash.features.queries import charts
 from rankdash.features.queries import study as queries_study
+from rankdash.features.queries.ladder import Ladder
 from rankdash.features.queries.study import Missed
 from rankdash.features.queries.words import fault_words, ground, place, reasoning, statement_text
 from rankdash.kit.drawing.draw import Chart

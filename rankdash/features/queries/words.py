@@ -18,9 +18,8 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study.reasons.contributions import CARRIED, Split
+from rankdash.core.study.reasons.contributions import CARRIED, Split, Statement
 from rankdash.core.study.reasons.reasons import Fault
-from rankdash.core.study.reasons.statements import Statement
 from rankdash.core.study.study import Study
 from rankdash.core.words.verdicts import reason_meanings
 from rankdash.features.queries import study as queries_study

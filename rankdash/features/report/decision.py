@@ -19,8 +19,8 @@ from rankdash.core.statistics.verdict import Kind, is_below_minimum
 from rankdash.core.study import costs
 from rankdash.core.study.cache import part
 from rankdash.core.study.costs import hits
+from rankdash.core.study.groups import Group, groups
 from rankdash.core.study.judged import JudgedVerdict, headline
-from rankdash.core.study.query_groups import Group, groups
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumption

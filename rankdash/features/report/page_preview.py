@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rankdash.core.base.i18n import brief, enumerated, ngettext, number
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study import timings
+from rankdash.core.study import latency
 from rankdash.core.study.costs import choices, is_known
 from rankdash.core.study.drawn import sampled_from
 from rankdash.core.study.judged import headline
@@ -100,7 +100,7 @@ def _latency(study: Study) -> Preview:
     timed = {
         system: found.p95
         for system in study.challengers
-        if (found := timings.summary(study, system)) is not None and found.p95 is not None
+        if (found := latency.summary(study, system)) is not None and found.p95 is not None
     }
     if not timed:
         return Preview(

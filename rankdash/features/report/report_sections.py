@@ -24,7 +24,7 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
 from rankdash.core.metrics import parse_measure
-from rankdash.core.study import leaderboard, timings
+from rankdash.core.study import latency, leaderboard
 from rankdash.core.study.judged import headline, verdicts
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words import costs as cost_words
@@ -247,7 +247,7 @@ def _cost(draft: Draft, found: Decision) -> str:
         marks = prices.marks(choice.bill)
         text = _("1,000 searches cost {amount}.", amount=amount)
         said.append(f"{text} ({all_of(marks)})" if marks else text)
-    summary = timings.summary(study, found.challenger)
+    summary = latency.summary(study, found.challenger)
     if summary is not None and summary.p95 is not None:
         said.append(
             ngettext(

@@ -9,7 +9,7 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import evaluate, judge
 from rankdash.core.statistics.inference import intervals, p_values
-from rankdash.core.study.derived_groups import (
+from rankdash.core.study.groups import (
     DERIVED_SEGMENTS,
     UNKNOWN,
     by_segment,

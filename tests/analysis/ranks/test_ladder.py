@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, evaluate, judge
-from rankdash.core.study.ladder import FAR, Ladder, ladder
-from rankdash.core.study.reasons.headroom import limits
+from rankdash.core.study.headroom import limits
+from rankdash.features.queries.ladder import FAR, Ladder, ladder
 from tests.results import results, several, shown
 
 LABELS = {"a": 3.0, "b": 1.0, "x": 0.0}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, judge
-from rankdash.core.study.ladder import ladder
+from rankdash.features.queries.ladder import ladder
 from rankdash.features.rank_shifts.shifts import (
     BINS,
     STEPS,

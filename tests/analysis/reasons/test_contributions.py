@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure, registry
-from rankdash.core.study.reasons.contributions import Split, split, splits, with_top_label, without
-from rankdash.core.study.reasons.statements import CAUSES, MOST, statements
+from rankdash.core.study.reasons.contributions import (
+    CAUSES,
+    MOST,
+    Split,
+    split,
+    splits,
+    statements,
+    with_top_label,
+    without,
+)
 from tests.results import results, several, shown
 
 DOCS = "abcdefghij"

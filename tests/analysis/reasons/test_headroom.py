@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.core.metrics import Conventions, evaluate, judge, registry
-from rankdash.core.study.reasons.headroom import SHARES, best_order, headroom, limits, shares
+from rankdash.core.study.headroom import SHARES, best_order, headroom, limits, shares
 from tests.lists import qrels, ranking
 from tests.results import results, several, shown
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, judge, parse_measure
-from rankdash.core.study.reasons.statements import Side, given_rows, joined
+from rankdash.core.study.reasons.main_document import Side, given_rows, joined
 from rankdash.core.study.unjudged.system_bounds import RankedLabels
 from tests.lists import ranking as ranking_of
 

@@ -12,7 +12,7 @@ from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.measured import Level, Measured
 from rankdash.core.data.ranking import Reading, Run
 from rankdash.core.runs.combining import KIND as FUSION
-from rankdash.core.study import timings
+from rankdash.core.study import latency
 from rankdash.core.study.latency import Fit
 from rankdash.core.study.pricing import CASCADE
 from rankdash.core.study.study import Study
@@ -92,7 +92,7 @@ SYSTEMS = study_of(
 
 
 def readout() -> None:
-    found = timings.timed(SYSTEMS)
+    found = latency.timed(SYSTEMS)
     known = found[next(iter(found))]
     p99 = replace(known, summary=replace(known.summary, p99=45.0))
     page_readout.draw(SYSTEMS, found, 50.0)
@@ -106,7 +106,7 @@ def of(*runs: Run, **fields: object) -> Study:
 
 def shows(part, *runs: Run, given: tuple = (), **fields: object):
     study = of(*runs, **fields)
-    return lambda: part(study, timings.timed(study), *given)
+    return lambda: part(study, latency.timed(study), *given)
 
 
 compared = partial(shows, latency_page.compared)

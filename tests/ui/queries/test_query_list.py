@@ -9,11 +9,11 @@ import pytest
 import streamlit as st
 
 from rankdash.core.base import i18n
-from rankdash.core.study.query_table import Filters
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.queries import page_filters, page_list, page_why
 from rankdash.features.queries import study as queries_study
+from rankdash.features.queries.study import Filters
 from rankdash.kit.drawing import style
 from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets import stored as widgets_stored

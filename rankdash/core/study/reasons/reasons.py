@@ -31,8 +31,8 @@ from rankdash.core.data.arrays import Flags, Floats
 from rankdash.core.data.ranking import Reading
 from rankdash.core.metrics import Conventions, Judged, Measure
 from rankdash.core.metrics.engine import Relevance
+from rankdash.core.study.headroom import best_order, best_order_of, positions_of
 from rankdash.core.study.reasons.contributions import credits_of, splits
-from rankdash.core.study.reasons.headroom import best_order, best_order_of, positions_of
 from rankdash.core.study.reasons.main_document import KINDS, ONE_SIDED, ROUNDING, MainDocuments
 from rankdash.core.study.unjudged.system_bounds import RankedLabels
 
@@ -368,7 +368,7 @@ def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
 #
 #     perfect - value = retriever + labels + reranker
 #
-# - retriever: perfect - best possible, as in `rankdash.core.study.reasons.headroom`: relevant
+# - retriever: perfect - best possible, as in `rankdash.core.study.headroom`: relevant
 #   documents that the system could not order, because its list lacks them.
 # - labels: what documents without a label cost that stand above relevant ones: the value of the
 #   same list without them (at most the best possible) less the value. They may be relevant or not.
@@ -386,7 +386,6 @@ def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
 PARTS = ("retriever", "labels", "reranker")
 FAULTS = (*PARTS, "mixed", "none")
 MOST = 0.5
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -415,7 +414,7 @@ def fault(
     labels = min(max(condensed - value, 0.0), lost - retriever)
     amounts = (retriever, labels, lost - retriever - labels)
     parts = dict(zip(PARTS, amounts, strict=True))
-    if lost <= tie_band + _ROUNDING:
+    if lost <= tie_band + ROUNDING:
         return Fault("none", lost, parts)
     main = max(parts, key=parts.__getitem__)
-    return Fault(main if parts[main] > MOST * lost + _ROUNDING else "mixed", lost, parts)
+    return Fault(main if parts[main] > MOST * lost + ROUNDING else "mixed", lost, parts)

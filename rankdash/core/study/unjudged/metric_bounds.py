@@ -22,7 +22,7 @@ from rankdash.core.data.arrays import Floats, Integers, blocks, offsets_from, ow
 from rankdash.core.metrics import Conventions, Judged, Measure
 from rankdash.core.metrics.engine import Relevance, within
 from rankdash.core.metrics.gain import EXPONENTIAL, JARVELIN_KEKALAINEN, LINEAR, GainForm, raw_gain
-from rankdash.core.study.unjudged.pool import all_labelled
+from rankdash.core.metrics.judged import all_labelled
 
 Kind = Literal["tight", "outer", "range"]
 """tight: some assignment of labels reaches the bound. outer: no assignment goes beyond it, but

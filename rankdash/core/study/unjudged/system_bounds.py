@@ -11,23 +11,32 @@ relevant document could gain one and join the mean, which is counted as `could_j
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from rankdash.core.base.errors import SpecError
-from rankdash.core.data.arrays import Flags, Floats
+from rankdash.core.data.arrays import (
+    Flags,
+    Floats,
+    Integers,
+    arrow_integers,
+    objects,
+    offsets_from,
+    places,
+)
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.core.metrics.engine import Relevance
 from rankdash.core.metrics.evaluation import mean_of_known
+from rankdash.core.metrics.judged import all_labelled, each_labelled
 from rankdash.core.study.unjudged.metric_bounds import BoundSide, Case, Kind, highest
-from rankdash.core.study.unjudged.pool import Pool, all_labelled, each_labelled, pool
 
 # Variants of queries that are worked out at a time: each holds the labels of its query.
 _CHUNK = 200_000
@@ -323,3 +332,90 @@ def _sign(lowest: float, highest_mean: float) -> Sign:
     if lowest > _ZERO:
         return "above"
     return "below" if highest_mean < -_ZERO else "open"
+
+
+# The documents that nobody judged: where each stands, and what a label for it would change.
+#
+# The pool of some systems at a cutoff is every unjudged document that one of them ranks within the
+# cutoff, as in TREC pooling. Once the pool is labelled, judged@k is 1 for all of them.
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """U unjudged documents of Q labelled queries, by query.
+
+    offsets: (Q + 1,). query: (U,) index of the query. doc_ids: (U,) object array of str.
+    ranks:   (S, U) float64, the rank in each system from 1; inf where it is not within the cutoff.
+    """
+
+    offsets: Integers
+    query: Integers
+    doc_ids: npt.NDArray[np.object_]
+    ranks: Floats
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    def counts(self) -> Integers:
+        """(Q,) unjudged documents of each query."""
+        return np.diff(self.offsets)
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Pool:
+        """The documents for which (U,) `chosen` holds."""
+        query = self.query[chosen]
+        counts = np.bincount(query, minlength=len(self.offsets) - 1)
+        return Pool(offsets_from(counts), query, self.doc_ids[chosen], self.ranks[:, chosen])
+
+
+def pool(
+    rankings: Sequence[Ranking],
+    judged: Sequence[Judged],
+    conventions: Conventions,
+    k: int | None,
+) -> Pool:
+    """The pool of some systems within the first k of each list; None for the whole lists.
+
+    judged: the labels joined with each ranking, all with the same labels and conventions.
+    """
+    settled = [
+        ranking.settled(conventions.order_rule(ranking.ties), conventions.score_precision)
+        for ranking in rankings
+    ]
+    found = [_unjudged_rows(each, k) for each in judged]
+    codes, documents = _numbered([each.documents for each in settled])
+    size = max(len(documents), 1)
+    keys = [
+        query * size + code[ranking.docs[rows]]
+        for (query, rows, _), code, ranking in zip(found, codes, settled, strict=True)
+    ]
+    pairs, at = np.unique(np.concatenate(keys), return_inverse=True)
+    ranks = np.full((len(settled), len(pairs)), np.inf)
+    start = 0
+    for system, (_, _, rank) in enumerate(found):
+        ranks[system, at[start : start + len(rank)]] = rank
+        start += len(rank)
+    query = pairs // size
+    named = documents.take(arrow_integers(pairs % size))
+    counts = np.bincount(query, minlength=len(judged[0].query_ids))
+    return Pool(offsets_from(counts), query, objects(named), ranks)
+
+
+def _numbered(vocabularies: Sequence[Any]) -> tuple[list[npt.NDArray[Any]], Any]:
+    """The code of each text of each vocabulary, Arrow text, among those of all, and these."""
+    if len(vocabularies) == 1:
+        return [np.arange(len(vocabularies[0]))], vocabularies[0]
+    encoded = pa.concat_arrays(vocabularies).dictionary_encode()
+    borders = np.cumsum([len(each) for each in vocabularies])[:-1]
+    return np.split(encoded.indices.to_numpy(), borders), encoded.dictionary
+
+
+def _unjudged_rows(judged: Judged, k: int | None) -> tuple[Integers, Integers, Integers]:
+    """Query, row in the ranking and rank of each document within k that has no label."""
+    shown = judged.lengths if k is None else np.minimum(judged.lengths, k)
+    # Most queries may have none.
+    some = np.flatnonzero(judged.judged_within(k) < shown)
+    query = np.repeat(some, shown[some])
+    rank = places(offsets_from(shown[some]))
+    rows = judged.starts[query] + rank - 1
+    unjudged = judged.judged_before[rows + 1] == judged.judged_before[rows]
+    return query[unjudged], rows[unjudged], rank[unjudged]
