@@ -26,7 +26,6 @@ from rankdash.core.data.dataset import FirstStage
 from rankdash.core.data.explanation import Explanation
 from rankdash.core.data.measured import Measured, WithoutText
 from rankdash.core.data.ranking import Ranking, Run
-from rankdash.core.intake import sharing
 from rankdash.core.rerankers import create, kinds
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study.systems import FIRST_STAGE
@@ -48,6 +47,7 @@ from rankdash.core.workspace.notes import (
     Pins,
     RunNotes,
 )
+from rankdash.core.workspace.workspace_file import archive, import_workspace
 from rankdash.core.workspace.workspace_file.archive import MANIFEST, Packer
 from rankdash.features.judge.judge import Judge
 from rankdash.features.queries.occlusion import LEVELS
@@ -128,7 +128,7 @@ def bring_in(workspace: Workspace, parts: dict[str, bytes]) -> Any:
         if name != MANIFEST:
             packer.add(name, content)
     packer.close({k: v for k, v in json.loads(parts[MANIFEST]).items() if k != "parts"})
-    return sharing.bring_in(workspace, io.BytesIO(target.getvalue()), "shop.rankdash.zip")
+    return import_workspace.bring_in(workspace, io.BytesIO(target.getvalue()), "shop.rankdash.zip")
 
 
 def fewest(parts: dict[str, bytes], name: str) -> dict[str, bytes]:
@@ -150,14 +150,14 @@ def _accepted(workspace: Workspace, parts: dict[str, bytes]) -> bool:
         return False
     for dataset_id in found.datasets:
         workspace.delete_dataset(dataset_id)
-    for key in assumptions.SCENARIOS, sharing.PRICES, sharing.TARGETS:
+    for key in assumptions.SCENARIOS, import_workspace.PRICES, import_workspace.TARGETS:
         workspace.set_setting(key, "")
     return True
 
 
 def exported(workspace: Workspace) -> dict[str, bytes]:
     target = io.BytesIO()
-    sharing.export(workspace, target, "1.2.3")
+    archive.export(workspace, target, "1.2.3")
     with zipfile.ZipFile(target) as packed:
         return {name: packed.read(name) for name in packed.namelist()}
 
@@ -215,8 +215,8 @@ def written(workspace: Workspace, markup: Markup) -> Workspace:
         assumptions.SCENARIOS, assumptions.write_scenarios({"one": Assumptions(elasticity=0.25)})
     )
     own = [replace(each, key=f"own-{at}") for at, each in enumerate(shipped_prices()[:3])]
-    workspace.set_setting(sharing.PRICES, to_json(own))
-    workspace.set_setting(sharing.TARGETS, shipped_targets().to_json())
+    workspace.set_setting(import_workspace.PRICES, to_json(own))
+    workspace.set_setting(import_workspace.TARGETS, shipped_targets().to_json())
     return workspace
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from rankdash import __version__
 from rankdash.core.base.shipped import SAMPLES, runs_of
 from rankdash.core.data.ranking import SHIPPED_WITH, Run
-from rankdash.core.intake import sharing
 from rankdash.core.readers import sources_from_path
 from rankdash.core.readers.loading import load
 from rankdash.core.rerankers import create, get
@@ -24,6 +23,7 @@ from rankdash.core.runs.combining import FIRST_STAGE, CombinedRun
 from rankdash.core.runs.plan import Timing
 from rankdash.core.runs.runner import rerank
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.workspace_file import archive
 
 # The folder of a sample → its name, and name → reranker, settings and parts of each of its runs, in
 # the order in which they are listed; `FIRST_STAGE` is the data set's own ranking.
@@ -79,7 +79,7 @@ def make(folder: Path) -> None:
             )
             workspace.save_run(made[name])
         with runs_of(folder).open("wb") as target:
-            sharing.export(workspace, target, __version__)
+            archive.export(workspace, target, __version__)
 
 
 if __name__ == "__main__":

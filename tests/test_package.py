@@ -24,8 +24,8 @@ from packaging.requirements import Requirement
 
 from rankdash import __version__
 from rankdash.core.base.shipped import SAMPLES, runs_of
-from rankdash.core.intake import sharing
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.workspace_file import archive
 from tests.sets import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -203,7 +203,7 @@ def test_the_container_serves_the_sample_and_ends_quietly(installed, tmp_path):
     store = Workspace(home)
     opened = [row.id for row in store.datasets()]
     shipped = [runs_of(folder) for folder in SAMPLES.values() if runs_of(folder).is_file()]
-    assert opened == [sharing.datasets_in(file)[0] for file in shipped]
+    assert opened == [archive.datasets_in(file)[0] for file in shipped]
     assert {row.dataset_id for row in store.runs()} == set(opened)
 
 

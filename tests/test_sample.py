@@ -16,10 +16,10 @@ import pytest
 from rankdash.app.command import main
 from rankdash.core.base.shipped import SAMPLES, runs_of
 from rankdash.core.data.ranking import Run
-from rankdash.core.intake import sharing
 from rankdash.core.readers import sources_from_path
 from rankdash.core.readers.loading import load
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.workspace_file import archive, import_workspace
 from rankdash.kit.html.tables import run_bytes
 
 ROOT = Path(__file__).parents[1]
@@ -113,10 +113,10 @@ def sample(language: str) -> Sample:
 def shipped(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """Name → run, as they are in a workspace into which the sample was opened."""
     workspace = Workspace(tmp_path_factory.mktemp("shipped"))
-    sharing.bring_in(workspace, runs_of(sample.folder), "the sample")
+    import_workspace.bring_in(workspace, runs_of(sample.folder), "the sample")
     (row,) = workspace.datasets()
     assert row.source == "sample"
-    assert sharing.datasets_in(runs_of(sample.folder)) == [row.id]
+    assert archive.datasets_in(runs_of(sample.folder)) == [row.id]
     # The files of the folder, read anew, are this very data set.
     assert load(sources_from_path(sample.folder)).dataset.id == row.id
     return {each.name: workspace.run(each.id) for each in workspace.runs()}

@@ -39,7 +39,6 @@ import pandas as pd
 from rankdash.app.command import main as command
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run
-from rankdash.core.intake import sharing
 from rankdash.core.intake.reading import keep
 from rankdash.core.readers import Source
 from rankdash.core.readers.checks.check import check
@@ -52,6 +51,7 @@ from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.core.workspace.notes import Corrections, Notes
 from rankdash.core.workspace.workspace import HOME_VARIABLE
+from rankdash.core.workspace.workspace_file import archive, import_workspace
 from rankdash.features.label.trail import read_plan
 from tests.loopback import hub
 from tests.rerankers.loopback import running
@@ -103,7 +103,7 @@ def _upload(root: Path, _files: Path) -> None:
 
 
 def _import(root: Path, files: Path) -> None:
-    sharing.bring_in(Workspace.open(root), files / "other.zip", "other.zip")
+    import_workspace.bring_in(Workspace.open(root), files / "other.zip", "other.zip")
 
 
 def _queued(workspace: Workspace) -> Queue:
@@ -213,7 +213,7 @@ def _prepare(what: str, root: Path, files: Path) -> None:
         other.save_dataset(added, report_json=check(added, (), {}).to_json())
         other.save_run(_stored_run(added))
         with (files / "other.zip").open("wb") as target:
-            sharing.export(other, target, "1")
+            archive.export(other, target, "1")
     if what == "label add":
         _prepare_labels(root, files)
     if what == "judge run":

@@ -15,7 +15,6 @@ import pandas as pd
 
 from rankdash.app.command import main
 from rankdash.core.base.errors import DataError
-from rankdash.core.intake import sharing
 from rankdash.core.readers import Source
 from rankdash.core.readers.loading import examine
 from rankdash.core.readers.rated import read_judged, read_rated, read_timings
@@ -30,6 +29,7 @@ from rankdash.core.value.price_list import SHIPPED, parse_prices, shipped, to_js
 from rankdash.core.value.targets import Goals, Targets
 from rankdash.core.value.targets import shipped as shipped_targets
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.workspace_file import archive, import_workspace
 from rankdash.features.judge.asking import JudgedPair
 from rankdash.features.judge.command_run import GradesFile
 from rankdash.features.judge.judge import Answer, Judge
@@ -168,13 +168,13 @@ def _workspace(file: Path) -> None:
     lists = [(query, DOCUMENTS, [9.0 - at for at in range(6)]) for query in QUERIES]
     keep_lists(workspace, made, lists, "run")
     with file.open("wb") as target:
-        sharing.export(workspace, target, "1")
+        archive.export(workspace, target, "1")
 
 
 def _read_workspace(file: Path) -> None:
     workspace = Workspace(file.with_name("home"))
     with file.open("rb") as source:
-        sharing.bring_in(workspace, source, file.name)
+        import_workspace.bring_in(workspace, source, file.name)
 
 
 def _read_settings(file: Path) -> None:

@@ -18,7 +18,6 @@ import pytest
 from rankdash.core.base import errors
 from rankdash.core.intake import __main__ as own
 from rankdash.core.intake import reading as intake_reading
-from rankdash.core.intake import sharing
 from rankdash.core.intake.reading import (
     ANSWER,
     LARGE_BYTES,
@@ -39,6 +38,7 @@ from rankdash.core.intake.reading import (
 from rankdash.core.readers import BaselineNeeded, MappingNeeded, Source, WordsNeeded, guesses
 from rankdash.core.readers.loading import load
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.workspace_file import archive, import_workspace
 from rankdash.core.workspace.workspace_file.archive import Packer
 from tests import marked
 
@@ -309,9 +309,11 @@ def test_where_there_is_no_room_for_the_files_it_is_said(workspace, tmp_path, mo
 def test_a_workspace_file_is_brought_in_by_the_process_as_here(workspace, tmp_path):
     stored = keep(workspace, load([Source("mine.csv", ROWS.encode())])).dataset_id
     out = io.BytesIO()
-    sharing.export(workspace, out, "1")
+    archive.export(workspace, out, "1")
     source = Source("w.zip", out.getvalue())
-    here = sharing.bring_in(Workspace.open(tmp_path / "here"), io.BytesIO(source.data), "w.zip")
+    here = import_workspace.bring_in(
+        Workspace.open(tmp_path / "here"), io.BytesIO(source.data), "w.zip"
+    )
     other = Workspace.open(tmp_path / "other")
     assert imported(other, source, lambda *_of: None) == here
     assert other.dataset(stored) == workspace.dataset(stored)

@@ -5,11 +5,11 @@ from datetime import datetime
 import pytest
 
 from rankdash.core.base.shipped import SAMPLES, runs_of
-from rankdash.core.intake import sharing
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
 from rankdash.core.words import prices
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.workspace_file import import_workspace
 from rankdash.features.queries import report_query
 from rankdash.features.report import report as report_report
 from rankdash.kit.html.html_page import Draft
@@ -27,7 +27,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Study]:
     found = {}
     for language, folder in SAMPLES.items():
         workspace = Workspace(tmp_path_factory.mktemp(language))
-        sharing.bring_in(workspace, runs_of(folder), "the sample")
+        import_workspace.bring_in(workspace, runs_of(folder), "the sample")
         [row] = workspace.datasets()
         data = workspace.dataset(row.id)
         runs = [workspace.run(each.id) for each in workspace.runs(row.id)][:3]

@@ -24,7 +24,6 @@ from rankdash.core.base.rules import completed
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.explanation import Explanation
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.intake import sharing
 from rankdash.core.readers.checks.check import check
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS
 from rankdash.core.value import assumptions
@@ -41,9 +40,8 @@ from rankdash.core.workspace.notes import (
     Pins,
     RunNotes,
 )
-from rankdash.core.workspace.workspace_file import import_workspace
+from rankdash.core.workspace.workspace_file import archive, import_workspace
 from rankdash.core.workspace.workspace_file.archive import MANIFEST, Bounds, Packer, Unpacker
-from rankdash.core.workspace.workspace_file.import_workspace import Judges, take_in
 from tests.approved import table
 from tests.readers.reading import zipped
 from tests.store import builders
@@ -121,12 +119,12 @@ def other(tmp_path):
 
 def exported(workspace, ids=None) -> bytes:
     target = io.BytesIO()
-    sharing.export(workspace, target, "1.2.3", ids)
+    archive.export(workspace, target, "1.2.3", ids)
     return target.getvalue()
 
 
 def bring(workspace, content: bytes):
-    return sharing.bring_in(workspace, io.BytesIO(content), "shop.rankdash.zip")
+    return import_workspace.bring_in(workspace, io.BytesIO(content), "shop.rankdash.zip")
 
 
 def shared(home):
@@ -240,8 +238,8 @@ def test_tables_are_packed_as_they_are_and_words_are_compressed(full):
 def test_progress_is_told(full, other):
     target = io.BytesIO()
     for work in (
-        lambda tell: sharing.export(full, target, "1", progress=tell),
-        lambda tell: sharing.bring_in(other, io.BytesIO(target.getvalue()), "file", tell),
+        lambda tell: archive.export(full, target, "1", progress=tell),
+        lambda tell: import_workspace.bring_in(other, io.BytesIO(target.getvalue()), "file", tell),
     ):
         told = []
         work(lambda *step, told=told: told.append(step))
@@ -426,7 +424,7 @@ def test_what_is_here_stays_and_what_differs_is_reported(
         home = Workspace.open(place / "home")
         content = case(Two(full, home, full.datasets()[0].id, make_dataset, make_run))
         target = io.BytesIO(content or b"")
-        left_out = [] if content else sharing.export(full, target, "1")
+        left_out = [] if content else archive.export(full, target, "1")
         found = bring(home, target.getvalue())
         added = ", ".join(f"{kind} {count}" for kind, count in found.added.items() if count)
         findings = [f"{each.code}: {each.text}" for each in (*left_out, *found.findings)]
@@ -434,24 +432,17 @@ def test_what_is_here_stays_and_what_differs_is_reported(
     approved("store/imports", table(said))
 
 
-def judges(**more) -> Judges:
-    nothing = dict.fromkeys(("report", "explanation", "plan"), lambda _: None)
-    usual = {"settings": lambda own: (own, ()), "settle": lambda _theirs, _ours: ({}, [])}
-    return Judges(**nothing, **(usual | more), shared=())
-
-
 def test_what_another_process_stores_during_an_import_stays_and_leaves_no_second_folder(
     full, other, make_dataset, make_run
 ):
     dataset = make_dataset("Theirs")
 
-    def settle(_theirs, _ours):
-        if not other.runs():
+    def store(done, total):
+        if done == total:
             other.save_dataset(dataset)
             other.save_run(make_run(dataset, name="their run"))
-        return {}, []
 
-    found = take_in(other, io.BytesIO(exported(full)), "file", judges(settle=settle))
+    found = import_workspace.bring_in(other, io.BytesIO(exported(full)), "file", store)
     assert not found.added["datasets"] and not found.added["runs"]
     assert [row.name for row in (*other.datasets(), *other.runs())] == ["Theirs", "their run"]
     for kind in ("datasets", "runs"):
@@ -496,7 +487,7 @@ def test_a_full_disk_is_one_error_and_none_comes_later(full, monkeypatch, room):
     target = Full()
     target.room = room
     with pytest.raises(OSError, match="No space") as refused:
-        sharing.export(full, target, "1.2.3")
+        archive.export(full, target, "1.2.3")
     target.close()
     # What holds the frames of the error holds the archive.
     refused.value.with_traceback(None)
@@ -643,7 +634,7 @@ def test_a_broken_file_is_refused_in_words_and_adds_nothing(content, other, make
 
 def test_what_is_just_as_large_as_is_taken_is_taken_and_nothing_larger(content, other):
     with pytest.raises(LimitError, match="Nothing was imported"):
-        take_in(other, io.BytesIO(content), "big", judges(), bounds=Bounds(together=1_000))
+        import_workspace.bring_in(other, io.BytesIO(content), "big", bounds=Bounds(together=1_000))
     assert other.datasets() == []
     table, stream, target = pa.table({"n": list(range(50))}), io.BytesIO(), io.BytesIO()
     pq.write_table(table, stream)

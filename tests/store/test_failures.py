@@ -14,10 +14,10 @@ import pytest
 
 from rankdash.app.command import main
 from rankdash.core.base.errors import StoreError
-from rankdash.core.intake import sharing
 from rankdash.core.workspace import Workspace, database, folders
 from rankdash.core.workspace.failures import first_sentence, in_words, is_damage
 from rankdash.core.workspace.folders import DATABASE
+from rankdash.core.workspace.workspace_file import archive
 from tests.approved import masked, table
 from tests.full_disk import room_for
 from tests.store import builders
@@ -207,7 +207,7 @@ def test_what_a_full_disk_holds_is_seen_exported_and_deleted(
             with pytest.raises(StoreError, match=NO_ROOM.format(opened.root)):
                 write()
         target = io.BytesIO()
-        sharing.export(again(), target, "1", [stored.id], lambda *_: None)
+        archive.export(again(), target, "1", [stored.id], lambda *_: None)
     assert len(target.getvalue()) > 1000
     assert not [*opened.root.rglob(".*.parquet.*")]
 

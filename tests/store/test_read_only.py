@@ -6,7 +6,6 @@ import os
 import pytest
 
 from rankdash.core.base.errors import StoreError
-from rankdash.core.intake import sharing
 from rankdash.core.workspace import Workspace, migrations
 from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
 from rankdash.core.workspace.jobs.queue import Queue, write_part
@@ -18,13 +17,14 @@ from rankdash.core.workspace.notes import (
     Pins,
     RunNotes,
 )
+from rankdash.core.workspace.workspace_file import archive, import_workspace
 from tests.store.builders import content_of, everything, submit, submit_judge
 
 QUESTION = Asked("run-1", "7", "1", "term")
 
 
 def packed(workspace):
-    sharing.export(workspace, target := io.BytesIO(), "1.2.3")
+    archive.export(workspace, target := io.BytesIO(), "1.2.3")
     return target
 
 
@@ -47,7 +47,7 @@ WRITES = {
     "part": lambda w, d: write_part(w, "job", []),
     "explanation": lambda w, d: Explanations(w).ask(QUESTION),
     "kept scores": lambda w, d: w.score_cache,
-    "import": lambda w, d: sharing.bring_in(w, packed(w), "file"),
+    "import": lambda w, d: import_workspace.bring_in(w, packed(w), "file"),
 }
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from rankdash.core.base.errors import Finding, RankdashError
-from rankdash.core.intake import sharing
 from rankdash.core.intake.reading import (
     ANSWER,
     IDLE_SECONDS,
@@ -39,6 +38,7 @@ from rankdash.core.readers.loading import Retrieval, checked, load, usable
 from rankdash.core.readers.parse.limits import reading
 from rankdash.core.readers.parse.unpack import unpack
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.workspace_file import import_workspace
 from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
 
 _NICENESS = 10
@@ -117,7 +117,9 @@ def _import(
 
     [source] = sources
     with reading(source.name), source.open() as file:
-        return sharing.bring_in(Workspace.open(Path(workspace)), file, source.name, progress)
+        return import_workspace.bring_in(
+            Workspace.open(Path(workspace)), file, source.name, progress
+        )
 
 
 _TASKS: dict[str, Callable[..., Outcome | None]] = {

@@ -472,7 +472,7 @@ def tried(sources: Sequence[Source]) -> None:
 def imported(
     workspace: Workspace, source: Source, progress: Callable[[int, int], object]
 ) -> TakenIn:
-    """Have the process bring a workspace file in, as `sharing.bring_in` does; it raises what that
+    """Have the process bring a workspace file in, as `bring_in` does; it raises what that
     raises, and LimitError where the process died: nothing was added then."""
 
     def say(folder: Path) -> None:

@@ -13,9 +13,9 @@ from typing import BinaryIO
 
 from rankdash import __version__
 from rankdash.core.base.errors import DataError
-from rankdash.core.intake import sharing
 from rankdash.core.readers import name_of
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.workspace_file import archive, import_workspace
 from rankdash.core.workspace.workspace_file.archive import DAMAGED_DATASET
 from rankdash.kit.commands.arguments import DONE, INCOMPLETE, Parser
 from rankdash.kit.commands.output import STANDARD, place_name, printable, target_of, warn, writing
@@ -103,7 +103,7 @@ def _export(arguments: argparse.Namespace) -> int:
         sys.stderr.write(f"warning: {printable(str(workspace.trouble))}\n")
     chosen = _chosen(workspace, arguments.data)
     with writing(target) as stream:
-        excluded = sharing.export(workspace, stream, __version__, chosen, _progress)
+        excluded = archive.export(workspace, stream, __version__, chosen, _progress)
         size = stream.tell()
     warn(excluded)
     whole = [each for each in excluded if each.code == DAMAGED_DATASET]
@@ -123,7 +123,7 @@ def _import(arguments: argparse.Namespace) -> int:
             # A zip is read from its end.
             shutil.copyfileobj(sys.stdin.buffer, stream)
             source = stream
-        found = sharing.bring_in(Workspace.open(), source, name_of(file), _progress)
+        found = import_workspace.bring_in(Workspace.open(), source, name_of(file), _progress)
     warn(found.findings)
     added = [f"{_ADDED[kind]} {n:,}" for kind, n in found.added.items() if n and kind in _ADDED]
     sys.stderr.write(f"Added: {', '.join(added) or 'nothing, it was all there'}\n")

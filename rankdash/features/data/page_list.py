@@ -15,11 +15,11 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import enumerated, error_text, finding_text, moment, ngettext, number
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import distinct
-from rankdash.core.intake import sharing
 from rankdash.core.intake.reading import imported
 from rankdash.core.readers import sources_by_name
 from rankdash.core.workspace import DatasetRow
 from rankdash.core.workspace.notes import Corrections, Notes, RunNotes
+from rankdash.core.workspace.workspace_file import archive
 from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
 from rankdash.features.data import page_upload
 from rankdash.kit.html.tables import file_name
@@ -212,7 +212,7 @@ def _export(rows: Sequence[DatasetRow]) -> None:
         _("Export"),
         data=lambda: exported(chosen),
         file_name=file_name(
-            names[chosen[0]] if len(chosen) == 1 else "", "workspace", sharing.SUFFIX[1:]
+            names[chosen[0]] if len(chosen) == 1 else "", "workspace", archive.SUFFIX[1:]
         ),
         mime="application/zip",
         icon=":material/download:",
@@ -226,7 +226,7 @@ def _export(rows: Sequence[DatasetRow]) -> None:
 def exported(dataset_ids: Sequence[str]) -> bytes:
     """The file with these data sets."""
     target = io.BytesIO()
-    sharing.export(workspace(), target, __version__, dataset_ids)
+    archive.export(workspace(), target, __version__, dataset_ids)
     return target.getvalue()
 
 

@@ -9,8 +9,8 @@ from functools import cache
 from rankdash.core.base import text
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.shipped import SAMPLES, runs_of
-from rankdash.core.intake import sharing
 from rankdash.core.workspace import DatasetRow, Workspace
+from rankdash.core.workspace.workspace_file import archive, import_workspace
 from rankdash.kit.widgets import address
 
 _OPENED = "sample opened"
@@ -20,7 +20,7 @@ _OPENED = "sample opened"
 def ids() -> Mapping[str, str]:
     """Language → the id of the data set of its sample."""
     return {
-        language: sharing.datasets_in(runs_of(folder))[0]
+        language: archive.datasets_in(runs_of(folder))[0]
         for language, folder in SAMPLES.items()
         if runs_of(folder).is_file()
     }
@@ -30,7 +30,7 @@ def open_sample(store: Workspace, language: str) -> str:
     """Put a sample with its runs into the workspace and return its id. What is there already stays
     as it is."""
     file = runs_of(SAMPLES[language])
-    (dataset_id,) = sharing.bring_in(store, file, file.name).datasets
+    (dataset_id,) = import_workspace.bring_in(store, file, file.name).datasets
     rows = {row.id: row.name for row in store.datasets()}
     name = rows.pop(dataset_id)
     if name in rows.values():

@@ -11,7 +11,6 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError, RefusedFilesError
 from rankdash.core.base.i18n import enumerated, error_text, language_name, ngettext
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.intake import sharing
 from rankdash.core.intake.reading import Kept, Reading, guessed, is_large, warm
 from rankdash.core.readers import (
     FIELDS,
@@ -28,6 +27,7 @@ from rankdash.core.readers import (
     WordsNeeded,
 )
 from rankdash.core.readers.loading import RETRIEVED, Retrieval
+from rankdash.core.workspace.workspace_file import archive
 from rankdash.features.data import page, page_samples
 from rankdash.features.data.page_reading import (
     annotators_choice,
@@ -141,7 +141,7 @@ def _panel() -> None:
 
 def _is_workspace_file(source: Source) -> bool:
     with source.open() as file:
-        return sharing.is_workspace_file(file)
+        return archive.is_workspace_file(file)
 
 
 def asking() -> bool:

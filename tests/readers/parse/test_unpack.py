@@ -9,9 +9,9 @@ import zipfile
 import pytest
 
 from rankdash.core.base.errors import LimitError
-from rankdash.core.intake import sharing
 from rankdash.core.readers import ReadLimits
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.workspace_file import archive
 from tests.readers.reading import limits, parse, shown, zipped
 
 CSV = b"query,document,label\na,b,1\n"
@@ -64,7 +64,7 @@ def test_what_becomes_of_archives(approved, tmp_path):
     sixes = {f"{n}.zip": zipped({f"{i}.csv": CSV for i in range(6)}) for n in range(2)}
     blanks = zipped({f"{i}.csv": CSV + b" " * 400_000 for i in range(4)})
     workspace = io.BytesIO()
-    sharing.export(Workspace(tmp_path / "home"), workspace, "1.0")
+    archive.export(Workspace(tmp_path / "home"), workspace, "1.0")
     cases = {
         "gz of two members is read whole": {"x.gz": gz(CSV) + gz(b"c,d,0\n")},
         "gz without its ending": {"data.csv": gz(CSV)},

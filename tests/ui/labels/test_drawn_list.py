@@ -11,11 +11,11 @@ import streamlit as st
 from rankdash.app.command import main
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.text import csv_bytes
-from rankdash.core.intake import sharing
 from rankdash.core.readers import Source, read
 from rankdash.core.study.labelling import merge_labels, to_label_jsonl
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.notes import Corrections, LabelPlans
+from rankdash.core.workspace.workspace_file import archive, import_workspace
 from rankdash.kit.widgets import label_plan, server, stored
 from rankdash.kit.widgets.labels import corrections, unjudged
 from tests.ui.labelling.two_rankings import begin, trec, two_rankings
@@ -134,9 +134,9 @@ def test_every_estimate_can_be_made_again_from_a_workspace_file(workspace, shop,
     assert take(shop, filled(drawn_list(shop), 90))
     wanted = label_plan.current(shop).status.numbers()
     content = io.BytesIO()
-    sharing.export(workspace, content, "1.2.3", None)
+    archive.export(workspace, content, "1.2.3", None)
     elsewhere = Workspace.open(workspace.root / "elsewhere")
-    sharing.bring_in(elsewhere, content, "shop.rankdash.zip")
+    import_workspace.bring_in(elsewhere, content, "shop.rankdash.zip")
     monkeypatch.setenv("RANKDASH_HOME", str(elsewhere.root))
     server.workspace.cache_clear()
     st.cache_resource.clear()

@@ -15,7 +15,7 @@ import json
 import re
 import sqlite3
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from rankdash.core.base.errors import (
+    DataError,
     Finding,
     FormatError,
     LimitError,
@@ -33,11 +34,23 @@ from rankdash.core.base.errors import (
     RankdashError,
     StoreError,
 )
-from rankdash.core.workspace.database import Record, now, read_json, select
+from rankdash.core.value.assumptions import (
+    PRICES,
+    SCENARIOS,
+    TARGETS,
+)
+from rankdash.core.workspace.database import (
+    Record,
+    now,
+    read_json,
+    select,
+)
 from rankdash.core.workspace.failures import in_words
 from rankdash.core.workspace.jobs.judges import answers_of, json_of
 from rankdash.core.workspace.notes import tags_of
-from rankdash.core.workspace.tables import PARTS
+from rankdash.core.workspace.tables import (
+    PARTS,
+)
 from rankdash.core.workspace.workspace import Workspace
 from rankdash.core.workspace.workspace_file.import_checks import (
     CorrectionRow,
@@ -278,6 +291,7 @@ class Unpacker:
 # set is what its id says. All of it is added in one transaction, or nothing. What is here already
 # stays as it is; where the file says otherwise, that is reported.
 
+SUFFIX = ".rankdash.zip"
 FORMAT, VERSION = "rankdash workspace", 1
 SETTINGS = "settings.json"
 DAMAGED_DATASET, DAMAGED_RUN = "archive.damaged_dataset", "archive.damaged_run"
@@ -291,20 +305,18 @@ Progress = Callable[[int, int], None]
 """Is told how much is done, and of how much."""
 
 
-def pack(
+def export(
     workspace: Workspace,
     target: BinaryIO,
-    dataset_ids: Collection[str] | None,
-    shared: Sequence[str],
     version: str,
+    dataset_ids: Collection[str] | None = None,
     progress: Progress = lambda _done, _total: None,
 ) -> list[Finding]:
     """Write the data sets (None: all) with all that belongs to them; what is damaged and excluded,
     which the file says too: runs, and data sets with their runs.
 
-    shared: the settings that go with them. version: of rankdash. progress: is told how many
-    data sets and runs are written. Raises StoreError for a data set that is not here, and where all
-    are damaged.
+    version: of rankdash. progress: is told how many data sets and runs are written. Raises
+    StoreError for a data set that is not here, and where all are damaged.
     """
     rows = workspace.datasets()
     chosen = [row for row in rows if dataset_ids is None or row.id in dataset_ids]
@@ -340,6 +352,7 @@ def pack(
     if excluded and not contents:
         packer.abandon()
         raise next(iter(excluded.values()))[1]
+    shared = (SCENARIOS, PRICES, TARGETS)
     settings = {name: value for name in shared if (value := workspace.setting(name))}
     packer.add_json(SETTINGS, {"settings": settings})
     packer.close(
@@ -362,6 +375,21 @@ def pack(
         )
         for name, (code, _error) in excluded.items()
     ]
+
+
+def is_workspace_file(source: BinaryIO) -> bool:
+    """Whether a file is one that `export` wrote, as far as its list tells."""
+    try:
+        with Unpacker(source, "") as parts:
+            return parts.head.format == FORMAT
+    except DataError:
+        return False
+
+
+def datasets_in(file: Path) -> list[str]:
+    """The ids of the data sets of a workspace file, as its list tells."""
+    with Unpacker(file, file.name) as parts:
+        return [str(each) for each in parts.head.datasets]
 
 
 def without_paths(value: Any) -> Any:

@@ -13,11 +13,35 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+from msgspec import convert
 from msgspec.structs import asdict
 
-from rankdash.core.base.errors import Finding, FormatError, LimitError, RankdashError, StoreError
+from rankdash.core.base.errors import (
+    DataError,
+    Finding,
+    FormatError,
+    LimitError,
+    RankdashError,
+    StoreError,
+)
+from rankdash.core.base.rules import completed
 from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.explanation import Explanation
 from rankdash.core.data.ranking import Run
+from rankdash.core.readers.checks.check import check_report
+from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS
+from rankdash.core.sampling.draws import LabelSettings
+from rankdash.core.value.assumptions import (
+    LONGEST_SCENARIO_NAME,
+    MOST_SCENARIOS,
+    PRICES,
+    SCENARIOS,
+    TARGETS,
+    read_scenarios,
+    write_scenarios,
+)
+from rankdash.core.value.price_list import parse_prices, to_json
+from rankdash.core.value.targets import Targets
 from rankdash.core.workspace import folders
 from rankdash.core.workspace.database import dataset_values, insert, run_values
 from rankdash.core.workspace.jobs.leases import Asked
@@ -53,36 +77,15 @@ from rankdash.core.workspace.workspace_file.import_checks import (
 )
 
 
-@dataclass(frozen=True)
-class Judges:
-    """What the store cannot judge, because it does not know what it means. Each raises ValueError,
-    LookupError, TypeError or RankdashError for what is no good.
-
-    report, explanation: of the JSON of a check report, and of an explanation.
-    plan: of the settings of a labelling plan; only ValueError.
-    settings: what the settings of a judge become, and the names of those that have their default
-        or were dropped, because the file lacks them or no judge has them.
-    settle: what the settings of the file become beside those that are here: what to keep, and what
-        to say of it. Both are texts by name; only `shared` ones are asked about.
-    """
-
-    report: Callable[[str], object]
-    explanation: Callable[[str], object]
-    plan: Callable[[Mapping[str, Any]], object]
-    settings: Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
-    settle: Callable[[Mapping[str, str], Mapping[str, str]], tuple[dict[str, str], list[Finding]]]
-    shared: Sequence[str]
-
-
-def take_in(
+def bring_in(
     workspace: Workspace,
     source: Path | BinaryIO,
     file: str,
-    judges: Judges,
     progress: Progress = lambda _done, _total: None,
     bounds: Bounds | None = None,
 ) -> TakenIn:
-    """Add what a file holds and this workspace does not. file: its name, for messages.
+    """Add what a file holds and this workspace does not: what is here already stays. file: its
+    name, for messages.
 
     Raises FormatError for a file that is none of ours, was changed, or is of a newer version,
     LimitError where it is larger than `bounds`, StoreError where the workspace cannot take it:
@@ -90,10 +93,9 @@ def take_in(
     """
     workspace.database.refuse_read_only()
     with Unpacker(source, file, bounds) as parts:
-        taking = _Taking(workspace, parts, judges)
+        taking = _Taking(workspace, parts)
         for name in parts.head.excluded:
-            stays(
-                taking.result,
+            taking.result.stays(
                 "archive.excluded",
                 "{name} was damaged where the file was written, and is not in it.",
                 name=name,
@@ -136,9 +138,9 @@ def _contents(parts: Unpacker, file: str) -> Contents:
 class _Taking:
     """One import: what was read, and the folders that were filled for it."""
 
-    def __init__(self, workspace: Workspace, parts: Unpacker, judges: Judges) -> None:
+    def __init__(self, workspace: Workspace, parts: Unpacker) -> None:
         self.result = TakenIn()
-        self._workspace, self._parts, self._judges = workspace, parts, judges
+        self._workspace, self._parts = workspace, parts
         # As rows name them.
         self._folders: list[str] = []
         self._unused: list[str] = []
@@ -165,7 +167,7 @@ class _Taking:
             with self._judging(SETTINGS):
                 self._settings = self._parts.read_json(SETTINGS, SettingsPart).settings
                 # Once to see whether they are any good; what they become is settled at the end.
-                self._judges.settle(self._settings, {})
+                _merged_settings(self._settings, {}, TakenIn())
 
     def add(self, db: sqlite3.Connection) -> None:
         """Everything that was read, in one transaction."""
@@ -175,11 +177,10 @@ class _Taking:
                 # Another process stored the same meanwhile.
                 self._unused.append(str(values["folder"]))
         ours = {row["key"]: row["value"] for row in db.execute("SELECT key, value FROM settings")}
-        kept, findings = self._judges.settle(self._settings, ours)
-        for name, value in kept.items():
-            db.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", (name, value))
-        self.result.added["settings"] += len(kept)
-        self.result.findings += findings
+        merged = _merged_settings(self._settings, ours, self.result)
+        for name, value in merged.items():
+            insert(db, "settings", {"key": name, "value": value}, "OR REPLACE")
+        self.result.added["settings"] += len(merged)
 
     def discard(self) -> None:
         self._unused += self._folders
@@ -205,8 +206,7 @@ class _Taking:
         if here:
             data = self._workspace.dataset(dataset_id)
             if about.name != data.name:
-                stays(
-                    self.result,
+                self.result.stays(
                     "archive.name",
                     "The data set {theirs} is called {ours} here, and stays so.",
                     theirs=about.name,
@@ -239,10 +239,9 @@ class _Taking:
         if about.plan is None:
             return None
         try:
-            self._judges.plan(about.plan.settings)
+            convert(about.plan.settings, LabelSettings)
         except ValueError as error:
-            stays(
-                self.result,
+            self.result.stays(
                 "archive.plan",
                 "The labelling plan of {name} was not imported: its settings cannot be read "
                 "({reason}). Its labels were imported.",
@@ -256,10 +255,9 @@ class _Taking:
         # One whose grades came from a file has none.
         if not judge.settings:
             return judge.settings
-        settings, other = self._judges.settings(judge.settings)
-        if other:
-            stays(
-                self.result,
+        settings = completed(JUDGE_SETTINGS, judge.settings)
+        if other := sorted(settings.keys() ^ judge.settings.keys()):
+            self.result.stays(
                 "archive.judge_settings",
                 "The judge {name} was written by another version. These settings have their "
                 "defaults, or were dropped: {settings}.",
@@ -281,7 +279,7 @@ class _Taking:
         )
         if data.id != dataset_id:
             raise ValueError("its content is not what its id says")
-        self._judges.report(about.report)
+        check_report(about.report)
         named = self._folder("datasets", dataset_id)
         write_dataset(self._workspace.root / named, data)
         values = dataset_values(data, about.source, about.report)
@@ -294,8 +292,7 @@ class _Taking:
         if here:
             ours = self._workspace.run(run_id)
             if ours.dataset_id != data.id or not checks.same(ours, run):
-                stays(
-                    self.result,
+                self.result.stays(
                     "archive.run",
                     "The run {name} is here with other results. Those here stay; those of the "
                     "file were not imported.",
@@ -303,8 +300,7 @@ class _Taking:
                 )
                 return
             if ours.name != run.name:
-                stays(
-                    self.result,
+                self.result.stays(
                     "archive.name",
                     "The run {theirs} is called {ours} here, and stays so.",
                     theirs=run.name,
@@ -321,7 +317,7 @@ class _Taking:
             self._rows.append(("pins", {**own, "pinned": about.pinned}))
         checks.refuse_unknown(data, about.explanations, about.explanations)
         for each in about.explanations:
-            self._judges.explanation(each.result)
+            Explanation.from_json(each.result)
             asked = Asked(run_id, each.query_id, each.doc_id, each.level)
             values = {"id": asked.id, "run_id": run_id, **asdict(each)}
             values |= {"state": "done", "queued": each.finished}
@@ -377,10 +373,9 @@ class TakenIn:
     added: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
 
-
-def stays(result: TakenIn, code: str, template: str, **params: object) -> None:
-    """Report what differs here; template: an English sentence over the params."""
-    result.findings.append(Finding("warning", code, template, params))
+    def stays(self, code: str, template: str, **params: object) -> None:
+        """Report what differs here; template: an English sentence over the params."""
+        self.findings.append(Finding("warning", code, template, params))
 
 
 def _joining(
@@ -403,7 +398,7 @@ def _joining(
             return True
         here = db.execute(ours, values).fetchone() if ours else None
         if here is not None and any(here[name] != values[name] for name in differ):
-            stays(result, code, template, **dict(here))
+            result.stays(code, template, **dict(here))
         return False
 
     return join
@@ -427,8 +422,7 @@ def _corrections(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn
         if pair not in here:
             result.added["corrections"] += not entry["withdrawn"]
         elif here[pair] != (entry["withdrawn"], entry["label"]):
-            stays(
-                result,
+            result.stays(
                 "archive.correction",
                 "The corrected label of document {document} for query {query} differs. The one "
                 "here stays.",
@@ -464,8 +458,7 @@ def _plan(
         return
     known = db.execute("SELECT 1 FROM label_plans WHERE id = ?", (plan["id"],)).fetchone()
     if ours is not None or known is not None or not whole:
-        stays(
-            result,
+        result.stays(
             "archive.plan",
             "The labelling plan was not imported: this data set has labels or a plan of its own "
             "here. Its labels were imported where there were none.",
@@ -527,3 +520,61 @@ JOIN: dict[str, Join] = {
     ),
 }
 """Table → how a row of the file joins it; whether something was added."""
+
+
+# Scenarios, prices and targets of a workspace file: those that are here under the same name stay.
+
+
+def _merged_settings(
+    theirs: Mapping[str, str], ours: Mapping[str, str], result: TakenIn
+) -> dict[str, str]:
+    """The settings that change here."""
+    merged = {
+        key: merge(theirs[key], ours.get(key) or "", result)
+        for key, merge in _MERGED.items()
+        if key in theirs
+    }
+    return {key: value for key, value in merged.items() if value and value != ours.get(key)}
+
+
+def _scenarios(theirs: str, ours: str, result: TakenIn) -> str:
+    given = read_scenarios(theirs)
+    if any(not name or len(name) > LONGEST_SCENARIO_NAME for name in given):
+        raise DataError("The name of a scenario is empty or too long.")
+    try:
+        here = read_scenarios(ours) if ours else {}
+    except DataError:
+        unread = "The scenarios saved here cannot be read, so none was added."
+        result.stays("archive.scenarios", unread)
+        return ""
+    new = {name: each for name, each in given.items() if name not in here}
+    for name, each in given.items():
+        if here.get(name, each) != each:
+            differs = "The scenario {name} differs. The one here stays."
+            result.stays("archive.scenario", differs, name=name)
+    for name in list(new)[max(0, MOST_SCENARIOS - len(here)) :]:
+        result.stays(
+            "archive.scenario",
+            "The scenario {name} cannot be saved: the limit is {most}.",
+            name=name,
+            most=MOST_SCENARIOS,
+        )
+        del new[name]
+    return write_scenarios(here | new) if new else ""
+
+
+def _prices(theirs: str, ours: str, result: TakenIn) -> str:
+    given = to_json(parse_prices(theirs.encode(), "prices"))
+    if ours and ours != given:
+        result.stays("archive.prices", "The prices differ. Those here stay.")
+    return ours or given
+
+
+def _targets(theirs: str, ours: str, result: TakenIn) -> str:
+    given = Targets.from_json(theirs).to_json()
+    if ours and ours != given:
+        result.stays("archive.targets", "The targets differ. Those here stay.")
+    return ours or given
+
+
+_MERGED = {SCENARIOS: _scenarios, PRICES: _prices, TARGETS: _targets}
