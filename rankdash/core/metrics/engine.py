@@ -196,9 +196,49 @@ def ratio(numerator: Floats, denominator: Floats) -> Floats:
 
 # What a metric is: a `MetricDefinition`. A metric with its cutoff is a `Measure`.
 
-Compute = Callable[[Relevance, int | None, float], Floats]
-"""(labels in rank order, cutoff or None for the whole list, parameter) → (Q,) values. NaN where
-the metric says nothing of a query."""
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """A metric as a sum over ranked documents: what each adds at its rank, within any cutoff.
+
+    So the change of a query splits into contributions of its documents without a remainder, to
+    float rounding.
+
+    weights: (H,) of each relevant position, or (J,) of each with a label above 0.
+    divisor: (Q,) what the sum of each query is divided by; 1 if it is None.
+    nothing: the value of a query of which no position counts.
+    of_hits: whether the weights are those of relevant positions.
+    """
+
+    weights: Floats
+    divisor: Floats | None = None
+    nothing: float = 0.0
+    of_hits: bool = True
+
+    def sums(self, relevance: Relevance, k: int | None) -> Floats:
+        """Return (Q,) the values of the queries."""
+        places = relevance.hits if self.of_hits else relevance
+        inside = within(places.rank, k)
+        query, weights = places.query[inside], self.weights[inside]
+        found = relevance.total(query, weights)
+        if self.divisor is not None:
+            found = ratio(found, self.divisor)
+        if np.isnan(self.nothing):
+            found[relevance.total(query[weights != 0]) == 0] = np.nan
+        return found
+
+    def credits(self, relevance: Relevance, k: int | None) -> Floats:
+        """Return (J,) what each position adds to the value of its query."""
+        places = relevance.hits if self.of_hits else relevance
+        own = self.weights
+        if self.divisor is not None:
+            own = ratio(own, self.divisor[places.query])
+        own = np.where(within(places.rank, k), own, 0.0)
+        if not self.of_hits:
+            return own
+        credit = np.zeros(len(relevance.rank))
+        credit[relevance.relevant] = own
+        return credit
 
 
 @dataclass(frozen=True)
@@ -225,6 +265,9 @@ class MetricDefinition:
     latex:        the same in LaTeX, to be drawn. rel*_i is the label at rank i of the best order of
                   all labelled documents, g_i 1 where the document at rank i is relevant, else 0,
                   P_i the precision of the first i.
+    terms:        (labels in rank order, cutoff or None for the whole list, parameter) → what each
+                  document adds. Of a metric that does not measure quality: (Q,) values, NaN for a
+                  query without a value.
     range:        lowest and highest value.
     needs_grades: whether it says more on graded than on 0/1 labels.
     binary:       whether the relevance threshold decides it.
@@ -243,7 +286,7 @@ class MetricDefinition:
     formula: str
     latex: str
     reference: str
-    compute: Compute
+    terms: Callable[[Relevance, int | None, float], Terms | Floats]
     note: str = ""
     range: tuple[float, float] = (0.0, 1.0)
     needs_grades: bool = False
@@ -261,6 +304,18 @@ class MetricDefinition:
         """How it is written: "ndcg@k", "r_precision", "rbp(p)@k"."""
         bracket = f"({self.parameter.name})" if self.parameter else ""
         return f"{self.name}{bracket}{'@k' if self.has_cutoff else ''}"
+
+    def compute(self, relevance: Relevance, k: int | None, parameter: float) -> Floats:
+        """Return (Q,) values; NaN for a query without a value."""
+        found = self.terms(relevance, k, parameter)
+        return found.sums(relevance, k) if isinstance(found, Terms) else found
+
+    def credits(self, relevance: Relevance, k: int | None, parameter: float) -> Floats:
+        """Return (J,) what each position adds to the value of its query."""
+        found = self.terms(relevance, k, parameter)
+        if not isinstance(found, Terms):
+            return np.zeros(len(relevance.rank))
+        return found.credits(relevance, k)
 
 
 @dataclass(frozen=True)

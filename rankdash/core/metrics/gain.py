@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankdash.core.data.arrays import Floats, Integers
-from rankdash.core.metrics.engine import MetricDefinition, Relevance, ratio, within
+from rankdash.core.metrics.engine import MetricDefinition, Relevance, Terms, within
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,7 @@ EXPONENTIAL = GainForm(_exponential, _log_discount)
 JARVELIN_KEKALAINEN = GainForm(_linear, _late_log_discount)
 
 
-def _ranked(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
-    """(Q,) the discounted gain of each list as ranked, up to the factor."""
-    inside = within(relevance.rank, k)
-    return relevance.total(relevance.query[inside], ranked_weights(relevance, form)[inside])
-
-
-def ranked_weights(relevance: Relevance, form: GainForm) -> Floats:
+def _ranked_weights(relevance: Relevance, form: GainForm) -> Floats:
     """(J,) the discounted gain of each position, up to the factor of its query."""
     return relevance.kept(
         (form, "ranked"),
@@ -62,7 +56,7 @@ def ranked_weights(relevance: Relevance, form: GainForm) -> Floats:
     )
 
 
-def ideal_sum(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
+def _best_sum(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
     """(Q,) the highest that any order of all labelled documents could have within k, up to the
     factor."""
     return relevance.kept((form, "ideal sum", k), lambda: _ideal_sum(relevance, form, k))
@@ -85,29 +79,29 @@ def _weights(
     return form.gain(label, relevance.top_label[query]) / form.discount(rank)
 
 
-def _normalised(form: GainForm) -> Callable[[Relevance, int | None, float], Floats]:
-    def ndcg(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-        return ratio(_ranked(relevance, form, k), ideal_sum(relevance, form, k))
+def _normalised(form: GainForm) -> Callable[[Relevance, int | None, float], Terms]:
+    def ndcg(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+        best = _best_sum(relevance, form, k)
+        return Terms(_ranked_weights(relevance, form), best, of_hits=False)
 
     return ndcg
 
 
-def _sum(form: GainForm) -> Callable[[Relevance, int | None, float], Floats]:
-    def dcg(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-        inside = within(relevance.rank, k)
-        return relevance.total(relevance.query[inside], raw_credits(relevance, form)[inside])
+def _sum(form: GainForm) -> Callable[[Relevance, int | None, float], Terms]:
+    def dcg(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+        return Terms(_raw_weights(relevance, form), of_hits=False)
 
     return dcg
 
 
-def raw_credits(relevance: Relevance, form: GainForm) -> Floats:
+def _raw_weights(relevance: Relevance, form: GainForm) -> Floats:
     """(J,) the discounted gain of each position, without the factor of its query."""
 
     def made() -> Floats:
         # Beyond 2^1023 there is no number: such a query has no value.
         with np.errstate(over="ignore"):
-            credit = raw_gain(form, relevance.label) / form.discount(relevance.rank)
-        return np.where(np.isfinite(credit), credit, np.nan)
+            weights = raw_gain(form, relevance.label) / form.discount(relevance.rank)
+        return np.where(np.isfinite(weights), weights, np.nan)
 
     return relevance.kept((form, "raw"), made)
 
@@ -138,7 +132,7 @@ DEFINITIONS = (
         "exponential gain (ndcg_exp) and 0.935 in the 2002 form (ndcg_jk).",
         needs_grades=True,
         binary=False,
-        compute=_normalised(LINEAR),
+        terms=_normalised(LINEAR),
         aliases=("ndcg_cut", "ndcg_linear"),
         dcg="log2",
     ),
@@ -153,7 +147,7 @@ DEFINITIONS = (
         note="Not comparable with linear NDCG, except on 0/1 labels, where they are the same.",
         needs_grades=True,
         binary=False,
-        compute=_normalised(EXPONENTIAL),
+        terms=_normalised(EXPONENTIAL),
         aliases=("ndcg_burges", "ndcg_exponential"),
         dcg="exp-log2",
     ),
@@ -168,7 +162,7 @@ DEFINITIONS = (
         note="As published tutorials compute it; not comparable with the other forms.",
         needs_grades=True,
         binary=False,
-        compute=_normalised(JARVELIN_KEKALAINEN),
+        terms=_normalised(JARVELIN_KEKALAINEN),
         aliases=("ndcg_2002",),
     ),
     MetricDefinition(
@@ -183,7 +177,7 @@ DEFINITIONS = (
         needs_grades=True,
         binary=False,
         perfect_is_top=False,
-        compute=_sum(LINEAR),
+        terms=_sum(LINEAR),
         aliases=("dcg_linear",),
     ),
     MetricDefinition(
@@ -198,7 +192,7 @@ DEFINITIONS = (
         needs_grades=True,
         binary=False,
         perfect_is_top=False,
-        compute=_sum(EXPONENTIAL),
+        terms=_sum(EXPONENTIAL),
         aliases=("dcg_burges", "dcg_exponential"),
     ),
 )

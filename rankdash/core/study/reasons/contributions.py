@@ -2,18 +2,8 @@
 
 Every metric here is a sum over ranked documents, so the change of a query splits without a
 remainder: the contributions of its documents add up to after - before as `metrics.evaluate` gives
-it, to float rounding. What a document is credited with:
-
-| metric | credit of the document at rank i |
-|---|---|
-| NDCG, all forms | its discounted gain over the ideal sum |
-| DCG, both forms | its discounted gain |
-| MRR | 1/i for the first relevant document within k, 0 for every other |
-| hit | 1 for the first relevant document within k, 0 for every other |
-| MAP | P@i / R for a relevant document, at its own rank (R: see `ap_norm`) |
-| MAP (graded), normalised | P@i · rel_i / max_rel over the divisor of the metric |
-| precision, recall, F1, R-precision | an equal share for each relevant document that counts |
-| RBP, ERR, bpref | its term of the sum |
+it, to float rounding. What a document is credited with are the terms of the metric's definition,
+each divided by the divisor of the query.
 
 So in MAP a document may lose credit without moving, when relevant ones above it go; and in MRR and
 hit the credit passes from the document that was first to the one that is. `judged` says nothing of
@@ -22,7 +12,7 @@ single documents' worth and is not split.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -30,19 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.data.arrays import Flags, Floats, arrow_integers, offsets_from, products_before
+from rankdash.core.data.arrays import Flags, Floats, arrow_integers
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, evaluate, judge_list
-from rankdash.core.metrics.engine import Relevance, ratio, within
-from rankdash.core.metrics.gain import (
-    EXPONENTIAL,
-    JARVELIN_KEKALAINEN,
-    LINEAR,
-    GainForm,
-    ideal_sum,
-    ranked_weights,
-    raw_credits,
-)
+from rankdash.core.metrics.engine import Relevance
 
 CARRIED = ("mrr", "hit")
 """Metrics whose whole value one document carries: the first relevant one."""
@@ -125,13 +106,13 @@ def without(
 
 def splits(measure: Measure) -> bool:
     """Whether the metric is a sum over documents."""
-    return measure.metric.name in _CREDITS
+    return measure.metric.measures_quality
 
 
 def credits_of(relevance: Relevance, measure: Measure) -> Floats:
     """(J,) what each position of `relevance` adds to the value of its query: the sum by query is
     what the metric computes, before `evaluate` puts states in. Only where `splits(measure)`."""
-    return _CREDITS[measure.metric.name](relevance, measure.k, measure.parameter)
+    return measure.metric.credits(relevance, measure.k, measure.parameter)
 
 
 def with_top_label(conventions: Conventions, qrels: pd.DataFrame) -> Conventions:
@@ -246,130 +227,6 @@ def _joined(before: _Side, after: _Side) -> pd.DataFrame:
 def _nothing() -> pd.DataFrame:
     empty = {name: np.zeros(0) for name in COLUMNS}
     return pd.DataFrame({**empty, "doc_id": np.zeros(0, dtype=object)})
-
-
-_Credit = Callable[[Relevance, int | None, float], Floats]
-
-
-def _gain(form: GainForm) -> _Credit:
-    def credit(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-        ideal = ideal_sum(relevance, form, k)[relevance.query]
-        own = ranked_weights(relevance, form)
-        return np.where(within(relevance.rank, k), ratio(own, ideal), 0.0)
-
-    return credit
-
-
-def _sum(form: GainForm) -> _Credit:
-    def credit(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-        return np.where(within(relevance.rank, k), raw_credits(relevance, form), 0.0)
-
-    return credit
-
-
-def _hits(relevance: Relevance, k: int | None, worth: Floats) -> Floats:
-    """(J,) the worth of each hit within the cutoff, 0 elsewhere."""
-    credit = np.zeros(len(relevance.rank))
-    credit[relevance.relevant] = np.where(within(relevance.hits.rank, k), worth, 0.0)
-    return credit
-
-
-def _first(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    hits = relevance.hits
-    return _hits(relevance, k, np.where(hits.ordinal == 1, 1.0 / hits.rank, 0.0))
-
-
-def _found(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    return _hits(relevance, k, np.where(relevance.hits.ordinal == 1, 1.0, 0.0))
-
-
-def _precision_at_hit(relevance: Relevance) -> Floats:
-    return relevance.hits.ordinal / relevance.hits.rank
-
-
-def _graded_precision(relevance: Relevance) -> Floats:
-    return _precision_at_hit(relevance) * relevance.hits.label
-
-
-def _ap_divisor(relevance: Relevance, k: int | None) -> Floats:
-    count = relevance.relevant_count
-    capped = k is not None and relevance.conventions.ap_norm == "min(R,k)"
-    return np.minimum(count, float(k or 0)) if capped else count
-
-
-def _average_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    divisor = _ap_divisor(relevance, k)[relevance.hits.query]
-    return _hits(relevance, k, ratio(_precision_at_hit(relevance), divisor))
-
-
-def _graded_average_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    divisor = _ap_divisor(relevance, k)[relevance.hits.query] * relevance.scale_top
-    return _hits(relevance, k, ratio(_graded_precision(relevance), divisor))
-
-
-def _normalised_average_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    labels = relevance.judged.pool_label
-    counted = labels >= relevance.conventions.threshold
-    counted &= relevance.pool_rank <= _ap_divisor(relevance, k)[relevance.pool_query]
-    best = relevance.total(relevance.pool_query[counted], labels[counted])
-    return _hits(relevance, k, ratio(_graded_precision(relevance), best[relevance.hits.query]))
-
-
-def _share(divisor: Callable[[Relevance, int | None], Floats], worth: float = 1.0) -> _Credit:
-    def credit(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-        each = divisor(relevance, k)[relevance.hits.query]
-        return _hits(relevance, k, ratio(np.full(len(each), worth), each))
-
-    return credit
-
-
-def _r_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    hits = relevance.hits
-    count = relevance.relevant_count[hits.query]
-    return _hits(relevance, None, np.where(hits.rank <= count, 1.0 / count, 0.0))
-
-
-def _rank_biased(relevance: Relevance, k: int | None, persistence: float) -> Floats:
-    weight = (1.0 - persistence) * np.power(persistence, relevance.hits.rank - 1.0)
-    return _hits(relevance, k, weight.astype(np.float64))
-
-
-def _expected_reciprocal_rank(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    top = relevance.scale_top
-    stops = np.exp2(relevance.label - top) - np.exp2(-top)
-    offsets = offsets_from(np.bincount(relevance.query, minlength=len(relevance)))
-    reached = products_before(1.0 - stops, offsets)
-    return np.where(within(relevance.rank, k), reached * stops / relevance.rank, 0.0)
-
-
-def _preference(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    hits = relevance.hits
-    count = relevance.relevant_count
-    bound = np.minimum(relevance.judged.pool_size - count, count)
-    worse_above = np.minimum(hits.judged_rank - hits.ordinal, count[hits.query])
-    kept = 1.0 - ratio(worse_above, bound[hits.query])
-    return _hits(relevance, k, ratio(kept, count[hits.query]))
-
-
-_CREDITS: Mapping[str, _Credit] = {
-    "ndcg": _gain(LINEAR),
-    "ndcg_exp": _gain(EXPONENTIAL),
-    "ndcg_jk": _gain(JARVELIN_KEKALAINEN),
-    "dcg": _sum(LINEAR),
-    "dcg_exp": _sum(EXPONENTIAL),
-    "mrr": _first,
-    "hit": _found,
-    "map": _average_precision,
-    "map_graded": _graded_average_precision,
-    "map_graded_norm": _normalised_average_precision,
-    "precision": _share(lambda relevance, k: relevance.depth(k)),
-    "recall": _share(lambda relevance, k: relevance.relevant_count),
-    "f1": _share(lambda relevance, k: relevance.depth(k) + relevance.relevant_count, worth=2.0),
-    "r_precision": _r_precision,
-    "rbp": _rank_biased,
-    "err": _expected_reciprocal_rank,
-    "bpref": _preference,
-}
 
 
 # The change of one query in at most three statements, each with its signed share.

@@ -1,0 +1,282 @@
+"""Metrics of relevant documents: the first one, precision at each of them, sets, preferences; and
+readers who may stop at any rank. And how much of a list is labelled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankdash.core.data.arrays import Floats, offsets_from, products_before
+from rankdash.core.metrics.engine import MetricDefinition, Parameter, Relevance, Terms, ratio
+
+
+def _reciprocal_rank(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+    hits = relevance.hits
+    nothing = 0.0 if relevance.conventions.mrr_none == "zero" else np.nan
+    return Terms(np.where(hits.ordinal == 1, 1.0 / hits.rank, 0.0), nothing=nothing)
+
+
+def _ap_divisor(relevance: Relevance, k: int | None) -> Floats:
+    count = relevance.relevant_count
+    if k is not None and relevance.conventions.ap_norm == "min(R,k)":
+        return np.minimum(count, k)
+    return count
+
+
+def _precision_at_hits(relevance: Relevance) -> Floats:
+    hits = relevance.hits
+    return relevance.kept("precision at hits", lambda: hits.ordinal / hits.rank, of_threshold=True)
+
+
+def _average_precision(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+    return Terms(_precision_at_hits(relevance), _ap_divisor(relevance, k))
+
+
+def _graded(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+    weights = _precision_at_hits(relevance) * relevance.hits.label
+    return Terms(weights, _ap_divisor(relevance, k) * relevance.scale_top)
+
+
+def _graded_normalised(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+    labels = relevance.judged.pool_label
+    counted = labels >= relevance.conventions.threshold
+    counted &= relevance.pool_rank <= _ap_divisor(relevance, k)[relevance.pool_query]
+    best = relevance.total(relevance.pool_query[counted], labels[counted])
+    return Terms(_precision_at_hits(relevance) * relevance.hits.label, best)
+
+
+def _precision(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+    return Terms(np.ones(len(relevance.hits.rank)), relevance.depth(k))
+
+
+def _recall(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+    return Terms(np.ones(len(relevance.hits.rank)), relevance.relevant_count)
+
+
+def _hit(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+    return Terms((relevance.hits.ordinal == 1).astype(np.float64))
+
+
+def _f1(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+    # 2PR / (P + R) with both over their own divisor comes to this.
+    twice = np.full(len(relevance.hits.rank), 2.0)
+    return Terms(twice, relevance.depth(k) + relevance.relevant_count)
+
+
+def _r_precision(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+    hits, count = relevance.hits, relevance.relevant_count
+    return Terms((hits.rank <= count[hits.query]).astype(np.float64), count)
+
+
+def _judged(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    # The lists as ranked: under `judged_only` the condensed ones would all say 1.
+    judged = relevance.judged
+    shown = judged.lengths if k is None else np.minimum(judged.lengths, k)
+    values = np.full(len(relevance), np.nan)
+    np.divide(judged.judged_within(k), shown, out=values, where=shown > 0)
+    return values
+
+
+def _bpref(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+    """Terms of a metric that looks at labelled documents only."""
+    hits, count = relevance.hits, relevance.relevant_count
+    bound = np.minimum(relevance.judged.pool_size - count, count)
+    worse_above = np.minimum(hits.judged_rank - hits.ordinal, count[hits.query])
+    return Terms(1.0 - ratio(worse_above, bound[hits.query]), count)
+
+
+_PERSISTENCE = Parameter(
+    name="p",
+    meaning="the chance that the reader goes on to the next document",
+    default=0.8,
+    low=0.0,
+    high=1.0,
+)
+
+
+def _rank_biased_precision(relevance: Relevance, k: int | None, persistence: float) -> Terms:
+    weights = (1.0 - persistence) * persistence ** (relevance.hits.rank - 1.0)
+    return Terms(weights.astype(np.float64))
+
+
+def _expected_reciprocal_rank(relevance: Relevance, k: int | None, parameter: float) -> Terms:
+    top = relevance.scale_top
+
+    def made() -> Floats:
+        # (2^label - 1) / 2^top, written so that labels of 2,000 stay finite.
+        stops = np.exp2(relevance.label - top) - np.exp2(-top)
+        offsets = offsets_from(np.bincount(relevance.query, minlength=len(relevance)))
+        reached: Floats = products_before(1.0 - stops, offsets) * stops / relevance.rank
+        return reached
+
+    return Terms(relevance.kept(("err", top), made), of_hits=False)
+
+
+DEFINITIONS = (
+    MetricDefinition(
+        name="mrr",
+        title="MRR",
+        meaning="How near the top the first relevant document is.",
+        formula="1 / rank of the first relevant document within k, else 0",
+        latex=r"\max_{i \le k} \frac{g_i}{i}",
+        reference="Voorhees 1999, The TREC-8 Question Answering Track Report",
+        terms=_reciprocal_rank,
+        aliases=("rr", "recip_rank", "reciprocal_rank"),
+    ),
+    MetricDefinition(
+        name="map",
+        title="MAP",
+        meaning="Precision averaged over the ranks of all relevant documents: those not found "
+        "count 0.",
+        formula="(1/R) Σ P@i over the relevant ranks i ≤ k",
+        latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i P_i",
+        reference="Buckley and Voorhees 2005, Retrieval System Evaluation; as in trec_eval",
+        note="Divided by R, also at a cutoff below R, unless the conventions say min(R,k).",
+        terms=_average_precision,
+        aliases=("ap", "map_cut", "average_precision"),
+    ),
+    MetricDefinition(
+        name="map_graded",
+        title="MAP (graded)",
+        meaning="MAP in which a document counts by its grade as a share of the highest grade.",
+        formula="(1/R) Σ P@i · rel_i/max_rel over the relevant ranks i ≤ k; max_rel is the "
+        "highest label of the set",
+        latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i P_i \frac{\mathrm{rel}_i}{\mathrm{rel}_{\max}}",
+        reference="The MedCorpus variant of average precision",
+        note="A perfect order does not reach 1 if a relevant grade is below the highest label: "
+        "with a highest label of 3, [3,2,1] and [1,2,3] both give 0.667. Below an irrelevant "
+        "document, moving a higher grade above a lower one lowers it. Depends on the highest label "
+        "of the whole set, or the one given in the conventions.",
+        needs_grades=True,
+        perfect_is_top=False,
+        terms=_graded,
+        aliases=("ap_graded", "graded_map"),
+    ),
+    MetricDefinition(
+        name="map_graded_norm",
+        title="MAP (graded, normalised)",
+        meaning="Graded MAP divided by the best it could be, so that a perfect order is 1.",
+        formula="Σ P@i · rel_i/max_rel over the relevant ranks i ≤ k, divided by Σ rel/max_rel "
+        "over all relevant documents",
+        latex=r"\frac{\sum_{i=1}^{k} g_i P_i \, \mathrm{rel}_i}{\sum_{i=1}^{R} \mathrm{rel}^{*}_i}",
+        reference="The MedCorpus variant of average precision, normalised",
+        note="Any order that puts all relevant documents first is 1, whatever their grades. Below "
+        "an irrelevant document, moving a higher grade above a lower one lowers it.",
+        needs_grades=True,
+        terms=_graded_normalised,
+        aliases=("ap_graded_norm",),
+    ),
+    MetricDefinition(
+        name="precision",
+        title="Precision",
+        meaning="The share of the first k places that hold a relevant document.",
+        formula="relevant documents within k, divided by k",
+        latex=r"\frac{1}{k} \sum_{i=1}^{k} g_i",
+        reference="Manning, Raghavan and Schütze 2008, chapter 8",
+        note="Divided by k even when fewer came back. A perfect order does not reach 1 where a "
+        "list holds fewer relevant documents than places.",
+        perfect_is_top=False,
+        terms=_precision,
+        aliases=("p", "prec", "set_p", "setp"),
+    ),
+    MetricDefinition(
+        name="recall",
+        title="Recall",
+        meaning="The share of all relevant documents that is within the first k.",
+        formula="relevant documents within k, divided by R",
+        latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i",
+        reference="Manning, Raghavan and Schütze 2008, chapter 8",
+        terms=_recall,
+        aliases=("r", "set_recall", "setr"),
+    ),
+    MetricDefinition(
+        name="hit",
+        title="Hit",
+        meaning="Whether at least one relevant document is within the first k.",
+        formula="1 if a relevant document is within k, else 0",
+        latex=r"\max_{i \le k} g_i",
+        reference="Success@k in trec_eval",
+        terms=_hit,
+        aliases=("success", "hit_rate", "hits"),
+    ),
+    MetricDefinition(
+        name="r_precision",
+        title="R-precision",
+        meaning="Precision at the number of relevant documents the query has.",
+        formula="relevant documents within R, divided by R",
+        latex=r"\frac{1}{R} \sum_{i=1}^{R} g_i",
+        reference="Buckley and Voorhees 2005, Retrieval System Evaluation",
+        has_cutoff=False,
+        terms=_r_precision,
+        aliases=("rprec", "rprecision"),
+    ),
+    MetricDefinition(
+        name="f1",
+        title="F1",
+        meaning="The harmonic mean of precision and recall within the first k.",
+        formula="2 · precision@k · recall@k / (precision@k + recall@k)",
+        latex=r"\frac{2 \sum_{i=1}^{k} g_i}{k + R}",
+        reference="van Rijsbergen 1979, Information Retrieval",
+        note="A perfect order does not reach 1 if a list holds fewer relevant documents than "
+        "places.",
+        perfect_is_top=False,
+        terms=_f1,
+        aliases=("f", "f_1", "set_f", "setf"),
+    ),
+    MetricDefinition(
+        name="judged",
+        title="Judged",
+        meaning="The share of the first k documents that has a label, relevant or not.",
+        formula="labelled documents within k, divided by k or by the length of a shorter list",
+        latex=r"\frac{1}{\min(k, n)} \sum_{i=1}^{k} j_i",
+        reference="Judged@k in ir_measures",
+        note="Says nothing of quality. If it differs between systems, trust their other numbers "
+        "differently. An empty list has no value.",
+        binary=False,
+        measures_quality=False,
+        terms=_judged,
+        aliases=("judged_share",),
+    ),
+    MetricDefinition(
+        name="bpref",
+        title="bpref",
+        meaning="How rarely a document labelled not relevant ranks above a relevant one; "
+        "documents without a label change nothing.",
+        formula="(1/R) Σ 1 − min(n_i, R) / min(N, R) over the relevant ranks i ≤ k; n_i documents "
+        "labelled not relevant stand above i, N are in the labels",
+        latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i \left(1 - \frac{\min(n_i, R)}{\min(N, R)}\right)",
+        reference="Buckley and Voorhees 2004, Retrieval Evaluation with Incomplete Information; "
+        "as in trec_eval",
+        terms=_bpref,
+        skips_unlabelled=True,
+    ),
+    MetricDefinition(
+        name="rbp",
+        title="RBP",
+        meaning="The share of relevant documents that a patient reader sees; p is the chance of "
+        "going on to the next document.",
+        formula="(1 − p) Σ p^(i−1) over the relevant ranks i ≤ k; p = 0.8 unless given",
+        latex=r"(1 - p) \sum_{i=1}^{k} g_i \, p^{i-1}",
+        reference="Moffat and Zobel 2008, Rank-Biased Precision",
+        note="A perfect order does not reach 1: that needs endless relevant documents.",
+        perfect_is_top=False,
+        parameter=_PERSISTENCE,
+        terms=_rank_biased_precision,
+    ),
+    MetricDefinition(
+        name="err",
+        title="ERR",
+        meaning="How soon a reader who stops when satisfied is expected to stop.",
+        formula="Σ (1/i) · s_i · Π_(j<i) (1 − s_j) over ranks i ≤ k; s = (2^rel − 1) / 2^max, "
+        "max the highest label of the set; ir_measures and gdeval use 4",
+        latex=r"\sum_{i=1}^{k} \frac{s_i}{i} \prod_{j=1}^{i-1} (1 - s_j),"
+        r" \quad s_i = \frac{2^{\mathrm{rel}_i} - 1}{2^{\mathrm{rel}_{\max}}}",
+        reference="Chapelle et al. 2009, Expected Reciprocal Rank for Graded Relevance",
+        note="A perfect order does not reach 1: no label satisfies for certain. Depends on the "
+        "highest label of the whole set, or the one given in the conventions.",
+        needs_grades=True,
+        binary=False,
+        perfect_is_top=False,
+        terms=_expected_reciprocal_rank,
+    ),
+)
