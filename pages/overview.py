@@ -48,7 +48,7 @@ if study.challengers:
     with queries:
         st.subheader(_("Queries, most hurt first"), anchor=False)
         picked = overview_page.changes(study, in_focus)
-        st.page_link(view.page("queries"), label=_("All queries as a list"), icon=":material/list:")
+        view.link("queries", _("All queries as a list"), ":material/list:")
     if picked is not None:
         view.open_query(picked)
     with lost:

@@ -190,11 +190,11 @@ def _systems(dataset_id: str) -> None:
             names=enumerated(markdown_safe(run.name, 60) for run in systems),
         )
     )
-    st.page_link(
-        view.page("overview"),
-        label=_("Compare them with the first stage"),
-        icon=":material/arrow_forward:",
-        query_params={**address.offered(), "system": [run.id for run in systems]},
+    view.link(
+        "overview",
+        _("Compare them with the first stage"),
+        ":material/arrow_forward:",
+        {**address.offered(), "system": [run.id for run in systems]},
     )
 
 
@@ -234,9 +234,9 @@ def draw_lights(report: CheckReport, sampled: Labelling | None) -> None:
         if light.state != "good" and light.what and light.what != above:
             _box(light)
     if sampled is not None and sampled.status.settled:
-        _link("overview", _("See the verdict"), ":material/gavel:")
+        view.link("overview", _("See the verdict"), ":material/gavel:")
     elif sampled is not None:
-        _link("label", _("Label on"), ":material/label:")
+        view.link("label", _("Label on"), ":material/label:")
 
 
 def _box(light: Light) -> None:
@@ -250,13 +250,9 @@ def _box(light: Light) -> None:
     boxes[light.state](text)
     if light.code in ("no_labels", "mostly_unjudged"):
         with st.container(horizontal=True):
-            _link("label", _("Label documents"), ":material/label:")
+            view.link("label", _("Label documents"), ":material/label:")
             if light.code == "no_labels":
-                _link("judge", _("Judge"), ":material/smart_toy:")
-
-
-def _link(page: str, label: str, icon: str) -> None:
-    st.page_link(view.page(page), label=label, icon=icon)
+                view.link("judge", _("Judge"), ":material/smart_toy:")
 
 
 # What became of uploaded files: a data set that is ready, that cannot be reranked, or was here.

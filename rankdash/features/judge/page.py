@@ -70,7 +70,7 @@ def draw(study: Study, row: JudgeRow) -> None:
             _("People have labelled none of the documents that the judge graded."),
             icon=":material/info:",
         )
-        st.page_link(view.page("label"), label=_("Label documents"), icon=":material/label:")
+        view.link("label", _("Label documents"), ":material/label:")
         return
     _agreement(found)
     _groups(judged, judge)

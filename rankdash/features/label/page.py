@@ -85,10 +85,8 @@ def _conclusive(labelling: Labelling) -> None:
             _("The result is conclusive, and more labels do not take it back. They narrow it.")
         )
         with st.container(horizontal=True):
-            st.page_link(view.page("overview"), label=_("See the verdict"), icon=":material/gavel:")
-            st.page_link(
-                view.page("report"), label=_("Make the report"), icon=":material/description:"
-            )
+            view.link("overview", _("See the verdict"), ":material/gavel:")
+            view.link("report", _("Make the report"), ":material/description:")
             st.button(
                 _("Label on"),
                 key="labelling.on",
@@ -150,7 +148,7 @@ def _nothing_left(labelling: Labelling, who: str, is_open: bool) -> None:
         _("No document is left for you. Labelled by you: {n}.", n=number(mine, 0)),
         icon=":material/done_all:",
     )
-    st.page_link(view.page("overview"), label=_("Overview"), icon=":material/arrow_forward:")
+    view.link("overview", _("Overview"), ":material/arrow_forward:")
 
 
 # One document of one query, to be labelled: nothing on it tells who ranked it, where, or how.

@@ -98,8 +98,8 @@ def _one_ranking() -> None:
         ),
         icon=":material/info:",
     )
-    st.page_link(view.page("data"), label=_("Go to Data"), icon=":material/database:")
-    st.page_link(view.page("run"), label=_("Run a reranker"), icon=":material/play_circle:")
+    view.link("data", _("Go to Data"), ":material/database:")
+    view.link("run", _("Run a reranker"), ":material/play_circle:")
 
 
 def _settings(dataset_id: str, names: dict[str, str], before: Labelling | None) -> LabelSettings:
@@ -282,7 +282,7 @@ def _offer(dataset_id: str, settings: LabelSettings) -> bool:
         st.success(
             _("All documents that can change the result have a label."), icon=":material/done_all:"
         )
-        st.page_link(view.page("overview"), label=_("Overview"), icon=":material/arrow_forward:")
+        view.link("overview", _("Overview"), ":material/arrow_forward:")
         return False
     st.caption(paragraph(_facts(dataset_id, plan)))
     st.caption(paragraph(_expected(len(plan.order), settings)))

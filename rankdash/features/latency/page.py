@@ -298,9 +298,7 @@ def draw_throughput(study: Study, target_ms: float) -> None:
                 names=enumerated(without),
             )
         )
-        st.page_link(
-            view.page("run"), label=_("Measure it in a run"), icon=":material/arrow_forward:"
-        )
+        view.link("run", _("Measure it in a run"), ":material/arrow_forward:")
 
 
 def _best_in_words(study: Study, each: charts_throughput.Measurement, target_ms: float) -> str:

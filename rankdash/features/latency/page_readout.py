@@ -23,10 +23,10 @@ from rankdash.core.study.latency import (
 )
 from rankdash.core.study.study import Study
 from rankdash.core.words.latency import busy_notes, left_out_of_times, where_measured
-from rankdash.kit.widgets import address, pickers
+from rankdash.kit.widgets import address, pickers, view
 from rankdash.kit.widgets.charts import Colour
 from rankdash.kit.widgets.text import markdown_safe, name_rows, signed_cells
-from rankdash.kit.widgets.view import page, safe_name
+from rankdash.kit.widgets.view import safe_name
 
 REAL_TIME, BATCH = "500", "2000"
 _LONGEST_MS = 600_000
@@ -71,7 +71,7 @@ def measure_again(study: Study) -> None:
     if notes := busy_notes(study):
         said = "  \n".join(markdown_safe(each, 400) for each in notes)
         st.warning(said, icon=":material/speed:")
-        st.page_link(page("run"), label=_("Measure again"), icon=":material/arrow_forward:")
+        view.link("run", _("Measure again"), ":material/arrow_forward:")
 
 
 def not_timed(study: Study, found: dict[str, Times]) -> None:

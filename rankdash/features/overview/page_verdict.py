@@ -265,7 +265,7 @@ def _ways(labelling: Labelling, page: str) -> None:
     with st.container(horizontal=True):
         for name, (label, icon) in ways.items():
             if name != page:
-                st.page_link(view.page(name), label=label, icon=icon)
+                view.link(name, label, icon)
 
 
 def above_means(study: Study, page: str) -> bool:
@@ -292,7 +292,7 @@ def above_means(study: Study, page: str) -> bool:
                     "enough."
                 )
             )
-            st.page_link(view.page("label"), label=_("Label documents"), icon=":material/label:")
+            view.link("label", _("Label documents"), ":material/label:")
         else:
             progress.draw_estimate_strip(labelling)
             draw_estimate_decision(study, labelling, page)
@@ -315,5 +315,5 @@ def above_means(study: Study, page: str) -> bool:
         if latency.timed(study):
             links.append(("latency", _("how long each system takes")))
         for name, words in links:
-            st.page_link(view.page(name), label=words, icon=":material/arrow_forward:")
+            view.link(name, words, ":material/arrow_forward:")
     return sampled is None and (bool(uploaded) or not open_still)

@@ -150,9 +150,8 @@ def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
             wanted.append(section.id)
         beside.caption(preview.summary)
         if preview.page:
-            beside.page_link(
-                view.page(preview.page), label=preview.link, icon=":material/arrow_forward:"
-            )
+            with beside:
+                view.link(preview.page, preview.link, ":material/arrow_forward:")
     return tuple(wanted)
 
 

@@ -88,7 +88,7 @@ def _say_lost() -> None:
     lost = address.lost()
     if "data" in lost:
         st.warning(_lost_data(), icon=":material/link_off:")
-        st.page_link(view.page("data"), label=_("Go to Data"), icon=":material/database:")
+        view.link("data", _("Go to Data"), ":material/database:")
     named = {
         name: value
         for name, value in lost.items()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import streamlit as st
 
@@ -136,13 +136,21 @@ def page(name: str) -> Path:
     return PAGES / f"{name}.py"
 
 
-def go(name: str) -> NoReturn:
+def link(name: str, label: str, icon: str, query: Mapping[str, Any] | None = None) -> None:
+    """Draw a link to a page; nothing if rankdash is without it."""
+    if page(name).is_file():
+        st.page_link(page(name), label=label, icon=icon, query_params=query)
+
+
+def go(name: str) -> None:
     """Open another page with what is chosen, in one step of the browser's history: a page that is
-    opened without its address writes it afterwards, and then going back takes two."""
-    st.switch_page(page(name), query_params=address.carried())
+    opened without its address writes it afterwards, and then going back takes two. Do nothing if
+    rankdash is without it."""
+    if page(name).is_file():
+        st.switch_page(page(name), query_params=address.carried())
 
 
-def open_query(query_id: str) -> NoReturn:
+def open_query(query_id: str) -> None:
     """Open a query on the page Queries; filters that were set there may leave it out."""
     for name in address.QUERY_FILTERS:
         address.choose(name, None)
