@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 
-from rankdash.core.base.i18n import all_of, duration, moment, ngettext, number
+from rankdash.core.base.i18n import all_of, brief, duration, moment, ngettext, number
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED, Measured
 from rankdash.core.data.ranking import Run
@@ -13,6 +14,13 @@ from rankdash.core.study import latency
 from rankdash.core.study.latency import Apart
 from rankdash.core.study.pricing import CASCADE
 from rankdash.core.study.study import Study
+
+
+def milliseconds(value: float | None, beside: float = math.nan) -> str:
+    """Return a latency with its unit; a dash if there is none. beside: as for `brief`."""
+    if value is None or math.isnan(value):
+        return "–"
+    return _("{ms} ms", ms=brief(value, beside))
 
 
 def where_measured(run: Run) -> str:

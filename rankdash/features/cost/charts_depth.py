@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.core.base.i18n import brief
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.words.latency import milliseconds
 from rankdash.kit.drawing import draw, style
 
 _PANEL = 150
@@ -38,7 +38,7 @@ def figure(
     panels = [
         (title, list(values), written)
         for title, values, written in (
-            (_("p95, ms"), latency, lambda value: _("{ms} ms", ms=brief(value))),
+            (_("p95, ms"), latency, milliseconds),
             (_("cost of 1,000"), cost, money),
         )
         # Not reranking takes no time and no money, known or not.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from rankdash.core.base.errors import DataError, RankdashError
-from rankdash.core.base.i18n import brief, error_text, number, percent
+from rankdash.core.base.i18n import error_text, number, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import distinct
 from rankdash.core.study.costs import Choice
@@ -35,6 +35,7 @@ from rankdash.core.value.payoff import (
     simple_roi,
 )
 from rankdash.core.words.costs import return_words
+from rankdash.core.words.latency import milliseconds
 from rankdash.core.words.prices import symbol
 from rankdash.features.cost import page_cards, page_inputs, page_terms
 from rankdash.features.cost.page_cards import Cell
@@ -228,8 +229,11 @@ def _side_by_side(before: float, after: float) -> None:
 
 def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
     assumed, price = scenario.assumptions(), _in_currency(each.per_thousand)
-    latency = "–" if each.p95_ms is None else _("{ms} ms", ms=brief(each.p95_ms))
-    start = (_(each.title), number(after if each.per_thousand else before, 2), latency)
+    start = (
+        _(each.title),
+        number(after if each.per_thousand else before, 2),
+        milliseconds(each.p95_ms),
+    )
     if price is None or not price:
         return (*start, amount(price), *["–"] * 4)
     given = {

@@ -28,7 +28,7 @@ from rankdash.core.value.price_list import title
 from rankdash.core.words import costs as cost_words
 from rankdash.core.words import methods, prices
 from rankdash.core.words.costs import Answer
-from rankdash.core.words.latency import added, busy_notes, without_p95
+from rankdash.core.words.latency import added, busy_notes, milliseconds, without_p95
 from rankdash.core.words.verdicts import interval
 from rankdash.features.cost import words as cost_words_module
 from rankdash.features.cost.page_terms import (
@@ -272,7 +272,7 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
         beside = added(study.run(system)) if p95 else ""
         if not meets(p95, target):
             beside = _("▼ over {ms} ms", ms=brief(target, p95))
-        cells["p95"] = (_("{ms} ms", ms=brief(p95, target)), beside)
+        cells["p95"] = (milliseconds(p95, target), beside)
     if choice.bill is not None:
         marks = [_("example values")] if choice.demonstrated else []
         marks += prices.marks(choice.bill)

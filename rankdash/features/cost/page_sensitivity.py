@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.core.base.errors import RankdashError
-from rankdash.core.base.i18n import brief, error_text, ngettext, number, percent, quantity
+from rankdash.core.base.i18n import error_text, ngettext, number, percent, quantity
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.measured import meets
@@ -20,6 +20,7 @@ from rankdash.core.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.core.value.depth import DepthCurve
 from rankdash.core.value.pareto import pareto
 from rankdash.core.words import prices
+from rankdash.core.words.latency import milliseconds
 from rankdash.features.cost import (
     charts_break_even,
     charts_depth,
@@ -172,7 +173,7 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         ("cost", "p95"),
         (cost_title, _("p95 added, ms")),
         (None, scenario.latency_target_ms),
-        (amount, lambda value: _("{ms} ms", ms=brief(value))),
+        (amount, milliseconds),
         strict=True,
     ):
         within = frame[x].map(lambda at, most=target: most is None or meets(at, most))

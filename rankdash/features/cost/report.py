@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from rankdash.core.base.i18n import all_of, brief, enumerated, paragraph, percent
+from rankdash.core.base.i18n import all_of, enumerated, paragraph, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import defused, html_safe
 from rankdash.core.study import costs
@@ -17,7 +17,7 @@ from rankdash.core.value.payoff import Amount, End
 from rankdash.core.words import costs as words_costs
 from rankdash.core.words import prices
 from rankdash.core.words.costs import month, year
-from rankdash.core.words.latency import without_p95
+from rankdash.core.words.latency import milliseconds, without_p95
 from rankdash.features.cost import charts_break_even, words
 from rankdash.kit.html.html_page import DASH, Draft, PageTable, listed, prose, table
 from rankdash.kit.html.tables import ZipPart
@@ -148,7 +148,7 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
         else said(words_costs.cell(span.of(came.value_per_month), money.currency)),
         # Without a gain the value says so, and nothing follows from it.
         *([DASH] * len(follows) if choice.option.gain is None else map(written, follows)),
-        without_p95(choice.waiting.timed) if p95 is None else _("{ms} ms", ms=brief(p95)),
+        without_p95(choice.waiting.timed) if p95 is None else milliseconds(p95),
     ]
 
 

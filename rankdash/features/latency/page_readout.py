@@ -22,7 +22,7 @@ from rankdash.core.study.latency import (
     on_target,
 )
 from rankdash.core.study.study import Study
-from rankdash.core.words.latency import busy_notes, left_out_of_times, where_measured
+from rankdash.core.words.latency import busy_notes, left_out_of_times, milliseconds, where_measured
 from rankdash.kit.widgets import address, pickers, view
 from rankdash.kit.widgets.charts import Colour
 from rankdash.kit.widgets.text import markdown_safe, name_rows, signed_cells
@@ -44,7 +44,7 @@ def target() -> float:
             write=whole_ms,
             label=_("Target: 95% of queries within"),
             options=list(dict.fromkeys([*usual, chosen])),
-            format_func=lambda value: usual.get(value, _("{ms} ms", ms=brief(float(value)))),
+            format_func=lambda value: usual.get(value, milliseconds(float(value))),
             accept_new_options=True,
             width=280,
             help=_("Choose one, or type milliseconds."),

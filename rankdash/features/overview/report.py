@@ -6,7 +6,6 @@ import math
 
 from rankdash.core.base.i18n import (
     all_of,
-    brief,
     enumerated,
     ngettext,
     number,
@@ -37,7 +36,7 @@ from rankdash.core.words.labelling import (
     estimate_sentence,
     relative_sentence,
 )
-from rankdash.core.words.latency import without_p95
+from rankdash.core.words.latency import milliseconds, without_p95
 from rankdash.core.words.queries import left_out_text
 from rankdash.core.words.verdicts import (
     change_interval,
@@ -112,7 +111,12 @@ def _judged(draft: Draft, challenger: str) -> str:
         return ""
     found = verdicts(study, study.judge)[challenger]
     rows = [
-        [title, signed(change.mean, 4), change_interval(change.low, change.high), f"{change.n:,}"]
+        [
+            title,
+            signed(change.mean, 4),
+            change_interval(change.low, change.high),
+            number(change.n, 0),
+        ]
         for title, change in three_ways(found.three)
     ]
     metric, level = study.measure.title, percent(study.statistics.level)
@@ -178,7 +182,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     found.append(
         (
             _("p95 latency"),
-            DASH if p95 is None else _("{ms} ms", ms=brief(p95)),
+            milliseconds(p95),
             without_p95(0 if summary is None else summary.n)
             if summary is None or p95 is None
             else ngettext(
@@ -313,7 +317,7 @@ def _segments(draft: Draft, challenger: str) -> str:
             signed(row["delta"]),
             change_interval(row["low"], row["high"]),
             p_value(row["p_corrected"]),
-            f"{row['helped']} · {row['same']} · {row['hurt']}",
+            " · ".join(number(row[each], 0) for each in ("helped", "same", "hurt")),
         )
         for _at, row in rows.iterrows()
     ]

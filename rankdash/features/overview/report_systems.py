@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import compress
 
-from rankdash.core.base.i18n import all_of, brief, ngettext, number, paragraph, percent
+from rankdash.core.base.i18n import all_of, ngettext, number, paragraph, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe, middle
 from rankdash.core.study import latency
@@ -16,7 +16,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.words import prices, targets
 from rankdash.core.words.columns import Column, columns
-from rankdash.core.words.latency import added, busy_notes, without_p95
+from rankdash.core.words.latency import added, busy_notes, milliseconds, without_p95
 from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdicts import chip, p_title
@@ -203,7 +203,7 @@ def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
     p95 = Cell(_NONE, _("not measured"))
     if row.p95 is not None:
         beside = [added(study.run(row.system)), _("machine was busy") if row.busy else ""]
-        p95 = Cell(_milliseconds(row.p95), " · ".join(each for each in beside if each))
+        p95 = Cell(milliseconds(row.p95), " · ".join(each for each in beside if each))
     elif timed := _timed(study, row):
         p95 = Cell(_NONE, _("too few timed"), without_p95(timed))
     optimal = {True: _("✓ optimal"), False: _("dominated"), None: _NONE}[row.pareto[axis]]
@@ -333,7 +333,7 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
     written: Callable[[float], str] = partial(money, currency=currency)
     title = _("{currency} for 1,000 searches", currency=currency)
     if axis == "p95":
-        written, title = _milliseconds, _("p95 latency added, ms")
+        written, title = milliseconds, _("p95 latency added, ms")
     given = (points, study.measure.title, title)
     return Drawing(
         lambda ink: charts_frontier.figure(
@@ -341,10 +341,6 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
         ),
         charts_frontier.alt(*given, written=written),
     )
-
-
-def _milliseconds(value: float) -> str:
-    return _("{ms} ms", ms=brief(value))
 
 
 def _timed(study: Study, row: Standing) -> int:

@@ -12,11 +12,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.core.base import i18n
-from rankdash.core.base.i18n import brief, number, percent, plain, signed
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import number, percent, plain, signed
 from rankdash.core.base.text import middle
 from rankdash.core.data.ranking import digest
 from rankdash.core.study.study import Study
+from rankdash.core.words.latency import milliseconds
 from rankdash.core.words.queries import grade, judged_title, outcome_words, state_words
 from rankdash.core.words.verdicts import documents
 from rankdash.features.queries import page_occlusion, page_why
@@ -129,7 +130,7 @@ def _trust(study: Study, challenger: str, row: pd.Series) -> list[str]:
     if bounds:
         parts.append(bounds)
     if not math.isnan(row["latency_ms"]):
-        parts.append(_("{ms} ms", ms=brief(row["latency_ms"])))
+        parts.append(milliseconds(row["latency_ms"]))
     parts.append(_("query {id}", id=markdown_safe(str(row["query_id"]), 60)))
     return parts
 
