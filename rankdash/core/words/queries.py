@@ -94,6 +94,30 @@ def query_count(n: int) -> str:
     return "1 query" if n == 1 else f"{n:,} queries"
 
 
+def excluded_line(what: str, counts: Mapping[str, int]) -> str:
+    """How many queries a comparison excludes and why, in English; empty without any. what: a system
+    or a metric. counts: by reason."""
+    words = {
+        "failed": "failed",
+        "skipped": "skipped",
+        "no_relevant": "without a relevant document",
+        "missing": "missing from a ranking",
+        "undefined": "the metric says nothing of",
+        "absent": "evaluated for one side only",
+    }
+    counted = ", ".join(f"{number(n, 0)} {words[reason]}" for reason, n in counts.items())
+    return f"Excluded on both sides for {what}: {counted}." if counted else ""
+
+
+def missing_line(name: str, missing: int, measure: str = "") -> str:
+    """How many queries a ranking lacks that count 0, in English; empty without any."""
+    if not missing:
+        return ""
+    verb = "counts" if missing == 1 else "count"
+    where = f" in {measure}" if measure else ""
+    return f"{name} lacks {query_count(missing)}, which {verb} 0{where}."
+
+
 # How a ranking was made and what was found while it was, in sentences for every surface.
 
 

@@ -25,12 +25,11 @@ from rankdash.core.study.judged import verdicts
 from rankdash.core.words.columns import columns
 from rankdash.core.words.judged import judged_facts
 from rankdash.core.words.labelling import labelling_sentences
-from rankdash.core.words.queries import query_count
+from rankdash.core.words.queries import excluded_line, missing_line, query_count
 from rankdash.core.words.verdicts import p_value
 from rankdash.features.gate.command import Checked
 from rankdash.features.gate.gate import FAILED, Condition, GateOutcome, confidence_of
 from rankdash.features.overview.caveats import GAINS
-from rankdash.features.overview.command_compare import LEFT_OUT
 from rankdash.kit.commands.output import aligned, one_line, or_null, spare_the_input, write
 from rankdash.kit.html.tables import markdown_safe, piped
 
@@ -348,15 +347,12 @@ def _notes(checked: Checked) -> Iterator[str]:
         yield from labelling_sentences(checked.study.labelling)
     # Counts of queries by labels of a sample of the documents are wrong.
     for measure in () if only_estimates(checked.study) else comparison.measures:
-        out = comparison.left_out(checked.challenger, measure)
-        if out:
-            counted = ", ".join(f"{n:,} {LEFT_OUT[reason]}" for reason, n in out.items())
-            yield f"Excluded on both sides for {measure.title}: {counted}."
+        counts = comparison.left_out(checked.challenger, measure)
+        lines = [excluded_line(measure.title, counts)]
         for system, name in checked.study.names.items():
             missing = comparison.row(system, measure)["missing"]
-            if missing:
-                verb = "counts" if missing == 1 else "count"
-                yield f"{name} lacks {query_count(missing)}, which {verb} 0 in {measure.title}."
+            lines.append(missing_line(name, missing, measure.title))
+        yield from filter(None, lines)
     if checked.untimed:
         have = "query has" if checked.untimed == 1 else "queries have"
         yield f"{checked.untimed:,} {have} no latency and are in no quantile."

@@ -233,13 +233,8 @@ def _p(own: FloatArray, condition: Condition, comparison: Comparison) -> float:
 def _of_draws(condition: Condition, found: Estimate | None) -> GateOutcome:
     if found is None or condition.kind != "min-gain":
         return GateOutcome(condition, math.nan, math.nan, math.nan, 0, "drawn")
-    reason: Reason = "met"
-    if found.state == "too_early":
-        reason = "too_early"
-    elif found.difference < condition.limit - _ROUNDING:
-        reason = "missed"
-    elif found.low < condition.limit - _ROUNDING:
-        reason = "unproven"
+    too_early: Reason | None = "too_early" if found.state == "too_early" else None
+    reason = too_early or _proven(condition, found.difference, found.low)
     return GateOutcome(
         condition,
         found.difference,
@@ -256,13 +251,9 @@ def _of_judge(condition: Condition, three: Corrected, *, trusted: bool) -> GateO
         nan = math.nan
         return GateOutcome(condition, nan, nan, nan, three.people.n, "judge_alone")
     found = three.corrected if three.enough else three.judge
-    reason: Reason = "met"
+    reason: Reason = _proven(condition, found.mean, found.low)
     if math.isnan(found.low):
         reason = "too_few" if found.n else "no_values"
-    elif found.mean < condition.limit - _ROUNDING:
-        reason = "missed"
-    elif found.low < condition.limit - _ROUNDING:
-        reason = "unproven"
     return GateOutcome(
         condition,
         found.mean,
@@ -305,14 +296,17 @@ def _outcome(
         return _hurt(condition, int(row["hurt"]), int(row["paired"]), confidence)
     seen, n = ("mean", "n") if condition.kind == "min" else ("delta", "paired")
     value, low, high = (float(row[name]) for name in (seen, f"{seen}_low", f"{seen}_high"))
-    reason: Reason = "met"
+    reason: Reason = _proven(condition, value, low)
     if int(row[n]) < FEWEST_QUERIES:
         reason = "too_few" if row[n] else "no_values"
-    elif value < condition.limit - _ROUNDING:
-        reason = "missed"
-    elif math.isnan(low) or low < condition.limit - _ROUNDING:
-        reason = "unproven"
     return GateOutcome(condition, value, low, high, int(row[n]), reason)
+
+
+def _proven(condition: Condition, value: float, low: float) -> Reason:
+    """Whether the value meets the limit, and so does its lower limit of confidence."""
+    if value < condition.limit - _ROUNDING:
+        return "missed"
+    return "met" if low >= condition.limit - _ROUNDING else "unproven"
 
 
 def _hurt(condition: Condition, hurt: int, n: int, confidence: float) -> GateOutcome:

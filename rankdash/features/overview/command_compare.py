@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from rankdash.core.base.i18n import number
 from rankdash.core.metrics import Measure
 from rankdash.core.readers import Conflict, reversed_note
 from rankdash.core.statistics.comparison import Comparison
@@ -21,7 +22,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.words.columns import records
 from rankdash.core.words.judged import judged_lines, judged_sentence
 from rankdash.core.words.labelling import estimate_sentences, labelling_sentences
-from rankdash.core.words.queries import query_count
+from rankdash.core.words.queries import excluded_line, missing_line
 from rankdash.features.overview.caveats import caveats
 from rankdash.kit.commands.arguments import (
     DONE,
@@ -37,15 +38,6 @@ from rankdash.kit.commands.arguments import (
 from rankdash.kit.commands.output import aligned, csv_line, exact, one_line, or_null
 from rankdash.kit.commands.rankings import Files, study_of
 from rankdash.kit.html.tables import latex, made_with, markdown, markdown_safe, table_of
-
-LEFT_OUT = {
-    "failed": "failed",
-    "skipped": "skipped",
-    "no_relevant": "without a relevant document",
-    "missing": "missing from a ranking",
-    "undefined": "the metric says nothing of",
-    "absent": "evaluated for one side only",
-}
 
 
 def add(parser: Parser) -> None:
@@ -164,19 +156,17 @@ def as_latex(compared: Compared) -> Iterator[str]:
 def _notes(study: Study, measure: Measure) -> Iterator[str]:
     comparison = study.comparison
     for system in study.challengers:
-        out = comparison.left_out(system, measure)
-        if out:
-            counted = ", ".join(f"{n:,} {LEFT_OUT[reason]}" for reason, n in out.items())
-            yield f"Excluded on both sides for {one_line(study.name(system))}: {counted}.\n"
+        counts = comparison.left_out(system, measure)
+        if line := excluded_line(one_line(study.name(system)), counts):
+            yield f"{line}\n"
     for system, name in study.names.items():
         row = comparison.row(system, measure)
-        if row["missing"]:
-            verb = "counts" if row["missing"] == 1 else "count"
-            yield f"{one_line(name)} lacks {query_count(row['missing'])}, which {verb} 0.\n"
+        if line := missing_line(one_line(name), row["missing"]):
+            yield f"{line}\n"
         if row["verdict"] == "unproven" and math.isfinite(row["smallest_detectable"]):
             yield (
                 f"Minimum detectable change with {one_line(name)}: "
-                f"{row['smallest_detectable']:.4f} ({POWER:.0%} power at "
+                f"{number(row['smallest_detectable'], 4)} ({POWER:.0%} power at "
                 f"{100 * row['planned_level']:.4g}% confidence).\n"
             )
 

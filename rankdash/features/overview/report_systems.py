@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import compress
 
 from rankdash.core.base.i18n import all_of, ngettext, number, paragraph, percent
 from rankdash.core.base.i18n import gettext as _
@@ -162,25 +161,57 @@ class Cell:
         return f"{self.value} · {self.below}" if self.below else self.value
 
 
-def headings(study: Study, axis: Axis) -> tuple[Cell, ...]:
-    """Return one for each cell of `cells`. axis: what quality is traded against."""
+@dataclass(frozen=True)
+class _BoardColumn:
+    """A column of the leaderboard. always: whether it is there if every cell is a dash."""
+
+    title: Cell
+    cell: Callable[[Standing], Cell]
+    always: bool = True
+
+
+def _columns(study: Study, axis: Axis) -> list[_BoardColumn]:
+    """The name, the columns of the comparison, latency, price, and whether a system is
+    Pareto-optimal. What does not exist is a dash with its reason."""
+    level, corrected = study.statistics.level, study.comparison.corrected
     against = _("latency") if axis == "p95" else _("price")
-    return (
-        Cell(_("System"), _("best first")),
-        *(
-            Cell(each.title[:1].upper() + each.title[1:], each.small, each.help)
-            for each in _declared(study)
+    pareto = Cell(_("Pareto"), _("quality, {axis}", axis=against), optimal_meaning(axis))
+    return [
+        _BoardColumn(
+            Cell(_("System"), _("best first")),
+            lambda row: Cell(study.name(row.system), _state(row)),
         ),
-        Cell(_("p95 added")),
-        Cell(_("Price"), _("1,000 searches")),
-        Cell(_("Pareto"), _("quality, {axis}", axis=against), optimal_meaning(axis)),
-    )
+        *(
+            _BoardColumn(
+                Cell(each.title[:1].upper() + each.title[1:], each.small, each.help),
+                partial(_compared, study, each),
+            )
+            for each in columns("leaderboard", level, corrected, study.measure.title)
+        ),
+        _BoardColumn(Cell(_("p95 added")), partial(_p95, study), always=False),
+        _BoardColumn(Cell(_("Price"), _("1,000 searches")), partial(_price, study), always=False),
+        _BoardColumn(pareto, partial(_optimal, axis), always=False),
+    ]
 
 
-def _declared(study: Study) -> list[Column]:
-    """Return the columns that are always there; latency, price and Pareto follow."""
-    comparison = study.comparison
-    return columns("leaderboard", study.statistics.level, comparison.corrected, study.measure.title)
+def _compared(study: Study, column: Column, row: Standing) -> Cell:
+    own = study.comparison.row(row.system, study.spec)
+    return Cell(column.text(own), column.small_text(own))
+
+
+def _p95(study: Study, row: Standing) -> Cell:
+    if row.p95 is not None:
+        beside = [added(study.run(row.system)), _("machine was busy") if row.busy else ""]
+        return Cell(milliseconds(row.p95), " · ".join(each for each in beside if each))
+    if timed := _timed(study, row):
+        return Cell(_NONE, _("too few timed"), without_p95(timed))
+    return Cell(_NONE, _("not measured"))
+
+
+def _optimal(axis: Axis, row: Standing) -> Cell:
+    if axis in row.unsure:
+        return Cell(_("within noise"))
+    return Cell({True: _("✓ optimal"), False: _("dominated"), None: _NONE}[row.pareto[axis]])
 
 
 def optimal_meaning(axis: Axis) -> str:
@@ -193,28 +224,6 @@ def optimal_meaning(axis: Axis) -> str:
     return _(
         "✓ optimal: no other system is as good and cheaper, or as cheap and better. Dominated: "
         "another one is. Means are compared as measured: a difference may be chance."
-    )
-
-
-def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
-    """The row of a system: name and verdict, the columns of the comparison, latency, price, and
-    whether it is Pareto-optimal. What does not exist is a dash with its reason."""
-    compared = study.comparison.row(row.system, study.spec)
-    p95 = Cell(_NONE, _("not measured"))
-    if row.p95 is not None:
-        beside = [added(study.run(row.system)), _("machine was busy") if row.busy else ""]
-        p95 = Cell(milliseconds(row.p95), " · ".join(each for each in beside if each))
-    elif timed := _timed(study, row):
-        p95 = Cell(_NONE, _("too few timed"), without_p95(timed))
-    optimal = {True: _("✓ optimal"), False: _("dominated"), None: _NONE}[row.pareto[axis]]
-    if axis in row.unsure:
-        optimal = _("within noise")
-    return (
-        Cell(study.name(row.system), _state(row)),
-        *(Cell(each.text(compared), each.small_text(compared)) for each in _declared(study)),
-        p95,
-        _price(study, row),
-        Cell(optimal),
     )
 
 
@@ -259,22 +268,19 @@ def lines(study: Study, axis: Axis) -> list[list[str]]:
     return [[cell.line for cell in row] for row in (titles, *rows)]
 
 
-def _table(study: Study, axis: Axis) -> tuple[tuple[Cell, ...], list[tuple[Cell, ...]]]:
+def _table(study: Study, axis: Axis) -> tuple[list[Cell], list[list[Cell]]]:
     """Return the headings and the rows, without latency, price and Pareto if no system but the
     first stage has one: `notes` has the reasons."""
-    titles, board = headings(study, axis), standings(study)
-    rows = [cells(study, row, axis) for row in board]
-    always = 1 + len(_declared(study))
-    known = [
-        at < always
-        or any(
-            shown[at].value != _NONE
-            for row, shown in zip(board, rows, strict=True)
-            if row.system != FIRST_STAGE
-        )
-        for at in range(len(titles))
-    ]
-    return tuple(compress(titles, known)), [tuple(compress(row, known)) for row in rows]
+    board, shown = standings(study), []
+    for each in _columns(study, axis):
+        cells = [each.cell(row) for row in board]
+        rerankers = zip(board, cells, strict=True)
+        if each.always or any(
+            cell.value != _NONE for row, cell in rerankers if row.system != FIRST_STAGE
+        ):
+            shown.append((each.title, *cells))
+    titles, *rows = map(list, zip(*shown, strict=True))
+    return titles, rows
 
 
 def _small(cell: Cell) -> str:

@@ -65,7 +65,7 @@ class Page:
     def html(self, body: str) -> str:
         """The whole file. body: HTML, everything from the data in it escaped."""
         scripts = (get_plotlyjs(), _DRAW) if self._charts else (_DRAW,)
-        allowed = " ".join(f"'{_hash(script)}'" for script in scripts)
+        allowed = " ".join(f"'{script_hash(script)}'" for script in scripts)
         policy = "; ".join(
             [
                 "default-src 'none'",
@@ -164,7 +164,8 @@ def _rich(text: str) -> str:
 
 
 @cache
-def _hash(script: str) -> str:
+def script_hash(script: str) -> str:
+    """Return what a Content-Security-Policy names a script by."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 

@@ -8,7 +8,6 @@ may load nothing and run nothing but the two scripts whose hashes it names.
 from __future__ import annotations
 
 import base64
-import hashlib
 import html
 import json
 import os
@@ -25,6 +24,7 @@ from plotly.offline import get_plotlyjs
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.kit.drawing.style import INKS
+from rankdash.kit.html.html_page import script_hash
 
 WIDTH = 960
 """Of every chart, in pixels; a PNG has twice as many."""
@@ -113,7 +113,7 @@ def _page(figures: list[go.Figure]) -> str:
     """What the browser opens. Drawing empties the body, so that it answers with images alone."""
     engine = get_plotlyjs()
     policy = (
-        f"default-src 'none'; script-src '{_hash(engine)}' '{_hash(_DRAW)}'; "
+        f"default-src 'none'; script-src '{script_hash(engine)}' '{script_hash(_DRAW)}'; "
         "style-src 'unsafe-inline'; img-src data: blob:"
     )
     plain = json.dumps([json.loads(each.to_json()) for each in figures], ensure_ascii=False)
@@ -125,10 +125,6 @@ def _page(figures: list[go.Figure]) -> str:
         f'<script type="application/json" id="figures">{data}</script>'
         f"<script>{engine}</script><script>{_DRAW}</script></body></html>"
     )
-
-
-def _hash(script: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 def _nothing(program: str) -> UnavailableError:
