@@ -30,9 +30,9 @@ from rankdash.core.readers.checks.grading import (
     sparse_labels,
 )
 from rankdash.core.readers.checks.matching import match_labels, overlap_findings, top_findings
+from rankdash.core.readers.parse.limits import counted
 
 FIRST_STAGE = Phrase("first stage")
-_EXAMPLES = 5
 IMPLAUSIBLE = (
     "unused_labels",
     "counted_queries",
@@ -48,11 +48,6 @@ IMPLAUSIBLE = (
 MANY_REFUSED = 0.1
 """The share of rows excluded that a verdict mentions."""
 
-# What the readers call ids that they made from texts.
-_MADE_IDS = ("made_query_id", "made_doc_id")
-# What the check calls labels in doubt, and the readers labels that were reversed.
-_COUNTED = "counted_queries"
-_DIRECTION, _REVERSED = "label_direction", "labels_reversed"
 _NO_DOCUMENT_TEXT = Finding(
     "note",
     "no_texts",
@@ -115,12 +110,13 @@ class CheckReport:
     @property
     def suspected_best(self) -> str:
         """The lowest grade, as it is written, where it seems to be the best one; else ""."""
-        return next((str(each.params["best"]) for each in self._called(_DIRECTION)), "")
+        return str(self._param("label_direction", "best") or "")
 
     @property
     def reversed_at(self) -> float | None:
         """Where the labels were reversed: the grade of the files that means not relevant."""
-        return next((float(str(each.params["worst"])) for each in self._called(_REVERSED)), None)
+        worst = self._param("labels_reversed", "worst")
+        return None if worst is None else float(str(worst))
 
     @property
     def refused_rows(self) -> tuple[int, int] | None:
@@ -135,15 +131,12 @@ class CheckReport:
     @property
     def implausible(self) -> tuple[Finding, ...]:
         """The warnings by which a verdict may be wrong as a whole, the most serious first."""
-        return tuple(
-            sorted(
-                (each for each in self.warnings if each.code in IMPLAUSIBLE),
-                key=lambda each: IMPLAUSIBLE.index(each.code),
-            )
-        )
+        found = (each for each in self.warnings if each.code in IMPLAUSIBLE)
+        return tuple(sorted(found, key=lambda each: IMPLAUSIBLE.index(each.code)))
 
-    def _called(self, code: str) -> list[Finding]:
-        return [finding for finding in self.findings if finding.code == code]
+    def _param(self, code: str, name: str) -> object:
+        """A value in the message of the first finding of that code; None without one."""
+        return next((each.params[name] for each in self.findings if each.code == code), None)
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -194,11 +187,13 @@ def check(
     labels = dataset.labels
     systems = {FIRST_STAGE: dataset.candidates, **rankings}
     noticed = list(findings)
-    made_ids = any(finding.code in _MADE_IDS for finding in noticed)
+    codes = {finding.code for finding in noticed}
+    # The readers made ids from texts.
+    made_ids = bool(codes & {"made_query_id", "made_doc_id"})
     noticed += _labels(dataset, systems, made_ids=made_ids)
-    if dataset.first_stage != "rows" and all(each.code != _DIRECTION for each in noticed):
+    if dataset.first_stage != "rows" and "label_direction" not in codes:
         noticed += direction(dataset.candidates, labels)
-    if not dataset.only_ids and all(each.code != _COUNTED for each in noticed):
+    if not dataset.only_ids and "counted_queries" not in codes:
         noticed += overlap_findings(dataset)
     queries, documents = _ids(dataset, systems)
     texts = None if dataset.only_ids else dataset.document_text()
@@ -207,9 +202,8 @@ def check(
     noticed += sparse_labels(labels, [(each.name, each.judged_at_10) for each in checks])
     made = "" if dataset.first_stage == "given" else FIRST_STAGE
     noticed += [finding for found in checks for finding in ties(found, made=found.name == made)]
-    lengths = dict(
-        zip(dataset.candidates.query_ids, np.diff(dataset.candidates.offsets), strict=True)
-    )
+    candidates = dataset.candidates
+    lengths = dict(zip(candidates.query_ids, np.diff(candidates.offsets), strict=True))
     return CheckReport(
         queries=len(queries),
         documents=documents,
@@ -306,15 +300,15 @@ def _texts(dataset: Dataset, documents: pd.Series[str] | None) -> list[Finding]:
     silent = list(ranked.index[(ranked == "").to_numpy()])
     if silent:
         found.append(
-            Finding(
+            counted(
                 "warning",
                 "candidates_without_text",
                 "Candidates without a text: {count} of {all}.",
-                {"count": len(silent), "all": len(ranked)},
+                len(silent),
                 "Reranking excludes them, or scores them as empty texts: a setting of the run. Add "
                 "the texts, or check that the ids match.",
-                count=len(silent),
-                examples=tuple(silent[:_EXAMPLES]),
+                examples=silent,
+                all=len(ranked),
             )
         )
     mute = list(queries.index[(queries == "").to_numpy()])
@@ -322,14 +316,14 @@ def _texts(dataset: Dataset, documents: pd.Series[str] | None) -> list[Finding]:
         found.append(_NO_QUERY_TEXT)
     elif mute:
         found.append(
-            Finding(
+            counted(
                 "warning",
                 "queries_without_text",
                 "Queries without a text: {count} of {all}.",
-                {"count": len(mute), "all": len(queries)},
+                len(mute),
                 "They cannot be reranked. Add the texts, or check that the ids match.",
-                count=len(mute),
-                examples=tuple(mute[:_EXAMPLES]),
+                examples=mute,
+                all=len(queries),
             )
         )
     return found
@@ -340,14 +334,14 @@ def _queries(queries: Sequence[str], candidates: Ranking) -> list[Finding]:
     if not names:
         return []
     return [
-        Finding(
+        counted(
             "warning",
             "queries_without_candidates",
             "Queries without candidates: {count} of {all}.",
-            {"count": len(names), "all": len(queries)},
+            len(names),
             "There is nothing to rerank for them; they count as missing.",
-            count=len(names),
-            examples=tuple(names[:_EXAMPLES]),
+            examples=names,
+            all=len(queries),
         )
     ]
 
@@ -426,18 +420,14 @@ def ties(found: RankingCheck, *, made: bool) -> list[Finding]:
     if not found.tied_queries:
         return []
     many = not made and found.tied_rows >= _MANY_TIES * found.rows
+    params = {"rows": found.tied_rows, "all": found.rows, "queries": found.tied_queries}
     return [
         Finding(
             "warning" if many else "note",
             "ties",
             "Rows of the ranking {name} that share their score with another: {rows} of {all}. "
             "Queries with such rows: {queries}. Ties are settled by a rule, not by the system.",
-            {
-                "name": found.name,
-                "rows": found.tied_rows,
-                "all": found.rows,
-                "queries": found.tied_queries,
-            },
+            {"name": found.name, **params},
             "Write scores with more digits." if many else "",
             count=found.tied_queries,
         )

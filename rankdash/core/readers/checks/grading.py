@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from rankdash.core.base.errors import Finding
 from rankdash.core.base.i18n import plain
 from rankdash.core.data.arrays import Coded, Floats, Integers, arrow_integers, owners
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics.judged import labelled_rows
+from rankdash.core.readers.parse.limits import counted
 
 THRESHOLD = 1.0
-_EXAMPLES = 5
 _MOST_BARS = 20
 _BINS = 10
 # When labels are suspected to run the wrong way: over at least this many queries with two grades
@@ -55,17 +56,12 @@ class LabelCount:
 
 def histogram(labels: Floats) -> tuple[LabelCount, ...]:
     """One bar a grade; ten bars of equal width where there are more than twenty different ones."""
-    values, counts = np.unique(labels, return_counts=True)
-    if len(values) <= _MOST_BARS:
-        return tuple(
-            LabelCount(float(value), float(value), int(count))
-            for value, count in zip(values, counts, strict=True)
-        )
-    counts, edges = np.histogram(labels, bins=_BINS)
-    return tuple(
-        LabelCount(float(low), float(high), int(count))
-        for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
-    )
+    low, counts = np.unique(labels, return_counts=True)
+    high = low
+    if len(low) > _MOST_BARS:
+        counts, edges = np.histogram(labels, bins=_BINS)
+        low, high = edges[:-1], edges[1:]
+    return tuple(map(LabelCount, low.tolist(), high.tolist(), counts.tolist()))
 
 
 def label_findings(qrels: Mapping[str, Any]) -> list[Finding]:
@@ -107,26 +103,12 @@ def label_findings(qrels: Mapping[str, Any]) -> list[Finding]:
         )
     negative = int((labels < 0).sum())
     if negative:
-        findings.append(
-            Finding(
-                "note",
-                "negative_labels",
-                "Negative labels: {count}. They count as judged and not relevant.",
-                {"count": negative},
-                count=negative,
-            )
-        )
+        template = "Negative labels: {count}. They count as judged and not relevant."
+        findings.append(counted("note", "negative_labels", template, negative))
     fractional = int((labels != np.floor(labels)).sum())
     if fractional:
-        findings.append(
-            Finding(
-                "note",
-                "fractional_labels",
-                "Labels with a fraction: {count}. They are used unchanged.",
-                {"count": fractional},
-                count=fractional,
-            )
-        )
+        template = "Labels with a fraction: {count}. They are used unchanged."
+        findings.append(counted("note", "fractional_labels", template, fractional))
     return findings + _without_relevant(qrels["query_id"], labels)
 
 
@@ -137,14 +119,14 @@ def _without_relevant(queries: Coded, labels: Floats) -> list[Finding]:
     if not len(none) or len(none) == len(best):
         return []
     return [
-        Finding(
+        counted(
             "warning",
             "no_relevant",
             "Labelled queries without a relevant document (label 1 or more): {count} of {all}.",
-            {"count": len(none), "all": len(best)},
+            len(none),
             "They say nothing about an order and are counted separately.",
-            count=len(none),
-            examples=tuple(queries.texts.take(arrow_integers(none[:_EXAMPLES])).to_pylist()),
+            examples=queries.texts.take(arrow_integers(none[:5])).to_pylist(),
+            all=len(best),
         )
     ]
 
@@ -241,21 +223,13 @@ def _correlations(query: Integers, labels: Floats) -> Floats:
 
     query: (N,) ascending; labels: (N,) in the order of the ranking.
     """
-    _, of, sizes = np.unique(query, return_inverse=True, return_counts=True)
-    before = (np.cumsum(sizes) - sizes)[of]
-    middle = (sizes[of] + 1) / 2
-    place = np.arange(1, len(query) + 1) - before - middle
-    order = np.lexsort((labels, query))
-    changes = (np.diff(of[order]) != 0) | (np.diff(labels[order]) != 0)
-    first = np.flatnonzero(np.append(True, changes))
-    counts = np.diff(first, append=len(query))
-    grade = np.empty(len(query))
+    rows = pd.DataFrame({"place": np.arange(len(query)), "grade": labels}).groupby(query)
     # Equal labels share the middle of their ranks.
-    grade[order] = np.repeat(first + (counts + 1) / 2, counts)
-    grade -= before + middle
-    both, places, grades = (
-        np.bincount(of, weights=weights) for weights in (place * grade, place**2, grade**2)
-    )
+    ranks = rows.rank()
+    ranks -= ranks.groupby(query).transform("mean")
+    ranks = ranks.assign(both=ranks["place"] * ranks["grade"])
+    ranks[["place", "grade"]] **= 2
+    places, grades, both = ranks.groupby(query).sum().to_numpy().T
     varied = (places > 0) & (grades > 0)
     correlation: Floats = both[varied] / np.sqrt(places[varied] * grades[varied])
     return correlation

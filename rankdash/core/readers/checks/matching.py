@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,8 @@ from rankdash.core.data.arrays import (
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, coded
 from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure
+from rankdash.core.readers.parse.limits import counted
 
-_EXAMPLES = 5
 # Where a ranking and labels belong together, one of so many labels shows it.
 _FEW = 1000
 _ENOUGH = 0.5
@@ -57,35 +56,14 @@ _CHANGES: tuple[tuple[str, Callable[[str], str]], ...] = (
         lambda name: _PREFIX.sub("", name.strip()).lstrip("0"),
     ),
 )
-_MADE_IDS = (
-    "The rows have no ids, so ids were generated that the ranking cannot know: add columns "
-    "query_id and doc_id to the rows."
-)
-_OTHER_DATA = "Check that the files belong to the same data set."
 
 
-@dataclass(frozen=True)
-class _Side:
-    """Ids of one kind in the labels, and how messages speak of them."""
-
-    code: str
-    nothing: str
-    partly: str
-
-
-_QUERIES = _Side(
-    "queries_match_nothing",
-    "Queries of the ranking {name} that have a label: none of {ranked}. The ranking has "
-    "{ranked_example!r}, the labels have {labelled_example!r}.",
-    "Labelled queries that the ranking {name} lacks: {count} of {labelled}, such as "
-    "{labelled_example!r}.",
-)
-_DOCUMENTS = _Side(
-    "documents_match_nothing",
-    "Documents of the ranking {name} that have a label: none of {ranked}. The ranking has "
-    "{ranked_example!r}, the labels have {labelled_example!r}.",
-    "",
-)
+_NOTHING = {
+    "queries_match_nothing": "Queries of the ranking {name} that have a label: none of {ranked}. "
+    "The ranking has {ranked_example!r}, the labels have {labelled_example!r}.",
+    "documents_match_nothing": "Documents of the ranking {name} that have a label: none of "
+    "{ranked}. The ranking has {ranked_example!r}, the labels have {labelled_example!r}.",
+}
 
 
 def match_labels(
@@ -115,23 +93,18 @@ def match_labels(
     queries = coded(qrels["query_id"])
     ranked, labelled = set(ranking.query_ids), set(queries.texts.to_pylist())
     if not ranked & labelled:
-        return [_nothing(_QUERIES, name, ranked, labelled, made_ids=made_ids)]
+        return [_nothing("queries_match_nothing", name, ranked, labelled, made_ids=made_ids)]
     findings = []
     missing = labelled - ranked
     if missing:
         findings.append(_missing(name, ranked, labelled))
     extra = sorted(ranked - labelled)
     if extra:
-        findings.append(
-            Finding(
-                "note",
-                "ranked_not_labelled",
-                "Queries of the ranking {name} without labels: {count}. They are not evaluated.",
-                {"name": name, "count": len(extra)},
-                count=len(extra),
-                examples=tuple(extra[:_EXAMPLES]),
-            )
+        template = "Queries of the ranking {name} without labels: {count}. They are not evaluated."
+        note = counted(
+            "note", "ranked_not_labelled", template, len(extra), examples=extra, name=name
         )
+        findings.append(note)
     documents = coded(qrels["doc_id"])
     together = any(
         _labelled_rows(ranking, queries, documents, labels)
@@ -139,7 +112,7 @@ def match_labels(
     )
     if not together and not (places_in(ranking.documents, documents.texts) >= 0).any():
         ids = (set(each.to_pylist()) for each in (ranking.documents, documents.texts))
-        return [_nothing(_DOCUMENTS, name, *ids, made_ids=made_ids)]
+        return [_nothing("documents_match_nothing", name, *ids, made_ids=made_ids)]
     if not (is_plain(ranking.documents) and is_plain(documents.texts)):
         ids = (set(each.to_pylist()) for each in (ranking.documents, documents.texts))
         findings += _spelled_otherwise(name, *ids)
@@ -169,22 +142,19 @@ def _spelled_otherwise(name: str, ranked: set[str], labelled: set[str]) -> list[
     )
     if not pairs:
         return []
-    wanted, example = pairs[0]
+    labelled_example, ranked_example = pairs[0]
     return [
-        Finding(
+        counted(
             "warning",
             "documents_spelled_otherwise",
             "Labelled documents with a different spelling in the ranking {name}: {count}. The "
             "labels have {labelled_example!a}, the ranking has {ranked_example!a}.",
-            {
-                "name": name,
-                "count": len(pairs),
-                "labelled_example": wanted,
-                "ranked_example": example,
-            },
+            len(pairs),
             "They count as not retrieved: write the ids alike in all files.",
-            count=len(pairs),
-            examples=tuple(identity for _, identity in pairs[:_EXAMPLES]),
+            examples=[identity for _, identity in pairs],
+            name=name,
+            labelled_example=labelled_example,
+            ranked_example=ranked_example,
         )
     ]
 
@@ -194,23 +164,26 @@ def _look(identity: str) -> str:
 
 
 def _nothing(
-    side: _Side, name: str, ranked: set[str], labelled: set[str], *, made_ids: bool
+    code: str, name: str, ranked: set[str], labelled: set[str], *, made_ids: bool
 ) -> Finding:
     change, pair = nearly(ranked, labelled)
     if made_ids:
-        change = _MADE_IDS
+        change = (
+            "The rows have no ids, so ids were generated that the ranking cannot know: add columns "
+            "query_id and doc_id to the rows."
+        )
     ranked_example, labelled_example = pair or (min(ranked), min(labelled))
     return Finding(
         "error",
-        side.code,
-        side.nothing,
+        code,
+        _NOTHING[code],
         {
             "name": name,
             "ranked": len(ranked),
             "ranked_example": ranked_example,
             "labelled_example": labelled_example,
         },
-        change or _OTHER_DATA,
+        change or "Check that the files belong to the same data set.",
         count=len(ranked),
         examples=(ranked_example, labelled_example),
     )
@@ -219,24 +192,18 @@ def _nothing(
 def _missing(name: str, ranked: set[str], labelled: set[str]) -> Finding:
     missing = labelled - ranked
     change, pair = nearly(ranked - labelled, missing)
-    examples: tuple[str, ...] = (pair[1],) if pair else ()
-    examples = (
-        *examples,
-        *(query for query in sorted(missing)[:_EXAMPLES] if query not in examples),
-    )
-    return Finding(
+    examples = list(dict.fromkeys([*(pair or ())[1:], *sorted(missing)]))
+    return counted(
         "warning",
         "labelled_not_ranked",
-        _QUERIES.partly,
-        {
-            "name": name,
-            "count": len(missing),
-            "labelled": len(labelled),
-            "labelled_example": examples[0],
-        },
+        "Labelled queries that the ranking {name} lacks: {count} of {labelled}, such as "
+        "{labelled_example!r}.",
+        len(missing),
         change or "They count as 0, like a search that finds nothing, unless you exclude them.",
-        count=len(missing),
-        examples=examples[:_EXAMPLES],
+        examples=examples,
+        name=name,
+        labelled=len(labelled),
+        labelled_example=examples[0],
     )
 
 
@@ -317,22 +284,19 @@ def overlap_findings(dataset: Dataset) -> list[Finding]:
     if above.mean() > _ABOVE * above.std(ddof=1) / np.sqrt(len(above)):
         return []
     return [
-        Finding(
+        counted(
             "warning",
             "labels_by_accident",
             "Labelled documents share no more words with their query than documents of other "
             "queries do: {own:.0%} and {random:.0%} of the words, in {count} queries. The ids "
             "may match by accident.",
-            {
-                "own": float(own.mean()),
-                "random": float(by_chance.mean()),
-                "count": len(given),
-            },
+            len(given),
             "Read some labelled pairs, and check that labels, queries and documents are from the "
             "same data set and numbered alike. If the labels count the queries in the order of "
             "their file, load the files again with Query ids of the labels: by order (--match "
             "order).",
-            count=len(given),
+            own=float(own.mean()),
+            random=float(by_chance.mean()),
         )
     ]
 

@@ -9,7 +9,7 @@ import struct
 import sys
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
 from typing import Any
@@ -18,22 +18,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rankdash.core.base.errors import Finding, FormatError, LimitError, Phrase, UnavailableError
+from rankdash.core.base.errors import Finding, FormatError, Phrase
 from rankdash.core.readers.formats.json_records import cell, table_of
-from rankdash.core.readers.parse import limits as parse_limits
-from rankdash.core.readers.parse.limits import LINES_NAMED, ReadLimits, Refusals, reading, variable
+from rankdash.core.readers.parse.limits import (
+    BAD_COLUMN,
+    DAMAGED_FILE,
+    LINES_NAMED,
+    ReadLimits,
+    Refusals,
+    reading,
+)
 from rankdash.core.readers.parse.table import (
     Columns,
+    Row,
     Table,
-    frame_of,
     refuse_long_fields,
     refuse_many_bytes,
     refuse_many_columns,
     refuse_many_rows,
+    table_of_rows,
     too_many_rows,
+    unique_names,
 )
 
-NAME = "Parquet"
 PARQUET = b"PAR1"
 _BATCH_ROWS = 20_000
 # Beyond this a float64 does not hold every whole number.
@@ -47,11 +54,11 @@ def read_parquet(data: bytes, file: str, limits: ReadLimits) -> Table:
     floating-point one. Raises FormatError where the file is damaged, LimitError for too many
     rows, columns or bytes.
     """
-    with reading(file, parse_limits.DAMAGED_FILE, format=NAME):
-        return tabulated(_unpacked(data, file, limits), file, NAME, limits)
+    with reading(file, DAMAGED_FILE, format="Parquet"):
+        return _tabulated(_unpacked(data, file, limits), file, "Parquet", limits)
 
 
-def tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Table:
+def _tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Table:
     """The columns as text; of the documents, where entries hold lists of them."""
     if len(set(table.column_names)) != len(table.column_names):
         raise FormatError(
@@ -66,13 +73,19 @@ def tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Tabl
         refuse_many_bytes(size, file, limits)
     lines = np.arange(1, table.num_rows + 1, dtype=np.int64)
     if any(_holds_values(column.type) for column in table.schema):
-        _refuse_many_values(values, file, limits)
+        if values > limits.json_values:
+            raise limits.over(
+                "json_values",
+                "The lists of the file hold more than {limit:,} values.",
+                "Load a sample of the queries with all their rows, or allow more with {variable}.",
+                file,
+            )
         return table_of(table.to_pylist(), lines.tolist(), file, name, limits)
     columns: dict[str, pa.Array] = {}
     for column in table.column_names:
         with reading(
             file,
-            parse_limits.BAD_COLUMN,
+            BAD_COLUMN,
             "Store the column as text, or leave it out.",
             column=column,
         ):
@@ -143,26 +156,10 @@ def _sizes(values: pa.Array) -> pa.Array:
     return pa.array(np.full(len(values), values.nbytes // max(len(values), 1), dtype=np.int64))
 
 
-def _refuse_many_values(values: int, file: str, limits: ReadLimits) -> None:
-    if values > limits.json_values:
-        raise LimitError(
-            "The lists of the file hold more than {limit:,} values.",
-            remedy="Load a sample of the queries with all their rows, or allow more with "
-            "{variable}.",
-            file=file,
-            limit=limits.json_values,
-            variable=variable("json_values"),
-        )
-
-
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or _is_view(kind)
-    )
+    types = pa.types
+    plain = types.is_string(kind) or types.is_large_string(kind)
+    return bool(plain or types.is_binary(kind) or types.is_large_binary(kind) or _is_view(kind))
 
 
 def _is_view(kind: pa.DataType) -> bool:
@@ -179,13 +176,8 @@ def _repeated(column: Any) -> Any:
 
 
 def _holds_values(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_list(kind)
-        or pa.types.is_large_list(kind)
-        or pa.types.is_fixed_size_list(kind)
-        or pa.types.is_struct(kind)
-        or pa.types.is_map(kind)
-    )
+    types = pa.types
+    return types.is_nested(kind) and not (types.is_run_end_encoded(kind) or types.is_union(kind))
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:
@@ -206,7 +198,6 @@ def _texts(column: pa.ChunkedArray) -> pa.Array:
 # Arrow files and streams, as the `datasets` library saves them.
 
 _FILE, _STREAM = b"ARROW1", b"\xff\xff\xff\xff"
-NAME_ARROW = "Arrow"
 _STREAM_BEGINS = 8
 _INT, _LONG, _SHORT, _PAIR = map(struct.Struct, ("<i", "<q", "<H", "<qq"))
 # Where the fields stand in the tables of Message.fbs; a batch of a dictionary is a batch within.
@@ -224,8 +215,8 @@ def read_arrow(data: bytes, file: str, limits: ReadLimits) -> Table:
 
     Raises FormatError where the file is damaged, LimitError for too many rows, columns or bytes.
     """
-    with reading(file, parse_limits.DAMAGED_FILE, format=NAME_ARROW):
-        return tabulated(_unpacked_arrow(data, file, limits), file, NAME_ARROW, limits)
+    with reading(file, DAMAGED_FILE, format="Arrow"):
+        return _tabulated(_unpacked_arrow(data, file, limits), file, "Arrow", limits)
 
 
 def _unpacked_arrow(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
@@ -324,16 +315,16 @@ class _Flat:
 
 # Excel workbooks (.xlsx): every sheet that holds rows is a table, as if it were a file.
 
-NAME_WORKBOOK = "Excel"
 WORKBOOK = b"PK\x03\x04"
 
-Row = list[str | None]
 _MOST_ROWS = 1 << 20
 _FORMULA = re.compile(rb"<(?:\w{1,20}:)?f[ >/]")
 # What a spreadsheet program writes in place of a value that it cannot compute.
 _ERRORS = frozenset(
     ("#N/A", "#REF!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#VALUE!", "#GETTING_DATA", "#SPILL!")
 )
+# (row, column) → formula
+_Formulas = dict[tuple[int, int], str]
 
 
 def read_workbook(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
@@ -341,27 +332,21 @@ def read_workbook(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
     number in the sheet. Of several, each is called after the file and the sheet.
 
     A formula is the value that was saved with it. Raises FormatError where the file is damaged or
-    has no rows, LimitError for too many rows or columns or too long cells, UnavailableError
-    without openpyxl.
+    has no rows, LimitError for too many rows or columns or too long cells.
     """
-    try:
-        from openpyxl import load_workbook
-    except ImportError as problem:
-        raise UnavailableError(
-            "Excel workbooks are read by the package openpyxl, which is not installed.",
-            remedy="Install it with pip install openpyxl, or save the sheet as CSV (UTF-8).",
-        ) from problem
+    from openpyxl import load_workbook
+
     # It warns of what it cannot keep, such as lists of allowed values; cells are kept.
-    with reading(file, parse_limits.DAMAGED_FILE, format=NAME_WORKBOOK), warnings.catch_warnings():
+    with reading(file, DAMAGED_FILE, format="Excel"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-        formulas = _formulas(data) if _has_formulas(data) else {}
-        sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
-        read = {
-            sheet.title: _Sheet(sheet, formulas.get(sheet.title, {}), file, limits)
-            for sheet in sheets
-        }
-    filled = {title: sheet for title, sheet in read.items() if len(sheet.rows) > 1}
+        formulas = _formulas(data)
+        sheets = [
+            _Sheet(sheet, formulas.get(sheet.title, {}), file, limits)
+            for sheet in book.worksheets
+            if sheet.sheet_state == "visible"
+        ]
+    filled = [sheet for sheet in sheets if len(sheet.rows) > 1]
     if not filled:
         raise FormatError(
             "The workbook holds no rows below a header.",
@@ -369,49 +354,42 @@ def read_workbook(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
             file=file,
         )
     first, *others = [
-        sheet.table(file if len(filled) == 1 else f"{file}/{title}", limits)
-        for title, sheet in filled.items()
+        sheet.table(file if len(filled) == 1 else f"{file}/{sheet.title}", limits)
+        for sheet in filled
     ]
     hidden = [sheet.title for sheet in book.worksheets if sheet.sheet_state != "visible"]
-    return [replace(first, findings=(*first.findings, *_hidden(hidden, file))), *others]
-
-
-def _hidden(sheets: Sequence[str], file: str) -> list[Finding]:
-    if not sheets:
-        return []
-    return [
-        Finding(
+    if hidden:
+        note = Finding(
             "note",
             "hidden_sheets",
             "Hidden sheets, which are not read: {sheets}.",
-            {"sheets": ", ".join(sheets)},
+            {"sheets": ", ".join(hidden)},
             "To read a sheet, unhide it and save the workbook.",
             file,
-            count=len(sheets),
+            count=len(hidden),
         )
-    ]
+        first = replace(first, findings=(*first.findings, note))
+    return [first, *others]
 
 
-def _has_formulas(data: bytes) -> bool:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
-        return any(_FORMULA.search(archive.read(name)) for name in sheets)
-
-
-def _formulas(data: bytes) -> dict[str, dict[tuple[int, int], str]]:
-    """Sheet → (row, column) → formula."""
+def _formulas(data: bytes) -> dict[str, _Formulas]:
+    """Sheet → its formulas."""
     from openpyxl import load_workbook
 
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
+        if not any(_FORMULA.search(archive.read(name)) for name in sheets):
+            return {}
     book = load_workbook(io.BytesIO(data), read_only=True)
-    found: dict[str, dict[tuple[int, int], str]] = {}
-    for sheet in book.worksheets:
-        found[sheet.title] = {
+    return {
+        sheet.title: {
             (each.row, each.column): str(getattr(each.value, "text", each.value))
             for _, row in _rows_of(sheet, values_only=False)
             for each in row
             if each.data_type == "f"
         }
-    return found
+        for sheet in book.worksheets
+    }
 
 
 def _rows_of(sheet: Any, *, values_only: bool) -> Iterator[tuple[int, Sequence[Any]]]:
@@ -428,17 +406,11 @@ def _rows_of(sheet: Any, *, values_only: bool) -> Iterator[tuple[int, Sequence[A
 class _Sheet:
     """The rows of a sheet that are not empty, and the cells in which no value was saved."""
 
-    def __init__(
-        self,
-        sheet: Any,
-        formulas: Mapping[tuple[int, int], str],
-        file: str,
-        limits: ReadLimits,
-    ) -> None:
-        self._title = sheet.title
+    def __init__(self, sheet: Any, formulas: _Formulas, file: str, limits: ReadLimits) -> None:
+        self.title = sheet.title
         # (row, column) → what the sheet has in place of a value.
         self._without_value: dict[tuple[int, int], str] = {}
-        self.rows: list[tuple[int, Row]] = []
+        self.rows: list[tuple[int, list[str | None]]] = []
         for number, values in _rows_of(sheet, values_only=not formulas):
             refuse_many_columns(len(values), file, limits)
             cells = [self._cell(each, (number, at), formulas) for at, each in enumerate(values, 1)]
@@ -448,9 +420,7 @@ class _Sheet:
                 self.rows.append((number, cells))
                 refuse_many_rows(len(self.rows), file, limits)
 
-    def _cell(
-        self, given: Any, place: tuple[int, int], formulas: Mapping[tuple[int, int], str]
-    ) -> str | None:
+    def _cell(self, given: Any, place: tuple[int, int], formulas: _Formulas) -> str | None:
         value = given.value if formulas else given
         if value in _ERRORS:
             self._without_value[place] = value
@@ -458,23 +428,34 @@ class _Sheet:
         # A formula whose value is an empty text has a value.
         if value is None and place in formulas and given.data_type != "str":
             self._without_value[place] = formulas[place]
-        return _text(value)
+        return value.isoformat() if isinstance(value, date | datetime | time) else cell(value)
 
     def table(self, file: str, limits: ReadLimits) -> Table:
         warning = self._warning(file)
         cause = Phrase(warning.template, **warning.params) if warning else None
-        found = _table(self.rows, Refusals(file, cause), limits)
+        refusals = Refusals(file, cause)
+        names = unique_names(self.rows[0][1])
+        rows = self._below_header(len(names), refusals)
+        found = table_of_rows("Excel", names, rows, refusals, limits, named=True)
         return replace(found, findings=(warning,)) if warning else found
+
+    def _below_header(self, width: int, refusals: Refusals) -> Iterator[Row]:
+        for number, cells in self.rows[1:]:
+            if len(cells) <= width:
+                yield number, [*cells, *[None] * (width - len(cells))]
+            else:
+                row = " | ".join(text or "" for text in cells)
+                refusals.add("field_count", [number], [row])
 
     def _warning(self, file: str) -> Finding | None:
         from openpyxl.utils import get_column_letter
 
         if not self._without_value:
             return None
-        named = {
-            f"{get_column_letter(column)}{row}": said
-            for (row, column), said in self._without_value.items()
-        }
+        named = [
+            (f"{get_column_letter(column)}{row}", shown)
+            for (row, column), shown in self._without_value.items()
+        ]
         more = " …" if len(named) > LINES_NAMED else ""
         return Finding(
             "warning",
@@ -482,42 +463,13 @@ class _Sheet:
             "Cells of the sheet {sheet} that hold a formula without a saved value, or an error, "
             "and are read as empty: {count} ({cells}).",
             {
-                "sheet": self._title,
+                "sheet": self.title,
                 "count": len(named),
-                "cells": ", ".join(list(named)[:LINES_NAMED]) + more,
+                "cells": ", ".join(place for place, _ in named[:LINES_NAMED]) + more,
             },
             "Open the workbook in a spreadsheet program and save it, which saves the values.",
             file,
             next(iter(self._without_value))[0],
             len(named),
-            tuple(f"{cell}: {said}" for cell, said in list(named.items())[:5]),
+            tuple(f"{place}: {shown}" for place, shown in named[:5]),
         )
-
-
-def _text(value: object) -> str | None:
-    return value.isoformat() if isinstance(value, date | datetime | time) else cell(value)
-
-
-def _table(rows: list[tuple[int, Row]], refusals: Refusals, limits: ReadLimits) -> Table:
-    file = refusals.file
-    names: list[str] = []
-    for position, name in enumerate(rows[0][1], 1):
-        unique = (name or "").strip() or f"column {position}"
-        while unique in names:
-            unique += " (2)"
-        names.append(unique)
-    wide = [(number, cells) for number, cells in rows[1:] if len(cells) > len(names)]
-    refusals.add(
-        "field_count",
-        [number for number, _ in wide],
-        [" | ".join(text or "" for text in cells) for _, cells in wide],
-    )
-    kept = [(number, cells) for number, cells in rows[1:] if len(cells) <= len(names)]
-    lines = np.array([number for number, _ in kept], dtype=np.int64)
-    columns = {
-        name: [cells[at] if at < len(cells) else None for _, cells in kept]
-        for at, name in enumerate(names)
-    }
-    for texts in columns.values():
-        refuse_long_fields(texts, lines, file, limits)
-    return Table(file, NAME_WORKBOOK, frame_of(columns), lines, refusals)

@@ -34,6 +34,7 @@ from rankdash.core.readers.parse.table import (
     refuse_many_columns,
     refuse_many_rows,
     too_long_field,
+    unique_names,
 )
 from rankdash.core.readers.parse.values import looks_like_ids, numbers
 
@@ -288,13 +289,7 @@ def _header(first: list[str], columns: Sequence[Sequence[str]]) -> list[str] | N
                 return None
         if len(first) == 2 and _ids_and_texts(first, columns):
             return None
-    names: list[str] = []
-    for position, cell in enumerate(first, 1):
-        name = cell.strip().lstrip("\ufeff") or f"column {position}"
-        while name in names:
-            name += " (2)"
-        names.append(name)
-    return names
+    return unique_names(first)
 
 
 def _ids_and_texts(first: list[str], columns: Sequence[Sequence[str]]) -> bool:

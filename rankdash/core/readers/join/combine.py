@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from rankdash.core.readers.join.conflicts import (
     choose_split,
     join_labels,
     ranking_of,
-    scores_by_role,
 )
 from rankdash.core.readers.join.parsed_file import (
     Pairs,
@@ -34,6 +33,7 @@ from rankdash.core.readers.join.parsed_file import (
     noticed,
     texts,
 )
+from rankdash.core.readers.parse.limits import counted
 from rankdash.core.readers.parse.source import stem_of
 
 # What people call a first stage, the surest first.
@@ -162,30 +162,34 @@ def _joined(frames: Iterable[pd.DataFrame | None], *columns: str) -> pd.DataFram
     return pd.concat(filled, ignore_index=True) if filled else empty(*columns)
 
 
-class _Named:
+class _Named(NamedTuple):
     """A ranking with its name, the file it came from and what it stands for."""
 
-    def __init__(self, name: str, part: ParsedFile, scores: Scores, ranking: Ranking) -> None:
-        self.name = name
-        self.own = scores.name if len(part.scores) > 1 else name
-        self.file = part.file
-        self.origin = part.origin
-        self.role = scores.role
-        self.ranking = ranking
+    name: str
+    part: ParsedFile
+    scores: Scores
+    ranking: Ranking
+
+    @property
+    def own(self) -> str:
+        """The name that the ranking has in its file."""
+        return self.scores.name if len(self.part.scores) > 1 else self.name
 
 
 def _rankings(parts: Sequence[ParsedFile]) -> list[_Named]:
     """Every ranking of the files. First-stage scores that stand in several files of rows are one
     ranking."""
     found: list[_Named] = []
-    first = scores_by_role(parts, "first stage")
+    first, runs, systems = (
+        [(part, scores) for part in parts for scores in part.scores if scores.role == role]
+        for role in ("first stage", "run", "system")
+    )
     apart = _rank_the_same(first)
     if first and not apart:
         part, scores = first[0]
         pairs = Pairs.joined([scores.pairs for _, scores in first])
         found.append(_Named(scores.name, part, scores, ranking_of(part, pairs)))
-    others = [*(first if apart else ()), *scores_by_role(parts, "run")]
-    for part, scores in [*others, *scores_by_role(parts, "system")]:
+    for part, scores in [*(first if apart else ()), *runs, *systems]:
         name = scores.name
         if scores.role == "system":
             alone = len(part.scores) == 1
@@ -218,23 +222,21 @@ def _rank_the_same(found: Sequence[tuple[ParsedFile, Scores]]) -> bool:
 def _file_name(chosen: _Named) -> str:
     """Return the name that a file gives its ranking; "" for one beside rows, and for a name that
     only says that it is the first stage."""
-    own = chosen.role != "first stage" and not _ONLY_FIRST_STAGE.fullmatch(chosen.name)
+    own = chosen.scores.role != "first stage" and not _ONLY_FIRST_STAGE.fullmatch(chosen.name)
     return chosen.name if own else ""
 
 
 def _chosen(chosen: _Named, systems: Mapping[str, Ranking], *, sure: bool) -> Finding:
     """Return the note on which ranking is the first stage. sure: whether its name says it."""
-    if not systems:
-        template = "{name} is the first-stage ranking."
-    else:
-        template = "{name} is the first-stage ranking; the others are added as systems: {others}."
     return Finding(
         "note" if sure else "warning",
         "first_stage",
-        template,
+        "{name} is the first-stage ranking; the others are added as systems: {others}."
+        if systems
+        else "{name} is the first-stage ranking.",
         {"name": chosen.name, "others": ", ".join(systems)},
         _OTHER_FIRST_STAGE if systems else "",
-        chosen.file,
+        chosen.part.file,
     )
 
 
@@ -256,10 +258,10 @@ def _first_stage(
                 names=", ".join(named.name for named in rankings) or "none",
             )
         rankings = inside
-    beside_rows = [named for named in rankings if named.role == "first stage"]
+    beside_rows = [named for named in rankings if named.scores.role == "first stage"]
     if len(beside_rows) == 1:
         return beside_rows[0], True
-    runs = beside_rows or [named for named in rankings if named.role == "run"]
+    runs = beside_rows or [named for named in rankings if named.scores.role == "run"]
     if not runs and not _have_texts(parts):
         # Without texts none can be made in place of it.
         runs = list(rankings)
@@ -273,10 +275,9 @@ def _first_stage(
 
 def _have_texts(parts: Sequence[ParsedFile]) -> bool:
     """Whether any query and any document has a text."""
-    tables = ([part.queries for part in parts], [part.documents for part in parts])
     return all(
         any(frame is not None and frame["text"].notna().any() for frame in frames)
-        for frames in tables
+        for frames in zip(*((part.queries, part.documents) for part in parts), strict=True)
     )
 
 
@@ -289,11 +290,11 @@ def _asked(
     or not it ranks anything.
     """
     if any(part.file == wanted for part in parts):
-        return [named for named in rankings if named.file == wanted], []
+        return [named for named in rankings if named.part.file == wanted], []
     called = [named for named in rankings if named.name == wanted]
-    inside = [named for named in rankings if named.origin == wanted]
+    inside = [named for named in rankings if named.part.origin == wanted]
     if not called and not any(part.origin == wanted for part in parts):
-        called = [named for named in rankings if stem_of(wanted) == stem_of(named.file)]
+        called = [named for named in rankings if stem_of(wanted) == stem_of(named.part.file)]
     return called, inside
 
 
@@ -309,13 +310,13 @@ def _queries(
     if idle.any() and not idle.all():
         names = table.loc[idle, "query_id"]
         findings.append(
-            Finding(
+            counted(
                 "note",
                 "idle_queries",
                 "Queries with neither labels nor candidates, excluded: {count} of {all}.",
-                {"count": len(names), "all": len(table)},
-                count=len(names),
-                examples=tuple(names.head(_EXAMPLES)),
+                len(names),
+                examples=list(names),
+                all=len(table),
             )
         )
         table = table[~idle].reset_index(drop=True)
@@ -539,15 +540,14 @@ def _alike(key: Key, made: Mapping[str, str]) -> list[Finding]:
     if key != "query_id" or not others:
         return []
     return [
-        Finding(
+        counted(
             "warning",
             "queries_alike",
             "Queries whose text is that of another query but for blanks around it: {count}. They "
             "count as different queries.",
-            {"count": len(others)},
+            len(others),
             "Remove the blanks, or give the queries ids.",
-            count=len(others),
-            examples=tuple(f"{made[text]}: {text!r}" for text in others[:_EXAMPLES]),
+            examples=[f"{made[text]}: {text!r}" for text in others],
         )
     ]
 

@@ -15,7 +15,8 @@ from rankdash.core.base.errors import DataError, Finding
 from rankdash.core.base.i18n import plain
 from rankdash.core.data.arrays import Coded
 from rankdash.core.data.ranking import Ranking, text_array
-from rankdash.core.readers.join.parsed_file import Pairs, ParsedFile, Scores
+from rankdash.core.readers.join.parsed_file import Pairs, ParsedFile
+from rankdash.core.readers.parse.limits import counted
 from rankdash.core.readers.parse.source import stem_of
 
 Conflict = Literal["highest", "lowest", "mean", "refuse"]
@@ -73,7 +74,8 @@ def join_labels(
         return pairs, findings
     sizes = [len(part.labels) for part in parts]
     rows = pairs.frame("label").assign(file=np.repeat(np.arange(len(parts)), sizes))
-    repeated = pd.Series(pairs.keys()).duplicated(keep=False).to_numpy()
+    keys = pd.Series(pairs.keys())
+    repeated = keys.duplicated(keep=False).to_numpy()
     again = rows[repeated]
     by_pair = again.groupby(["query_id", "doc_id"], sort=False)["label"]
     disagree = (by_pair.transform("min") != by_pair.transform("max")).to_numpy()
@@ -81,21 +83,9 @@ def join_labels(
     findings += _duplicates(again[~disagree], files)
     if disagree.any():
         findings.append(_conflict(again[disagree], files, conflict))
-    settled = (
-        by_pair.transform(RULES[conflict]).to_numpy()
-        if conflict in RULES
-        else again["label"].to_numpy()
-    )
-    rows.loc[repeated, "label"] = settled
-    first = ~pd.Series(pairs.keys()).duplicated().to_numpy()
-    settled_pairs = replace(pairs, values=rows["label"].to_numpy(dtype=np.float64))
-    return settled_pairs.taken(first), findings
-
-
-def _pair_codes(rows: pd.DataFrame) -> pd.Series[int]:
-    queries, _ = pd.factorize(rows["query_id"])
-    docs, unique = pd.factorize(rows["doc_id"])
-    return pd.Series(queries.astype(np.int64) * max(len(unique), 1) + docs)
+    rows.loc[repeated, "label"] = by_pair.transform(RULES.get(conflict, "max")).to_numpy()
+    first = ~keys.duplicated().to_numpy()
+    return replace(pairs, values=rows["label"].to_numpy(dtype=np.float64)).taken(first), findings
 
 
 def _place(row: pd.Series[str], files: Sequence[str]) -> str:
@@ -103,7 +93,7 @@ def _place(row: pd.Series[str], files: Sequence[str]) -> str:
 
 
 def _duplicates(rows: pd.DataFrame, files: Sequence[str]) -> list[Finding]:
-    extra = rows[_pair_codes(rows).duplicated().to_numpy()]
+    extra = rows[rows.duplicated(["query_id", "doc_id"])]
     if not len(extra):
         return []
     first = extra.iloc[0]
@@ -142,16 +132,16 @@ def _conflict(rows: pd.DataFrame, files: Sequence[str], conflict: Conflict) -> F
             count=pairs,
             example=examples[0],
         )
-    return Finding(
+    return counted(
         "warning",
         "conflicting_labels",
         "Pairs labelled more than once with different labels: {count}. The rule is: {rule}.",
-        {"count": pairs, "rule": conflict},
+        pairs,
         "Choose another rule (highest, lowest, mean, refuse), or settle the pairs in the file.",
         files[int(first["file"])],
         int(first["line"]),
-        pairs,
-        tuple(examples),
+        examples,
+        rule=conflict,
     )
 
 
@@ -163,22 +153,13 @@ def ranking_of(part: ParsedFile, pairs: Pairs) -> Ranking:
     if pairs.repeat():
         again = pd.Series(pairs.keys()).duplicated().to_numpy()
         rows = pairs.taken(again).frame("score")
-        part.refusals.add(
-            "ranked_twice",
-            rows["line"].to_numpy(dtype=np.int64),
-            [
-                f"{query} | {doc} | {plain(float(score))}"
-                for query, doc, score in rows[["query_id", "doc_id", "score"]]
-                .head(_EXAMPLES)
-                .itertuples(index=False, name=None)
-            ],
-        )
+        examples = [
+            f"{query} | {doc} | {plain(score)}"
+            for query, doc, score, _line in rows.head(_EXAMPLES).to_numpy(dtype=object).tolist()
+        ]
+        part.refusals.add("ranked_twice", rows["line"].to_numpy(dtype=np.int64), examples)
         pairs = pairs.taken(~again)
     return Ranking.from_columns(pairs.queries, pairs.documents, pairs.values, ties="trec")
-
-
-def scores_by_role(parts: Sequence[ParsedFile], role: str) -> list[tuple[ParsedFile, Scores]]:
-    return [(part, scores) for part in parts for scores in part.scores if scores.role == role]
 
 
 # Labels that count the queries 1, 2, 3 … in the order of their file, whatever ids the file gives.
@@ -187,10 +168,6 @@ def scores_by_role(parts: Sequence[ParsedFile], role: str) -> list[tuple[ParsedF
 # Matched by id, most queries get another query's labels.
 
 Match = Literal["id", "order"]
-_REMEDY = (
-    "If the labels count the queries in the order of their file, load the files again with Query "
-    "ids of the labels: by order (--match order)."
-)
 
 
 def matched(parts: Sequence[ParsedFile], match: Match) -> tuple[list[ParsedFile], list[Finding]]:
@@ -216,16 +193,17 @@ def matched(parts: Sequence[ParsedFile], match: Match) -> tuple[list[ParsedFile]
             remedy="Match them by id.",
         )
     ids: list[str] = list(named[0].queries["query_id"])
-    counted = [_places(part, len(ids)) for part in labelled]
+    placed = [_places(part, len(ids)) for part in labelled]
     if match == "id":
-        several = {place for places in counted if places for place in places}
+        several = {place for places in placed if places for place in places}
         known = {identity.lstrip("0") for identity in ids}
         lacking = [place for place in several if str(place + 1) not in known]
         # Labels of most queries, numbered up to their count, some under ids that no query has.
-        if not all(counted) or not lacking or 2 * len(several) < len(ids):
+        if not all(placed) or not lacking or 2 * len(several) < len(ids):
             return list(parts), []
-        return list(parts), [_counted(labelled[0], named[0], ids)]
-    for part, places in zip(labelled, counted, strict=True):
+        return list(parts), [_numbered(labelled[0], named[0], ids)]
+    found: dict[str, ParsedFile] = {}
+    for part, places in zip(labelled, placed, strict=True):
         if places is None:
             raise DataError(
                 "The labels cannot be matched by order: their queries are not numbers from 1 to "
@@ -235,10 +213,9 @@ def matched(parts: Sequence[ParsedFile], match: Match) -> tuple[list[ParsedFile]
                 count=len(ids),
                 example=part.labels.queries.texts[0].as_py(),
             )
-    found = {
-        part.file: _renamed(part, [ids[place] for place in places or ()])
-        for part, places in zip(labelled, counted, strict=True)
-    }
+        names = text_array([ids[place] for place in places])
+        queries = Coded(part.labels.queries.codes, names)
+        found[part.file] = replace(part, labels=replace(part.labels, queries=queries))
     note = Finding(
         "note",
         "matched_by_order",
@@ -258,13 +235,7 @@ def _places(part: ParsedFile, count: int) -> list[int] | None:
     return places if all(0 <= place < count for place in places) else None
 
 
-def _renamed(part: ParsedFile, ids: Sequence[str]) -> ParsedFile:
-    names = text_array(ids)
-    queries = Coded(part.labels.queries.codes, names)
-    return replace(part, labels=replace(part.labels, queries=queries))
-
-
-def _counted(labels: ParsedFile, queries: ParsedFile, ids: Sequence[str]) -> Finding:
+def _numbered(labels: ParsedFile, queries: ParsedFile, ids: Sequence[str]) -> Finding:
     other = next(each for at, each in enumerate(ids, 1) if each.lstrip("0") != str(at))
     return Finding(
         "warning",
@@ -272,7 +243,8 @@ def _counted(labels: ParsedFile, queries: ParsedFile, ids: Sequence[str]) -> Fin
         "The labels number the queries up to {count}, and {file_name} has {count} queries with "
         "other ids, such as {example!r}. Labels may belong to other queries than their ids say.",
         {"count": len(ids), "file_name": queries.file, "example": other},
-        _REMEDY,
+        "If the labels count the queries in the order of their file, load the files again with "
+        "Query ids of the labels: by order (--match order).",
         labels.file,
     )
 

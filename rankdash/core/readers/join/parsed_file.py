@@ -15,7 +15,7 @@ import pandas as pd
 from rankdash.core.base.errors import Finding
 from rankdash.core.data.arrays import Coded, has_repeats
 from rankdash.core.data.ranking import Ranking, coded, group_rows
-from rankdash.core.readers.parse.limits import Refusals
+from rankdash.core.readers.parse.limits import Refusals, counted
 from rankdash.core.readers.parse.source import stem_of
 
 # "first stage": scores beside texts or labels; "run": a list that stands alone; "system": what a
@@ -262,8 +262,6 @@ def _is_generic(name: str) -> bool:
 
 # What is odd about the parts of a data set together: ids that match nothing, texts that differ.
 
-_EXAMPLES = 5
-
 
 def noticed(parts: Sequence[ParsedFile], beside: Sequence[ParsedFile]) -> list[Finding]:
     """What is odd about texts and ids, and what was noticed of each of the parts.
@@ -294,23 +292,20 @@ def _strangers(parts: Sequence[ParsedFile], key: Literal["query_id", "doc_id"]) 
         return []
     (part, table), (other, frame) = told[0], speaking[0]
     return [
-        Finding(
+        counted(
             "warning",
             "ids_match_nothing",
             "Ids of {texts} that occur in the labels or rankings: none of {count}. It has "
             "{example!r}, {file_name} has {other!r}.",
-            {
-                "count": len(ids),
-                "texts": part.file,
-                "example": str(table[key].iloc[0]),
-                "file_name": other.file,
-                "other": str(frame[key].iloc[0]),
-            },
+            len(ids),
             "Check that the files belong to the same data set and write the ids alike in all of "
             "them.",
             other.file,
             int(frame["line"].iloc[0]) if "line" in frame.columns else None,
-            len(ids),
+            texts=part.file,
+            example=str(table[key].iloc[0]),
+            file_name=other.file,
+            other=str(frame[key].iloc[0]),
         )
     ]
 
@@ -332,13 +327,12 @@ def _texts_differ(frames: Sequence[pd.DataFrame | None], key: str) -> list[Findi
     if not differing:
         return []
     return [
-        Finding(
+        counted(
             "warning",
             "texts_differ",
             "Ids with a different text in another file: {count}. The first file's text is used.",
-            {"count": len(differing)},
+            len(differing),
             "Check that the files belong to the same data set.",
-            count=len(differing),
-            examples=tuple(differing[:_EXAMPLES]),
+            examples=differing,
         )
     ]

@@ -16,6 +16,7 @@ from rankdash.core.base.i18n import plain as number
 from rankdash.core.data.arrays import objects
 from rankdash.core.readers.join.parsed_file import texts
 from rankdash.core.readers.parse.columns import MOST_GRADES, plain, recognise
+from rankdash.core.readers.parse.limits import counted
 from rankdash.core.readers.parse.table import Table
 from rankdash.core.readers.parse.values import (
     Floats,
@@ -297,17 +298,19 @@ def draws_of(table: Table, labelled: pd.DataFrame) -> pd.DataFrame | None:
     return found.reset_index(drop=True) if found["draw"].notna().any() else None
 
 
-def drawn_finding(file: str, draws: pd.DataFrame) -> Finding:
+def drawn_findings(file: str, draws: pd.DataFrame | None) -> list[Finding]:
     """That a mean over these labels is not what the systems are worth."""
-    count = int(draws["draw"].notna().sum())
-    return Finding(
-        "warning",
-        "labels_drawn",
-        "Labels that came by draws with a known probability: {count}. While "
-        "documents lack a label, a mean counts them as not relevant and is not an estimate.",
-        {"count": count},
-        "Until all are labelled, use the estimated difference of a sum over documents, such as "
-        "dcg@10.",
-        file,
-        count=count,
-    )
+    if draws is None:
+        return []
+    return [
+        counted(
+            "warning",
+            "labels_drawn",
+            "Labels that came by draws with a known probability: {count}. While "
+            "documents lack a label, a mean counts them as not relevant and is not an estimate.",
+            int(draws["draw"].notna().sum()),
+            "Until all are labelled, use the estimated difference of a sum over documents, such as "
+            "dcg@10.",
+            file,
+        )
+    ]

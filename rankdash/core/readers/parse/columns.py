@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from rankdash.core.base.errors import DataError, Finding, FormatError
 from rankdash.core.base.i18n import plain as number
 from rankdash.core.data.arrays import numbers_of, objects
-from rankdash.core.readers.parse.limits import named_lines
+from rankdash.core.readers.parse.limits import counted, named_lines
 from rankdash.core.readers.parse.table import FIELDS, Columns, Table
 from rankdash.core.readers.parse.values import blank, labels, looks_like_ids, numbers, words_in
 
@@ -66,26 +66,20 @@ PLAIN_ID = ("id", "编号")
 _PLAIN_TEXT = ("text", "texts")
 # A grade scale has few steps; scores of a search system hardly ever repeat.
 MOST_GRADES = 12
-_HINTS = (
-    (
-        "query_id",
-        re.compile(
-            r"^(?=.*?(?:quer|topic|question|search|查询|问题|检索)).*(?:id|no|num|编号|号)$"
-        ),
-    ),
-    (
-        "doc_id",
-        re.compile(
-            r"^(?=.*?(?:doc|pass|item|prod|corpus|chunk|文档|段落|商品)).*(?:id|no|num|编号|号)$"
-        ),
-    ),
-    ("query", re.compile(r"quer|question|search|keyword|查询|问题|检索|搜索|提问")),
-    ("title", re.compile(r"title|标题")),
-    ("document", re.compile(r"doc|pass|content|answer|text|body|文档|段落|答案|内容|文本|正文")),
-    ("label", re.compile(r"label|relev|grade|judg|rating|标签|标注|相关|等级")),
-    ("rank", re.compile(r"rank|position|排名|名次")),
-    ("score", re.compile(r"score|sim|分数|得分|相似")),
-)
+_HINTS = {
+    field: re.compile(pattern)
+    for field, pattern in {
+        "query_id": "^(?=.*?(?:quer|topic|question|search|查询|问题|检索)).*(?:id|no|num|编号|号)$",
+        "doc_id": "^(?=.*?(?:doc|pass|item|prod|corpus|chunk|文档|段落|商品))"
+        ".*(?:id|no|num|编号|号)$",
+        "query": "quer|question|search|keyword|查询|问题|检索|搜索|提问",
+        "title": "title|标题",
+        "document": "doc|pass|content|answer|text|body|文档|段落|答案|内容|文本|正文",
+        "label": "label|relev|grade|judg|rating|标签|标注|相关|等级",
+        "rank": "rank|position|排名|名次",
+        "score": "score|sim|分数|得分|相似",
+    }.items()
+}
 
 
 class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an answer
@@ -161,13 +155,6 @@ def recognise(columns: Sequence[str]) -> dict[str, str]:
         if field and field not in found:
             found[field] = column
     return found
-
-
-def looks_like_label(column: str) -> bool:
-    """Whether part of the name is one of labels."""
-    return (
-        next(hint for field, hint in _HINTS if field == "label").search(plain(column)) is not None
-    )
 
 
 def _field(column: str) -> str | None:
@@ -320,7 +307,7 @@ def guess(frame: pd.DataFrame) -> dict[str, str | None]:
     """The likeliest column for every field: by its name, by part of its name, by its values."""
     found = fields_of(frame)
     free = [column for column in frame.columns if column not in found.values()]
-    for field, hint in _HINTS:
+    for field, hint in _HINTS.items():
         column = next((name for name in free if hint.search(plain(name))), None)
         if column and field == "label" and not can_be_labels(frame[column]):
             continue
@@ -427,17 +414,18 @@ def trimmed_ids(table: Table, columns: Iterable[str]) -> Table:
         else:
             changed = table.cells.assign(**{column: objects(trimmed)})
         lines = table.lines[rows].tolist()
-        finding = Finding(
+        finding = counted(
             "warning",
             "blanks_around_ids",
             "Ids in the column {column} with blanks around them, which are removed: {count}. "
             "Lines: {lines}.",
-            {"column": column, "count": len(rows), "lines": named_lines(lines)},
+            len(rows),
             "Remove the blanks from the file if other programs read it.",
             table.file,
             lines[0],
-            len(rows),
-            tuple(repr(cells[int(row)].as_py()) for row in rows[:5]),
+            [repr(cells[int(row)].as_py()) for row in rows[:5]],
+            column=column,
+            lines=named_lines(lines),
         )
         table = replace(table, cells=changed, findings=(*table.findings, finding))
     return table
@@ -457,23 +445,20 @@ def several_labels(table: Table, fields: Mapping[str, str]) -> list[Finding]:
         return []
     lines = table.lines[rows].tolist()
     return [
-        Finding(
+        counted(
             "warning",
             "several_labels",
             "The labels are those of the column {column}. Rows in which {others} has another "
             "label: {count}. Lines: {lines}.",
-            {
-                "column": used,
-                "others": ", ".join(others),
-                "count": len(rows),
-                "lines": named_lines(lines),
-            },
+            len(rows),
             "Choose the column on the page Data, or with --columns label=…. If each column is of "
             "one annotator, name them label_1, label_2 ….",
             table.file,
             lines[0],
-            len(rows),
-            tuple(table.row_text(int(row)) for row in rows[:5]),
+            [table.row_text(int(row)) for row in rows[:5]],
+            column=used,
+            others=", ".join(others),
+            lines=named_lines(lines),
         )
     ]
 
@@ -481,22 +466,19 @@ def several_labels(table: Table, fields: Mapping[str, str]) -> list[Finding]:
 def _unused(table: Table, fields: Mapping[str, str]) -> Finding | None:
     if table.fields is not None or "label" in fields:
         return None
-    free = [column for column in table.columns if column not in fields.values()]
-    column = next(
-        (name for name in free if looks_like_label(name) and can_be_labels(table.frame[name])),
-        None,
-    )
-    if column is None:
-        return None
-    return Finding(
-        "warning",
-        "unused_labels",
-        "The column {column} looks like relevance labels and is not used; the file has no other "
-        "label column.",
-        {"column": column},
-        "Load the file again and choose it as the label (--columns label=…).",
-        table.file,
-    )
+    for column in table.columns:
+        named = column not in fields.values() and _HINTS["label"].search(plain(column))
+        if named and can_be_labels(table.frame[column]):
+            return Finding(
+                "warning",
+                "unused_labels",
+                "The column {column} looks like relevance labels and is not used; the file has no "
+                "other label column.",
+                {"column": column},
+                "Load the file again and choose it as the label (--columns label=…).",
+                table.file,
+            )
+    return None
 
 
 def _reversed(table: Table, fields: Mapping[str, str]) -> Finding | None:

@@ -18,16 +18,16 @@ from rankdash.core.base.errors import (
     LimitError,
     Phrase,
     RankdashError,
+    Severity,
 )
 from rankdash.core.base.files import said_by
 
 MEGABYTE = 1_000_000
-_VARIABLE = "RANKDASH_MAX_{}"
 
 
 def variable(limit: str) -> str:
     """The environment variable that sets a limit of `ReadLimits`."""
-    return _VARIABLE.format(limit.upper())
+    return f"RANKDASH_MAX_{limit.upper()}"
 
 
 def limit_set(limit: str, usual: int) -> int:
@@ -90,6 +90,28 @@ class ReadLimits:
     memory_bytes: int = _limit("memory_bytes", 8_000 * MEGABYTE)
     watch: Callable[[str, int], object] = lambda _file, _rows: None
     joining: Callable[[], object] = lambda: None
+
+    def over(
+        self,
+        name: str,
+        template: str,
+        remedy: str,
+        file: str,
+        line: int | None = None,
+        **params: object,
+    ) -> LimitError:
+        """Return the error of more than the limit `name` allows, which its message calls {limit}
+        (in megabytes if it is one of bytes) and its remedy {variable}."""
+        limit = getattr(self, name)
+        return LimitError(
+            template,
+            remedy=remedy,
+            file=file,
+            line=line,
+            limit=limit / MEGABYTE if name.endswith("_bytes") else limit,
+            variable=variable(name),
+            **params,
+        )
 
 
 # Rows that are left out: by reason, with their lines, and when there are too many of them.
@@ -242,6 +264,23 @@ class Refusals:
             )
             for code, lines in self._lines.items()
         ]
+
+
+def counted(
+    severity: Severity,
+    code: str,
+    template: str,
+    count: int,
+    remedy: str = "",
+    file: str = "",
+    line: int | None = None,
+    examples: Sequence[str] = (),
+    **params: Any,
+) -> Finding:
+    """Return a finding on `count` things, which its message names, with the first examples."""
+    params = {"count": count, **params}
+    shown = tuple(examples[:_EXAMPLES])
+    return Finding(severity, code, template, params, remedy, file, line, count, shown)
 
 
 def named_lines(lines: Iterable[int]) -> str:

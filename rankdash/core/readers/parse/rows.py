@@ -16,7 +16,7 @@ from rankdash.core.data.arrays import ArrowText, Coded
 from rankdash.core.readers.join.parsed_file import Pairs, ParsedFile, Role, Scores, texts
 from rankdash.core.readers.parse.annotators import (
     cannot_tell,
-    drawn_finding,
+    drawn_findings,
     draws_of,
     names_draws,
     word_finding,
@@ -30,6 +30,7 @@ from rankdash.core.readers.parse.columns import (
     systems_in,
     trimmed_ids,
 )
+from rankdash.core.readers.parse.limits import counted
 from rankdash.core.readers.parse.source import Source, stem_of
 from rankdash.core.readers.parse.table import Table
 from rankdash.core.readers.parse.values import blank, labels, numbers
@@ -61,9 +62,11 @@ def _rows_of(
     table: Table, fields: Mapping[str, str], source: Source, identity: Key, text: str
 ) -> tuple[pd.DataFrame, pd.DataFrame, ParsedFile]:
     """The rows with an id of their own; their ids and texts; and a part without them."""
-    frame, notes = _one_row_an_id(table, fields, identity, text)
-    ids = frame[_id_column(fields, identity, text)]
-    found = pd.DataFrame({identity: ids}, dtype=object).assign(text=_told(frame, fields.get(text)))
+    ids = fields.get(identity, fields.get(text, ""))
+    frame, notes = _one_row_an_id(table, fields, ids, text)
+    found = pd.DataFrame({identity: frame[ids]}, dtype=object).assign(
+        text=_told(frame, fields.get(text))
+    )
     part = ParsedFile(
         table.file,
         source.origin,
@@ -146,19 +149,14 @@ def _told(frame: pd.DataFrame, column: str | None) -> pd.Series[Any]:
     return frame[column]
 
 
-def _id_column(fields: Mapping[str, str], identity: str, text: str) -> str:
-    return fields.get(identity, fields.get(text, ""))
-
-
 def _one_row_an_id(
-    table: Table, fields: Mapping[str, str], identity: str, text: str
+    table: Table, fields: Mapping[str, str], column: str, text: str
 ) -> tuple[pd.DataFrame, list[Finding]]:
     """The rows with an id, the first of each; those that give an id another text are refused."""
     frame = table.frame
-    ids = frame[_id_column(fields, identity, text)].to_numpy(dtype=object)
+    ids = frame[column].to_numpy(dtype=object)
     missing = blank(ids)
-    code = "no_query" if identity == "query_id" else "no_document"
-    _refuse(table, code, missing)
+    table.refuse(f"no_{text}", np.flatnonzero(missing))
     again = pd.Series(ids, dtype=object).duplicated().to_numpy() & ~missing
     told = [fields[field] for field in (text, "title") if field in fields]
     content = pd.factorize(pd.MultiIndex.from_frame(frame[told].fillna("")))[0] if told else ids
@@ -169,28 +167,12 @@ def _one_row_an_id(
     other = np.zeros(len(ids), dtype=bool)
     rows = np.flatnonzero(again)
     other[rows] = content[rows] != content[first[codes[rows]]]
-    _refuse(table, "repeated_id", other)
+    table.refuse("repeated_id", np.flatnonzero(other))
     table.refusals.stop_if_most(len(frame))
     same = int((again & ~other).sum())
-    notes = []
-    if same:
-        notes.append(
-            Finding(
-                "note",
-                "repeated_rows",
-                "Rows that repeat an id and its text, read once: {count}.",
-                {"count": same},
-                file=table.file,
-                count=same,
-            )
-        )
+    template = "Rows that repeat an id and its text, read once: {count}."
+    notes = [counted("note", "repeated_rows", template, same, file=table.file)] if same else []
     return frame[~missing & ~again], notes
-
-
-def _refuse(table: Table, code: str, bad: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
-    positions = np.flatnonzero(bad)
-    examples = [table.row_text(int(position)) for position in positions[:5]]
-    table.refusals.add(code, table.lines[positions], examples)
 
 
 def one_each(
@@ -251,16 +233,16 @@ def part_of(
         if key not in fields and text in fields
     )
     with_texts = "query" in fields or "document" in fields
+    kind = "rows with texts" if with_texts else "labels" if "label" in fields else "a ranking"
     scores = rows.scores("label" in fields or with_texts)
     pairs = None
     if with_texts or ("label" not in fields and not scores):
         pairs = rows.keys().drop_duplicates(ignore_index=True)
     draws = rows.draws()
-    drawn = [] if draws is None else [drawn_finding(table.file, draws)]
     return ParsedFile(
         file=table.file,
         origin=source.origin,
-        format=table.format if table.fields else f"{table.format}, {_kind(fields)}",
+        format=table.format if table.fields else f"{table.format}, {kind}",
         refusals=table.refusals,
         queries=rows.queries(),
         documents=rows.documents(),
@@ -269,15 +251,13 @@ def part_of(
         pairs=pairs,
         scores=scores,
         keyed_by_text=keyed,
-        findings=(*table.findings, *rows.findings, *suspicious(table, fields), *drawn),
+        findings=(
+            *table.findings,
+            *rows.findings,
+            *suspicious(table, fields),
+            *drawn_findings(table.file, draws),
+        ),
     )
-
-
-def _kind(fields: Mapping[str, str]) -> str:
-    """What rows with these fields are called."""
-    if "query" in fields or "document" in fields:
-        return "rows with texts"
-    return "labels" if "label" in fields else "a ranking"
 
 
 class _Rows:
@@ -289,9 +269,7 @@ class _Rows:
         fields: Mapping[str, str],
         words: Mapping[str, float | None] | None,
     ) -> None:
-        self._table = table
-        self._words = words
-        self._fields = fields
+        self._table, self._words, self._fields = table, words, fields
         self._keep = np.ones(len(table), dtype=bool)
         self._coded: dict[str, Coded] = {}
         self._query = fields.get("query_id", fields.get("query", ""))
@@ -349,8 +327,10 @@ class _Rows:
 
     def _ranked(self) -> Flags:
         """Whether a row is in any ranking of the file."""
-        given = [np.isfinite(values) for values in self._numbers.values()]
-        return np.any(given, axis=0) if given else np.zeros(len(self._keep), dtype=bool)
+        ranked = np.zeros(len(self._keep), dtype=bool)
+        for values in self._numbers.values():
+            ranked |= np.isfinite(values)
+        return ranked
 
     def _note_unranked(self) -> None:
         """A label without a rank or a score is one of a document that the ranking lacks."""
@@ -363,7 +343,7 @@ class _Rows:
                     "unranked_rows",
                     "Rows with an empty {column}: {count}. Their labels count; their documents are "
                     "not in this ranking.",
-                    count=missing,
+                    missing,
                     column=self._fields.get(field, field),
                 )
 
@@ -371,8 +351,7 @@ class _Rows:
         positions = np.flatnonzero(bad & self._keep)
         self._keep[positions] = False
         self.refused += len(positions)
-        examples = [self._table.row_text(int(position)) for position in positions[:5]]
-        self._table.refusals.add(code, self._table.lines[positions], examples)
+        self._table.refuse(code, positions)
 
     def _check_labels(self, texts: ArrowText) -> None:
         read = labels(texts, self._words)
@@ -387,7 +366,7 @@ class _Rows:
             self._note(
                 "cannot_tell",
                 "Labels that say that it cannot be told: {count}. These documents have no label.",
-                count=int(unsure.sum()),
+                int(unsure.sum()),
             )
         self._refuse("bad_label", ~np.isfinite(read.values) & ~empty_cells)
         ranked = self._ranked()
@@ -396,32 +375,21 @@ class _Rows:
             self._note(
                 "unlabelled_rows",
                 "Rows without a label, used as unjudged candidates: {count}.",
-                count=unlabelled,
+                unlabelled,
             )
         self._refuse("no_label", empty_cells & ~ranked)
         if read.words:
             self.findings.append(word_finding(self._table.file, read.words, self._words))
 
-    def _note(self, code: str, template: str, *, count: int = 1, **params: object) -> None:
-        self.findings.append(
-            Finding(
-                "note",
-                code,
-                template,
-                {"count": count, **params},
-                file=self._table.file,
-                count=count,
-            )
-        )
+    def _note(self, code: str, template: str, count: int, **params: Any) -> None:
+        note = counted("note", code, template, count, file=self._table.file, **params)
+        self.findings.append(note)
 
     def _compare_rank_and_score(self) -> None:
         if not {"rank", "score"} <= self._numbers.keys():
             return
-        codes, rank, score = (
-            self._ids(self._query).codes,
-            self._numbers["rank"],
-            self._numbers["score"],
-        )
+        codes = self._ids(self._query).codes
+        rank, score = self._numbers["rank"], self._numbers["score"]
         keep = self._keep & np.isfinite(rank) & np.isfinite(score)
         if not keep.all():
             codes, rank, score = codes[keep], rank[keep], score[keep]
@@ -434,19 +402,18 @@ class _Rows:
             return
         queries = np.unique(codes[rises])
         second = int(rises[0] if order is None else order[rises[0]])
-        line = int(self._table.lines[keep][second])
         self.findings.append(
-            Finding(
+            counted(
                 "warning",
                 "rank_against_score",
                 "Queries whose rank column contradicts the scores: {count} of {queries}. The "
                 "order is taken from the scores, as trec_eval does.",
-                {"count": len(queries), "queries": len(np.unique(codes))},
+                len(queries),
                 "If the ranks are the truth, write scores that fall with the rank.",
                 self._table.file,
-                line,
-                len(queries),
-                (self._table.row_text(int(np.flatnonzero(keep)[second])),),
+                int(self._table.lines[keep][second]),
+                [self._table.row_text(int(np.flatnonzero(keep)[second]))],
+                queries=len(np.unique(codes)),
             )
         )
 
@@ -464,29 +431,26 @@ class _Rows:
         if not gaps.any():
             return
         self.findings.append(
-            Finding(
+            counted(
                 "warning",
                 "rank_gaps",
                 "Queries whose ranks leave out places: {count} of {queries}. The documents in "
                 "between are not in the file, so the others move up and the metrics are too high.",
-                {"count": int(gaps.sum()), "queries": len(gaps)},
+                int(gaps.sum()),
                 "Add a row for each document that the search returned, with an empty label where "
                 "nobody judged it.",
                 self._table.file,
-                count=int(gaps.sum()),
-                examples=tuple(ids.texts[code].as_py() for code in gaps.index[gaps][:5].tolist()),
+                examples=[ids.texts[code].as_py() for code in gaps.index[gaps][:5].tolist()],
+                queries=len(gaps),
             )
         )
 
-    def keys(self) -> pd.DataFrame:
-        """query_id and doc_id of the kept rows."""
-        return pd.DataFrame(
-            {
-                "query_id": self._texts(self._query)[self._keep],
-                "doc_id": self._texts(self._document)[self._keep],
-            },
-            dtype=object,
-        )
+    def keys(self, rows: Flags | None = None) -> pd.DataFrame:
+        """query_id and doc_id of rows, else of the kept ones."""
+        columns = {"query_id": self._query, "doc_id": self._document}
+        rows = self._keep if rows is None else rows
+        cells = {key: self._texts(column)[rows] for key, column in columns.items()}
+        return pd.DataFrame(cells, dtype=object)
 
     def labels(self) -> Pairs:
         return self._pairs(self._labels) if self._labels is not None else Pairs.none()
@@ -496,9 +460,8 @@ class _Rows:
         if self._labels is None or not names_draws(self._table):
             return None
         said = (self._keep & ~np.isnan(self._labels)) | self.cannot_tell
-        ids = {"query_id": self._texts(self._query), "doc_id": self._texts(self._document)}
-        frame = pd.DataFrame(ids, dtype=object).assign(cannot_tell=self.cannot_tell)
-        return draws_of(self._table, frame[said])
+        frame = self.keys(said).assign(cannot_tell=self.cannot_tell[said])
+        return draws_of(self._table, frame.set_index(np.flatnonzero(said)))
 
     def _pairs(self, values: Floats) -> Pairs:
         """The kept rows that have a value."""
@@ -551,7 +514,7 @@ class _Rows:
             self._note(
                 "ignored_columns",
                 "Columns not used, since they describe more than the query: {columns}.",
-                count=len(ignored),
+                len(ignored),
                 columns=", ".join(ignored),
             )
         return found
@@ -577,17 +540,17 @@ class _Rows:
         rows = np.flatnonzero(varying[codes])
         names = list(dict.fromkeys(ids[rows]))
         self.findings.append(
-            Finding(
+            counted(
                 "warning",
                 "texts_differ",
                 "Ids with more than one text in the column {column}: {count}. The first text is "
                 "used.",
-                {"column": column, "count": len(names)},
+                len(names),
                 "Give every query and every document an id of its own.",
                 self._table.file,
                 int(self._table.lines[self._keep][rows[0]]),
-                len(names),
-                tuple(names[:5]),
+                names,
+                column=column,
             )
         )
 

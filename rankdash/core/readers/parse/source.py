@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from rankdash.core.base.errors import DataError, Finding, FormatError, LimitError, Phrase
-from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits, variable
+from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits
 
 # As a path: standard input.
 _STANDARD = "-"
@@ -174,25 +174,23 @@ def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[S
 def refuse_large(name: str, size: int, limits: ReadLimits) -> None:
     """Raises LimitError where a file of `size` bytes is more than is accepted."""
     if size > limits.file_bytes:
-        raise LimitError(
+        raise limits.over(
+            "file_bytes",
             "The file has {size:,.1f} MB; at most {limit:,.1f} MB are accepted.",
-            remedy="Remove documents that are no query's candidate, store it as Parquet, or allow "
-            "more with {variable}.",
-            file=name,
+            "Remove documents that are no query's candidate, store it as Parquet, or allow more "
+            "with {variable}.",
+            name,
             size=size / MEGABYTE,
-            limit=limits.file_bytes / MEGABYTE,
-            variable=variable("file_bytes"),
         )
 
 
 def too_many_files(name: str, limits: ReadLimits) -> LimitError:
-    return LimitError(
+    return limits.over(
+        "files",
         "There are more than {limit:,} files.",
-        remedy="Keep only the files of one data set: queries, documents, labels and rankings. Or "
-        "allow more with {variable}.",
-        file=name,
-        limit=limits.files,
-        variable=variable("files"),
+        "Keep only the files of one data set: queries, documents, labels and rankings. Or allow "
+        "more with {variable}.",
+        name,
     )
 
 

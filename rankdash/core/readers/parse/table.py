@@ -17,7 +17,7 @@ import pyarrow.csv as pa_csv
 
 from rankdash.core.base.errors import Finding, LimitError
 from rankdash.core.data.arrays import ArrowText, objects
-from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits, Refusals, variable
+from rankdash.core.readers.parse.limits import ReadLimits, Refusals
 from rankdash.core.readers.parse.source import Source
 
 Texts = npt.NDArray[np.object_]
@@ -120,6 +120,11 @@ class Table:
         self.cells.let_go(column)
         return cells
 
+    def refuse(self, code: str, positions: npt.NDArray[np.intp]) -> None:
+        """Refuse rows for the reason `code`, with the first of them as examples."""
+        examples = [self.row_text(int(position)) for position in positions[:5]]
+        self.refusals.add(code, self.lines[positions], examples)
+
     def row_text(self, position: int) -> str:
         if isinstance(self.cells, pd.DataFrame):
             cells = self.cells.iloc[position].to_list()
@@ -147,11 +152,14 @@ def table_of_rows(
     refusals: Refusals,
     limits: ReadLimits,
     fields: Mapping[str, str] | None = None,
+    *,
+    named: bool = False,
 ) -> Table:
     """The table of a format that says itself what its columns mean.
 
-    fields: field → column; else the columns that are called as a field. Raises LimitError for too
-    many rows, and a cell that is too long.
+    fields: field → column; else the columns that are called as a field. named: the file names its
+    columns, and their names have to say what they mean. Raises LimitError for too many rows, and a
+    cell that is too long.
     """
     file = refusals.file
     lines: list[int] = []
@@ -167,8 +175,20 @@ def table_of_rows(
     for column in cells:
         refuse_long_fields(column, numbers, file, limits)
     frame = frame_of(dict(zip(columns, cells, strict=True)))
-    named = fields or {column: column for column in columns if column in FIELDS}
-    return Table(file, name, frame, numbers, refusals, named)
+    if not (fields or named):
+        fields = {column: column for column in columns if column in FIELDS}
+    return Table(file, name, frame, numbers, refusals, fields)
+
+
+def unique_names(cells: Iterable[str | None]) -> list[str]:
+    """The cells of a header as names of columns, of which none is empty and none comes twice."""
+    names: list[str] = []
+    for position, cell in enumerate(cells, 1):
+        name = (cell or "").strip().lstrip("\ufeff") or f"column {position}"
+        while name in names:
+            name += " (2)"
+        names.append(name)
+    return names
 
 
 def refuse_many_rows(rows: int, file: str, limits: ReadLimits) -> None:
@@ -179,36 +199,32 @@ def refuse_many_rows(rows: int, file: str, limits: ReadLimits) -> None:
 
 
 def too_many_rows(file: str, limits: ReadLimits) -> LimitError:
-    return LimitError(
+    return limits.over(
+        "rows",
         "The file has more than {limit:,} rows.",
-        remedy="Load a sample of the queries with all their rows, or allow more with {variable}.",
-        file=file,
-        limit=limits.rows,
-        variable=variable("rows"),
+        "Load a sample of the queries with all their rows, or allow more with {variable}.",
+        file,
     )
 
 
 def refuse_many_columns(columns: int, file: str, limits: ReadLimits) -> None:
     if columns > limits.columns:
-        raise LimitError(
+        raise limits.over(
+            "columns",
             "The file has more than {limit:,} columns.",
-            remedy="Keep the columns for query, document, label, score and what describes a query, "
-            "or allow more with {variable}.",
-            file=file,
-            limit=limits.columns,
-            variable=variable("columns"),
+            "Keep the columns for query, document, label, score and what describes a query, or "
+            "allow more with {variable}.",
+            file,
         )
 
 
 def refuse_many_bytes(unpacked: int, file: str, limits: ReadLimits) -> None:
     if unpacked > limits.unpacked_bytes:
-        raise LimitError(
+        raise limits.over(
+            "unpacked_bytes",
             "Unpacked, the table is larger than {limit:,.1f} MB.",
-            remedy="Remove columns and documents that are not needed, or allow more with "
-            "{variable}.",
-            file=file,
-            limit=limits.unpacked_bytes / MEGABYTE,
-            variable=variable("unpacked_bytes"),
+            "Remove columns and documents that are not needed, or allow more with {variable}.",
+            file,
         )
 
 
@@ -230,14 +246,13 @@ def refuse_long_fields(
 
 
 def too_long_field(file: str, line: int, limits: ReadLimits) -> LimitError:
-    return LimitError(
+    return limits.over(
+        "field_chars",
         "A field has more than {limit:,} characters.",
-        remedy="Cut the document into passages, or allow longer ones with {variable}. Where the "
-        "text is short, a quotation mark is probably not closed.",
-        file=file,
-        line=line,
-        limit=limits.field_chars,
-        variable=variable("field_chars"),
+        "Cut the document into passages, or allow longer ones with {variable}. Where the text is "
+        "short, a quotation mark is probably not closed.",
+        file,
+        line,
     )
 
 

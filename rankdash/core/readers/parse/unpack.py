@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rankdash.core.base.errors import FormatError, LimitError
 from rankdash.core.readers.parse import limits as parse_limits
-from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits, reading, variable
+from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits, reading
 from rankdash.core.readers.parse.source import Decoded, Source, refuse_large, too_many_files
 from rankdash.core.readers.parse.table import too_many_rows
 
@@ -96,14 +96,13 @@ class LineGauge:
 
     def _refuse_long(self, length: int) -> None:
         if length > self._limits.line_bytes:
-            raise LimitError(
+            raise self._limits.over(
+                "line_bytes",
                 "A line is longer than {limit:,.1f} MB.",
-                remedy="Cut the documents into passages, a row each, or allow longer lines with "
+                "Cut the documents into passages, a row each, or allow longer lines with "
                 "{variable}.",
-                file=self._file,
-                line=self._lines + 1,
-                limit=self._limits.line_bytes / MEGABYTE,
-                variable=variable("line_bytes"),
+                self._file,
+                self._lines + 1,
             )
 
 
@@ -158,13 +157,12 @@ class _JsonGauge:
         self._refuse_deep(kinds, lambda: places[~within], chunk)
         self._values += int(np.count_nonzero(kinds == _OPEN) + np.count_nonzero(kinds == _COMMA))
         if self._values > self._limits.json_values:
-            raise LimitError(
+            raise self._limits.over(
+                "json_values",
                 "The JSON holds more than {limit:,} values.",
-                remedy="Store the rows as Parquet or CSV, load a sample of the queries with all "
-                "their rows, or allow more with {variable}.",
-                file=self._file,
-                limit=self._limits.json_values,
-                variable=variable("json_values"),
+                "Store the rows as Parquet or CSV, load a sample of the queries with all their "
+                "rows, or allow more with {variable}.",
+                self._file,
             )
         self._lines += chunk.count(b"\n")
         self._within = bool(within[-1]) if len(within) else self._within
@@ -180,13 +178,12 @@ class _JsonGauge:
         depths = self._depth + np.cumsum(np.where(kinds[nests] == _OPEN, 1, -1))
         too_deep = np.flatnonzero(depths > self._limits.json_depth)
         if len(too_deep):
-            raise LimitError(
+            raise self._limits.over(
+                "json_depth",
                 "Lists and objects stand more than {limit:,} deep inside each other.",
-                remedy="Write one object for each row, or allow more with {variable}.",
-                file=self._file,
-                line=self._lines + chunk.count(b"\n", 0, int(places()[nests][too_deep[0]])),
-                limit=self._limits.json_depth,
-                variable=variable("json_depth"),
+                "Write one object for each row, or allow more with {variable}.",
+                self._file,
+                self._lines + chunk.count(b"\n", 0, int(places()[nests][too_deep[0]])),
             )
         self._depth = int(depths[-1]) if len(depths) else self._depth
 
@@ -200,13 +197,12 @@ class _JsonGauge:
             self._text = int(texts[-1])
         if int(texts.max(initial=0)) > _BYTES_PER_CHAR * self._limits.field_chars + 1:
             start = int(marks[2 * int(texts.argmax()) + (not self._within)])
-            raise LimitError(
+            raise self._limits.over(
+                "field_chars",
                 "A text in the JSON is longer than {limit:,} characters.",
-                remedy="Cut the documents into passages, or allow longer ones with {variable}.",
-                file=self._file,
-                line=self._lines + chunk.count(b"\n", 0, max(start, 0)),
-                limit=self._limits.field_chars,
-                variable=variable("field_chars"),
+                "Cut the documents into passages, or allow longer ones with {variable}.",
+                self._file,
+                self._lines + chunk.count(b"\n", 0, max(start, 0)),
             )
 
 
@@ -355,22 +351,19 @@ class _Unpacker:
             self._left -= len(chunk)
             self._left_of_archive -= len(chunk)
             if self._left < 0:
-                raise LimitError(
+                raise self._limits.over(
+                    "unpacked_bytes",
                     "Unpacked, the files are larger than {limit:,.1f} MB.",
-                    remedy="Remove documents that are no query's candidate, load the data set in "
-                    "parts, or allow more with {variable}.",
-                    file=name,
-                    limit=self._limits.unpacked_bytes / MEGABYTE,
-                    variable=variable("unpacked_bytes"),
+                    "Remove documents that are no query's candidate, load the data set in parts, "
+                    "or allow more with {variable}.",
+                    name,
                 )
             if self._left_of_archive < 0:
-                raise LimitError(
+                raise self._limits.over(
+                    "unpacked_ratio",
                     "Unpacked, the archive is more than {limit:,} times as large.",
-                    remedy="Check what it holds: it repeats the same bytes. Allow more with "
-                    "{variable}.",
-                    file=name,
-                    limit=self._limits.unpacked_ratio,
-                    variable=variable("unpacked_ratio"),
+                    "Check what it holds: it repeats the same bytes. Allow more with {variable}.",
+                    name,
                 )
             gauge.add(chunk)
             chunks.append(chunk)
