@@ -26,13 +26,11 @@ from rankdash.core.readers.formats import (
 )
 from rankdash.core.readers.parse.annotators import raters_of
 from rankdash.core.readers.parse.columns import can_be_labels, fields_of
-from rankdash.core.readers.parse.limits import ReadLimits, reading
+from rankdash.core.readers.parse.limits import ReadLimits, counted, reading
 from rankdash.core.readers.parse.source import Decoded, Source, decode
 from rankdash.core.readers.parse.table import Table
 from rankdash.core.readers.parse.unpack import refuse_long_lines, refuse_vast_json, unpack
 from rankdash.core.readers.parse.values import numbers
-
-_KNOWN_FORMS = "Known are: {formats}. A CSV file needs a first line with column names."
 
 _PLAN = '{"kind": "rankdash label plan '
 _SAMPLE_CHARS = 1 << 16
@@ -57,10 +55,8 @@ def tables_of(source: Source, limits: ReadLimits) -> list[Table]:
 
 
 def _tables_of(source: Source, limits: ReadLimits) -> list[Table]:
-    if source.on_disk:
-        in_pieces = _read_pieces(source, limits)
-        if in_pieces is not None:
-            return [in_pieces]
+    if source.on_disk and (in_pieces := _read_pieces(source, limits)) is not None:
+        return [in_pieces]
     data = source.data
     if source.on_disk:
         refuse_long_lines(data, source.name, limits)
@@ -128,7 +124,7 @@ def _read_text(decoded: Decoded, file: str, limits: ReadLimits) -> Table | list[
     if delimiter is None:
         raise UnknownFormError(
             "The form of the file is not known.",
-            remedy=_KNOWN_FORMS,
+            remedy="Known are: {formats}. A CSV file needs a first line with column names.",
             file=file,
             formats=", ".join(NAMES),
         )
@@ -140,14 +136,13 @@ def _read_json(text: str, file: str, limits: ReadLimits) -> list[Table]:
     tables = _json_tables(text, file, limits)
     if not mended:
         return tables
-    finding = Finding(
+    finding = counted(
         "warning",
         "half_characters",
         "Texts with half a character (a lone surrogate), replaced by \ufffd: {count}.",
-        {"count": mended},
+        mended,
         "Look at the program that wrote the file: it cuts text in the middle of a character.",
         file,
-        count=mended,
     )
     return [replace(table, findings=(finding, *table.findings)) for table in tables]
 
@@ -311,10 +306,8 @@ def _guess(table: Table) -> Guess | None:
         # A column is called so and holds none: reading the file says so, with the line.
         return None
     rows = table.frame.head(_ROWS).fillna("").astype("str")
-    numeric = {name: numbers(table.frame[name].to_numpy(dtype=object)) for name in labels}
+    numeric = ((name, numbers(table.frame[name].to_numpy(dtype=object))) for name in labels)
     highest = {
-        name: float(np.nanmax(values))
-        for name, values in numeric.items()
-        if np.isfinite(values).any()
+        name: float(np.nanmax(values)) for name, values in numeric if np.isfinite(values).any()
     }
     return Guess(table.file, columns, fields, labels, rows, highest)

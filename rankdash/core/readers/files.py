@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
-from typing import TypedDict
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -17,17 +18,13 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.readers.detect import PREPARERS, UnknownFormError, tables_of
 from rankdash.core.readers.join.combine import combine, identified, rankings_in
 from rankdash.core.readers.join.conflicts import RULES, Conflict, Match, join_labels, matched
-from rankdash.core.readers.join.interpret import interpret, refuse_lacking
+from rankdash.core.readers.join.interpret import FileChoices, interpret, refuse_lacking
 from rankdash.core.readers.join.parsed_file import Pairs, Parsed, ParsedFile, noticed
-from rankdash.core.readers.parse import limits as parse_limits
-from rankdash.core.readers.parse.annotators import Together, refuse_rule
-from rankdash.core.readers.parse.limits import ReadLimits, Refusals
+from rankdash.core.readers.parse.annotators import refuse_rule
+from rankdash.core.readers.parse.limits import ReadLimits, Refusals, reading
 from rankdash.core.readers.parse.source import Source
 from rankdash.core.readers.parse.table import Table
 from rankdash.core.readers.parse.unpack import unpack
-
-# Of many files, where none alone is at fault.
-_NAMED = 3
 
 
 class BaselineNeeded(DataError):  # noqa: N818 - it asks, and is mended by an answer
@@ -45,34 +42,23 @@ class BaselineNeeded(DataError):  # noqa: N818 - it asks, and is mended by an an
         )
 
 
-class Choices(TypedDict, total=False):
-    """What may be settled of how files are read, as `read` says."""
+class Choices(FileChoices, total=False):
+    """What may be settled of how files are read and joined, as `read` says."""
 
-    mapping: Mapping[str, Mapping[str, str]]
-    columns: Mapping[str, str] | None
     conflict: Conflict
     worst_label: float | None
     first_stage: str | None
-    limits: ReadLimits | None
-    words: Mapping[str, Mapping[str, float | None]]
-    annotators: Together
     match: Match
-    ask: bool
 
 
 def read(
     sources: Sequence[Source],
     *,
-    mapping: Mapping[str, Mapping[str, str]] | None = None,
-    columns: Mapping[str, str] | None = None,
     conflict: Conflict = "highest",
     worst_label: float | None = None,
     first_stage: str | None = None,
-    limits: ReadLimits | None = None,
-    words: Mapping[str, Mapping[str, float | None]] | None = None,
-    annotators: Together = "majority",
     match: Match = "id",
-    ask: bool = False,
+    **choices: Unpack[FileChoices],
 ) -> Parsed:
     """Read and join the files of one data set.
 
@@ -103,23 +89,17 @@ def read(
             remedy="The rules are: highest, lowest, mean, refuse.",
             conflict=conflict,
         )
-    with parse_limits.reading(_names(sources)):
-        parts, findings = parts_of(
-            sources,
-            mapping=mapping,
-            columns=columns,
-            limits=limits,
-            words=words,
-            annotators=annotators,
-            ask=ask,
-        )
-        refuse_lacking(columns, parts)
+    # Of many files none alone is at fault.
+    names = [source.name for source in sources[:3]] + ["…"] * (len(sources) > 3)
+    with reading(", ".join(names)):
+        parts, findings = parts_of(sources, **choices)
+        refuse_lacking(choices.get("columns"), parts)
         parts, counted = matched(parts, match)
         kept, _, notes = identified(parts)
         parsed = combine(
             kept, read=parts, conflict=conflict, worst_label=worst_label, first_stage=first_stage
         )
-        if ask and parsed.open_choice:
+        if choices.get("ask") and parsed.open_choice:
             raise BaselineNeeded(parsed.open_choice)
     return told(parsed, [*findings, *counted, *notes])
 
@@ -133,39 +113,36 @@ def told(parsed: Parsed, findings: Sequence[Finding]) -> Parsed:
 def parts_of(
     sources: Sequence[Source],
     *,
-    mapping: Mapping[str, Mapping[str, str]] | None = None,
-    columns: Mapping[str, str] | None = None,
-    limits: ReadLimits | None = None,
-    words: Mapping[str, Mapping[str, float | None]] | None = None,
-    annotators: Together = "majority",
-    ask: bool = False,
     beside: Sequence[ParsedFile] = (),
+    **choices: Unpack[FileChoices],
 ) -> tuple[list[ParsedFile], list[Finding]]:
     """What each file holds, read and checked by itself; settings and errors as for `read`.
 
     beside: the parts of a data set of which the files are rankings.
     """
-    refuse_rule(annotators)
-    limits = limits or ReadLimits()
+    refuse_rule(choices.get("annotators", "majority"))
+    limits = choices.get("limits") or ReadLimits()
     if not sources:
         raise DataError(
             "No files were given.", remedy="Choose the files of a data set, or a folder of them."
         )
-    names = [source.name for source in sources]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
+    names = Counter(source.name for source in sources)
+    for name in sorted(name for name in names if names[name] > 1):
         raise DataError(
             "Two files are called {name!r}.",
             remedy="Give every file a name of its own.",
-            name=repeated[0],
+            name=name,
         )
     unpacked, broken = unpack(sources, limits)
-    files, findings = _without_papers(unpacked)
+    papers = [source for source in unpacked if source.is_readme]
+    papers = papers if len(papers) < len(unpacked) else []
+    template = "Not read: a licence, a notice or a hidden file."
+    findings = [Finding("note", "paper", template, file=source.name) for source in papers]
     errors: list[DataError] = [*broken]
     findings += [note for source in sources for note in source.notes]
     tables: list[tuple[Table, Source]] = []
     unknown: UnknownFormError | None = None
-    for source in files:
+    for source in (source for source in unpacked if source not in papers):
         try:
             found = tables_of(source, limits)
             origin = source.origin or (source.name if len(found) > 1 else "")
@@ -194,37 +171,7 @@ def parts_of(
             tables = prepare(tables)
     except DataError as problem:
         raise refused([*errors, problem]) from problem
-    parts = interpret(
-        tables,
-        mapping or {},
-        words=words or {},
-        annotators=annotators,
-        ask=ask,
-        columns=columns,
-        beside=beside,
-        errors=errors,
-    )
-    return parts, findings
-
-
-def _names(sources: Sequence[Source]) -> str:
-    names = [source.name for source in sources]
-    return ", ".join([*names[:_NAMED], *["…"] * (len(names) > _NAMED)])
-
-
-def _without_papers(files: Sequence[Source]) -> tuple[list[Source], list[Finding]]:
-    """The data files, and notes on the licences, readmes and hidden files among them."""
-    data = [source for source in files if not source.is_readme]
-    if not data:
-        return list(files), []
-    notes = [
-        Finding(
-            "note", "paper", "Not read: a licence, a notice or a hidden file.", file=source.name
-        )
-        for source in files
-        if source.is_readme
-    ]
-    return data, notes
+    return interpret(tables, choices, beside=beside, errors=errors), findings
 
 
 # What the rows of a file are called behind its format → how that is said.

@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 
 from rankdash.core.base.errors import Finding
-from rankdash.core.readers.parse.limits import ReadLimits, Refusals
+from rankdash.core.readers.parse.limits import ReadLimits, Refusals, counted
 from rankdash.core.readers.parse.table import (
     Table,
     frame_of,
@@ -25,7 +25,6 @@ from rankdash.core.readers.parse.table import (
     refuse_many_rows,
 )
 
-NAME = "LETOR"
 _LINE = re.compile(r"\s*+(\S++)\s++qid:(\S++)((?:\s++[^\s:#]++:[^\s:#]++)*+)\s*+(?:#(.*))?$")
 _WITHOUT_QUERY = re.compile(r"^\s*+\S++(?:\s++\d++:[^\s:#]++)++\s*+(?:#.*)?$")
 _QUERY = re.compile(r"\s*#\s*qid:([^\s:]+):?\s+(\S.*)$")
@@ -55,9 +54,8 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
     and their place in it.
     """
     refusals = Refusals(file)
-    query_ids: list[str | None] = []
-    documents: list[str | None] = []
-    labels: list[str | None] = []
+    columns: dict[str, list[str | None]] = {"query_id": [], "doc_id": [], "label": []}
+    query_ids, documents, labels = columns.values()
     lines: list[int] = []
     features: dict[str, list[str]] = {}
     texts: dict[str, str] = {}
@@ -87,18 +85,14 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
             if len(column) == len(lines):
                 column.append(kept.setdefault(value, value))
         query_ids.append(kept.setdefault(query, query))
-        documents.append(_document(comment or ""))
+        called = _NAMED.search(comment or "")
+        documents.append(called[1] if called else next(iter((comment or "").split()), None))
         labels.append(kept.setdefault(label, label))
         lines.append(number)
         if number % 10_000 == 0:
             refuse_many_rows(len(lines), file, limits)
     refuse_many_rows(len(lines), file, limits)
     made = _name_the_rest(query_ids, documents)
-    columns: dict[str, list[str | None]] = {
-        "query_id": query_ids,
-        "doc_id": documents,
-        "label": labels,
-    }
     fields = {name: name for name in columns}
     if texts:
         columns["query"] = [texts.get(query or "") for query in query_ids]
@@ -111,19 +105,14 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
         refuse_long_fields(columns[name], numbers, file, limits)
     return Table(
         file,
-        NAME,
+        "LETOR",
         frame_of(columns),
         numbers,
         refusals,
         fields,
-        findings=(_made(file, made),) if made else (),
+        findings=_made(file, made),
         wants=("score",) if features else (),
     )
-
-
-def _document(comment: str) -> str | None:
-    named = _NAMED.search(comment)
-    return named[1] if named else next(iter(comment.split()), None)
 
 
 def _name_the_rest(query_ids: list[str | None], documents: list[str | None]) -> int:
@@ -138,13 +127,9 @@ def _name_the_rest(query_ids: list[str | None], documents: list[str | None]) -> 
     return made
 
 
-def _made(file: str, made: int) -> Finding:
-    return Finding(
-        "note",
-        "made_doc_id",
+def _made(file: str, made: int) -> tuple[Finding, ...]:
+    template = (
         "Lines without the id of a document: {count}. The documents are named by their query and "
-        "their place in it.",
-        {"count": made},
-        file=file,
-        count=made,
+        "their place in it."
     )
+    return (counted("note", "made_doc_id", template, made, file=file),) if made else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 from rankdash.core.base.errors import DataError, Finding, FormatError, Phrase, refused
 from rankdash.core.readers.join.conflicts import SPLITS
@@ -25,7 +26,7 @@ from rankdash.core.readers.parse.columns import (
     trimmed_ids,
     unknown_shape,
 )
-from rankdash.core.readers.parse.limits import reading
+from rankdash.core.readers.parse.limits import ReadLimits, reading
 from rankdash.core.readers.parse.rows import documents_part, part_of, queries_part, settle
 from rankdash.core.readers.parse.source import Source, stem_of
 from rankdash.core.readers.parse.table import Table
@@ -33,33 +34,37 @@ from rankdash.core.readers.parse.values import looks_like_ids, numbers
 
 _VALUES = frozenset({"label", "score", "rank", "reranked"})
 
-
 Words = Mapping[str, float | None]
+
+
+class FileChoices(TypedDict, total=False):
+    """What may be settled of how each file is read, as `readers.read` says."""
+
+    mapping: Mapping[str, Mapping[str, str]] | None
+    columns: Mapping[str, str] | None
+    limits: ReadLimits | None
+    words: Mapping[str, Words] | None
+    annotators: Together
+    ask: bool
 
 
 def interpret(
     tables: Sequence[tuple[Table, Source]],
-    mapping: Mapping[str, Mapping[str, str]],
+    choices: FileChoices,
     *,
-    words: Mapping[str, Words],
-    annotators: Together,
-    ask: bool,
-    columns: Mapping[str, str] | None = None,
     beside: Sequence[ParsedFile] = (),
     errors: Sequence[DataError] = (),
 ) -> list[ParsedFile]:
     """A part for each table, in their order.
 
-    beside: the parts of a data set of which the tables are rankings.
+    beside: the parts of a data set of which the tables are rankings. errors: of files that are
+    refused already; they are raised with those of the tables.
 
-    mapping: file → field → column, from a person; a file in it is read by it alone.
-    words:   file → word → label, from a person.
-    columns: as for `readers.read`.
-    ask:     whether a person is there to answer what the files leave open but need not be asked.
-    errors:  of files that are refused already; they are raised with those of the tables.
     Raises MappingNeeded where the columns of a table say too little, WordsNeeded where labels are
     words and a person is there, FormatError for a table without rows.
     """
+    mapping, words = choices.get("mapping") or {}, choices.get("words") or {}
+    columns = choices.get("columns")
     unknown = sorted((set(mapping) | set(words)) - {table.file for table, _ in tables})
     if unknown:
         raise FormatError(
@@ -80,10 +85,10 @@ def interpret(
         own, graded = mapping.get(table.file), words.get(table.file)
         try:
             with reading(table.file):
-                if ask and table.file not in words:
+                if choices.get("ask") and table.file not in words:
                     _ask(table, own)
                 part = _part(
-                    joined(table, annotators, graded),
+                    joined(table, choices.get("annotators", "majority"), graded),
                     source,
                     own,
                     graded,
@@ -248,7 +253,13 @@ def _part(
     else:
         fields = _fields_without_names(table)
     if mapping is not None or (table.names and table.fields is None):
-        note = _columns_note(table, fields, chosen=mapping is not None)
+        note = Finding(
+            "note",
+            "columns" if mapping is None else "columns_chosen",
+            "Columns: {columns}." if mapping is None else "Columns, as chosen: {columns}.",
+            {"columns": named_columns(fields)},
+            file=table.file,
+        )
         table = replace(table, findings=(*table.findings, note))
     table = trimmed_ids(table, [fields[key] for key in ("query_id", "doc_id") if key in fields])
     queries = bool({"query", "query_id"} & fields.keys())
@@ -257,14 +268,23 @@ def _part(
     if queries and documents and (values or mapping is not None or not alone):
         return part_of(table, fields, source, words)
     if alone and mapping is not None:
-        raise _unusable(table, queries=queries)
+        raise FormatError(
+            "With this mapping, the file gives no {missing}.",
+            remedy="Map a column to it, or load the file that holds it together with this one.",
+            file=table.file,
+            missing=Phrase("documents") if queries else Phrase("queries"),
+        )
     if queries and not documents and not alone:
         return queries_part(table, fields, source)
     if documents and not queries and not alone:
         return documents_part(table, fields, source)
-    if not queries and not documents and not alone and _id_and_text(table):
-        return None
-    raise _asked(table, _missing(queries, documents, alone=alone))
+    if queries and documents:
+        raise _asked(table, "label")
+    if not queries and not documents and not alone:
+        if id_and_text(table.frame) is not None or (not table.names and len(table.columns) == 2):
+            return None
+        raise _asked(table, Phrase("query or document"))
+    raise _asked(table, "document" if queries else "query")
 
 
 def _as_systems(table: Table, fields: Mapping[str, str]) -> Table:
@@ -282,22 +302,10 @@ def _asked(table: Table, missing: str) -> FormatError:
     needed = MappingNeeded(table.file, table.frame.drop(columns=list(table.inner)), missing)
     found = {field for field, column in needed.guess.items() if column}
     pairs = {"query", "query_id"} & found and {"document", "doc_id"} & found
-    if table.inner and not (pairs and (missing != "label" or "label" in found)):
-        return unknown_shape(table.file, ", ".join(table.keys[:20]))
-    if table.keys and len(table) == 1 and not known(table.columns):
+    nested = table.inner and not (pairs and (missing != "label" or "label" in found))
+    if nested or (table.keys and len(table) == 1 and not known(table.columns)):
         return unknown_shape(table.file, ", ".join(table.keys[:20]))
     return needed
-
-
-def _columns_note(table: Table, fields: Mapping[str, str], *, chosen: bool) -> Finding:
-    """Which column was read as which."""
-    return Finding(
-        "note",
-        "columns_chosen" if chosen else "columns",
-        "Columns, as chosen: {columns}." if chosen else "Columns: {columns}.",
-        {"columns": named_columns(fields)},
-        file=table.file,
-    )
 
 
 def _doubts(table: Table, fields: Mapping[str, str]) -> list[Finding]:
@@ -313,29 +321,6 @@ def _doubts(table: Table, fields: Mapping[str, str]) -> list[Finding]:
         )
         for column, field in doubts(fields, table.frame)
     ]
-
-
-def _missing(queries: bool, documents: bool, *, alone: bool) -> str:
-    if queries and documents:
-        return "label"
-    if not queries and not documents and not alone:
-        return Phrase("query or document")
-    return "document" if queries else "query"
-
-
-def _unusable(table: Table, *, queries: bool) -> FormatError:
-    return FormatError(
-        "With this mapping, the file gives no {missing}.",
-        remedy="Map a column to it, or load the file that holds it together with this one.",
-        file=table.file,
-        missing=Phrase("documents") if queries else Phrase("queries"),
-    )
-
-
-def _id_and_text(table: Table) -> bool:
-    return id_and_text(table.frame) is not None or (
-        not table.names and len(table.frame.columns) == 2
-    )
 
 
 def _fields_without_names(table: Table) -> dict[str, str]:

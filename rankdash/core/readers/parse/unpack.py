@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.errors import FormatError, LimitError
-from rankdash.core.readers.parse import limits as parse_limits
-from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits, reading
+from rankdash.core.readers.parse.limits import DAMAGED_ARCHIVE, MEGABYTE, ReadLimits, reading
 from rankdash.core.readers.parse.source import Decoded, Source, refuse_large, too_many_files
 from rankdash.core.readers.parse.table import too_many_rows
 
@@ -262,7 +261,7 @@ class _Unpacker:
 
     def _gunzip(self, source: Source) -> Source:
         with (
-            reading(source.name, parse_limits.DAMAGED_ARCHIVE, kind="gzip"),
+            reading(source.name, DAMAGED_ARCHIVE, kind="gzip"),
             source.open() as file,
             gzip.GzipFile(fileobj=file) as packed,
         ):
@@ -273,7 +272,7 @@ class _Unpacker:
 
     def _unzip(self, source: Source) -> list[Source]:
         with (
-            reading(source.name, parse_limits.DAMAGED_ARCHIVE, kind="zip"),
+            reading(source.name, DAMAGED_ARCHIVE, kind="zip"),
             source.open() as file,
             zipfile.ZipFile(file) as archive,
         ):
