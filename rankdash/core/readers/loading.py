@@ -101,25 +101,19 @@ def checked(
     not installed.
     """
     candidates, kind, notes = _first_stage(parsed, retrieval, retrieved)
+    name, ranking = name or parsed.name, parsed.candidates_name
     if parsed.only_ids and kind == "given":
         dataset = Dataset.of_labels(
-            name or parsed.name,
+            name,
             parsed.labels.columns("label"),
             candidates,
             lambda: Tables(parsed.queries, parsed.documents, parsed.qrels),
-            candidates_name=parsed.candidates_name,
+            candidates_name=ranking,
             only_ids=True,
         )
     else:
-        dataset = Dataset(
-            name or parsed.name,
-            parsed.queries,
-            parsed.documents,
-            parsed.qrels,
-            candidates,
-            first_stage=kind,
-            candidates_name=parsed.candidates_name,
-        )
+        tables = parsed.queries, parsed.documents, parsed.qrels
+        dataset = Dataset(name, *tables, candidates, first_stage=kind, candidates_name=ranking)
     report = check(dataset, (*parsed.findings, *notes), parsed.rankings)
     return Loaded(dataset, parsed.rankings, report)
 
@@ -159,7 +153,12 @@ def _first_stage(
         ranking = retrieve(how, queries, documents, depth)
         # Queries in one language and documents in another share no word.
         if len(ranking) or wanted is not None:
-            return ranking, _KINDS[how], [_retrieved(how, ranking, len(documents))]
+            kind, template = _MADE[how]
+            # BM25 finds no document that shares no word with the query.
+            most = int(np.diff(ranking.offsets).max(initial=0))
+            params = {"depth": most, "documents": len(documents)}
+            note = Finding("warning", "made_first_stage", template, params, _OWN_SEARCH)
+            return ranking, kind, [note]
     return order_candidates(queries, documents, pairs), "bm25", [_LISTED]
 
 
@@ -211,38 +210,27 @@ _NO_FIRST_STAGE = Finding(
     "stand in the order of your search, choose that order under First-stage ranking "
     "(--retrieval rows).",
 )
-_KINDS: dict[Retriever, FirstStage] = {
-    "bm25": "corpus-bm25",
-    "bi-encoder": "corpus-bi-encoder",
-    "fused": "corpus-fused",
+_MADE: dict[Retriever, tuple[FirstStage, str]] = {
+    "bm25": (
+        "corpus-bm25",
+        "The files give no first-stage ranking, so BM25 retrieved up to {depth} of all "
+        "{documents} documents for each query.",
+    ),
+    "bi-encoder": (
+        "corpus-bi-encoder",
+        "The files give no first-stage ranking, so a bi-encoder (all-MiniLM-L6-v2) retrieved up "
+        "to {depth} of all {documents} documents for each query.",
+    ),
+    "fused": (
+        "corpus-fused",
+        "The files give no first-stage ranking, so BM25 and a bi-encoder (all-MiniLM-L6-v2), "
+        "fused, retrieved up to {depth} of all {documents} documents for each query.",
+    ),
 }
-_BY: dict[Retriever, str] = {
-    "bm25": "The files give no first-stage ranking, so BM25 retrieved up to {depth} of all "
-    "{documents} documents for each query.",
-    "bi-encoder": "The files give no first-stage ranking, so a bi-encoder (all-MiniLM-L6-v2) "
-    "retrieved up to {depth} of all {documents} documents for each query.",
-    "fused": "The files give no first-stage ranking, so BM25 and a bi-encoder (all-MiniLM-L6-v2), "
-    "fused, retrieved up to {depth} of all {documents} documents for each query.",
-}
 
 
-def _retrieved(how: Retriever, ranking: Ranking, documents: int) -> Finding:
-    # BM25 finds no document that shares no word with the query.
-    most = int(np.diff(ranking.offsets).max(initial=0))
-    return Finding(
-        "warning",
-        "made_first_stage",
-        _BY[how],
-        {"depth": most, "documents": documents},
-        remedy=_OWN_SEARCH,
-    )
-
-
-def judgements_at(
-    path: str | os.PathLike[str], *, name: str = ""
-) -> tuple[Judgements, list[Finding]]:
-    """A judge's grades from a file, and what was noticed in reading it. name: what the judge is
-    called; "": as the file calls it, or after the file.
+def judgements_at(path: str | os.PathLike[str]) -> tuple[Judgements, list[Finding]]:
+    """A judge's grades from a file, and what was noticed in reading it.
 
     The scale goes from 0, or the lowest grade below it, to the top that the file says, or the
     highest grade. Raises what `readers.rated.read_judged` raises, and DataError for a file without
@@ -253,10 +241,10 @@ def judgements_at(
         raise DataError(
             "The grades of a judge are one file.", remedy="Give that file.", file=os.fspath(path)
         )
-    return judgements_in(sources[0], name=name)
+    return judgements_in(sources[0])
 
 
-def judgements_in(source: Source, *, name: str = "") -> tuple[Judgements, list[Finding]]:
+def judgements_in(source: Source) -> tuple[Judgements, list[Finding]]:
     """The same from one file that was read."""
     found = read_judged(source)
     grades = found.table["grade"].dropna()
@@ -268,5 +256,6 @@ def judgements_in(source: Source, *, name: str = "") -> tuple[Judgements, list[F
         )
     top = found.top if np.isfinite(found.top) else max(float(grades.max()), 1.0)
     scale = min(float(grades.min()), 0.0), top
-    called = name or found.name or stem_of(source.name)
-    return Judgements(called, scale, found.table, found.model), found.findings
+    return Judgements(
+        found.name or stem_of(source.name), scale, found.table, found.model
+    ), found.findings

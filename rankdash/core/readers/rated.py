@@ -4,7 +4,6 @@ a language model, as `rankdash judge run` writes them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,9 +18,9 @@ from rankdash.core.readers.parse.columns import fields_of, plain
 from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.source import Source
 from rankdash.core.readers.parse.table import Table
-from rankdash.core.readers.parse.values import blank, labels
+from rankdash.core.readers.parse.values import Floats, Texts, blank, labels, numbers
 
-_RATERS = (
+_RATERS = [
     "rater",
     "annotator",
     "assessor",
@@ -31,11 +30,11 @@ _RATERS = (
     "标注员",
     "标注人",
     "标注者",
-)
+]
 _TIMES = ("time", "made", "timestamp", "createdat", "updatedat", "submittedat", "时间")
 _ERRORS = ("error", "errors", "failure", "exception", "错误", "失败原因")
 _JUDGES = ("judge", "judgename", *_RATERS)
-_CANNOT_TELL = (
+_CANNOT_TELL = [
     "cannottell",
     "canttell",
     "unknown",
@@ -44,7 +43,7 @@ _CANNOT_TELL = (
     "skip",
     "无法判断",
     "不确定",
-)
+]
 
 
 def read_rated(
@@ -61,9 +60,8 @@ def read_rated(
     without an id, or whose label is no label.
     """
     table = tables_of(source, limits or ReadLimits())[0]
-    frame = table.frame
+    frame, fields = table.frame, _fields(table)
     column, time = None if rater else _column(table, _RATERS), _column(table, _TIMES)
-    fields = dict(table.fields) if table.fields is not None else fields_of(frame)
     if not {"query_id", "doc_id", "label"} <= set(fields):
         return None
     cells = frame[fields["label"]].to_numpy(dtype=object)
@@ -71,16 +69,16 @@ def read_rated(
     if column is None and not unsure.any():
         return None
     filled = ~blank(cells)
-    told = cells.copy()
-    told[unsure] = None
-    values = labels(told).values
+    graded = cells.copy()
+    graded[unsure] = None
+    values = labels(graded).values
     _refuse_odd(table, fields, filled, filled & ~unsure & np.isnan(values))
     found = pd.DataFrame(
         {
             "query_id": frame[fields["query_id"]].to_numpy(dtype=object),
             "doc_id": frame[fields["doc_id"]].to_numpy(dtype=object),
             "label": values,
-            "rater": rater if column is None else [(each or "").strip() for each in frame[column]],
+            "rater": rater if column is None else _texts(table, column),
             "time": _moments(frame[time]) if time is not None else "",
         }
     )
@@ -110,8 +108,7 @@ def read_judged(source: Source, *, limits: ReadLimits | None = None) -> JudgedRo
     no number.
     """
     table = tables_of(source, limits or ReadLimits())[0]
-    frame = table.frame
-    fields = dict(table.fields) if table.fields is not None else fields_of(frame)
+    frame, fields = table.frame, _fields(table)
     if "grade" in frame:
         # Beside it may stand the grades of each repeat.
         fields["label"] = "grade"
@@ -127,7 +124,7 @@ def read_judged(source: Source, *, limits: ReadLimits | None = None) -> JudgedRo
     values = labels(cells).values
     every = np.ones(len(frame), dtype=bool)
     _refuse_odd(table, fields, every, ~blank(cells) & np.isnan(values))
-    error = _texts(table, _ERRORS)
+    error = _texts(table, _column(table, _ERRORS))
     graded = ~np.isnan(values)
     error[~graded & (error == "")] = "no grade"
     error[graded] = ""
@@ -138,10 +135,10 @@ def read_judged(source: Source, *, limits: ReadLimits | None = None) -> JudgedRo
             "doc_id": [mend(cell) for cell in frame[fields["doc_id"]]],
             "grade": values,
             "error": error,
-            "kind": np.where(graded, "", _texts(table, ("kind",))),
+            "kind": np.where(graded, "", _texts(table, _column(table, ("kind",)))),
         }
     ).drop_duplicates(["query_id", "doc_id"], keep="last", ignore_index=True)
-    names = sorted(set(_texts(table, _JUDGES)) - {""})
+    names = sorted(set(_texts(table, _column(table, _JUDGES))) - {""})
     if len(names) > 1:
         raise DataError(
             "The file holds the grades of several judges: {judges}.",
@@ -149,14 +146,18 @@ def read_judged(source: Source, *, limits: ReadLimits | None = None) -> JudgedRo
             file=source.name,
             judges=", ".join(names[:5]),
         )
-    tops = pd.to_numeric(pd.Series(_texts(table, ("top",)), dtype=object), errors="coerce")
+    models = _texts(table, _column(table, ("model",)))
     return JudgedRows(
         table=rows,
         name=names[0] if names else "",
-        model=next((model for model in _texts(table, ("model",)) if model), ""),
-        top=float(tops.max()),
+        model=next(filter(None, models), ""),
+        top=float(pd.Series(numbers(_texts(table, _column(table, ("top",))))).max()),
         findings=[*table.findings, *table.refusals.findings()],
     )
+
+
+def _fields(table: Table) -> dict[str, str]:
+    return fields_of(table.frame) if table.fields is None else dict(table.fields)
 
 
 def _column(table: Table, names: Sequence[str]) -> str | None:
@@ -165,11 +166,10 @@ def _column(table: Table, names: Sequence[str]) -> str | None:
     return next((own[name] for name in names if name in own), None)
 
 
-def _texts(table: Table, names: Sequence[str]) -> npt.NDArray[np.object_]:
-    """(N,) the texts of such a column; "" where there is none."""
-    column = _column(table, names)
-    cells = [""] * len(table.frame) if column is None else table.frame[column]
-    return np.array([(cell or "").strip() for cell in cells], dtype=object)
+def _texts(table: Table, column: str | None, default: str = "") -> Texts:
+    """(N,) the texts of a column; the default where there is none."""
+    cells = [None] * len(table.frame) if column is None else table.frame[column]
+    return np.array([(cell or "").strip() or default for cell in cells], dtype=object)
 
 
 def _refuse_odd(
@@ -235,15 +235,13 @@ def read_timings(
             column=column,
             columns=", ".join(names) if table.names else "none are named",
         )
-    rows = len(table.frame)
     frame = pd.DataFrame(
         {
-            "query_id": _timing_texts(table, names, "query_id", ""),
-            "state": _timing_texts(table, names, "state", "done"),
-            "reason": _timing_texts(table, names, "reason", ""),
-            "latency_ms": _latencies(table, names[column]),
-        },
-        index=range(rows),
+            "query_id": _texts(table, names.get("query_id")),
+            "state": _texts(table, names.get("state"), "done"),
+            "reason": _texts(table, names.get("reason")),
+            "latency_ms": _latencies(table, _texts(table, names[column])),
+        }
     )
     for row in np.flatnonzero(~frame["state"].isin(_STATES))[:1]:
         raise DataError(
@@ -257,28 +255,15 @@ def read_timings(
     return frame, [*table.findings, *table.refusals.findings()]
 
 
-def _timing_texts(table: Table, names: dict[str, str], name: str, default: str) -> list[str]:
-    if name not in names:
-        return [default] * len(table.frame)
-    return [(cell or "").strip() or default for cell in table.frame[names[name]]]
-
-
-def _latencies(table: Table, column: str) -> npt.NDArray[np.float64]:
-    values = np.full(len(table.frame), np.nan)
-    for row, cell in enumerate(table.frame[column]):
-        text = (cell or "").strip()
-        if text.casefold() in _NOT_MEASURED:
-            continue
-        try:
-            values[row] = float(text)
-        except ValueError:
-            values[row] = math.inf
-        if not 0 <= values[row] < math.inf:
-            raise DataError(
-                "{text!r} is not a latency.",
-                remedy="Give milliseconds, or leave the cell empty if nothing was measured.",
-                file=table.file,
-                line=int(table.lines[row]),
-                text=text,
-            )
+def _latencies(table: Table, texts: Texts) -> Floats:
+    measured = np.array([text.casefold() not in _NOT_MEASURED for text in texts], dtype=bool)
+    values = np.where(measured, numbers(texts), np.nan)
+    for row in np.flatnonzero(measured & ~((values >= 0) & (values < np.inf)))[:1]:
+        raise DataError(
+            "{text!r} is not a latency.",
+            remedy="Give milliseconds, or leave the cell empty if nothing was measured.",
+            file=table.file,
+            line=int(table.lines[row]),
+            text=texts[row],
+        )
     return values
