@@ -24,6 +24,7 @@ from rankdash.core.rerankers.base import (
     Reranker,
     RerankerKind,
     Scored,
+    first_line,
 )
 from rankdash.core.rerankers.kinds import (
     bi_encoder,
@@ -37,7 +38,6 @@ from rankdash.core.rerankers.kinds import (
 )
 from rankdash.core.rerankers.kinds.endpoint import DIALECTS
 from rankdash.core.rerankers.neural.packaged import known_models
-from rankdash.core.rerankers.neural.shared import first_line
 
 __all__ = [
     "Call",

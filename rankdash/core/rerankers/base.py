@@ -269,3 +269,8 @@ def telling(tell: Callable[[Step], object]) -> Iterator[None]:
 def begin(step: Step) -> None:
     """Tell whoever listens that a step begins."""
     _tell.get()(step)
+
+
+def first_line(error: BaseException) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

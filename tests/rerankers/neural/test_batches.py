@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.core.base.errors import UnavailableError
-from rankdash.core.rerankers import Request, Scored
-from rankdash.core.rerankers.neural import shared
+from rankdash.core.rerankers import Request, Scored, base
+from rankdash.core.rerankers.neural import shared, tokenizer
 from rankdash.core.rerankers.neural.runtimes import (
     Batching,
     Frame,
@@ -98,7 +98,7 @@ def test_plans_frames_and_prompts_are_as_approved(approved):
         return frame.around([np.array(text) for text in texts]), frame.size
 
     def around_text(prompt):
-        return shared.prompted(prompt, "text"), list(shared.around(prompt))
+        return tokenizer.prompted(prompt, "text"), list(tokenizer.around(prompt))
 
     one_row = [([length], 100, *how) for length, *how in (
         (5, 1, None), (5, 4, None), (8, 4, None), (5, 4, 6), (7, 4, 6), (5, 4, 9))]  # fmt: skip
@@ -109,9 +109,9 @@ def test_plans_frames_and_prompts_are_as_approved(approved):
     cases |= {"a text": partial(framed, one, [7, 8]), "a pair": partial(framed, two, [7, 8], [9])}
     for prompt in ("", "query: ", "<{text}>", "{text} of {text}"):
         cases[f"prompt {prompt!r}"] = partial(around_text, prompt)
-    cases["half of a character"] = shared.prompted("\ud800 ", "\udfffx")
+    cases["half of a character"] = tokenizer.prompted("\ud800 ", "\udfffx")
     cases["vectors of length 1"] = shared.unit(np.array([[[3.0, 4.0]], [[0.0, 0.0]]]))
-    cases |= {f"said of {error!r}": partial(shared.first_line, error) for error in errors}
+    cases |= {f"said of {error!r}": partial(base.first_line, error) for error in errors}
     tokens, full = np.array([3, 4]), np.array([3, 9])
     cases["finite"] = partial(shared.checked, np.array([1.0, -2.0]), tokens, full, 0.5)
     cases["one is not"] = partial(shared.checked, np.array([1.0, np.inf, 2.0]), None, None, 0.5)
@@ -138,5 +138,5 @@ def test_only_the_query_that_breaks_the_model_fails_and_no_error_of_ours():
 
 @given(st.text(st.characters(blacklist_categories=())))
 def test_readable_text_can_be_encoded_and_keeps_its_length(text):
-    assert len(shared.readable(text)) == len(text)
-    shared.readable(text).encode("utf-8")
+    assert len(tokenizer.readable(text)) == len(text)
+    tokenizer.readable(text).encode("utf-8")

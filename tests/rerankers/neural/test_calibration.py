@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rankdash.core.rerankers.neural import runtimes
+from rankdash.core.rerankers.neural.open_model import rank_correlation
 from rankdash.core.rerankers.neural.packaged import KnownModel
 from rankdash.core.rerankers.neural.runtimes import Calibration, choose
-from rankdash.core.rerankers.neural.shared import rank_correlation
 from tests.results import results, several
 
 

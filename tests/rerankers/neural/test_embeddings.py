@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankdash.core.rerankers.neural.cache import Embeddings, KeptEmbeddings
-from rankdash.core.rerankers.neural.shared import Sample
+from rankdash.core.rerankers.neural.cache import Embeddings, Encoded
+from rankdash.core.rerankers.neural.open_model import Sample
 from tests import full_disk
 from tests.rerankers.models import ask
 
 MODEL, OTHER, THIRD = (letter * 32 for letter in "abc")
 
 
-def vector(*values: float, full: int = 3) -> KeptEmbeddings:
-    return KeptEmbeddings(np.array(values, dtype=np.float32), full)
+def vector(*values: float, full: int = 3) -> Encoded:
+    return Encoded(np.array(values, dtype=np.float32), full)
 
 
 def opened(root: Path, name: str = MODEL, **limit: int) -> Embeddings:

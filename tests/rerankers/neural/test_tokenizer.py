@@ -116,7 +116,7 @@ def test_a_text_is_cut_at_the_limit_and_asked_about_once():
     assert source.asked == ["abcd", "ab", "x"]
 
 
-def test_of_what_was_seen_the_oldest_is_forgotten_where_there_is_no_room():
+def test_the_text_used_longest_ago_is_forgotten_if_there_is_no_room():
     """There is room for two million tokens, and each text takes its tokens and one more."""
     a, b = "a" * 999_999, "b" * 999_999
     source = Letters()
@@ -124,7 +124,7 @@ def test_of_what_was_seen_the_oldest_is_forgotten_where_there_is_no_room():
     source.asked.clear()
     for text in (a, b, b, a, "e", b, a):
         assert [cut.full for cut in subwords.cut([text], 10**6)] == [len(text)]
-    assert source.asked == [a, b, "e", a]
+    assert source.asked == [a, b, "e", b, a]
 
 
 def test_special_tokens_are_what_stands_around_a_probe(approved):

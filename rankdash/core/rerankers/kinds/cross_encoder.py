@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from rankdash.core.base.errors import ScoringError, UnavailableError
+from rankdash.core.base.errors import UnavailableError
 from rankdash.core.base.rules import SettingSpec
-from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
+from rankdash.core.rerankers.base import Capabilities, Request, RerankerKind, Scored, Scores
 from rankdash.core.rerankers.neural import model_files, packaged, shared
-from rankdash.core.rerankers.neural.open_model import Opened, open_model
+from rankdash.core.rerankers.neural.open_model import open_model
 from rankdash.core.rerankers.neural.runtimes import Ids, Runtime
-from rankdash.core.rerankers.neural.tokenizer import Subwords
+from rankdash.core.rerankers.neural.tokenizer import LONGEST, around, prompted, readable
 
 _DEFAULT_MODEL = "packaged/ms-marco-MiniLM-L12-v2"
 
@@ -32,24 +32,32 @@ class CrossEncoder(shared.NeuralReranker):
     requests that it is given.
     """
 
-    name = "cross-encoder"
+    name = organization = "cross-encoder"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(packaged.with_prompts(settings))
-        self._opened: Opened | None = None
-        self._activation = ""
 
-    def prepare(self, corpus: Corpus) -> None:
-        """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
-        settings = self.settings
-        folder = model_files.locate(str(settings["model"]), "cross-encoder")
-        _refuse_others(str(settings["model"]), folder)
-        weights = model_files.digest(folder)
+    @staticmethod
+    def refuse_others(model: str, folder: Path) -> None:
+        """Raise UnavailableError for a model that does not score pairs."""
+        found = model_files.architecture(folder)
+        if not found.endswith("ForSequenceClassification"):
+            raise UnavailableError(
+                "The model {model!r} is not a cross-encoder: its architecture is {found}, not one "
+                "for sequence classification.",
+                remedy="Use a cross-encoder, such as {example}; models that only embed texts work "
+                "with the reranker bi-encoder.",
+                model=model,
+                found=found or "not given",
+                example=_DEFAULT_MODEL,
+            )
+
+    def _open(self, folder: Path, weights: str) -> object:
         self._opened = open_model(
-            "pair", folder, weights, settings, lambda model: self._check(model, folder)
+            "pair", folder, weights, self.settings, lambda model: self._check(model, folder)
         )
-        self._activation = model_files.activation(folder)
-        self._identify(weights, self._opened.runtime.name, self._opened.limit)
+        self._more = {"activation": model_files.activation(folder)}
+        return self._opened.limit
 
     def _check(self, model: Any, folder: Path) -> None:
         if model.num_labels != 1:
@@ -71,28 +79,6 @@ class CrossEncoder(shared.NeuralReranker):
                 example=_DEFAULT_MODEL,
             )
 
-    def details(self) -> dict[str, object]:
-        """What to keep with a run besides its settings: how it was computed, what the model's
-        authors do to a score before they show it, and how far an approximate runtime agrees with
-        an exact one on pairs of this run."""
-        if self._opened is None:
-            return {}
-        told = {
-            **self._opened.details(),
-            "activation": self._activation,
-            **self._provenance(),
-        }
-        return told | self._opened.agreement(self._sample, self._logits)
-
-    def _subwords(self) -> Subwords | None:
-        return None if self._opened is None else self._opened.subwords
-
-    def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """Logits; a query whose scores are not finite fails."""
-        if self._opened is None:
-            raise ScoringError("No model is loaded yet: prepare() comes first.")
-        return shared.answer_each(requests, self._score)
-
     def _score(self, requests: Sequence[Request]) -> list[Scored]:
         rows, types, full = self._rows(requests)
         scores = self._computed(rows, types, None)
@@ -105,8 +91,7 @@ class CrossEncoder(shared.NeuralReranker):
             self._sample.add(request, answer.scores)
         return answers
 
-    def _logits(self, request: Request, runtime: Runtime) -> Scores:
-        """The scores of a request computed anew in a given runtime."""
+    def _anew(self, request: Request, runtime: Runtime) -> Scores:
         rows, types, _ = self._rows([request])
         return self._computed(rows, types, runtime)
 
@@ -120,13 +105,13 @@ class CrossEncoder(shared.NeuralReranker):
         opened = self._opened
         if opened is None:
             return [], [], np.zeros(0, dtype=np.int64)
-        before, after = shared.around(self._prompts["document"])
+        before, after = around(self._prompts["document"])
         queries = opened.subwords.cut(
-            [shared.prompted(self._prompts["query"], request.query) for request in requests],
+            [prompted(self._prompts["query"], request.query) for request in requests],
             opened.limit,
         )
         documents = opened.subwords.cut(
-            [before + shared.readable(text) for request in requests for text in request.documents],
+            [before + readable(text) for request in requests for text in request.documents],
             opened.limit,
         )
         closing = opened.subwords.cut([after], opened.limit)[0].ids
@@ -147,20 +132,6 @@ class CrossEncoder(shared.NeuralReranker):
             types.append(kinds)
             full.append(query.full + document.full + opened.limit - free)
         return rows, types, np.array(full, dtype=np.int64)
-
-
-def _refuse_others(model: str, folder: Path) -> None:
-    found = model_files.architecture(folder)
-    if not found.endswith("ForSequenceClassification"):
-        raise UnavailableError(
-            "The model {model!r} is not a cross-encoder: its architecture is {found}, not one "
-            "for sequence classification.",
-            remedy="Use a cross-encoder, such as {example}; models that only embed texts work "
-            "with the reranker bi-encoder.",
-            model=model,
-            found=found or "not given",
-            example=_DEFAULT_MODEL,
-        )
 
 
 def _bounds(requests: Sequence[Request]) -> list[tuple[int, int]]:
@@ -202,7 +173,7 @@ KIND = RerankerKind(
             "Longest pair in tokens",
             "In tokens. Documents are cut to fit, and counted; the query is not cut. Never more "
             "than the model can read.",
-            within=(0, shared.LONGEST),
+            within=(0, LONGEST),
         ),
         shared.QUERY_PROMPT,
         shared.DOCUMENT_PROMPT,
@@ -211,6 +182,6 @@ KIND = RerankerKind(
     ),
     capabilities=Capabilities(across_queries=True),
     build=CrossEncoder,
-    check=lambda settings: shared.check(settings, _refuse_others),
+    check=CrossEncoder.check,
     models=True,
 )

@@ -10,26 +10,22 @@ are compared, which nobody trained to be compared.
 from __future__ import annotations
 
 import json
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.core.base.errors import ScoringError, UnavailableError
+from rankdash.core.base.errors import UnavailableError
 from rankdash.core.base.rules import SettingSpec
-from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.core.rerankers.kinds import bi_encoder
+from rankdash.core.rerankers.base import Capabilities, Request, RerankerKind, Scored, Scores
+from rankdash.core.rerankers.kinds.bi_encoder import BiEncoder
 from rankdash.core.rerankers.neural import model_files, open_model, shared
-from rankdash.core.rerankers.neural.open_model import NativeOnlyError, Opened, encode_natively
+from rankdash.core.rerankers.neural.cache import Encoded, Recent
+from rankdash.core.rerankers.neural.open_model import NativeOnlyError, Opened
 from rankdash.core.rerankers.neural.runtimes import Runtime
-from rankdash.core.rerankers.neural.tokenizer import Subwords
 
 Vectors = npt.NDArray[np.float32]
 
@@ -40,16 +36,8 @@ KEPT_BYTES = 256 << 20
 """The size of the embeddings of documents that stay in memory."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Tokens:
-    """A text as (tokens, d) vectors of length 1. full: its tokens uncut; -1 = unknown."""
-
-    vectors: Vectors
-    full: int
-
-
 class LateInteraction(shared.NeuralReranker):
-    """MaxSim over token embeddings.
+    """MaxSim over token embeddings: at most the number of tokens of the query.
 
     Encoding documents is what a search system does beforehand, so its time is `index_seconds`.
     Token embeddings are large: they are made for some documents at a time, and only the latest stay
@@ -57,90 +45,80 @@ class LateInteraction(shared.NeuralReranker):
     """
 
     name = "late-interaction"
+    _encoder: shared.Encoder
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        self._encoder: _Encoder | None = None
-        self._documents = _Kept(KEPT_BYTES)
+        self._documents = Recent[Encoded](KEPT_BYTES, lambda tokens: tokens.vector.nbytes)
 
-    def prepare(self, corpus: Corpus) -> None:
-        """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
-        model = str(self.settings["model"])
-        folder = model_files.locate(model, "sentence-transformers")
-        weights = model_files.digest(folder)
+    @staticmethod
+    def refuse_others(model: str, folder: Path) -> None:
+        """Raise UnavailableError for a model that only scores pairs."""
+        if not trained_for_it(folder):
+            BiEncoder.refuse_others(model, folder)
+
+    def _open(self, folder: Path, weights: str) -> object:
         trained = trained_for_it(folder)
-        runtime = "torch"
+        self._more = {"trained_for_late_interaction": trained}
         if trained:
-            self._encoder = _Trained(folder, self.settings, self._prompts)
+            self._more = {"runtime": "torch", **self._more}
+            self._encoder = shared.Encoder(self._prompts, native=self._trained(folder), each=True)
         else:
-            bi_encoder.refuse_others(model, folder)
-            self._encoder = _Engine(_opened(folder, weights, self.settings), self._prompts)
-            runtime = self._encoder.opened.runtime.name
-        self._identify(weights, runtime, self.settings["max_length"])
+            self._opened = _opened(folder, weights, self.settings)
+            self._encoder = shared.Encoder(self._prompts, self._opened, each=True)
+        return self.settings["max_length"]
 
-    def details(self) -> dict[str, object]:
-        """How it was computed, whether the model was trained for it, and how far an approximate
-        runtime agrees with an exact one on pairs of this run."""
-        encoder = self._encoder
-        if encoder is None:
-            return {}
-        if isinstance(encoder, _Trained):
-            return {"runtime": "torch", "trained_for_late_interaction": True}
-        told = {
-            **encoder.opened.details(),
-            "trained_for_late_interaction": False,
-            **self._provenance(),
-        }
-        return told | encoder.opened.agreement(self._sample, partial(_anew, encoder))
+    def _trained(self, folder: Path) -> Any:
+        """A model trained for late interaction, of sentence-transformers."""
+        wanted = str(self.settings["device"])
+        device = "cpu" if wanted == "auto" else wanted
+        model = open_model.load_model("MultiVectorEncoder", folder, device)
+        if self.settings["max_length"]:
+            model.max_seq_length = min(int(self.settings["max_length"]), model.max_seq_length)
+        return model
 
-    def _subwords(self) -> Subwords | None:
-        return self._encoder.opened.subwords if isinstance(self._encoder, _Engine) else None
-
-    def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """Sums of cosines, at most the number of tokens of the query; a query whose scores are not
-        finite fails."""
-        if self._encoder is None:
-            raise ScoringError("No model is loaded yet: prepare() comes first.")
-        encoder = self._encoder
-        return shared.answer_each(requests, lambda asked: self._score(asked, encoder))
-
-    def _score(self, requests: Sequence[Request], encoder: _Encoder) -> list[Scored]:
-        queries = encoder.encode([request.query for request in requests], "query")
+    def _score(self, requests: Sequence[Request]) -> list[Scored]:
+        queries = self._encoder.encode([request.query for request in requests], "query")
         scores = [np.full(len(request.documents), np.nan) for request in requests]
         full = [np.full(len(request.documents), -1, dtype=np.int64) for request in requests]
         seconds = read = 0.0
         for chunk in _chunks(requests):
             start = time.perf_counter()
-            held, fresh = self._encoded([text for text, _ in chunk], encoder)
+            held, fresh = self._encoded([text for text, _ in chunk])
             seconds += time.perf_counter() - start
             read += fresh
-            by_request: dict[int, list[tuple[int, _Tokens]]] = {}
+            by_request: dict[int, list[tuple[int, Encoded]]] = {}
             for (_, users), tokens in zip(chunk, held, strict=True):
                 for asked, place in users:
                     by_request.setdefault(asked, []).append((place, tokens))
             for asked, found in by_request.items():
                 places = [place for place, _ in found]
-                documents = [tokens.vectors for _, tokens in found]
-                scores[asked][places] = max_sim(queries[asked].vectors, documents)
+                documents = [tokens.vector for _, tokens in found]
+                scores[asked][places] = max_sim(queries[asked].vector, documents)
                 full[asked][places] = [tokens.full for _, tokens in found]
         total = max(1, sum(len(request.documents) for request in requests))
         answers = []
         for place, request in enumerate(requests):
             indexed = shared.Indexed(seconds, read).share(len(request.documents) / total)
-            computed = indexed.tokens + shared.tokens_read([queries[place].full], encoder.limit)
-            counts = _counts(queries[place].full, full[place], encoder.limit)
-            answers.append(shared.checked(scores[place], *counts, indexed.seconds, computed))
+            counts = self._encoder.tokens(queries[place], full[place], indexed)
+            answers.append(shared.checked(scores[place], *counts))
             self._sample.add(request, answers[-1].scores)
         return answers
 
-    def _encoded(self, texts: Sequence[str], encoder: _Encoder) -> tuple[list[_Tokens], float]:
+    def _encoded(self, texts: Sequence[str]) -> tuple[list[Encoded], float]:
         """Return the vectors of each text, and how many tokens were read for them now."""
         known = self._documents.of(texts)
         fresh = [text for text in texts if text not in known]
-        made = dict(zip(fresh, encoder.encode(fresh, "document"), strict=True))
+        made = dict(zip(fresh, self._encoder.encode(fresh, "document"), strict=True))
         self._documents.add(made)
-        held = [made[text] if text in made else known[text] for text in texts]
-        return held, shared.tokens_read([each.full for each in made.values()], encoder.limit)
+        every = known | made
+        tokens = shared.tokens_read([each.full for each in made.values()], self._encoder.limit)
+        return [every[text] for text in texts], tokens
+
+    def _anew(self, request: Request, runtime: Runtime) -> Scores:
+        (query,) = self._encoder.encode([request.query], "query", runtime)
+        documents = self._encoder.encode(request.documents, "document", runtime)
+        return max_sim(query.vector, [tokens.vector for tokens in documents])
 
 
 def max_sim(query: Vectors, documents: Sequence[Vectors]) -> Scores:
@@ -181,84 +159,6 @@ def _opened(folder: Path, weights: str, settings: Mapping[str, Any]) -> Opened:
         ) from error
 
 
-@dataclass(frozen=True)
-class _Engine:
-    """The token vectors of an encoder's last layer, by our own engine."""
-
-    opened: Opened
-    prompts: Mapping[str, str]
-
-    @property
-    def limit(self) -> int | None:
-        return self.opened.limit
-
-    def encode(
-        self, texts: Sequence[str], role: str, runtime: Runtime | None = None
-    ) -> list[_Tokens]:
-        """In the order of `texts`."""
-        rows, types, full = self.opened.alone(texts, role, self.prompts)
-        found = self.opened.compute_each(rows, types, runtime)
-        return [
-            _Tokens(shared.unit(vectors), size) for vectors, size in zip(found, full, strict=True)
-        ]
-
-
-class _Trained:
-    """A model trained for late interaction, run by sentence-transformers.
-
-    How many tokens it reads is not known.
-    """
-
-    limit: int | None = None
-
-    def __init__(
-        self, folder: Path, settings: Mapping[str, Any], prompts: Mapping[str, str]
-    ) -> None:
-        wanted = str(settings["device"])
-        device = "cpu" if wanted == "auto" else wanted
-        self._model = open_model.load_model("MultiVectorEncoder", folder, device)
-        if settings["max_length"]:
-            longest = self._model.max_seq_length
-            self._model.max_seq_length = min(int(settings["max_length"]), longest)
-        self._prompts = prompts
-
-    def encode(self, texts: Sequence[str], role: str) -> list[_Tokens]:
-        """In the order of `texts`."""
-        found = encode_natively(self._model, texts, role, self._prompts)
-        return [_Tokens(shared.unit(vectors), -1) for vectors in found]
-
-
-_Encoder = _Engine | _Trained
-
-
-class _Kept:
-    """The token vectors of the documents used last, up to so many bytes. Threads may share it."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._size = 0
-        self._held: OrderedDict[str, _Tokens] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(self, texts: Sequence[str]) -> dict[str, _Tokens]:
-        """Those of `texts` that are there."""
-        with self._lock:
-            found = {text: self._held[text] for text in texts if text in self._held}
-            for text in found:
-                self._held.move_to_end(text)
-        return found
-
-    def add(self, fresh: Mapping[str, _Tokens]) -> None:
-        with self._lock:
-            for text, tokens in fresh.items():
-                if text not in self._held:
-                    self._held[text] = tokens
-                    self._size += tokens.vectors.nbytes
-            while self._size > self._limit:
-                _, gone = self._held.popitem(last=False)
-                self._size -= gone.vectors.nbytes
-
-
 def _chunks(
     requests: Sequence[Request],
 ) -> Iterator[list[tuple[str, list[tuple[int, int]]]]]:
@@ -277,27 +177,6 @@ def _chunks(
         size += len(text)
     if chunk:
         yield chunk
-
-
-def _counts(
-    query: int, full: shared.Lengths, limit: int | None
-) -> tuple[shared.Lengths | None, shared.Lengths | None]:
-    """Tokens read and tokens uncut of each pair; None where they are not known."""
-    if limit is None:
-        return None, None
-    return np.minimum(full, limit) + min(query, limit), full + query
-
-
-def _anew(encoder: _Engine, request: Request, runtime: Runtime) -> Scores:
-    """The scores of a request with everything encoded anew in a given runtime."""
-    (query,) = encoder.encode([request.query], "query", runtime)
-    documents = encoder.encode(request.documents, "document", runtime)
-    return max_sim(query.vectors, [tokens.vectors for tokens in documents])
-
-
-def _refuse_others(model: str, folder: Path) -> None:
-    if not trained_for_it(folder):
-        bi_encoder.refuse_others(model, folder)
 
 
 KIND = RerankerKind(
@@ -320,6 +199,6 @@ KIND = RerankerKind(
     ),
     capabilities=Capabilities(across_queries=True),
     build=LateInteraction,
-    check=lambda settings: shared.check(settings, _refuse_others),
+    check=LateInteraction.check,
     models=True,
 )

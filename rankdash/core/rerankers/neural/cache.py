@@ -11,13 +11,15 @@ import json
 import os
 import re
 import shutil
+import threading
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -116,6 +118,7 @@ def hashes_of(folder: Path, names: Collection[str] | None = None) -> dict[str, s
 # file that is broken is left out, and what it held is computed again.
 
 Vector = npt.NDArray[np.float32]
+T = TypeVar("T")
 
 LIMIT_BYTES = 1 << 30
 _MANY_FILES = 16
@@ -124,8 +127,8 @@ _FILE = re.compile(r"[0-9a-f]{32}\.(safetensors|part)")
 
 
 @dataclass(frozen=True)
-class KeptEmbeddings:
-    """The embedding of a text, and how many tokens the text has uncut (-1 = unknown)."""
+class Encoded:
+    """The embedding of a text or of its tokens. full: its tokens, uncut; -1 = unknown."""
 
     vector: Vector
     full: int
@@ -138,17 +141,17 @@ class Embeddings:
         self._root = root
         self._folder = root / fingerprint[:32]
         self._limit = limit_bytes
-        self._known: dict[bytes, KeptEmbeddings] = {}
+        self._known: dict[bytes, Encoded] = {}
         self._read()
 
     def __contains__(self, text: str) -> bool:
         return _key(text) in self._known
 
-    def of(self, text: str) -> KeptEmbeddings:
+    def of(self, text: str) -> Encoded:
         """What `add` was given for the text. Raises KeyError where it was not."""
         return self._known[_key(text)]
 
-    def add(self, texts: Sequence[str], found: Sequence[KeptEmbeddings]) -> None:
+    def add(self, texts: Sequence[str], found: Sequence[Encoded]) -> None:
         """Keep embeddings, in memory for certain and on disk where that works."""
         fresh = {_key(text): kept for text, kept in zip(texts, found, strict=True)}
         self._known.update(fresh)
@@ -166,7 +169,7 @@ class Embeddings:
                 keys = [bytes(key) for key in held["keys"]]
                 entries = zip(keys, held["vectors"], held["full"], strict=True)
                 self._known.update(
-                    {key: KeptEmbeddings(vector, int(full)) for key, vector, full in entries}
+                    {key: Encoded(vector, int(full)) for key, vector, full in entries}
                 )
             except (OSError, SafetensorError, KeyError, ValueError, TypeError):
                 with contextlib.suppress(OSError):
@@ -179,7 +182,7 @@ class Embeddings:
                 for path in files:
                     path.unlink(missing_ok=True)
 
-    def _write(self, entries: dict[bytes, KeptEmbeddings]) -> None:
+    def _write(self, entries: dict[bytes, Encoded]) -> None:
         from safetensors import SafetensorError
         from safetensors.numpy import save_file
 
@@ -227,6 +230,35 @@ class Embeddings:
                 # What came in since it was looked at stays, and the folder with it.
                 folder.rmdir()
             del sizes[folder]
+
+
+class Recent(Generic[T]):
+    """What was made of the texts used last, up to a size in all. Threads may share it.
+
+    size: of what was made of a text, in the unit of `limit`.
+    """
+
+    def __init__(self, limit: int, size: Callable[[T], int]) -> None:
+        self._limit, self._size, self._total = limit, size, 0
+        self._held: OrderedDict[str, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, texts: Iterable[str]) -> dict[str, T]:
+        """Those of `texts` that are there."""
+        with self._lock:
+            found = {text: self._held[text] for text in texts if text in self._held}
+            for text in found:
+                self._held.move_to_end(text)
+        return found
+
+    def add(self, fresh: Mapping[str, T]) -> None:
+        with self._lock:
+            for text, made in fresh.items():
+                if text not in self._held:
+                    self._held[text] = made
+                    self._total += self._size(made)
+            while self._total > self._limit:
+                self._total -= self._size(self._held.popitem(last=False)[1])
 
 
 def _is_own(file: Path) -> bool:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers.base import first_line
 from rankdash.core.rerankers.neural import runtimes
 from rankdash.core.rerankers.neural.cache import cache_folder, finish, is_whole, unfinished
 from rankdash.core.rerankers.neural.runtimes import (
@@ -30,7 +31,6 @@ from rankdash.core.rerankers.neural.runtimes import (
     compute,
     compute_each,
 )
-from rankdash.core.rerankers.neural.shared import first_line
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 """What a model may take, each (batch, width)."""

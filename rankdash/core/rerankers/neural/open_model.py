@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from rankdash.core.base.errors import SettingError, UnavailableError
 from rankdash.core.rerankers import base
-from rankdash.core.rerankers.base import Request, Scores
-from rankdash.core.rerankers.neural import export, runtimes, shared
+from rankdash.core.rerankers.base import Request, Scores, first_line
+from rankdash.core.rerankers.neural import export, runtimes
 from rankdash.core.rerankers.neural.bert_graph import BertGraph
 from rankdash.core.rerankers.neural.export import Exported, ModelCard, NotExportableError, Purpose
 from rankdash.core.rerankers.neural.model_files import without
@@ -35,12 +35,14 @@ from rankdash.core.rerankers.neural.runtimes import (
     compute,
     compute_each,
 )
-from rankdash.core.rerankers.neural.shared import Sample, first_line, readable
 from rankdash.core.rerankers.neural.tokenizer import (
+    LONGEST,
     RawTokenizer,
     SlowTokenizer,
     Subwords,
     TokenizerSource,
+    prompted,
+    readable,
 )
 
 
@@ -186,7 +188,7 @@ class Opened:
         prompt = prompts[role] or self.card.prompts.get(role, "")
         frame = self.subwords.frame
         room = max(1, self.limit - frame.size)
-        cuts = self.subwords.cut([shared.prompted(prompt, text) for text in texts], self.limit)
+        cuts = self.subwords.cut([prompted(prompt, text) for text in texts], self.limit)
         framed = [frame.around([cut.ids[:room]]) for cut in cuts]
         full = [cut.full + frame.size for cut in cuts]
         return [ids for ids, _ in framed], [types for _, types in framed], full
@@ -305,7 +307,7 @@ def _opened_export(
         if measured is None:
             base.begin("choosing")
             candidates = _candidates(exported, module)
-            limit = exported.card.limit(0, shared.LONGEST)
+            limit = exported.card.limit(0, LONGEST)
             measured = runtimes.calibrate(candidates, limit)
             chosen = candidates[measured.choice]
             runtimes.keep_calibration(exported.folder, measured)
@@ -342,7 +344,7 @@ def _ready(
     if runtime.name == "onnx-int8" or (device == "cpu" and runtimes.alone()):
         # A row longer than the budget is a batch by itself.
         budget = 1
-    limit = card.limit(int(settings["max_length"]), shared.LONGEST)
+    limit = card.limit(int(settings["max_length"]), LONGEST)
     return Opened(subwords, card, runtime, limit, budget, device, exact, note, timed)
 
 
@@ -424,7 +426,7 @@ def _card(model: Any) -> ModelCard:
     return ModelCard(
         inputs=tuple(inputs),
         padding=0 if padding is None else int(padding),
-        declared=min(int(declared), shared.LONGEST) if has_limit else 0,
+        declared=min(int(declared), LONGEST) if has_limit else 0,
         positions=min(positions),
         prompts=export.prompts_of(model.prompts, model.default_prompt_name),
     )
@@ -478,3 +480,52 @@ def _device(wanted: str, runtime: str) -> str:
     except ImportError:
         return "cpu"
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+_QUERIES = 12
+
+
+_DOCUMENTS = 10
+
+
+@dataclass
+class Sample:
+    """Some of the pairs scored, with their scores: of the first queries, documents spread over the
+    candidates."""
+
+    kept: list[tuple[Request, Scores]] = field(default_factory=list)
+
+    def add(self, request: Request, scores: Scores) -> None:
+        """Remember some documents of a request, unless there are enough or it is known."""
+        size = len(request.doc_ids)
+        known = any(request.query_id == kept.query_id for kept, _ in self.kept)
+        if len(self.kept) >= _QUERIES or size < 2 or known or not np.isfinite(scores).all():
+            return
+        places = np.unique(np.linspace(0, size - 1, min(size, _DOCUMENTS)).astype(int))
+        self.kept.append((request.part(places), scores[places]))
+
+    def measure(self, exact: Callable[[Request], Scores]) -> dict[str, object]:
+        """The mean over queries of Spearman's rank correlation with exact scores, and on how many
+        pairs; nothing where no pair was remembered."""
+        found = [rank_correlation(scores, exact(request)) for request, scores in self.kept]
+        if not found:
+            return {}
+        pairs = sum(len(request.doc_ids) for request, _ in self.kept)
+        return {"rank_agreement": round(float(np.mean(found)), 4), "agreement_pairs": pairs}
+
+
+def rank_correlation(first: Scores, second: Scores) -> float:
+    """Spearman's rank correlation, equal scores at their mean rank; 1 where all are equal in
+    both."""
+    ranks = [_ranks(first), _ranks(second)]
+    spread = [float(np.std(rank)) for rank in ranks]
+    if min(spread) == 0:
+        return float(spread[0] == spread[1])
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def _ranks(scores: Scores) -> Scores:
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    found: Scores = (ends - (counts - 1) / 2)[places]
+    return found

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,9 +15,15 @@ import numpy.typing as npt
 
 from rankdash.core.base.errors import RankdashError, ScoringError
 from rankdash.core.base.rules import SettingSpec
-from rankdash.core.rerankers.base import Request, Scored, Scores
+from rankdash.core.rerankers.base import Corpus, Request, Scored, Scores, first_line
 from rankdash.core.rerankers.neural import model_files, packaged, runtimes
-from rankdash.core.rerankers.neural.tokenizer import Subwords
+from rankdash.core.rerankers.neural.cache import Encoded
+from rankdash.core.rerankers.neural.open_model import Opened, Sample, encode_natively
+from rankdash.core.rerankers.neural.runtimes import Runtime
+from rankdash.core.rerankers.neural.tokenizer import LONGEST, readable
+
+Lengths = npt.NDArray[np.int64]
+Number = TypeVar("Number", np.float32, np.float64)
 
 RUNTIME = SettingSpec(
     "runtime",
@@ -63,8 +69,6 @@ DOCUMENT_PROMPT = SettingSpec(
     advanced=True,
 )
 
-LONGEST = 131_072
-"""More tokens than any model here reads; some tokenizers declare 10^30 for "no limit"."""
 
 MAX_LENGTH = SettingSpec(
     "max_length",
@@ -78,36 +82,84 @@ ENCODER_SETTINGS = (RUNTIME, MAX_LENGTH, QUERY_PROMPT, DOCUMENT_PROMPT, DEVICE, 
 """What a model that reads one text at a time is asked for, besides its name."""
 
 
+@dataclass(frozen=True)
+class Encoder:
+    """Embeddings of texts: by our own engine, or by sentence-transformers for a model that is built
+    in another way, of which it is not known how many tokens it reads.
+
+    each: whether a text has a vector of length 1 for each of its tokens, (tokens, d); else (d,).
+    """
+
+    prompts: Mapping[str, str]
+    opened: Opened | None = None
+    native: Any = None
+    each: bool = False
+
+    @property
+    def limit(self) -> int | None:
+        """How many tokens of a text are read."""
+        return None if self.opened is None else self.opened.limit
+
+    def encode(
+        self, texts: Sequence[str], role: str, runtime: Runtime | None = None
+    ) -> list[Encoded]:
+        """Embeddings and uncut token counts, in the order of `texts`. role: "query" or
+        "document"."""
+        if not texts:
+            return []
+        found: Any
+        if self.opened is None:
+            found = encode_natively(self.native, texts, role, self.prompts)
+            full = [-1] * len(texts)
+        else:
+            rows, types, full = self.opened.alone(texts, role, self.prompts)
+            compute = self.opened.compute_each if self.each else self.opened.compute
+            found = compute(rows, types, runtime)
+        return [
+            Encoded(unit(values) if self.each else values, size)
+            for values, size in zip(found, full, strict=True)
+        ]
+
+    def tokens(
+        self, query: Encoded, full: Lengths, indexed: Indexed
+    ) -> tuple[Lengths | None, Lengths | None, float, float | None]:
+        """Of each pair of a query and a document, the tokens read and the tokens uncut; the seconds
+        of indexing, and the tokens read for all of it. None for what is not known.
+
+        full: the tokens of the documents, uncut.
+        """
+        if self.limit is None:
+            return None, None, indexed.seconds, None
+        read = min(query.full, self.limit)
+        pairs = np.minimum(full, self.limit) + read
+        return pairs, full + query.full, indexed.seconds, indexed.tokens + read
+
+
 class NeuralReranker:
-    """What rerankers with a model of their own have in common."""
+    """What rerankers with a model of their own have in common.
+
+    organization: of the hub, for the name of a model without "/".
+    """
 
     name: str
+    organization = "sentence-transformers"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.settings = settings
         self._prompts = {role: str(settings[f"{role}_prompt"]) for role in ("query", "document")}
         self._fingerprint = ""
         self._sample = Sample()
+        self._opened: Opened | None = None
+        self._more: dict[str, object] = {}
 
-    def fingerprint(self) -> str:
-        """Of weights, precision, length and prompts: exact runtimes share one."""
-        return self._fingerprint
-
-    def unknown_share(self, texts: Sequence[str]) -> float:
-        """As `Literate` says; of a model that its own library runs, nothing is known."""
-        subwords = self._subwords()
-        return math.nan if subwords is None else subwords.unknown_share(list(map(readable, texts)))
-
-    def _provenance(self) -> dict[str, str]:
-        """Origin and licence of packaged weights; empty for another model."""
-        known = packaged.in_use(str(self.settings["model"]))
-        return {} if known is None else known.provenance
-
-    def _subwords(self) -> Subwords | None:
-        """The tokens of the open model; None where they are not known."""
-        raise NotImplementedError
-
-    def _identify(self, weights: str, runtime: str, length: object) -> None:
+    def prepare(self, corpus: Corpus) -> None:
+        """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
+        model = str(self.settings["model"])
+        folder = model_files.locate(model, self.organization)
+        self.refuse_others(model, folder)
+        weights = model_files.digest(folder)
+        length = self._open(folder, weights)
+        runtime = "torch" if self._opened is None else self._opened.runtime.name
         parts = (self.name, weights, runtimes.precision(runtime), length, *self._prompts.values())
         if runtimes.alone():
             # Kept vectors of models that were opened otherwise differ in their last digits.
@@ -115,45 +167,64 @@ class NeuralReranker:
         text = json.dumps([str(part) for part in parts])
         self._fingerprint = hashlib.sha256(text.encode()).hexdigest()
 
+    @staticmethod
+    def refuse_others(model: str, folder: Path) -> None:
+        """Raise UnavailableError if the model of this name, in this folder, is of another kind."""
+        raise NotImplementedError
 
-Lengths = npt.NDArray[np.int64]
-Number = TypeVar("Number", np.float32, np.float64)
+    def _open(self, folder: Path, weights: str) -> object:
+        """Open the model, whose files hash to `weights`; return what length it reads, for the
+        fingerprint."""
+        raise NotImplementedError
 
+    def fingerprint(self) -> str:
+        """Of weights, precision, length and prompts: exact runtimes share one."""
+        return self._fingerprint
 
-def check(settings: Mapping[str, Any], refuse: Callable[[str, Path], None]) -> None:
-    """Before anything is loaded: packages, runtime, local folder; the hub is not asked for a name.
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        """Raw scores; a query whose scores are not finite fails."""
+        if not self._fingerprint:
+            raise ScoringError("No model is loaded yet: prepare() comes first.")
+        return answer_each(requests, self._score)
 
-    refuse: raises UnavailableError where the model of this name, in this folder, is of another
-        kind.
-    """
-    model_files.require_packages()
-    runtimes.check_installed(str(settings["runtime"]))
-    model = str(settings["model"])
-    known = packaged.named(model)
-    if known is not None and known.convert is not None:
-        # It is converted by the run, and not by who asks for one.
-        packaged.source_of(known)
-        return
-    folder = model_files.local(model)
-    if folder is not None:
-        refuse(model, folder)
+    def _score(self, requests: Sequence[Request]) -> list[Scored]:
+        raise NotImplementedError
 
+    def _anew(self, request: Request, runtime: Runtime) -> Scores:
+        """The scores of a request with everything computed anew in a given runtime."""
+        raise NotImplementedError
 
-def readable(text: str) -> str:
-    """The text with lone surrogates, which tokenizers refuse, replaced by "?"."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    def details(self) -> dict[str, object]:
+        """What to store with a run besides its settings: how it was computed, where packaged
+        weights are from, and how far an approximate runtime agrees with an exact one on pairs of
+        this run."""
+        if self._opened is None:
+            return self._more
+        known = packaged.in_use(str(self.settings["model"]))
+        told = {**self._opened.details(), **self._more, **(known.provenance if known else {})}
+        return told | self._opened.agreement(self._sample, self._anew)
 
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """As `Literate` says; of a model that its own library runs, nothing is known."""
+        if self._opened is None:
+            return math.nan
+        return self._opened.subwords.unknown_share(list(map(readable, texts)))
 
-def around(prompt: str) -> tuple[str, str]:
-    """What a prompt puts before and after a text: "{text}" stands for it, or else it comes last."""
-    before, _, after = prompt.partition("{text}")
-    return readable(before), readable(after)
-
-
-def prompted(prompt: str, text: str) -> str:
-    """A text with its prompt, fit for a tokenizer."""
-    before, after = around(prompt)
-    return before + readable(text) + after
+    @classmethod
+    def check(cls, settings: Mapping[str, Any]) -> None:
+        """Before anything is loaded: packages, runtime, local folder; the hub is not asked for a
+        name. Raises UnavailableError."""
+        model_files.require_packages()
+        runtimes.check_installed(str(settings["runtime"]))
+        model = str(settings["model"])
+        known = packaged.named(model)
+        if known is not None and known.convert is not None:
+            # It is converted by the run, and not by who asks for one.
+            packaged.source_of(known)
+            return
+        folder = model_files.local(model)
+        if folder is not None:
+            cls.refuse_others(model, folder)
 
 
 def unit(vectors: npt.NDArray[Number]) -> npt.NDArray[Number]:
@@ -215,55 +286,4 @@ def answer_each(
         return [answer for request in requests for answer in answer_each([request], together)]
 
 
-def first_line(error: BaseException) -> str:
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
-
-
 # How far an approximate runtime ranks as an exact one does, on queries of the user's own.
-
-_QUERIES = 12
-_DOCUMENTS = 10
-
-
-@dataclass
-class Sample:
-    """Some of the pairs scored, with their scores: of the first queries, documents spread over the
-    candidates."""
-
-    kept: list[tuple[Request, Scores]] = field(default_factory=list)
-
-    def add(self, request: Request, scores: Scores) -> None:
-        """Remember some documents of a request, unless there are enough or it is known."""
-        size = len(request.doc_ids)
-        known = any(request.query_id == kept.query_id for kept, _ in self.kept)
-        if len(self.kept) >= _QUERIES or size < 2 or known or not np.isfinite(scores).all():
-            return
-        places = np.unique(np.linspace(0, size - 1, min(size, _DOCUMENTS)).astype(int))
-        self.kept.append((request.part(places), scores[places]))
-
-    def measure(self, exact: Callable[[Request], Scores]) -> dict[str, object]:
-        """The mean over queries of Spearman's rank correlation with exact scores, and on how many
-        pairs; nothing where no pair was remembered."""
-        found = [rank_correlation(scores, exact(request)) for request, scores in self.kept]
-        if not found:
-            return {}
-        pairs = sum(len(request.doc_ids) for request, _ in self.kept)
-        return {"rank_agreement": round(float(np.mean(found)), 4), "agreement_pairs": pairs}
-
-
-def rank_correlation(first: Scores, second: Scores) -> float:
-    """Spearman's rank correlation, equal scores at their mean rank; 1 where all are equal in
-    both."""
-    ranks = [_ranks(first), _ranks(second)]
-    spread = [float(np.std(rank)) for rank in ranks]
-    if min(spread) == 0:
-        return float(spread[0] == spread[1])
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-
-
-def _ranks(scores: Scores) -> Scores:
-    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    found: Scores = (ends - (counts - 1) / 2)[places]
-    return found

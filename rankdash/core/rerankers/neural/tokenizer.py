@@ -6,7 +6,6 @@ import importlib.util
 import json
 import math
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +16,7 @@ import numpy as np
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers.neural import model_files, packaged
+from rankdash.core.rerankers.neural.cache import Recent
 from rankdash.core.rerankers.neural.model_files import PACKAGED, unreadable, without
 from rankdash.core.rerankers.neural.runtimes import Frame, Ids
 from rankdash.core.rerankers.remote.connection import text_tokens
@@ -117,8 +117,7 @@ class Subwords:
     def __init__(self, source: TokenizerSource, *, pairs: bool) -> None:
         self._source = source
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Cut] = OrderedDict()
-        self._size = 0
+        self._kept = Recent[Cut](_KEPT, lambda cut: len(cut.ids) + 1)
         self.frame = _frame(source, pairs=pairs)
 
     def cut(self, texts: Sequence[str], limit: int) -> list[Cut]:
@@ -128,24 +127,20 @@ class Subwords:
             lately.
         """
         with self._lock:
-            fresh = [text for text in dict.fromkeys(texts) if text not in self._kept]
-            known = {text: self._kept[text] for text in texts if text in self._kept}
-            for text, ids in zip(fresh, self._source.plain(fresh), strict=True):
-                known[text] = Cut(np.array(ids[:limit], dtype=np.int64), len(ids))
-                self._keep(text, known[text])
-        return [known[text] for text in texts]
+            known = self._kept.of(texts)
+            fresh = [text for text in dict.fromkeys(texts) if text not in known]
+            made = {
+                text: Cut(np.array(ids[:limit], dtype=np.int64), len(ids))
+                for text, ids in zip(fresh, self._source.plain(fresh), strict=True)
+            }
+            self._kept.add(made)
+        every = known | made
+        return [every[text] for text in texts]
 
     def unknown_share(self, texts: Sequence[str]) -> float:
         """Of the tokens of these texts, the share that the model does not know; NaN without any."""
         with self._lock:
             return _unknown_share(self._source, texts)
-
-    def _keep(self, text: str, cut: Cut) -> None:
-        self._kept[text] = cut
-        self._size += len(cut.ids) + 1
-        while self._size > _KEPT:
-            _, gone = self._kept.popitem(last=False)
-            self._size -= len(gone.ids) + 1
 
 
 def _unknown_share(source: TokenizerSource, texts: Sequence[str]) -> float:
@@ -228,3 +223,24 @@ def default_tokens(texts: Sequence[str]) -> list[float]:
     except UnavailableError:
         return [text_tokens(text) for text in texts]
     return [float(len(ids)) for ids in tokenizer.plain(texts)]
+
+
+LONGEST = 131_072
+"""More tokens than any model here reads; some tokenizers declare 10^30 for "no limit"."""
+
+
+def readable(text: str) -> str:
+    """The text with lone surrogates, which tokenizers refuse, replaced by "?"."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def around(prompt: str) -> tuple[str, str]:
+    """What a prompt puts before and after a text: "{text}" stands for it, or else it comes last."""
+    before, _, after = prompt.partition("{text}")
+    return readable(before), readable(after)
+
+
+def prompted(prompt: str, text: str) -> str:
+    """A text with its prompt, fit for a tokenizer."""
+    before, after = around(prompt)
+    return before + readable(text) + after
