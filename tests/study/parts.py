@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from hashlib import blake2b
 from itertools import product
 from typing import Any
 
@@ -198,6 +199,8 @@ def brief(value: Any) -> str:
             return brief(sorted(value))
         case str():
             return value[:80]
+        case bytes():
+            return f"{len(value)} bytes, {blake2b(value, digest_size=6).hexdigest()}"
     if hasattr(value, "to_pylist"):
         return brief(value.to_pylist())
     if isinstance(value, Mapping | list | tuple) and len(value) > FEW:
