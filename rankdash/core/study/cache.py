@@ -50,22 +50,26 @@ class Cache(Protocol):
 
 
 def part(
-    *depends: str,
+    *depends: str, limit: str = "", alone: bool = False
 ) -> Callable[[Callable[Concatenate[Of, P], Made]], Callable[Concatenate[Of, P], Made]]:
     """Make a function of a study a part of it, computed once for its arguments and for what it
-    depends on, names of `DEPENDENCIES`. An argument with an id, such as a judge, counts by that."""
+    depends on, names of `DEPENDENCIES`. An argument with an id, such as a judge, counts by that.
+
+    limit: the name of the limit that a cache has for such large parts, first in the key. alone:
+    each study computes its own, as it depends on more than a key names, such as prices.
+    """
     values = [DEPENDENCIES[each] for each in depends]
 
     def decorated(
         made: Callable[Concatenate[Of, P], Made],
     ) -> Callable[Concatenate[Of, P], Made]:
-        name = f"{made.__module__}.{made.__qualname__}"
+        name = (*((limit,) if limit else ()), f"{made.__module__}.{made.__qualname__}")
 
         @wraps(made)
         def once(study: Of, /, *on: P.args, **named: P.kwargs) -> Made:
             arguments = [getattr(each, "id", each) for each in (*on, *named.values())]
-            key = (name, *(value(study) for value in values), *named, *arguments)
-            return study.once(key, lambda: made(study, *on, **named))
+            key = (*name, *(value(study) for value in values), *named, *arguments)
+            return study.once(key, lambda: made(study, *on, **named), alone=alone)
 
         return once
 

@@ -368,13 +368,17 @@ def timed_by(study: Study, system: str) -> Key:
     """Return the system and, of a run made of others, those of them that the study has: whatever is
     computed of its latencies depends on them."""
 
-    def ids() -> tuple[str, ...]:
-        run = study.run(system)
-        return () if run is None else part_ids(run)
+    return (
+        system,
+        *(timed_by(study, each) for each in _parts(study, system) if each in study.systems),
+    )
 
-    # So that no run is loaded to make a key.
-    parts = study.once(("part ids", system), ids)
-    return (system, *(timed_by(study, each) for each in parts if each in study.systems))
+
+@part()
+def _parts(study: Study, system: str) -> tuple[str, ...]:
+    """The systems that a run was made of, for a key without the run itself."""
+    run = study.run(system)
+    return () if run is None else part_ids(run)
 
 
 def times(study: Study, system: str) -> Times | None:
@@ -498,13 +502,12 @@ def _ratio(study: Study, before: Key, after: Key) -> Ratio | None:
     return paired_ratio(one.queries, other.queries, study.statistics)
 
 
+@part()
 def token_lengths(study: Study, system: str) -> TokenLengths | None:
     """None where the system reads no tokens."""
     run = study.run(system)
     reading = None if run is None else run.reading
-    if reading is None:
-        return None
-    return study.once(("token lengths", system), lambda: lengths_of(reading))
+    return None if reading is None else lengths_of(reading)
 
 
 # How long the texts are that a model read, in tokens.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rankdash.core.study import latency
+from rankdash.core.study.cache import part
 from rankdash.core.study.pricing import Bill, bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
@@ -66,10 +67,24 @@ class Standing:
         return self.p95 if axis == "p95" else self.per_thousand
 
 
+@part(alone=True)
 def standings(study: Study) -> tuple[Standing, ...]:
     """Every chosen system, the highest mean first; those last that answered too few queries to be
     compared."""
-    return study.once(("standings",), lambda: _standings(study), alone=True)
+    rows = [_standing(study, system) for system in study.chosen]
+    means = [math.nan if row.kind in _INCOMPARABLE else row.mean for row in rows]
+    fronts = {axis: _front([row.takes(axis) for row in rows], means) for axis in AXES}
+    ends = [latency.least(study, row.system) if row.busy else (row.p95, row.p95) for row in rows]
+    rows = [
+        _settled(
+            replace(row, pareto={axis: front[at] for axis, front in fronts.items()}),
+            at,
+            ends,
+            means,
+        )
+        for at, row in enumerate(rows)
+    ]
+    return tuple(sorted(rows, key=lambda row: _place(row.kind, row.mean)))
 
 
 def known_axes(rows: Sequence[Standing]) -> tuple[Axis, ...]:
@@ -104,23 +119,6 @@ def best_challenger(study: Study) -> str | None:
 def _place(kind: str, mean: float) -> tuple[bool, float]:
     """What systems are sorted by."""
     return kind in _INCOMPARABLE, math.inf if math.isnan(mean) else -mean
-
-
-def _standings(study: Study) -> tuple[Standing, ...]:
-    rows = [_standing(study, system) for system in study.chosen]
-    means = [math.nan if row.kind in _INCOMPARABLE else row.mean for row in rows]
-    fronts = {axis: _front([row.takes(axis) for row in rows], means) for axis in AXES}
-    ends = [latency.least(study, row.system) if row.busy else (row.p95, row.p95) for row in rows]
-    rows = [
-        _settled(
-            replace(row, pareto={axis: front[at] for axis, front in fronts.items()}),
-            at,
-            ends,
-            means,
-        )
-        for at, row in enumerate(rows)
-    ]
-    return tuple(sorted(rows, key=lambda row: _place(row.kind, row.mean)))
 
 
 def _settled(

@@ -21,6 +21,7 @@ from rankdash.core.runs import combining
 from rankdash.core.runs.concurrency import within_target
 from rankdash.core.runs.results import MeasuredLoad, estimated_searches, load_of
 from rankdash.core.study import latency
+from rankdash.core.study.cache import Key, part
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.assumptions import DAYS_PER_MONTH
@@ -327,13 +328,20 @@ def _served(
 
 def load(study: Study, system: str) -> MeasuredLoad:
     """What a search of this system sends; of the first stage, what reranking all of it would."""
-    counted: dict[str, float] = study.once(("document tokens", study.stored_id), dict)
+    return _load(study, latency.timed_by(study, system))
 
-    def make() -> MeasuredLoad:
-        ranking, run = study.ranking(system), study.run(system)
-        return load_of(ranking, run, estimated_searches(study.dataset, ranking, run, counted))
 
-    return study.once(("load", study.stored_id, latency.timed_by(study, system)), make)
+@part("texts")
+def _load(study: Study, timed: Key) -> MeasuredLoad:
+    ranking, run = study.ranking(str(timed[0])), study.run(str(timed[0]))
+    counted = _document_tokens(study)
+    return load_of(ranking, run, estimated_searches(study.dataset, ranking, run, counted))
+
+
+@part("texts")
+def _document_tokens(study: Study) -> dict[str, float]:
+    """Document id → its tokens, as far as they were counted."""
+    return {}
 
 
 def waiting(study: Study, system: str) -> Waiting:

@@ -258,14 +258,12 @@ class Study:
         """The same of every document that a chosen system ranks."""
         return make(pool_of(self))
 
+    @part(alone=True)
     def evaluate(self, system: str, specs: tuple[str, ...]) -> Evaluation:
         """Per-query values of any metrics, in the order given."""
-        kept = tuple(sorted(specs))
-        found = self._evaluated(system, kept)
-        if kept == specs:
-            return found
-        key = ("evaluation in order", system, specs)
-        return self.once(key, lambda: found.in_order(specs), alone=True)
+        ordered = tuple(sorted(specs))
+        found = self._evaluated(system, ordered)
+        return found if ordered == specs else found.in_order(specs)
 
     @part("labels", "conventions")
     def _evaluated(self, system: str, specs: tuple[str, ...]) -> Evaluation:
@@ -277,12 +275,11 @@ class Study:
         """System → its values of `specs`, query by query."""
         return {system: self.evaluate(system, self.specs) for system in self.chosen}
 
-    @property
+    @cached_property
     def comparison(self) -> Comparison:
         """The baseline against every challenger on every metric of `specs`."""
         # In an order that is the same whichever of them is chosen, and made once for all.
-        found = self._compared(tuple(sorted(self.specs)))
-        return self.once(("comparison in order",), lambda: found.in_order(self.specs), alone=True)
+        return self._compared(tuple(sorted(self.specs))).in_order(self.specs)
 
     @part("labels", "chosen", "conventions", "statistics")
     def _compared(self, specs: tuple[str, ...]) -> Comparison:

@@ -21,7 +21,7 @@ from rankdash.features.rank_shifts.skipping import margins as margins_of
 from rankdash.features.rank_shifts.skipping import skipping as skipping_of
 
 
-@part("labels", "baseline", "order", "threshold")
+@part("labels", "baseline", "order", "threshold", limit="pairs")
 def moves(study: Study, challenger: str) -> Moves:
     """Where every document went from the baseline to the challenger."""
     sides = study.judged(study.baseline), study.judged(challenger)
@@ -47,7 +47,7 @@ def move_sizes(study: Study, challenger: str) -> pd.DataFrame:
     return move_sizes_of(moves(study, challenger))
 
 
-@part("texts", "order")
+@part("texts", "order", limit="pairs")
 def _paired(study: Study, one: str, other: str) -> Pairing:
     """The documents of two systems beside each other, in the order that the metrics read them."""
     return pair(*(settled(study.ranking(each), study.conventions) for each in (one, other)))

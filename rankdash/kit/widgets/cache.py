@@ -61,7 +61,7 @@ def _of_lists(key: str, _make: Callable[[], Made]) -> Made:
 
 _LARGE: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("dataset", "label rows", "uploaded rows"), _of_data_sets),
-    **dict.fromkeys(("moves", "pairing"), _of_pairs),
+    "pairs": _of_pairs,
     **dict.fromkeys(("run", "judged"), _of_runs),
     "joined": _of_joins,
     "part of a page": _of_pages,

@@ -1,5 +1,6 @@
 """What all sessions share of a page: made once while nothing that is seen of it is another."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pandas as pd
@@ -12,9 +13,12 @@ from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions
+from rankdash.core.study.cache import Key, Made
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, System
+from rankdash.features.rank_shifts.study import moves
 from rankdash.kit.widgets.cache import cache, shared
+from tests.study import parts
 
 MADE = []
 
@@ -117,6 +121,17 @@ def test_comparing_many_pairs_of_runs_forgets_no_data_set():
 
     data, labels = kept("dataset", "shop"), kept("label rows", "shop")
     for pair in range(40):
-        kept("pairing", pair)
-        kept("moves", pair)
+        kept("pairs", pair)
     assert (kept("dataset", "shop"), kept("label rows", "shop")) == (data, labels)
+
+
+def test_the_documents_of_two_systems_count_under_the_limit_of_pairs():
+    keys = []
+
+    def recorded(key: Key, make: Callable[[], Made]) -> Made:
+        keys.append(key)
+        return make()
+
+    study = replace(parts.study(), cache=recorded)
+    moves(study, study.challengers[0])
+    assert [key[0] for key in keys if "rank_shifts" in str(key)] == ["pairs", "pairs"]
