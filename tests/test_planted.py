@@ -50,7 +50,7 @@ def test_only_the_lines_that_changed_get_a_fault():
         ("rankdash/core/readers/parse/none/deep.py", "tests/readers/parse"),
         ("rankdash/core/workspace/none/deep.py", "tests/store"),
         ("rankdash/core/words/judged.py", "tests/words"),
-        ("rankdash/features/cost/charts_depth.py", "tests/charts"),
+        ("rankdash/features/cost/charts.py", "tests/charts"),
         ("rankdash/features/run/command_rerank.py", "tests/cli"),
         ("rankdash/core/base/rules.py", "tests"),
         ("rankdash/features/judge/asking.py", "tests"),

@@ -1,10 +1,10 @@
 """Every chart with what it is drawn from: one dictionary of cases, of which many are hostile."""
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from inspect import signature
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,40 +16,18 @@ from rankdash.core.data.measured import Level
 from rankdash.core.data.ranking import Reading
 from rankdash.core.study.latency import ecdf, fit, summarize
 from rankdash.core.study.latency import lengths_of as lengths_of
-from rankdash.features.cost import (
-    charts_break_even,
-    charts_crossover,
-    charts_depth,
-    charts_frontier,
-    charts_tornado,
-)
-from rankdash.features.data import charts_grades
-from rankdash.features.history import charts_trend
-from rankdash.features.judge import charts_label_curve
-from rankdash.features.latency import (
-    charts_latency_ecdf,
-    charts_latency_fit,
-    charts_latency_spread,
-    charts_throughput,
-    charts_token_lengths,
-)
-from rankdash.features.overview import charts_cutoffs, charts_headroom, charts_systems
-from rankdash.features.queries import charts_deltas, charts_ladder, charts_waterfall
+from rankdash.features.cost import charts as cost_charts
+from rankdash.features.cost import charts_prices
+from rankdash.features.history import charts as history_charts
+from rankdash.features.latency import charts as latency_charts
+from rankdash.features.latency import charts_load
 from rankdash.features.queries.ladder import Ladder
-from rankdash.features.rank_shifts import (
-    charts_agreement,
-    charts_flows,
-    charts_margins,
-    charts_move_sizes,
-    charts_skipping,
-    charts_transitions,
-)
 from rankdash.features.rank_shifts.shifts import BINS, STEPS, UNRANKED, Flow, Moves, flow
 from rankdash.features.rank_shifts.shifts import move_sizes as sizes_of
 from rankdash.features.rank_shifts.shifts import transitions as counts_of
 from rankdash.features.rank_shifts.skipping import by_margin, rules_on
 from rankdash.features.rank_shifts.skipping import skipping as skips
-from rankdash.kit.drawing import group_changes, style
+from rankdash.kit.drawing import style
 from tests.sets import ROOT
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"
@@ -81,21 +59,21 @@ def hostile_money(amount: float) -> str:
 # Cost and return.
 
 ROWS = [
-    charts_tornado.Row("Gain", -50.0, 150.0, "5 %", "30 %"),
-    charts_tornado.Row("Price", 90.0, 10.0, "$0.50", "$1.50"),
+    cost_charts.Row("Gain", -50.0, 150.0, "5 %", "30 %"),
+    cost_charts.Row("Price", 90.0, 10.0, "$0.50", "$1.50"),
 ]
 SWINGS = [
-    charts_tornado.Row(HOSTILE, -9.0, 40.0, HOSTILE, "2"),
-    charts_tornado.Row("b", 1.0, 2.0, "3", "4"),
+    cost_charts.Row(HOSTILE, -9.0, 40.0, HOSTILE, "2"),
+    cost_charts.Row("b", 1.0, 2.0, "3", "4"),
 ]
-ACROSS = charts_break_even.Axis("Searches", [1.0, 2.0, 3.0], 2.0, logarithmic=True)
-UPWARD = charts_break_even.Axis("Elasticity", [10.0, 20.0], 10.0)
+ACROSS = cost_charts.Axis("Searches", [1.0, 2.0, 3.0], 2.0, logarithmic=True)
+UPWARD = cost_charts.Axis("Elasticity", [10.0, 20.0], 10.0)
 NET = np.array([[-1.0, 0.5, 2.0], [-3.0, -2.0, 4.0]])
 MARKS = style.marks_in_order(["none", "beaten", "fast", "slow", "unpriced"], "none")
 
 
-def point(name: str, *given: float | bool) -> charts_frontier.FrontierPoint:
-    return charts_frontier.FrontierPoint(name, MARKS.get(name, MARKS["none"]), *given)
+def point(name: str, *given: float | bool) -> charts_prices.FrontierPoint:
+    return charts_prices.FrontierPoint(name, MARKS.get(name, MARKS["none"]), *given)
 
 
 POINTS = [
@@ -125,7 +103,7 @@ DEPTHS = pd.DataFrame(
 )
 
 
-def far(most: float) -> list[charts_frontier.FrontierPoint]:
+def far(most: float) -> list[charts_prices.FrontierPoint]:
     return [
         point("none", 0.0, 0.5, True),
         point("fast", 1.0, 0.6, True),
@@ -133,21 +111,21 @@ def far(most: float) -> list[charts_frontier.FrontierPoint]:
     ]
 
 
-def overlapping(x: float, most: float) -> list[charts_frontier.FrontierPoint]:
+def overlapping(x: float, most: float) -> list[charts_prices.FrontierPoint]:
     """The better of two marks that overlap is drawn later, which is on top."""
     alike = [point("fast", x, 0.651, True), point("beaten", x, 0.650, False)]
     return [*alike, point("none", 0.0, 0.5, False), point("slow", most, 0.8, True)]
 
 
-def cost() -> dict[ModuleType, dict[str, Case]]:
+def cost() -> dict[str, dict[str, Case]]:
     net = of(across=ACROSS, upward=UPWARD)
-    away = charts_break_even.Axis("Searches", ACROSS.values, None)
+    away = cost_charts.Axis("Searches", ACROSS.values, None)
     return {
-        charts_tornado: {
+        "tornado": {
             "hostile": of(rows=SWINGS, net=10.0, money=hostile_money),
             "the widest on top, a dearer price the worse end": of(rows=ROWS, net=40.0),
         },
-        charts_break_even: {
+        "break_even": {
             "hostile": of(
                 net=NET, money=hostile_money, across=replace(ACROSS, title=HOSTILE), upward=UPWARD
             ),
@@ -161,19 +139,19 @@ def cost() -> dict[ModuleType, dict[str, Case]]:
             "nothing": of(net=np.zeros((2, 3)), **net),
             "one value": of(net=np.full((2, 3), -7.0), **net),
         },
-        charts_frontier: {
+        "frontier": {
             "hostile": of(points=HOSTILE_POINTS, target=5.0),
             "bold if Pareto-optimal, and an interval": of(points=POINTS, written=money),
             "over the target": of(points=POINTS, target=5.0),
             "close together": of(points=far(20.0)),
             "far apart, with a place for 0": of(points=far(20.1)),
             "names take different corners": of(points=CLOSE),
-            "names above each other": of(points=CROWDED, size=charts_frontier.BESIDE),
+            "names above each other": of(points=CROWDED, size=charts_prices.BESIDE),
             "overlapping at 0": of(points=overlapping(0.0, 9.0)),
             "overlapping at the edge": of(points=overlapping(9.0, 9.0)),
             "overlapping, far apart": of(points=overlapping(1.0, 30.0)),
         },
-        charts_crossover: {
+        "crossover": {
             "hostile": of(lengths=[1.0, 2.0], costs={HOSTILE: [1.0, 3.0]}, own=2.0),
             "one's own length": of(
                 lengths=[10.0, 200.0, 500.0],
@@ -181,7 +159,7 @@ def cost() -> dict[ModuleType, dict[str, Case]]:
                 costs={"a": [1.0, 1.0, 1.0], "b": [0.1, 2.0, 5.0]},
             ),
         },
-        charts_depth: {
+        "depth": {
             "hostile": of(table=DEPTHS, marks={"best": 10}, latency=[0, 9, 90], cost=[0, 1, 2]),
             "both marks on one depth": of(
                 table=DEPTHS,
@@ -199,19 +177,19 @@ def cost() -> dict[ModuleType, dict[str, Case]]:
 PAIR = style.marks_in_order(["a", "b"], "a")
 
 
-def spent(values, system: str = "a", name: str = "Alpha") -> charts_latency_ecdf.Curve:
+def spent(values, system: str = "a", name: str = "Alpha") -> latency_charts.Curve:
     ordered = np.sort(np.asarray(values, dtype=float))
-    return charts_latency_ecdf.Curve(
+    return latency_charts.Curve(
         system, name, ecdf(ordered), summarize(pd.DataFrame({"latency_ms": ordered}))
     )
 
 
-def cloud(x, ms, system: str = "b", name: str = "Beta") -> charts_latency_fit.Cloud:
+def cloud(x, ms, system: str = "b", name: str = "Beta") -> latency_charts.Cloud:
     x, ms = np.asarray(x, dtype=float), np.asarray(ms, dtype=float)
-    return charts_latency_fit.Cloud(system, name, pd.DataFrame({"x": x, "ms": ms}), fit(x, ms))
+    return latency_charts.Cloud(system, name, pd.DataFrame({"x": x, "ms": ms}), fit(x, ms))
 
 
-def even(n: int) -> list[charts_latency_fit.Cloud]:
+def even(n: int) -> list[latency_charts.Cloud]:
     """5 ms and 2 ms a document."""
     x = np.arange(1.0, n + 1)
     return [cloud(x, 5 + 2 * x)]
@@ -221,26 +199,26 @@ def level(n: int, rate: float, p95: float, failed: int = 0) -> Level:
     return Level(n, 2.0, int(2 * rate), failed, p95 / 2, p95, rate, 20 * rate, 1.5)
 
 
-def latency() -> dict[ModuleType, dict[str, Case]]:
+def latency() -> dict[str, dict[str, Case]]:
     rng = np.random.default_rng(8)
     marks, names = of(marks=PAIR), {"a": HOSTILE, "b": SYSTEMS[-1]}
     busy = [level(n, rate, 16.0 * n, n // 8) for n, rate in ((1, 60), (2, 110), (4, 118), (8, 118))]
     levels = [level(*each) for each in ((1, 50.0, 20.0), (2, 70.0, 40.0), (4, 75.0, 90.0, 3))]
     measured = {
-        name: [charts_throughput.Measurement("b", name, each)]
+        name: [charts_load.Measurement("b", name, each)]
         for name, each in ((HOSTILE, busy), ("Beta", levels))
     }
     drawn = {each: rng.lognormal(at + 2, 0.4, 10_000) for at, each in enumerate("ab")}
     length = rng.integers(10, 50, 10_000)
     curves = {"hostile": [spent(ms, each, names[each]) for each, ms in drawn.items()]}
     spreads = {"hostile": [
-        charts_latency_spread.Spread(each, names[each], np.sort(ms)) for each, ms in drawn.items()
+        latency_charts.Spread(each, names[each], np.sort(ms)) for each, ms in drawn.items()
     ]}  # fmt: skip
     clouds = {"hostile": [cloud(length, ms, each, names[each]) for each, ms in drawn.items()]}
     curves |= {f"{n} queries": [spent(range(1, n + 1))] for n in (1, 2, 30, 100, 999, 1000)}
     curves["alike"] = [spent(np.full(2000, 20.0)), spent([5.0, 700.0], "b")]
     spreads["half in the box, nine in ten within the whiskers"] = [
-        charts_latency_spread.Spread("a", "Alpha", np.arange(1.0, 102.0))
+        latency_charts.Spread("a", "Alpha", np.arange(1.0, 102.0))
     ]
     clouds |= {f"{n} queries": even(n) for n in (9, 60, 5000)}
     full = np.array([10, 20, 30, 600, 700], dtype=np.int32)
@@ -251,17 +229,17 @@ def latency() -> dict[ModuleType, dict[str, Case]]:
         "none is cut": (full, full),
     }
     return {
-        charts_latency_ecdf: every("curves", curves, target_ms=500.0, **marks),
-        charts_latency_spread: every("spreads", spreads, target_ms=9.0, **marks),
-        charts_latency_fit: every("clouds", clouds, against="documents", rules=True, **marks)
+        "latency_ecdf": every("curves", curves, target_ms=500.0, **marks),
+        "latency_spread": every("spreads", spreads, target_ms=9.0, **marks),
+        "latency_fit": every("clouds", clouds, against="documents", rules=True, **marks)
         | {"no rules for tokens": of(clouds=even(60), against="tokens", rules=True, **marks)},
-        charts_throughput: {
+        "throughput": {
             "hostile": of(measured=measured[HOSTILE], target_ms=50.0, **marks),
             # At 1 / mean latency 4 clients would seem to serve 80 a second.
             "the best rate at the target": of(measured=measured["Beta"], target_ms=50.0, **marks),
             "none meets it": of(measured=measured["Beta"], target_ms=5.0, **marks),
         },
-        charts_token_lengths: {
+        "token_lengths": {
             name: of(lengths=lengths_of(Reading(short, whole)))
             for name, (whole, short) in read.items()
         },
@@ -393,29 +371,27 @@ def wide(documents: int, k: int) -> Ladder:
     return Ladder((*SYSTEMS, "Fusion"), ids, ranks, label, label >= 1, ideal, k)
 
 
-def ranks() -> dict[ModuleType, dict[str, Case]]:
+def ranks() -> dict[str, dict[str, Case]]:
     few, many = made_moves(3), made_moves(400)
     sides = of(before=SIDES[0], after=SIDES[1])
     plain = of(before="A", after="B")
     margin = pd.Series({f"q{n}": (n * 7 % 10_000) / 10_000 for n in range(10_000)})
-    made: dict[ModuleType, dict[str, Case]] = {charts_margins: {}, charts_skipping: {}}
+    made: dict[str, dict[str, Case]] = {"margins": {}, "skipping": {}}
     for name, n in (("hostile, few", 60), ("hostile, 10,000", 10_000)):
         pairs = made_pairs(n)
         found = skips(rules_on(pairs, margin, StatisticsSettings(resamples=200)), 0.05)
         chosen = found.curve["threshold"].iloc[3]
-        made[charts_skipping][name] = of(
-            curve=found.curve, tolerance=found.tolerance, chosen=chosen
-        )
+        made["skipping"][name] = of(curve=found.curve, tolerance=found.tolerance, chosen=chosen)
         drawn = of(pairs=pairs, margin=margin, means=by_margin(pairs, margin), threshold=0.5)
-        made[charts_margins][name] = of(names={"q7": HOSTILE}, **drawn)
-    made[charts_margins] |= {
+        made["margins"][name] = of(names={"q7": HOSTILE}, **drawn)
+    made["margins"] |= {
         "a mark leads to its query": of(**margined(6), threshold=0.4),
         "a wider tie band": of(**margined(6), tie_band=0.15),
         "many are gathered": margined(9000),
         "no margins": margined(4, nan),
     }
     skipped = of(tolerance=0.005, level=0.9)
-    made[charts_skipping] |= {
+    made["skipping"] |= {
         "beside chance and the tolerance": of(curve=SKIPPED, chosen=0.5, **skipped),
         "no intervals": of(curve=SKIPPED.assign(low=nan, high=nan), **skipped),
     }
@@ -431,20 +407,18 @@ def ranks() -> dict[ModuleType, dict[str, Case]]:
         "one system": of(ladder=moves("first")),
     }
     return made | {
-        charts_ladder: ladders,
-        charts_agreement: {
-            "hostile": of(table=AGREED, p=0.9, names={"a": HOSTILE, "b": SYSTEMS[-1]})
-        },
-        charts_flows: {
+        "ladder": ladders,
+        "agreement": {"hostile": of(table=AGREED, p=0.9, names={"a": HOSTILE, "b": SYSTEMS[-1]})},
+        "flows": {
             "hostile, many": of(flow=flow(many, 10), **sides),
             "hostile, no flow": of(flow=flow(few, 100), **sides),
             "in to the right, out to the left": of(flow=way(), **plain),
         },
-        charts_move_sizes: {
+        "move_sizes": {
             "hostile": of(table=sizes_of(many), **sides),
             "few": of(table=sized(), **plain),
         },
-        charts_transitions: {
+        "transitions": {
             "hostile, many": of(table=counts_of(many, relevant_only=False), **sides),
             "hostile, few": of(table=counts_of(few, relevant_only=True), **sides),
             "up, down and same": of(table=counts(), **plain),
@@ -530,13 +504,13 @@ def groups() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def run_at(number: int, mean: float, **changes: object) -> charts_trend.TrendPoint:
+def run_at(number: int, mean: float, **changes: object) -> history_charts.TrendPoint:
     usual = {"name": f"run {number}", "when": "", "day": "Nov 1", "series": None, "n": 60}
     usual |= {"low": mean - 0.05, "high": mean + 0.1, "compared": True, "p95_ms": nan, "failed": 0}
-    return charts_trend.TrendPoint(number=number, mean=mean, **usual | changes)
+    return history_charts.TrendPoint(number=number, mean=mean, **usual | changes)
 
 
-def past(*means: float, **columns: list[object]) -> list[charts_trend.TrendPoint]:
+def past(*means: float, **columns: list[object]) -> list[history_charts.TrendPoint]:
     """A run of each mean; columns: what else is not as usual, a value for each run."""
     rows = list(zip(*columns.values(), strict=True)) or [()] * len(means)
     return [
@@ -545,7 +519,7 @@ def past(*means: float, **columns: list[object]) -> list[charts_trend.TrendPoint
     ]
 
 
-def made_past(runs: int) -> list[charts_trend.TrendPoint]:
+def made_past(runs: int) -> list[history_charts.TrendPoint]:
     """Every third run repeats the first, every fourth failed on something, the fifth is a quick
     look; one alone has no times."""
     rng = np.random.default_rng(7)
@@ -563,10 +537,10 @@ def made_past(runs: int) -> list[charts_trend.TrendPoint]:
 
 
 ABOVE = [
-    charts_trend.Across(f"{HOSTILE} (baseline)", 0.41),
-    charts_trend.Across("MiniLM (pinned)", 0.47),
+    history_charts.Across(f"{HOSTILE} (baseline)", 0.41),
+    history_charts.Across("MiniLM (pinned)", 0.47),
 ]
-BASE = [charts_trend.Across("First stage (baseline)", 0.3)]
+BASE = [history_charts.Across("First stage (baseline)", 0.3)]
 
 
 def shares(*parts: tuple[float, float], **changes: object) -> pd.DataFrame:
@@ -591,7 +565,7 @@ def hostile_shares() -> pd.DataFrame:
     )  # fmt: skip
 
 
-def quality() -> dict[ModuleType, dict[str, Case]]:
+def quality() -> dict[str, dict[str, Case]]:
     usual, sure, curve = table(), compared(), by_cutoff()
     titles = of(titles={"map": HOSTILE})
     two = sure["system"].isin(SYSTEMS[:2])
@@ -618,7 +592,7 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
         "no value": past(nan),
     }
     return {
-        charts_deltas: {
+        "deltas": {
             f"hostile, {n:,}": of(frame=made_pairs(n), names={"q7": HOSTILE})
             for n in (60, 1000, 10_000)
         }
@@ -630,7 +604,7 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
             "on the tie band": of(frame=changed_by(0.005, -0.005, 0.0051, -0.0051)),
             "nothing to compare": of(frame=changed_by(nan)),
         },
-        charts_systems: {
+        "systems": {
             "hostile": of(table=usual, **titles),
             "alone": of(table=usual[usual["system"] == "BM25"]),
             "hostile, intervals": of(table=sure, **titles),
@@ -643,7 +617,7 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
             "near the highest value": of(table=high[two]),
             "no common query": of(table=usual[two].assign(before=nan, after=nan, delta=nan)),
         },
-        charts_cutoffs: {
+        "cutoffs": {
             "hostile": of(curve=curve, k=10),
             "hostile, intervals": of(curve=banded(), k=10),
             "some intervals, a k that is not drawn": of(curve=some, metric="NDCG", k=7, level=0.9),
@@ -654,13 +628,13 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
             ),
             "no values": of(curve=flat(nan, nan), metric="NDCG", baseline="a"),
         },
-        charts_grades: {"three labels": of(bars=[("0", 1200), ("1", 30), ("2…3", 4)])},
-        charts_label_curve: {
+        "grades": {"three labels": of(bars=[("0", 1200), ("1", 30), ("2…3", 4)])},
+        "label_curve": {
             "hostile": of(curves={HOSTILE: LABEL_CURVE}),
             "two judges": of(curves={"Judge A": LABEL_CURVE, "Judge B": OTHER_CURVE}),
             "all labelled": of(curves={"Judge A": [(30, 0.2, 0.2)]}),
         },
-        charts_headroom: {
+        "headroom": {
             "hostile": of(table=splits()),
             "one": of(table=splits()[:1], names={"MiniLM": "Mini <LM>"}),
             "the best possible value is lower": of(
@@ -673,24 +647,24 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
             ),
             "no systems": of(table=splits()[:0], metric="M"),
         },
-        group_changes: {
+        "group_changes": {
             "hostile": of(table=groups(), **mixed),
             "one": of(table=groups()[3:4], corrected=False),
             "one segment, a stricter level": of(table=groups()[:3], level=0.999),
             "no change": of(table=groups()[5:]),
             "no groups": of(table=groups()[:0]),
         },
-        charts_trend: {
+        "trend": {
             name: of(points=made_past(n), across=ABOVE, series=[HOSTILE])
             for name, n in series.items()
         }
         | every("points", trends, across=BASE, series=["BM25, 2 runs"], level=0.9)
         | {
             "a line without a value": of(
-                points=past(0.4), across=[charts_trend.Across("Empty", nan)]
+                points=past(0.4), across=[history_charts.Across("Empty", nan)]
             )
         },
-        charts_waterfall: {
+        "waterfall": {
             "hostile": of(documents=hostile_shares(), before=0.42),
             "up and down": of(
                 documents=two_parts,
@@ -711,28 +685,39 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
 
 
 @cache
-def examples() -> dict[ModuleType, dict[str, Case]]:
+def examples() -> dict[str, dict[str, Case]]:
     """Chart → its cases."""
     return cost() | latency() | ranks() | quality()
 
 
-CHARTS = [group_changes] + [
-    chart
-    for file in sorted(ROOT.glob("rankdash/features/*/charts_*.py"))
-    for chart in [import_module(f"rankdash.features.{file.parent.name}.{file.stem}")]
-    if hasattr(chart, "figure")
-]
+@dataclass(frozen=True)
+class Chart:
+    """What draws a chart, and what says it in words."""
+
+    figure: Callable[..., go.Figure]
+    alt: Callable[..., str]
 
 
-def title(chart: ModuleType) -> str:
-    return chart.__name__.rpartition(".")[2].removeprefix("charts_")
+def _charts() -> Iterator[tuple[str, Chart]]:
+    """Every `NAME_figure` of the package with its `NAME_alt`, without which it fails."""
+    files = [*ROOT.glob("rankdash/features/*/charts*.py"), *ROOT.glob("rankdash/kit/drawing/*.py")]
+    for file in sorted(files):
+        module = import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+        for name, function in vars(module).items():
+            chart = name.removesuffix("_figure")
+            if chart != name and function.__module__ == module.__name__:
+                yield chart, Chart(function, getattr(module, f"{chart}_alt"))
 
 
-def drawn(chart: ModuleType, name: str, case: Case, ink: style.Ink) -> tuple[go.Figure, str]:
+CHARTS = dict(_charts())
+
+
+def drawn(title: str, name: str, case: Case, ink: style.Ink) -> tuple[go.Figure, str]:
     """The figure, and what a reader of the screen hears, of a part of what is drawn."""
     usual = {"metric": HOSTILE if "hostile" in name else "NDCG@10", "baseline": "BM25"}
     usual |= {"name": HOSTILE if "hostile" in name else "Beta", "x_title": "p95"}
     usual |= {"systems": SIDES, "money": money, "ink": ink, "period": "a year"}
+    chart = CHARTS[title]
     takes, heard = (signature(each).parameters for each in (chart.figure, chart.alt))
     given = {each: value for each, value in usual.items() if each in takes} | case
     words = chart.alt(**{each: value for each, value in given.items() if each in heard})
@@ -742,7 +727,7 @@ def drawn(chart: ModuleType, name: str, case: Case, ink: style.Ink) -> tuple[go.
 def figures_of(ink: style.Ink) -> dict[str, go.Figure]:
     """Every chart, as "deltas: hostile, 60", in one ink."""
     return {
-        f"{title(chart)}: {name}": drawn(chart, name, case, ink)[0]
-        for chart, cases in examples().items()
+        f"{title}: {name}": drawn(title, name, case, ink)[0]
+        for title, cases in examples().items()
         for name, case in cases.items()
     }

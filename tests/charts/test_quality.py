@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.core.metrics import parse_measure
-from rankdash.features.overview import charts_headroom, charts_systems
-from rankdash.features.queries import charts_deltas, charts_waterfall
+from rankdash.features.overview import charts as overview_charts
+from rankdash.features.overview import charts_systems
+from rankdash.features.queries import charts as queries_charts
 from rankdash.kit.drawing import style
 from tests.charts.examples import SYSTEMS, compared, made_pairs, shares, split, splits
 
@@ -20,8 +21,8 @@ INK = style.INKS["light"]
 def test_many_queries_share_bars_of_one_direction_and_none_is_lost():
     frame = made_pairs(10_000)
     delta = frame["delta"].dropna()
-    hurt, helped, same, _mean = charts_deltas.figure(frame, "M", INK).data
-    assert len(hurt.x) + len(helped.x) <= charts_deltas.MOST_BARS
+    hurt, helped, same, _mean = queries_charts.deltas_figure(frame, "M", INK).data
+    assert len(hurt.x) + len(helped.x) <= queries_charts.MOST_BARS
     for trace, of in ((hurt, delta < -0.005), (helped, delta > 0.005), (same, abs(delta) <= 0.005)):
         assert sum(point[1] for point in trace.customdata) == of.sum()
     assert sum([*hurt.width, *helped.width]) == (delta.abs() > 0.005).sum()
@@ -48,7 +49,7 @@ def lengths(figure) -> dict[str, float]:
 @pytest.mark.parametrize("retriever", [0.1, 0.0])
 def test_each_number_is_the_length_of_what_is_drawn_in_its_colour(won, retriever):
     to_win = 1 - 0.588 - won - retriever
-    figure = charts_headroom.figure(split(0.588, won, to_win, retriever), "M", INK)
+    figure = overview_charts.headroom_figure(split(0.588, won, to_win, retriever), "M", INK)
     parts = {"baseline": 0.588, "lost" if won < 0 else "won": abs(won)}
     parts |= {"to_win": to_win, "retriever": retriever}
     wanted = {kind: value for kind, value in parts.items() if round(value, 3)}
@@ -67,11 +68,13 @@ def test_each_number_is_the_length_of_what_is_drawn_in_its_colour(won, retriever
     ],
 )
 def test_what_a_list_could_not_reach_is_left_to_the_retriever(parts, retriever):
-    assert lengths(charts_headroom.figure(split(*parts), "M", INK))["retriever"] == retriever
+    assert (
+        lengths(overview_charts.headroom_figure(split(*parts), "M", INK))["retriever"] == retriever
+    )
 
 
 def test_every_part_has_its_number_in_its_order_with_room_between():
-    written = charts_headroom.figure(splits(), "M", INK).data[-1]
+    written = overview_charts.headroom_figure(splits(), "M", INK).data[-1]
     for place in range(len(splits())):
         xs = [x for y, x in zip(written.y, written.x, strict=True) if place < y < place + 0.5]
         assert xs == sorted(xs)
@@ -98,19 +101,21 @@ def test_proven_is_what_the_verdict_calls_proven(changed, proven):
     table = compared()
     mini = table[table["system"].isin(SYSTEMS[:2])].assign(**changed)
     written = next(
-        trace for trace in charts_systems.figure(mini, "BM25", INK).data if trace.mode == "text"
+        trace
+        for trace in charts_systems.systems_figure(mini, "BM25", INK).data
+        if trace.mode == "text"
     )
     assert any("*" in text for text in written.text) is proven
 
 
 def test_an_interval_is_never_drawn_past_what_a_metric_can_reach(monkeypatch):
     table = compared().assign(before=0.95, after=0.97, delta=0.02, delta_low=-2.0, delta_high=2.0)
-    assert {*whiskers(charts_systems.figure(table, "BM25", INK))} == {0.0, 1.0}
+    assert {*whiskers(charts_systems.systems_figure(table, "BM25", INK))} == {0.0, 1.0}
     measure = parse_measure("ndcg@10")
     endless = replace(measure, metric=replace(measure.metric, range=(0.0, math.inf)))
     monkeypatch.setattr(charts_systems, "parse_measure", lambda spec: endless)
     high = table.assign(before=12.0, after=14.0, delta=2.0, delta_low=-0.5, delta_high=4.5)
-    figure = charts_systems.figure(high, "BM25", INK)
+    figure = charts_systems.systems_figure(high, "BM25", INK)
     assert {*whiskers(figure)} == {11.5, 16.5}
     assert list(figure.layout.xaxis.tickvals) == [12, 14, 16]
 
@@ -122,11 +127,11 @@ PARTS = st.lists(st.tuples(st.floats(0, 0.05), st.floats(0, 0.05)), max_size=20)
 def test_the_steps_lead_from_one_value_to_the_other_within_the_range(parts):
     frame = shares(*parts)
     before, after = math.fsum(frame["before"]), math.fsum(frame["after"])
-    steps = charts_waterfall.bars(frame, before)
+    steps = queries_charts.bars(frame, before)
     values = [before, *(step.end for step in steps)]
     assert values[-1] == pytest.approx(after, abs=1e-11)
     assert [step.start for step in steps] == values[:-1]
     assert min(values) >= -1e-11
     assert max(values) <= max(before, after) + 1e-11
-    assert len(steps) <= charts_waterfall.MOST_BARS + 1
+    assert len(steps) <= queries_charts.MOST_BARS_WATERFALL + 1
     assert sum(step.documents for step in steps) == (frame["delta"].abs() > 1e-12).sum()

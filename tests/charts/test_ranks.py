@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from rankdash.features.queries import charts_ladder, charts_ladder_places
+from rankdash.features.queries import charts_ladder
 from rankdash.features.queries.ladder import Ladder
-from rankdash.features.rank_shifts import charts_margins, charts_transitions
+from rankdash.features.rank_shifts import charts as rank_shifts_charts
+from rankdash.features.rank_shifts import charts_skipping
 from rankdash.kit.drawing import style
 from tests.approved import table
 from tests.charts.examples import counts, margined, moves, wide
@@ -17,13 +18,13 @@ INK = style.INKS["light"]
 
 
 def test_text_is_readable_on_every_shade_of_a_cell(ink: style.Ink):
-    for trace in charts_transitions.figure(counts(), "A", "B", ink).data:
+    for trace in rank_shifts_charts.transitions_figure(counts(), "A", "B", ink).data:
         if trace.type == "heatmap":
             assert all(contrast(colour, ink.text) >= 4.5 for _, colour in trace.colorscale)
 
 
 def test_many_queries_are_gathered_and_none_is_lost_or_changes_direction():
-    figure = charts_margins.figure(**margined(9000), metric="M", ink=INK)
+    figure = charts_skipping.margins_figure(**margined(9000), metric="M", ink=INK)
     for name, wanted in (("helped", 0.2), ("same", 0.0), ("hurt", -0.1)):
         trace = next(each for each in figure.data if each.name == name)
         assert len(trace.x) < 100
@@ -38,7 +39,7 @@ def nodes(found: Ladder) -> list[tuple[str, int, float]]:
     """(document, column, height) of every node that is drawn."""
     return [
         (doc, int(x), float(y))
-        for trace in charts_ladder.figure(found, INK).data
+        for trace in charts_ladder.ladder_figure(found, INK).data
         if trace.customdata is not None
         for x, y, doc in zip(trace.x, trace.y, trace.customdata, strict=True)
     ]
@@ -48,16 +49,18 @@ def nodes(found: Ladder) -> list[tuple[str, int, float]]:
 def test_no_two_nodes_of_a_column_share_a_place_and_it_can_be_read(found):
     places = [(column, height) for _, column, height in nodes(found)]
     assert len(places) == len(set(places))
-    assert charts_ladder.figure(found, INK).layout.height <= (900 if len(found) < 100 else 1500)
+    assert charts_ladder.ladder_figure(found, INK).layout.height <= (
+        900 if len(found) < 100 else 1500
+    )
 
 
 @pytest.mark.parametrize(
     ("every", "most"),
-    [(False, charts_ladder_places.MOST_NOTABLE), (True, charts_ladder_places.MOST_DOCUMENTS)],
+    [(False, charts_ladder.MOST_NOTABLE), (True, charts_ladder.MOST_DOCUMENTS)],
 )
 def test_a_long_list_keeps_the_relevant_documents(every, most):
     found = wide(150, 50)
-    kept = charts_ladder_places.shown(found, every=every)
+    kept = charts_ladder.shown(found, every=every)
     assert len(kept) == most
     assert set(found.doc_ids[found.relevant]) <= set(kept.doc_ids)
 
@@ -69,20 +72,18 @@ def of_two(before: list[float], after: list[float], relevant: list[bool], k: int
 
 
 def test_of_too_many_documents_the_relevant_then_the_crossing_then_the_farthest_are_shown():
-    most = charts_ladder_places.MOST_NOTABLE
+    most = charts_ladder.MOST_NOTABLE
     # All moved 5 ranks within the first 1,000; the last three are farther, crossing and relevant.
     before = [float(place) for place in range(1, most + 4)]
     after = [rank + 5 for rank in before]
     after[-3], after[-2], after[-1] = before[-3] + 9, 2000.0, before[-1] + 3
     every = of_two(before, after, [False] * (most + 2) + [True], k=1000)
-    picked = set(charts_ladder_places.shown(every).doc_ids)
+    picked = set(charts_ladder.shown(every).doc_ids)
     assert len(picked) == most
     assert {f"d{most}", f"d{most + 1}", f"d{most + 2}"} <= picked
     # Of two that neither cross nor count, the one that moved farther.
     farther = [rank + 3 + place for place, rank in enumerate(before)]
-    near = set(
-        charts_ladder_places.shown(of_two(before, farther, [False] * len(before), k=1000)).doc_ids
-    )
+    near = set(charts_ladder.shown(of_two(before, farther, [False] * len(before), k=1000)).doc_ids)
     assert "d0" not in near and f"d{most + 2}" in near
 
 
@@ -98,7 +99,7 @@ def test_where_documents_stand_is_approved(approved):
     }  # fmt: skip
     said = {}
     for name, (before, after, k) in cases.items():
-        placed = charts_ladder_places.placed(of_two(before, after, [True] * len(before), k=k))
+        placed = charts_ladder.placed(of_two(before, after, [True] * len(before), k=k))
         heights = placed.heights[:2].tolist()
         said[name] = f"heights {heights} cut {placed.cut} rows {placed.rows} close {placed.close}"
     approved("charts/ladder_places", table(said))

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.kit.drawing import draw, intervals, style
+from rankdash.kit.drawing import draw, style
 from rankdash.kit.drawing.draw import mark_image
 from tests.approved import table
 from tests.results import shown
@@ -77,9 +77,9 @@ def test_numbers_and_names_are_written_as_short_as_they_tell(approved):
         "names": [(style.short(*each),) for each in names.items()],
         "queries": [(style.queries(n),) for n in (1, 2, 1204)],
         "ticks": [(highest, style.ticks(highest)) for highest in (999.0, 1000.0)],
-        "intervals": [(*each, intervals.span(*each)) for each in ends],
-        "chances": [(p, intervals.chance(p)) for p in chances],
-        "p": [(intervals.p_text(corrected, "x"),) for corrected in (True, False)],
+        "intervals": [(*each, draw.span(*each)) for each in ends],
+        "chances": [(p, draw.chance(p)) for p in chances],
+        "p": [(draw.p_text(corrected, "x"),) for corrected in (True, False)],
     }
     approved(
         "charts/style", table({name: "\n".join(map(shown, each)) for name, each in rows.items()})
@@ -99,8 +99,8 @@ def test_axes_marks_and_heights_have_room_for_what_is_drawn(approved):
         traces = [{"type": "scatter", "x": [0], "y": [0], "name": "n"} | more] * entries
         return style.finish(traces, ink, 100).layout.height
 
-    whiskers = intervals.whiskers([0.1, 0.2, math.nan], [0.3, math.nan, 0.5], [0, 1, 2], "#000000")
-    keys = intervals.keys("{level:g}%", "p ≤ {p:g}", 0.95, "#000000")
+    whiskers = draw.whiskers([0.1, 0.2, math.nan], [0.3, math.nan, 0.5], [0, 1, 2], "#000000")
+    keys = draw.keys("{level:g}%", "p ≤ {p:g}", 0.95, "#000000")
     targets = [draw.target_line(500.0, ink, axis) for axis in ("x", "y2")]
     rows = {
         "reach": [(*each, style.reach(each[0], 0.1, 0.05, each[1])) for each in values],
@@ -125,7 +125,7 @@ def test_axes_marks_and_heights_have_room_for_what_is_drawn(approved):
         "keys": [(each["name"],) for each in keys],
         "targets": [sorted(f"{name}={value}" for name, value in each.items()) for each in targets],
     }
-    assert intervals.whiskers([math.nan], [1.0], [0], "#000000") == []
+    assert draw.whiskers([math.nan], [1.0], [0], "#000000") == []
     approved(
         "charts/axes", table({name: "\n".join(map(shown, each)) for name, each in rows.items()})
     )

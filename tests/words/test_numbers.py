@@ -31,7 +31,8 @@ from rankdash.core.words.prices import money
 from rankdash.core.words.queries import grade, label_words, left_out_text
 from rankdash.core.words.verdicts import change_facts, change_interval, interval, p_value, sentence
 from rankdash.features.cost import words as page_words
-from rankdash.kit.drawing import intervals, style
+from rankdash.kit.drawing import draw as drawing_draw
+from rankdash.kit.drawing import style
 
 NONSENSE = re.compile(
     r"\d[eE][+-]?\d|\b(?:nan|inf|infinity)\b|[-−+]\$?0(?:[.,]0*)?(?![\d.,]*[1-9])", re.IGNORECASE
@@ -67,10 +68,14 @@ def test_a_number_is_written_as_one(value, digits, language):
             ),
             *(write(value, digits + 1) for write in (i18n.quantity, i18n.plain)),
             *(money(value, "USD"), money(value, "JPY"), i18n.duration(abs(value))),
-            *(style.number(value, digits), style.signed(value, digits), intervals.span(value, 1)),
+            *(
+                style.number(value, digits),
+                style.signed(value, digits),
+                drawing_draw.span(value, 1),
+            ),
             *(i18n.brief(abs(value), value), p_value(min(abs(value), 1)), interval(value, value)),
             change_interval(value, value),
-            *(intervals.chance(min(abs(value), 1)), grade(value, 3.0), label_words(value)),
+            *(drawing_draw.chance(min(abs(value), 1)), grade(value, 3.0), label_words(value)),
         )
 
 
@@ -179,7 +184,7 @@ def test_verdicts_and_rules_are_written_in_numbers(rules, change, p, before, n, 
         *change_facts(row, rules, "p_corrected"),
         *(how for _what, how in methods(rules, corrected)),
         *(value for _title, value in rules_in_words(conventions, rules)),
-        intervals.p_limit(corrected).format(p=round(1 - rules.level, 6)),
+        drawing_draw.p_limit(corrected).format(p=round(1 - rules.level, 6)),
         left_out_text({"failed": n}),
         left_out_of_times(
             Apart(n, n, n, n, n, n, retry_wait_ms=p, cached_pairs=n, limit_ms=p),

@@ -24,7 +24,7 @@ from rankdash.core.value.break_even import equal_rate
 from rankdash.core.value.payoff import monthly_searches
 from rankdash.core.value.price_list import ListedPrice, title
 from rankdash.core.words.prices import lack, words
-from rankdash.features.cost import charts_crossover, page_calculator, page_inputs, page_sensitivity
+from rankdash.features.cost import charts_prices, page_calculator, page_inputs, page_sensitivity
 from rankdash.features.cost.page_cards import answer, assumptions_table, draw_cards, grounds
 from rankdash.features.cost.page_terms import (
     amount,
@@ -153,8 +153,8 @@ def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
     lengths = lengths_drawn(load, shown)
     costs, names = costs_drawn(load, shown, lengths)
     show(
-        charts_crossover.figure(lengths, costs, own, ink(), names=names, money=amount),
-        alt=charts_crossover.alt(lengths, costs, own, names=names, money=amount),
+        charts_prices.crossover_figure(lengths, costs, own, ink(), names=names, money=amount),
+        alt=charts_prices.crossover_alt(lengths, costs, own, names=names, money=amount),
         key="cost.units",
     )
     searches = next((each for each in shown if each.price.unit == "search"), None)

@@ -21,12 +21,7 @@ from rankdash.core.value.depth import DepthCurve
 from rankdash.core.value.pareto import pareto
 from rankdash.core.words import prices
 from rankdash.core.words.latency import milliseconds
-from rankdash.features.cost import (
-    charts_break_even,
-    charts_depth,
-    charts_frontier,
-    charts_tornado,
-)
+from rankdash.features.cost import charts, charts_prices
 from rankdash.features.cost.page_terms import amount, period
 from rankdash.features.cost.sensitivity import (
     GAIN,
@@ -58,8 +53,8 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
     interval = None if gain.low is None or gain.high is None else (gain.low, gain.high)
     ranges = usual_ranges(choice.option, scenario, interval)
     rows = [
-        charts_tornado.Row(
-            charts_break_even.input_title(each.name),
+        charts.Row(
+            charts.input_title(each.name),
             each.net_low * span.months,
             each.net_high * span.months,
             _in_words(each.name, each.low),
@@ -71,8 +66,8 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
         st.info(_("No assumption changes the result."), icon=":material/info:")
         return
     show(
-        charts_tornado.figure(rows, net * span.months, ink(), period=span.name, money=amount),
-        alt=charts_tornado.alt(rows, net * span.months, period=span.name, money=amount),
+        charts.tornado_figure(rows, net * span.months, ink(), period=span.name, money=amount),
+        alt=charts.tornado_alt(rows, net * span.months, period=span.name, money=amount),
         key="cost.swings",
     )
     st.caption(
@@ -121,7 +116,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
             column.selectbox,
             default=str(address.FIELDS[field]),
             label=label,
-            format_func=charts_break_even.input_title,
+            format_func=charts.input_title,
         )
         for field, label, column in zip(
             ("across", "upward"), (_("X axis"), _("Y axis")), columns, strict=True
@@ -132,7 +127,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
         st.info(_("Choose two different assumptions."), icon=":material/info:")
         return
     span = period()
-    found = charts_break_even.net_map(choice, scenario, across, upward, currency(), span.months)
+    found = charts.net_map(choice, scenario, across, upward, currency(), span.months)
     if found is None:
         return
     widgets_charts.draw(found.drawing(span.name, currency()), key="cost.map")
@@ -179,7 +174,7 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         within = frame[x].map(lambda at, most=target: most is None or meets(at, most))
         front = pareto(frame[x].where(within).tolist(), frame["quality"].tolist())
         points = [
-            charts_frontier.FrontierPoint(
+            charts_prices.FrontierPoint(
                 study.name(system), marks[system], at, quality, bool(on), low, high
             )
             for system, at, quality, low, high, on in zip(
@@ -188,8 +183,10 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
             )
         ]  # fmt: skip
         show(
-            charts_frontier.figure(points, metric, title, ink(), target=target, written=written),
-            alt=charts_frontier.alt(points, metric, title, target=target, written=written),
+            charts_prices.frontier_figure(
+                points, metric, title, ink(), target=target, written=written
+            ),
+            alt=charts_prices.frontier_alt(points, metric, title, target=target, written=written),
             key=f"cost.front.{x}",
         )
     st.caption(
@@ -259,10 +256,10 @@ def depths(study: Study, choice: Choice) -> None:
             icon=":material/warning:",
         )
     show(
-        charts_depth.figure(
+        charts.depth_figure(
             curve.table, metric, marks, ink(), latency=found.p95, cost=cost, money=amount
         ),
-        alt=charts_depth.alt(curve.table, metric, marks),
+        alt=charts.depth_alt(curve.table, metric, marks),
         key="cost.depths",
     )
     st.caption(

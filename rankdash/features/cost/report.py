@@ -18,7 +18,7 @@ from rankdash.core.words import costs as words_costs
 from rankdash.core.words import prices
 from rankdash.core.words.costs import month, year
 from rankdash.core.words.latency import milliseconds, without_p95
-from rankdash.features.cost import charts_break_even, words
+from rankdash.features.cost import charts, words
 from rankdash.kit.html.html_page import DASH, Draft, PageTable, listed, prose, table
 from rankdash.kit.html.tables import ZipPart
 
@@ -35,7 +35,7 @@ def draw(draft: Draft) -> str:
             _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
             words.passages(choice, money.assumptions),
         ]
-    maps = [charts_break_even.break_even(study, challenger) for challenger in study.challengers]
+    maps = [charts.break_even(study, challenger) for challenger in study.challengers]
     return "".join(
         [
             prose(_whose(draft)),

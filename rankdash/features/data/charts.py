@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import plain
 from rankdash.core.readers.checks.check import CheckReport
-from rankdash.features.data import charts_grades as grades_chart
+from rankdash.kit.drawing import draw, style
 from rankdash.kit.drawing.draw import Drawing
 
 
@@ -17,4 +22,43 @@ def grades(report: CheckReport) -> Drawing:
         )
         for bar in report.label_histogram
     ]
-    return Drawing(lambda ink: grades_chart.figure(bars, ink), grades_chart.alt(bars))
+    return Drawing(lambda ink: grades_figure(bars, ink), grades_alt(bars))
+
+
+# How many pairs carry each label.
+
+_HEIGHT = 220
+
+
+def grades_figure(bars: Sequence[tuple[str, int]], ink: style.Ink) -> go.Figure:
+    """A bar for each label or range of labels, lowest first, its count above.
+
+    bars: (label, count).
+    """
+    return style.finish(
+        [
+            draw.bar(
+                [label for label, _ in bars],
+                [count for _, count in bars],
+                text=[f"{count:,}" for _, count in bars],
+                textposition="outside",
+                cliponaxis=False,
+                marker={"color": style.BETTER},
+            )
+        ],
+        ink,
+        _HEIGHT,
+        # Room for the count above the highest bar.
+        margin={"t": 24},
+        bargap=0.4,
+        xaxis=style.axis(_("label"), type="category"),
+        yaxis=style.axis(_("pairs"), rangemode="tozero", nticks=4),
+    )
+
+
+def grades_alt(bars: Sequence[tuple[str, int]]) -> str:
+    """What the chart says, in words."""
+    return _(
+        "How many pairs carry each label: {bars}.",
+        bars=", ".join(f"{label}: {count:,}" for label, count in bars),
+    )

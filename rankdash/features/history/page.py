@@ -24,7 +24,7 @@ from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.queries import provenance
 from rankdash.core.workspace import RunRow
 from rankdash.core.workspace.notes import Pins, RunNote, RunNotes
-from rankdash.features.history import charts_trend as trend_chart
+from rankdash.features.history import charts as history_charts
 from rankdash.kit.widgets import address, dialogs, pickers, run_records, stored
 from rankdash.kit.widgets.charts import ink, show
 from rankdash.kit.widgets.run_records import record
@@ -117,7 +117,7 @@ def chart(history: Past) -> None:
     joined = {run_id: place for place, ids in enumerate(series) for run_id in ids}
     points = [_point(history, run, joined.get(run.id)) for run in history.runs]
     across = [
-        trend_chart.Across(name, float(history.row(system)["mean"]))
+        history_charts.Across(name, float(history.row(system)["mean"]))
         for system, name in _lines(history).items()
         if history.row(system)["on_line"]
     ]
@@ -127,10 +127,10 @@ def chart(history: Past) -> None:
         for ids in series
     ]
     show(
-        trend_chart.figure(
+        history_charts.trend_figure(
             points, title, across, ink(), series=names, level=study.statistics.level
         ),
-        alt=trend_chart.alt(points, title, across),
+        alt=history_charts.trend_alt(points, title, across),
         key="history.trend",
     )
 
@@ -147,10 +147,10 @@ def _lines(history: Past) -> dict[str, str]:
     return found
 
 
-def _point(history: Past, run: RunRow, series: int | None) -> trend_chart.TrendPoint:
+def _point(history: Past, run: RunRow, series: int | None) -> history_charts.TrendPoint:
     row = history.row(run.id)
     compared = bool(row["on_line"])
-    return trend_chart.TrendPoint(
+    return history_charts.TrendPoint(
         number=history.number(run.id),
         name=history.name(run.id),
         when=moment_words(run.created),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
+import plotly.graph_objects as go
 
+from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.judged import verdicts
 from rankdash.core.study.study import Study
 from rankdash.core.words.judged import three_ways as three_ways_of
-from rankdash.features.judge import charts_label_curve as label_curve_chart
-from rankdash.kit.drawing import group_changes as segments_chart
+from rankdash.kit.drawing import draw, group_changes, style
 from rankdash.kit.drawing.draw import Drawing
 
 
@@ -36,8 +38,10 @@ def three_ways(study: Study, challenger: str) -> Drawing | None:
     )
     title, level = study.measure.title, study.statistics.level
     return Drawing(
-        lambda ink: segments_chart.figure(table, title, ink, level=level, corrected=False),
-        segments_chart.alt(table, title, level=level),
+        lambda ink: group_changes.group_changes_figure(
+            table, title, ink, level=level, corrected=False
+        ),
+        group_changes.group_changes_alt(table, title, level=level),
     )
 
 
@@ -51,6 +55,71 @@ def label_curve(study: Study, challenger: str) -> Drawing | None:
     if not found.three.enough or not found.three.corrected.error > 0:
         return None
     return Drawing(
-        lambda ink: label_curve_chart.figure(curves, title, ink),
-        label_curve_chart.alt(curves, title),
+        lambda ink: label_curve_figure(curves, title, ink),
+        label_curve_alt(curves, title),
+    )
+
+
+# How narrow an interval becomes with more of people's queries, without a judge and with each.
+
+_HEIGHT = 320
+Curve = Sequence[tuple[int, float, float]]
+"""Queries, half the interval of people alone, and half the corrected one."""
+
+
+def label_curve_figure(curves: Mapping[str, Curve], metric: str, ink: style.Ink) -> go.Figure:
+    """A line for people alone, and one for each judge with people.
+
+    curves: judge → its points, in order of queries, at least one; the first is what there is now.
+    metric: its title.
+    """
+    alone = [(n, people) for n, people, _both in max(curves.values(), key=len)]
+    lines = {_("people alone"): alone}
+    lines |= {judge: [(n, both) for n, _people, both in curve] for judge, curve in curves.items()}
+    marks = style.marks({name: place for place, name in enumerate(lines)}, next(iter(lines)))
+    traces = [
+        draw.scatter(
+            [n for n, _half in points],
+            [half for _n, half in points],
+            name=style.short(name),
+            cliponaxis=False,
+            hover=[
+                _("{queries}: ±{half}", queries=style.queries(n), half=style.number(half))
+                for n, half in points
+            ],
+            **draw.curve(marks[name]),
+        )
+        for name, points in lines.items()
+    ]
+    now = min(n for points in lines.values() for n, _half in points)
+    return style.finish(
+        traces,
+        ink,
+        _HEIGHT,
+        shapes=[draw.upright(now, ink.line, "dot", layer="below")],
+        xaxis=style.axis(_("queries that people labelled"), tickformat=",d", nticks=6),
+        yaxis=style.axis(
+            _("± {metric}", metric=style.short(metric)), tickformat=".2~f", rangemode="tozero"
+        ),
+    )
+
+
+def label_curve_alt(curves: Mapping[str, Curve], metric: str) -> str:
+    """What the chart says, in words."""
+    sentences = [
+        _(
+            "{judge}: ±{both} in place of ±{alone} at {n} queries, ±{last} at {all}.",
+            judge=judge,
+            both=style.number(curve[0][2]),
+            alone=style.number(curve[0][1]),
+            n=curve[0][0],
+            last=style.number(curve[-1][2]),
+            all=curve[-1][0],
+        )
+        for judge, curve in curves.items()
+    ]
+    return _(
+        "Half the interval of the change in {metric} by the queries that people labelled. {curves}",
+        metric=metric,
+        curves=" ".join(sentences),
     )

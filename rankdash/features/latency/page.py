@@ -14,13 +14,7 @@ from rankdash.core.runs.concurrency import within_target
 from rankdash.core.study import latency
 from rankdash.core.study.latency import FEWEST_FITTED, Against, Ratio, Times
 from rankdash.core.study.study import Study
-from rankdash.features.latency import (
-    charts,
-    charts_latency_fit,
-    charts_latency_spread,
-    charts_throughput,
-)
-from rankdash.features.latency import charts_token_lengths as lengths_chart
+from rankdash.features.latency import charts, charts_load
 from rankdash.kit.drawing import style
 from rankdash.kit.widgets import pickers, view
 from rankdash.kit.widgets.charts import draw, ink, show
@@ -46,16 +40,16 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
     with right:
         st.subheader(_("Latency spread"), anchor=False)
         spreads = [
-            charts_latency_spread.Spread(system, study.name(system), times.ordered)
+            charts.Spread(system, study.name(system), times.ordered)
             for system, times in found.items()
             if times.summary.p95 is not None
         ]
         if spreads:
             show(
-                charts_latency_spread.figure(
+                charts.latency_spread_figure(
                     spreads, style.marks(study.places, study.baseline), ink(), target_ms=target_ms
                 ),
-                alt=charts_latency_spread.alt(spreads),
+                alt=charts.latency_spread_alt(spreads),
                 key="latency.spread",
             )
             st.caption(
@@ -144,23 +138,23 @@ def growth(study: Study, found: dict[str, Times]) -> None:
     for system in found:
         points, line = latency.cloud(study, system, against)
         if len(points):
-            clouds.append(charts_latency_fit.Cloud(system, study.name(system), points, line))
+            clouds.append(charts.Cloud(system, study.name(system), points, line))
     with drawn:
         show(
-            charts_latency_fit.figure(
+            charts.latency_fit_figure(
                 clouds, style.marks(study.places, study.baseline), against, ink(), rules=rules
             ),
-            alt=charts_latency_fit.alt(clouds, against),
+            alt=charts.latency_fit_alt(clouds, against),
             key=f"latency.growth.{against}",
         )
     with beside:
         for cloud in clouds:
             st.markdown(growth_sentence(study, cloud, against))
-        if sum(len(cloud.points) for cloud in clouds) > charts_latency_fit.MOST_MARKS:
+        if sum(len(cloud.points) for cloud in clouds) > charts.MOST_MARKS:
             st.caption(
                 _(
                     "About {n} queries are drawn at random; the rest are in the table.",
-                    n=number(charts_latency_fit.MOST_MARKS, 0),
+                    n=number(charts.MOST_MARKS, 0),
                 )
             )
     fold(
@@ -171,7 +165,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
     )
 
 
-def growth_sentence(study: Study, cloud: charts_latency_fit.Cloud, against: Against) -> str:
+def growth_sentence(study: Study, cloud: charts.Cloud, against: Against) -> str:
     """Return what a system's latency grows with, or why no line is drawn."""
     name, line = safe_name(study, cloud.system), cloud.fit
     if line is None:
@@ -218,7 +212,7 @@ def _significant(value: float) -> str:
     return number(value, min(max(1 - size, 0), 6))
 
 
-def _growth_tables(clouds: list[charts_latency_fit.Cloud], against: Against) -> None:
+def _growth_tables(clouds: list[charts.Cloud], against: Against) -> None:
     unit = _("documents") if against == "documents" else _("tokens")
     lines = [
         {
@@ -249,7 +243,7 @@ def _growth_tables(clouds: list[charts_latency_fit.Cloud], against: Against) -> 
     points = points[["system", "x", "ms"]].set_axis([_("system"), unit, _("ms")], axis="columns")
     st.dataframe(points, hide_index=True, height=280, alt=_("Every timed query"))
     if against == "documents":
-        rules = charts_latency_fit.RULES_OF_THUMB.rename(columns={"documents": unit})
+        rules = charts.RULES_OF_THUMB.rename(columns={"documents": unit})
         st.dataframe(rules, hide_index=True, alt=_("Rules of thumb from tutorials, ms"))
         st.caption(
             _(
@@ -272,16 +266,16 @@ def draw_throughput(study: Study, target_ms: float) -> None:
             continue
         if run.measured is not None and run.measured.throughput:
             levels = run.measured.throughput
-            measured.append(charts_throughput.Measurement(system, study.name(system), levels))
+            measured.append(charts_load.Measurement(system, study.name(system), levels))
         elif run.measured is not None:
             without.append(safe_name(study, system))
     if measured:
         st.markdown("  \n".join(_best_in_words(study, each, target_ms) for each in measured))
         show(
-            charts_throughput.figure(
+            charts_load.throughput_figure(
                 measured, style.marks(study.places, study.baseline), ink(), target_ms=target_ms
             ),
-            alt=charts_throughput.alt(measured),
+            alt=charts_load.throughput_alt(measured),
             key="latency.throughput",
         )
         fold(
@@ -301,7 +295,7 @@ def draw_throughput(study: Study, target_ms: float) -> None:
         view.link("run", _("Measure it in a run"), ":material/arrow_forward:")
 
 
-def _best_in_words(study: Study, each: charts_throughput.Measurement, target_ms: float) -> str:
+def _best_in_words(study: Study, each: charts_load.Measurement, target_ms: float) -> str:
     best = within_target(each.levels, target_ms)
     name = safe_name(study, each.system)
     if best is None:
@@ -321,7 +315,7 @@ def _best_in_words(study: Study, each: charts_throughput.Measurement, target_ms:
     )
 
 
-def _levels_table(measured: list[charts_throughput.Measurement]) -> None:
+def _levels_table(measured: list[charts_load.Measurement]) -> None:
     rows = [
         {
             _("system"): each.name,
@@ -392,8 +386,8 @@ def draw_tokens(study: Study) -> None:
             )
         )
     show(
-        lengths_chart.figure(found, ink(), name=study.name(system)),
-        alt=lengths_chart.alt(found, study.name(system)),
+        charts_load.token_lengths_figure(found, ink(), name=study.name(system)),
+        alt=charts_load.token_lengths_alt(found, study.name(system)),
         key="latency.lengths",
     )
     fold(

@@ -14,7 +14,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import LEVEL
 from rankdash.core.metrics import parse_measure
 from rankdash.core.statistics.verdict import is_proven
-from rankdash.kit.drawing import draw, intervals, style
+from rankdash.kit.drawing import draw, style
 
 _ROW = 26
 _FURNITURE = 110
@@ -27,7 +27,7 @@ _BLOCK_GAP = 0.7
 _LEAST_STEP, _MOST_TICKS = 0.01, 7
 
 
-def figure(
+def systems_figure(
     table: pd.DataFrame,
     baseline: str,
     ink: style.Ink,
@@ -66,7 +66,7 @@ def figure(
         places = [row.place for row in own]
         if not alone:
             ends = [row.low for row in own], [row.high for row in own]
-            traces += intervals.whiskers(*ends, places, mark.colour)
+            traces += draw.whiskers(*ends, places, mark.colour)
         traces.append(
             draw.scatter(
                 [row.before if alone else row.after for row in own],
@@ -82,8 +82,8 @@ def figure(
     traces.append(_changes([row for row in rows if row.system != baseline], ink))
     keyed = bool(challengers) and any(math.isfinite(row.low) for row in rows)
     if keyed:
-        traces += intervals.keys(
-            _("{level:g}% interval of the change"), intervals.p_limit(corrected), level, ink.text
+        traces += draw.keys(
+            _("{level:g}% interval of the change"), draw.p_limit(corrected), level, ink.text
         )
     # Room at both ends for the changes that are written beside the marks.
     drawn_x = (x for row in rows for x in (row.before, row.after, row.low, row.high))
@@ -108,7 +108,7 @@ def figure(
     )
 
 
-def alt(
+def systems_alt(
     table: pd.DataFrame,
     baseline: str,
     *,
@@ -188,7 +188,7 @@ def _rows(table: pd.DataFrame, level: float, drawn: Sequence[str]) -> list[_Row]
                     # A change can look larger than what there is to gain or lose.
                     low=min(max(before + low, lowest), highest),
                     high=min(max(before + high, lowest), highest),
-                    interval=intervals.span(low, high),
+                    interval=draw.span(low, high),
                     p=p,
                     proven=is_proven(low, high, p, level),
                     place=metrics[metric] * block + order[system],
@@ -218,7 +218,7 @@ def _changes(rows: Sequence[_Row], ink: style.Ink) -> style.Trace:
     x, texts, sides = [], [], []
     for row in rows:
         lost = row.delta < 0
-        text = intervals.changed(row.delta, row.proven)
+        text = draw.changed(row.delta, row.proven)
         texts.append(f"{text}{room}" if lost else f"{room}{text}")
         sides.append("middle left" if lost else "middle right")
         ends = [end for end in (row.after, row.low if lost else row.high) if math.isfinite(end)]
@@ -236,7 +236,7 @@ def _values(row: _Row, titles: Mapping[str, str], level: float) -> dict[str, obj
         "queries": style.queries(row.paired),
         "level": 100 * level,
         "interval": row.interval,
-        "p": intervals.chance(row.p),
+        "p": draw.chance(row.p),
     }
 
 
@@ -262,7 +262,7 @@ def _hover(
     if row.interval:
         lines.append(_("{level:g}% interval {interval}", **values))
     if values["p"]:
-        lines.append(intervals.p_text(corrected, str(values["p"])))
+        lines.append(draw.p_text(corrected, str(values["p"])))
     return "<br>".join(lines)
 
 

@@ -20,7 +20,7 @@ from rankdash.core.words.methods import methods, rules_in_words
 from rankdash.core.words.queries import count_words, left_out_text, metric_title
 from rankdash.core.words.verdicts import p_title, reason_meanings, reason_words
 from rankdash.features.overview import charts
-from rankdash.features.overview.charts_headroom import part_titles
+from rankdash.features.overview.charts import part_titles
 from rankdash.features.queries import charts as queries_charts
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets import pickers

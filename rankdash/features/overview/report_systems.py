@@ -19,7 +19,7 @@ from rankdash.core.words.latency import added, busy_notes, milliseconds, without
 from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdicts import chip, p_title
-from rankdash.features.cost import charts_frontier
+from rankdash.features.cost import charts_prices
 from rankdash.features.overview import charts
 from rankdash.kit.drawing import style
 from rankdash.kit.drawing.draw import Drawing, mark_image
@@ -321,7 +321,7 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
     """Quality against latency or price; None where both are known of fewer than two systems."""
     marks = style.marks(study.places, study.baseline)
     points = [
-        charts_frontier.FrontierPoint(
+        charts_prices.FrontierPoint(
             study.name(row.system),
             marks[row.system],
             row.takes(axis) or 0.0,
@@ -342,10 +342,10 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
         written, title = milliseconds, _("p95 latency added, ms")
     given = (points, study.measure.title, title)
     return Drawing(
-        lambda ink: charts_frontier.figure(
-            *given, ink, written=written, size=charts_frontier.BESIDE
+        lambda ink: charts_prices.frontier_figure(
+            *given, ink, written=written, size=charts_prices.BESIDE
         ),
-        charts_frontier.alt(*given, written=written),
+        charts_prices.frontier_alt(*given, written=written),
     )
 
 

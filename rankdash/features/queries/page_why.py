@@ -22,8 +22,8 @@ from rankdash.core.words.verdicts import reason_words
 from rankdash.core.workspace.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
 from rankdash.features.queries import charts
 from rankdash.features.queries import study as queries_study
-from rankdash.features.queries.charts_ladder_places import shown
-from rankdash.features.queries.charts_waterfall import NAME_WIDTH
+from rankdash.features.queries.charts import NAME_WIDTH
+from rankdash.features.queries.charts_ladder import shown
 from rankdash.features.queries.ladder import Ladder
 from rankdash.features.queries.study import Missed, Text
 from rankdash.features.queries.words import fault_words, ground, reasoning, statement_text

@@ -1,22 +1,25 @@
-"""The share of queries that are not reranked against what that costs."""
+"""Charts of which queries could do without reranking."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.rules import LEVEL
-from rankdash.kit.drawing import draw, intervals, style
+from rankdash.core.base.rules import LEVEL, TIE_BAND
+from rankdash.core.statistics.alignment import direction
+from rankdash.kit.drawing import draw, style
 
 _HEIGHT = 380
 _BAND, _EDGE = 0.15, 0.5
 
 
-def figure(
+def skipping_figure(
     curve: pd.DataFrame,
     metric: str,
     tolerance: float,
@@ -81,7 +84,7 @@ def figure(
         )
     if len(known):
         words = _("{level:g}% interval", level=100 * level)
-        traces.append(intervals.key(words, "square", style.faded(style.BETTER, 2 * _BAND)))
+        traces.append(draw.key(words, "square", style.faded(style.BETTER, 2 * _BAND)))
     return style.finish(
         traces,
         ink,
@@ -96,7 +99,7 @@ def figure(
     )
 
 
-def alt(curve: pd.DataFrame, metric: str, tolerance: float) -> str:
+def skipping_alt(curve: pd.DataFrame, metric: str, tolerance: float) -> str:
     """What the chart says, in words."""
     chosen = curve.iloc[[round(place * (len(curve) - 1) / 4) for place in range(5)]]
     points = [
@@ -125,5 +128,175 @@ def _hover(row: Mapping[Hashable, Any]) -> str:
         share=row["share"],
         threshold=style.number(row["threshold"]),
         change=style.signed(row["change"]),
-        span=intervals.span(row["low"], row["high"]) or "–",
+        span=draw.span(row["low"], row["high"]) or "–",
     )
+
+
+# Every query's change against how decided the first stage was.
+
+MOST_POINTS = 1200
+"""Above it, queries near each other are drawn as one mark, the larger the more there are."""
+
+_GRID = 28
+_LARGEST, _SMALLEST = 20.0, 5.0
+
+
+def margins_figure(
+    pairs: pd.DataFrame,
+    margin: pd.Series[float],
+    means: pd.DataFrame,
+    metric: str,
+    ink: style.Ink,
+    *,
+    threshold: float | None = None,
+    tie_band: float = TIE_BAND,
+    names: Mapping[str, str] = style.NO_NAMES,
+) -> go.Figure:
+    """A mark for each query, or above `MOST_POINTS` for each few; a line through the means; a
+    dashed line where skipping would begin.
+
+    pairs: as from `compare.paired`. margin: query id → margin. means: as from
+    `skipping.by_margin`. metric: its title. names: query id → the text shown for it. The
+    customdata of a mark is the query id, unescaped; None where it stands for several.
+    """
+    points = _points(pairs, margin)
+    single = len(points) <= MOST_POINTS
+    marks = points.assign(n=1) if single else _gathered(points)
+    sign = direction(marks["delta"].to_numpy(), tie_band)
+    several = {n: style.queries(n) for n in set(marks["n"].tolist()) if n > 1}
+    traces: list[style.Trace] = []
+    for value, name, colour, symbol in (
+        (1, _("helped"), style.BETTER, "triangle-up-open"),
+        (0, _("same"), ink.muted, "circle-open"),
+        (-1, _("hurt"), style.WORSE, "triangle-down-open"),
+    ):
+        part = marks[sign == value]
+        hover = [
+            _hover_margins(row, names, several) for row in part.itertuples(index=False, name="Mark")
+        ]
+        traces.append(
+            draw.scatter(
+                part["margin"].tolist(),
+                part["delta"].tolist(),
+                "markers",
+                name=name,
+                showlegend=len(part) > 0,
+                marker=draw.marker(
+                    colour,
+                    symbol,
+                    8 if single else _sizes(part["n"].to_numpy(), int(marks["n"].max())),
+                    width=1.5,
+                ),
+                customdata=[
+                    query if n == 1 else None
+                    for query, n in zip(part["query_id"], part["n"], strict=True)
+                ],
+                hover=hover,
+            )
+        )
+    if len(means):
+        traces.append(
+            draw.scatter(
+                means["margin"].tolist(),
+                means["delta"].tolist(),
+                "lines+markers",
+                name=_("mean of a tenth of the queries"),
+                line={"color": ink.text, "width": 2.5},
+                marker={"color": ink.text, "symbol": "square", "size": 7},
+                hover=[
+                    f"{_('mean of a tenth of the queries')}: {style.signed(delta)} (n = {n:,})"
+                    for delta, n in zip(means["delta"], means["n"], strict=True)
+                ],
+            )
+        )
+    if threshold is not None:
+        reach = _reach(points["delta"])
+        traces.append(
+            draw.scatter(
+                [threshold, threshold],
+                reach,
+                "lines",
+                name=_("skip from {threshold} on", threshold=style.number(threshold)),
+                line={"color": ink.text, "width": 1.5, "dash": "dash"},
+            )
+        )
+    return style.finish(
+        traces,
+        ink,
+        _HEIGHT,
+        margin=style.CLEAR_OF_CAMERA,
+        xaxis=style.axis(
+            _("the first stage's margin, as a share of its score range"),
+            tickformat=".2~f",
+            rangemode="tozero",
+        ),
+        yaxis=style.axis(
+            _("change in {metric}", metric=style.short(metric)),
+            tickformat=".2~f",
+            range=_reach(points["delta"]),
+            zeroline=True,
+        ),
+    )
+
+
+def margins_alt(
+    pairs: pd.DataFrame, margin: pd.Series[float], means: pd.DataFrame, metric: str
+) -> str:
+    """What the chart says, in words."""
+    points = _points(pairs, margin)
+    if points.empty:
+        return _("No query has both a change and a margin.")
+    return _(
+        (
+            "Change in {metric} of {queries} against the first stage's margin. Mean change from "
+            "the tenth with the smallest to the tenth with the largest margin: {means}."
+        ),
+        metric=metric,
+        queries=style.queries(len(points)),
+        means=", ".join(style.signed(delta) for delta in means["delta"]),
+    )
+
+
+def _points(pairs: pd.DataFrame, margin: pd.Series[float]) -> pd.DataFrame:
+    known = pairs[["query_id", "delta"]]
+    gap = margin.reindex(known["query_id"]).to_numpy()
+    return known.assign(margin=gap).dropna().reset_index(drop=True)
+
+
+def _gathered(points: pd.DataFrame) -> pd.DataFrame:
+    """One row for each cell of a grid that holds a query: its middle, and n queries.
+
+    Directions never share a cell: a change of 0 lies on a border of its own.
+    """
+    cells = []
+    for name in ("margin", "delta"):
+        values = points[name].to_numpy()
+        width = max(float(np.ptp(values)) / _GRID, 1e-9)
+        cells.append(np.sign(values) * np.ceil(np.abs(values) / width))
+    gathered = points.groupby(cells, sort=False)
+    return (
+        gathered[["margin", "delta"]]
+        .mean()
+        .assign(n=gathered.size(), query_id=gathered["query_id"].first())
+        .reset_index(drop=True)
+    )
+
+
+def _sizes(n: np.ndarray, most: int) -> list[float]:
+    """Marks whose area follows the number of queries."""
+    return [max(_SMALLEST, _LARGEST * math.sqrt(each / max(most, 1))) for each in n.tolist()]
+
+
+def _hover_margins(row: object, names: Mapping[str, str], several: Mapping[int, str]) -> str:
+    """several: how many queries a mark stands for → that in words."""
+    query, margin, delta, n = (getattr(row, each) for each in ("query_id", "margin", "delta", "n"))
+    place = f"{style.number(margin)} · {style.signed(delta)}"
+    if n > 1:
+        return f"{several[n]}<br>{place}"
+    return f"{style.short(names.get(query, query), 60)}<br>{place}"
+
+
+def _reach(delta: pd.Series[float]) -> list[float]:
+    low, high = (float(delta.min()), float(delta.max())) if len(delta) else (0.0, 0.0)
+    room = max(0.06 * (high - low), 0.02)
+    return [min(low - room, -0.05), max(high + room, 0.05)]

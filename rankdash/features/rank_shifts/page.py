@@ -10,10 +10,7 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number, paragraph, percent
 from rankdash.core.study.study import Study
-from rankdash.features.rank_shifts import charts_agreement as agreement_chart
-from rankdash.features.rank_shifts import charts_flows as flows_chart
-from rankdash.features.rank_shifts import charts_move_sizes as moves_chart
-from rankdash.features.rank_shifts import charts_transitions as transitions_chart
+from rankdash.features.rank_shifts import charts
 from rankdash.features.rank_shifts import study as rank_shifts_study
 from rankdash.features.rank_shifts.agreement import PERSISTENCE
 from rankdash.features.rank_shifts.shifts import UNRANKED, Flow, Moves, went
@@ -95,7 +92,7 @@ def _documents_counted() -> str | None:
 def _transitions(study: Study, challenger: str, *, relevant_only: bool) -> tuple[Any, str]:
     table = rank_shifts_study.transitions(study, challenger, relevant_only=relevant_only)
     sides = (study.name(study.baseline), study.name(challenger))
-    return transitions_chart.figure(table, *sides, ink()), transitions_chart.alt(table, *sides)
+    return charts.transitions_figure(table, *sides, ink()), charts.transitions_alt(table, *sides)
 
 
 def _flow(study: Study, challenger: str) -> None:
@@ -106,7 +103,9 @@ def _flow(study: Study, challenger: str) -> None:
         st.caption(_("It counts relevant documents only, so it needs labels that name some."))
         return
     show(
-        flows_chart.figure(way, *sides, ink()), alt=flows_chart.alt(way, *sides), key="shifts.flow"
+        charts.flows_figure(way, *sides, ink()),
+        alt=charts.flows_alt(way, *sides),
+        key="shifts.flow",
     )
 
 
@@ -197,8 +196,8 @@ def sizes(study: Study, challenger: str) -> None:
     table = rank_shifts_study.move_sizes(study, challenger)
     before, after = study.name(study.baseline), study.name(challenger)
     show(
-        moves_chart.figure(table, before, after, ink()),
-        alt=moves_chart.alt(table, before, after),
+        charts.move_sizes_figure(table, before, after, ink()),
+        alt=charts.move_sizes_alt(table, before, after),
         key="shifts.sizes",
     )
     with st.expander(_("As a table")):
@@ -359,8 +358,8 @@ def draw_agreement(study: Study) -> None:
     table = rank_shifts_study.agreement_table(study)
     names, level = study.names, study.statistics.level
     show(
-        agreement_chart.figure(table, ink(), p=PERSISTENCE, level=level, names=names),
-        alt=agreement_chart.alt(table, names=names),
+        charts.agreement_figure(table, ink(), p=PERSISTENCE, level=level, names=names),
+        alt=charts.agreement_alt(table, names=names),
         key="shifts.agreement",
     )
     sentences = [

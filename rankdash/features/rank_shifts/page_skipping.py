@@ -14,8 +14,7 @@ from rankdash.core.study import drawn
 from rankdash.core.study.drawn import TOLERANCE
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.features.rank_shifts import charts_margins as margins_chart
-from rankdash.features.rank_shifts import charts_skipping as skipping_chart
+from rankdash.features.rank_shifts import charts_skipping
 from rankdash.features.rank_shifts import study as rank_shifts_study
 from rankdash.features.rank_shifts.page import depth, share
 from rankdash.features.rank_shifts.skipping import (
@@ -182,14 +181,14 @@ def _change_by_margin(
         rank_shifts_study.change_by_margin(study, challenger, margin, depth(study)),
         study.measure.title,
     )
-    figure = margins_chart.figure(
+    figure = charts_skipping.margins_figure(
         *given,
         ink(),
         threshold=found.rule.threshold if found.rule else None,
         tie_band=study.statistics.tie_band,
         names=study.dataset.query_names,
     )
-    return figure, margins_chart.alt(*given)
+    return figure, charts_skipping.margins_alt(*given)
 
 
 def _cost(study: Study, challenger: str, margin: Margin, tolerance: float) -> None:
@@ -197,7 +196,7 @@ def _cost(study: Study, challenger: str, margin: Margin, tolerance: float) -> No
     st.markdown(_("**What skipping costs**"))
     title = study.measure.title
     show(
-        skipping_chart.figure(
+        charts_skipping.skipping_figure(
             found.curve,
             title,
             found.tolerance,
@@ -205,7 +204,7 @@ def _cost(study: Study, challenger: str, margin: Margin, tolerance: float) -> No
             chosen=found.rule.threshold if found.rule else None,
             level=study.statistics.level,
         ),
-        alt=skipping_chart.alt(found.curve, title, found.tolerance),
+        alt=charts_skipping.skipping_alt(found.curve, title, found.tolerance),
         key="shifts.skipping",
     )
 

@@ -335,7 +335,7 @@ _OF_STUDY = {
 }
 _OF_CHALLENGER = {
     "changes": "queries.charts:changes",
-    "break-even": "cost.charts_break_even:break_even",
+    "break-even": "cost.charts:break_even",
     "judge": "judge.charts:three_ways",
     "judge-curve": "judge.charts:label_curve",
 }

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import LEVEL
 from rankdash.core.statistics.verdict import is_proven
-from rankdash.kit.drawing import draw, intervals, style
+from rankdash.kit.drawing import draw, style
 
 _ROW = 26
 # The legend has up to six entries, which stand below each other where the chart is narrow.
@@ -26,7 +26,7 @@ _COLUMNS = {
 }
 
 
-def figure(
+def group_changes_figure(
     table: pd.DataFrame,
     metric: str,
     ink: style.Ink,
@@ -54,7 +54,7 @@ def figure(
         part = [row for row in rows if row.kind == kind]
         places = [row.place for row in part]
         ends = [row.low for row in part], [row.high for row in part]
-        traces += intervals.whiskers(*ends, places, colour)
+        traces += draw.whiskers(*ends, places, colour)
         traces.append(
             draw.scatter(
                 [row.delta for row in part],
@@ -91,7 +91,7 @@ def figure(
     )
 
 
-def alt(
+def group_changes_alt(
     table: pd.DataFrame,
     metric: str,
     *,
@@ -103,7 +103,7 @@ def alt(
         return _("No group of queries can be compared.")
     sentences = []
     for row in _rows(table, level):
-        interval = intervals.span(row.low, row.high)
+        interval = draw.span(row.low, row.high)
         template = (
             _("{value}: {delta} ({level:g}% interval {interval}{mark}), {queries}.")
             if interval
@@ -177,7 +177,7 @@ def _left(rows: Sequence[_Row], names: Mapping[str, str]) -> dict[str, object]:
 
 
 def _right(rows: Sequence[_Row]) -> dict[str, object]:
-    texts = [f"{intervals.changed(row.delta, row.proven)} ({row.n:,})" for row in rows]
+    texts = [f"{draw.changed(row.delta, row.proven)} ({row.n:,})" for row in rows]
     return {
         "tickvals": [-1, *(row.place for row in rows)],
         "ticktext": [_("change (queries)"), *texts],
@@ -187,11 +187,9 @@ def _right(rows: Sequence[_Row]) -> dict[str, object]:
 def _keys(rows: Sequence[_Row], ink: style.Ink, level: float, corrected: bool) -> list[style.Trace]:
     found = []
     if any(row.small for row in rows):
-        found.append(intervals.key(_("few queries"), "circle-open", ink.text))
+        found.append(draw.key(_("few queries"), "circle-open", ink.text))
     if any(math.isfinite(row.low) for row in rows):
-        found += intervals.keys(
-            _("{level:g}% interval"), intervals.p_limit(corrected), level, ink.text
-        )
+        found += draw.keys(_("{level:g}% interval"), draw.p_limit(corrected), level, ink.text)
     return found
 
 
@@ -200,10 +198,10 @@ def _hover(row: _Row, names: Mapping[str, str], level: float, corrected: bool) -
         style.short(names.get(row.value, row.value), 60),
         _("{delta} ({queries})", delta=style.signed(row.delta), queries=style.queries(row.n)),
     ]
-    if interval := intervals.span(row.low, row.high):
+    if interval := draw.span(row.low, row.high):
         lines.append(_("{level:g}% interval {interval}", level=100 * level, interval=interval))
-    if chance := intervals.chance(row.p):
-        lines.append(intervals.p_text(corrected, p=chance))
+    if chance := draw.chance(row.p):
+        lines.append(draw.p_text(corrected, p=chance))
     return "<br>".join(lines)
 
 

@@ -19,7 +19,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.latency import page as latency_page
 from rankdash.features.latency import page_readout
-from rankdash.features.latency.charts_latency_fit import Cloud
+from rankdash.features.latency.charts import Cloud
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, dataset_of, run_of, said, study_of
 

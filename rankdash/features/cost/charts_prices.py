@@ -1,9 +1,9 @@
-"""Quality against what it takes, money or time: which systems are Pareto-optimal."""
+"""Charts of what systems and prices cost."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -68,7 +68,7 @@ BESIDE = Size(330, 310.0, 230.0, 22)
 """Of one beside a table."""
 
 
-def figure(
+def frontier_figure(
     points: Sequence[FrontierPoint],
     metric: str,
     x_title: str,
@@ -157,7 +157,7 @@ def figure(
     )
 
 
-def alt(
+def frontier_alt(
     points: Sequence[FrontierPoint],
     metric: str,
     x_title: str,
@@ -349,3 +349,100 @@ def _error(point: FrontierPoint) -> style.Trace:
 
 def _reach(length: float) -> float:
     return max(length, 0.0) if math.isfinite(length) else 0.0
+
+
+# What 1,000 searches cost against the length of a document: where the cheaper unit flips.
+
+_HEIGHT = 340
+_NAME = 80
+
+
+def crossover_figure(
+    lengths: Sequence[float],
+    costs: Mapping[str, Sequence[float]],
+    own: float,
+    ink: style.Ink,
+    *,
+    names: Mapping[str, str] = style.NO_NAMES,
+    money: Callable[[float], str] = str,
+) -> go.Figure:
+    """One line a price, told apart by colour, dash and the symbol at the user's own length.
+
+    lengths: (L,) tokens of a document, ascending, `own` among them. costs: price → (L,) what 1,000
+        searches cost. own: the mean length of the user's documents.
+    """
+    marks = style.marks_in_order(costs)
+    place = list(lengths).index(own)
+    traces: list[style.Trace] = []
+    for key, cost in costs.items():
+        mark = marks[key]
+        name = style.short(names.get(key, key), _NAME)
+        line = {"color": mark.colour, "dash": mark.dash, "width": 2}
+        traces.append(
+            draw.scatter(
+                list(lengths),
+                list(cost),
+                "lines+markers",
+                name=name,
+                line=line,
+                marker={
+                    "symbol": mark.symbol,
+                    "color": mark.colour,
+                    "size": [11 if each == place else 0 for each in range(len(lengths))],
+                    "opacity": 1,
+                },
+                hover=[
+                    f"{style.whole(names.get(key, key))}: {style.short(money(each), 40)}"
+                    for each in cost
+                ],
+            )
+        )
+    return style.finish(
+        traces,
+        ink,
+        _HEIGHT,
+        hovermode="x unified",
+        shapes=[draw.upright(own, ink.line, "dot")],
+        annotations=[
+            draw.note(
+                own,
+                1,
+                _("your documents: {n}", n=f"{own:,.0f}"),
+                ink.muted,
+                yref="paper",
+                xanchor="left",
+                yanchor="top",
+                xshift=6,
+            )
+        ],
+        xaxis=style.axis(_("tokens of a document"), tickformat="~s"),
+        yaxis=style.axis(_("cost of 1,000 searches"), rangemode="tozero", tickformat=",.2~f"),
+    )
+
+
+def crossover_alt(
+    lengths: Sequence[float],
+    costs: Mapping[str, Sequence[float]],
+    own: float,
+    *,
+    names: Mapping[str, str] = style.NO_NAMES,
+    money: Callable[[float], str] = str,
+) -> str:
+    """What the chart says, in words."""
+    place = list(lengths).index(own)
+    sentences = [
+        _(
+            "{name}: {low} at {first} tokens, {high} at {last}, {own} at yours.",
+            name=names.get(key, key),
+            low=money(cost[0]),
+            first=f"{lengths[0]:,.0f}",
+            high=money(cost[-1]),
+            last=f"{lengths[-1]:,.0f}",
+            own=money(cost[place]),
+        )
+        for key, cost in costs.items()
+    ]
+    return _(
+        "Cost of 1,000 searches against the length of a document. {prices}",
+        prices=" ".join(sentences),
+    ).strip()

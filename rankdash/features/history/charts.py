@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from rankdash.core.base.i18n import brief, enumerated, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import LEVEL
-from rankdash.kit.drawing import draw, intervals, style
+from rankdash.kit.drawing import draw, style
 
 _MEAN, _MS, _FAILED = 240, 110, 80
 _GAP = 26
@@ -57,7 +57,7 @@ class Across:
     mean: float
 
 
-def figure(
+def trend_figure(
     points: Sequence[TrendPoint],
     metric: str,
     across: Sequence[Across],
@@ -83,7 +83,7 @@ def figure(
     traces = _across(points, across, ink) + _means(points, metric, series, ink)
     if any(math.isfinite(point.low) for point in compared):
         words = _("{level:g}% interval of the mean", level=100 * level)
-        traces.append(intervals.key(words, "line-ns", ink.muted))
+        traces.append(draw.key(words, "line-ns", ink.muted))
     if apart:
         foot = low + _FOOT / 2 * (high - low)
         traces.append(_apart(apart, foot, metric, ink))
@@ -129,7 +129,7 @@ def figure(
     )
 
 
-def alt(points: Sequence[TrendPoint], metric: str, across: Sequence[Across]) -> str:
+def trend_alt(points: Sequence[TrendPoint], metric: str, across: Sequence[Across]) -> str:
     """What the chart says, in words."""
     sentences = []
     lines = [f"{line.name} {style.number(line.mean)}" for line in across]

@@ -1,4 +1,4 @@
-"""The map of break-even: the net value over two inputs of a calculation."""
+"""Charts of what a decision depends on: break-even, sensitivity, depth."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import plotly.graph_objects as go
 
+from rankdash.core.base.i18n import brief, quantity
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import quantity
 from rankdash.core.study.costs import Choice, choices
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
@@ -38,7 +39,7 @@ class Axis:
     logarithmic: bool = False
 
 
-def figure(
+def break_even_figure(
     net: npt.NDArray[np.float64],
     across: Axis,
     upward: Axis,
@@ -151,7 +152,7 @@ def _ticks(scale: float, reach: float) -> list[float]:
     return [*(-power for power in powers), 0.0, *powers[::-1]]
 
 
-def alt(
+def break_even_alt(
     net: npt.NDArray[np.float64],
     across: Axis,
     upward: Axis,
@@ -227,8 +228,8 @@ class NetMap:
         written = partial(amount_in, currency=currency)
         given = (self.net, self.across, self.upward)
         return Drawing(
-            lambda ink: figure(*given, ink, now=self.now, period=period, money=written),
-            alt(*given, period=period, money=written),
+            lambda ink: break_even_figure(*given, ink, now=self.now, period=period, money=written),
+            break_even_alt(*given, period=period, money=written),
         )
 
 
@@ -282,3 +283,284 @@ def input_title(name: str) -> str:
     if name == PRICE:
         return _("Price of 1,000 searches")
     return _("Measured gain") if name == GAIN else _(_BY_NAME[name].title)
+
+
+# What the result hangs on most: how far it swings when one assumption changes, the rest fixed.
+
+_ROW = 50
+_TOP = 96
+# Of a line of a name, in columns of text.
+_NAME_WIDTH = 28
+
+
+@dataclass(frozen=True)
+class Row:
+    """One assumption. net_low, net_high: the net value at its lower and its upper value, which
+    `low` and `high` say in words."""
+
+    name: str
+    net_low: float
+    net_high: float
+    low: str
+    high: str
+
+
+def tornado_figure(
+    rows: Sequence[Row],
+    net: float,
+    ink: style.Ink,
+    *,
+    period: str = "a month",
+    money: Callable[[float], str] = str,
+) -> go.Figure:
+    """One row an assumption, the widest swing on top; a bar to either side of what it is now.
+
+    rows: the widest first. net: what it is now. period: what amounts are for. money: an
+    amount in words.
+    Better is solid and right of the line, worse is hatched and left of it.
+    """
+    upward = list(reversed(rows))
+    titles = [style.whole(row.name, _NAME_WIDTH) for row in upward]
+    # At the ends of the bars the values would run into the titles.
+    ticks = [
+        f"{title}<br>{style.short(row.low, 14)} … {style.short(row.high, 14)}"
+        for title, row in zip(titles, upward, strict=True)
+    ]
+    traces: list[style.Trace] = []
+    for better in (True, False):
+        spans = [_span(row, net, better) for row in upward]
+        traces.append(
+            draw.bar(
+                [end - net for end, _ in spans],
+                list(range(len(upward))),
+                orientation="h",
+                base=net,
+                name=_("better than now") if better else _("worse than now"),
+                marker=draw.solid(style.BETTER, ink)
+                if better
+                else draw.solid(style.WORSE, ink, "/"),
+                hover=[
+                    _(
+                        "{name} = {value}: {net}",
+                        name=title,
+                        value=style.short(said, 40),
+                        net=style.short(money(end), 40),
+                    )
+                    for title, (end, said) in zip(titles, spans, strict=True)
+                ],
+            )
+        )
+    reach = [net, 0.0, *(end for row in rows for end in (row.net_low, row.net_high))]
+    room = 0.05 * (max(reach) - min(reach) or 1.0)
+    return style.finish(
+        traces,
+        ink,
+        _TOP + _ROW * len(rows),
+        barmode="overlay",
+        bargap=0.35,
+        shapes=[draw.upright(0.0, ink.line, "dot"), draw.upright(net, ink.line, "solid")],
+        annotations=[
+            draw.note(
+                net,
+                1,
+                _("now: {net}", net=style.short(money(net), 40)),
+                ink.text,
+                yref="paper",
+                yanchor="bottom",
+            )
+        ],
+        margin={"t": 62},
+        xaxis=style.axis(
+            _("net value {period}", period=style.short(period)),
+            range=[min(reach) - room, max(reach) + room],
+            showgrid=True,
+            tickformat=style.ticks(max(map(abs, reach))),
+        ),
+        yaxis=style.row_labels(ink, tickvals=list(range(len(upward))), ticktext=ticks),
+    )
+
+
+def tornado_alt(
+    rows: Sequence[Row], net: float, *, period: str = "a month", money: Callable[[float], str] = str
+) -> str:
+    """What the chart says, in words."""
+    sentences = [
+        _(
+            "{name} from {low} to {high}: {net_low} to {net_high}.",
+            name=row.name,
+            low=row.low,
+            high=row.high,
+            net_low=money(row.net_low),
+            net_high=money(row.net_high),
+        )
+        for row in rows
+    ]
+    return _(
+        "Net value {period}, now {net}, when one assumption changes. {swings}",
+        period=period,
+        net=money(net),
+        swings=" ".join(sentences),
+    ).strip()
+
+
+def _span(row: Row, net: float, better: bool) -> tuple[float, str]:
+    """(the net at the end on this side, the assumption's value there); `net` where neither end is
+    on this side."""
+    ends = [(row.net_low, row.low), (row.net_high, row.high)]
+    own = [(end, said) for end, said in ends if (end > net if better else end < net)]
+    if not own:
+        return net, ""
+    return max(own) if better else min(own)
+
+
+# How deep to rerank: quality, waiting and cost over one axis of depth.
+
+_PANEL = 150
+_TOP_DEPTH = 250
+
+
+def depth_figure(
+    table: pd.DataFrame,
+    metric: str,
+    marks: dict[str, int],
+    ink: style.Ink,
+    *,
+    latency: Sequence[float] = (),
+    cost: Sequence[float] = (),
+    money: Callable[[float], str] = str,
+) -> go.Figure:
+    """Quality with its band on top, below it p95 latency and cost, where they are known.
+
+    table: depth, mean, low and high. marks: any of "best", "most" and "enough" → depth. latency: ms
+        and cost: of 1,000 searches, for each row of the table; empty or all NaN: not drawn.
+    Depths are evenly spaced: they grow by factors.
+    """
+    depths = [int(depth) for depth in table["depth"]]
+    place = {depth: at for at, depth in enumerate(depths)}
+    xs = list(range(len(depths)))
+    panels = [
+        (title, list(values), written)
+        for title, values, written in (
+            (_("p95, ms"), latency, lambda value: _("{ms} ms", ms=brief(value))),
+            (_("cost of 1,000"), cost, money),
+        )
+        # Not reranking takes no time and no money, known or not.
+        if any(math.isfinite(value) and value > 0 for value in values)
+    ]
+    traces = [*_quality(table, xs, metric)]
+    traces += _marked(table, place, marks, ink)
+    for number, (title, values, written) in enumerate(panels, start=2):
+        traces.append(
+            draw.bar(
+                xs,
+                [value if math.isfinite(value) else None for value in values],
+                yaxis=f"y{number}",
+                marker={"color": style.FIRST_STAGE},
+                width=0.5,
+                name=title,
+                showlegend=False,
+                hover=[
+                    style.short(written(value), 40) if math.isfinite(value) else "–"
+                    for value in values
+                ],
+            )
+        )
+    layout: dict[str, object] = {
+        "xaxis": style.axis(
+            _("documents reranked"),
+            tickvals=xs,
+            ticktext=[_("not reranked") if depth == 0 else f"{depth:,}" for depth in depths],
+            anchor=f"y{len(panels) + 1}" if panels else "y",
+        ),
+        "yaxis": style.axis(
+            style.short(metric), tickformat=".2f", zeroline=False, domain=_domain(0, len(panels))
+        ),
+    }
+    for number, (title, values, _written) in enumerate(panels, start=1):
+        layout[f"yaxis{number + 1}"] = style.axis(
+            title,
+            rangemode="tozero",
+            nticks=4,
+            tickformat=style.ticks(max(value for value in values if math.isfinite(value))),
+            domain=_domain(number, len(panels)),
+        )
+    return style.finish(traces, ink, _TOP_DEPTH + _PANEL * len(panels), **layout)
+
+
+def _marked_depth(name: str, depth: object) -> str:
+    words = {
+        "best": _("best: {depth}", depth=depth),
+        "most": _("90% of the gain: {depth}", depth=depth),
+        "enough": _("within noise of the best: {depth}", depth=depth),
+    }
+    return words[name]
+
+
+def depth_alt(table: pd.DataFrame, metric: str, marks: dict[str, int]) -> str:
+    """What the chart says, in words."""
+    points = [
+        _(
+            "{mean} at {depth}",
+            mean=style.number(mean),
+            depth=_("not reranked") if depth == 0 else f"{depth:,}",
+        )
+        for depth, mean in zip(table["depth"], table["mean"], strict=True)
+    ]
+    sentences = [_marked_depth(name, depth) for name, depth in marks.items()]
+    return _(
+        "{metric} by the number of documents reranked: {points}. {marks}",
+        metric=metric,
+        points=", ".join(points),
+        marks=". ".join(sentences),
+    ).strip()
+
+
+def _quality(table: pd.DataFrame, xs: list[int], metric: str) -> list[style.Trace]:
+    known = table["low"].notna() & table["high"].notna()
+    there = [x for x, has in zip(xs, known, strict=True) if has]
+    high, low = table.loc[known, "high"].tolist(), table.loc[known, "low"].tolist()
+    return [
+        draw.band(
+            there, low, high, style.BETTER, 0.15, {"width": 0}, name=_("interval of the mean")
+        ),
+        draw.scatter(
+            xs,
+            table["mean"].tolist(),
+            "lines+markers",
+            line={"color": style.BETTER, "width": 2},
+            marker={"color": style.BETTER, "size": 7},
+            name=style.short(metric),
+            hover=[
+                f"{style.short(metric)} {style.number(mean)} ({style.number(a)}…{style.number(b)})"
+                for mean, a, b in zip(table["mean"], table["low"], table["high"], strict=True)
+            ],
+        ),
+    ]
+
+
+def _marked(
+    table: pd.DataFrame, place: dict[int, int], marks: dict[str, int], ink: style.Ink
+) -> list[style.Trace]:
+    """A ring of its own shape and size for each mark, so that marks on one depth all show."""
+    looks = {"best": ("star-open", 18), "most": ("square-open", 22), "enough": ("circle-open", 28)}
+    return [
+        draw.scatter(
+            [place[depth]],
+            [float(table["mean"].iloc[place[depth]])],
+            "markers",
+            marker=draw.marker(ink.text, looks[name][0], looks[name][1]),
+            name=_marked_depth(name, _("not reranked") if depth == 0 else f"{depth:,}"),
+        )
+        for name, depth in marks.items()
+    ]
+
+
+def _domain(number: int, panels: int) -> list[float]:
+    """Quality takes the room that the panels below it leave."""
+    if not panels:
+        return [0.0, 1.0]
+    share, gap = 0.22, 0.06
+    if number == 0:
+        return [panels * share, 1.0]
+    top = (panels - number + 1) * share - gap
+    return [max(top - share + gap, 0.0), top]
