@@ -37,12 +37,8 @@ _BLANK_BEFORE_HAN = re.compile(rf"^(\**) (?={_HAN.pattern})")
 _BLANK_AFTER_HAN = re.compile(rf"({_HAN.pattern}) (\**)$")
 
 
-def _languages(folder: Path) -> tuple[str, ...]:
-    """The codes of English and of every catalogue."""
-    return ("en", *sorted(file.stem for file in folder.glob("*.po")))
-
-
-LANGUAGES = _languages(_FOLDER)
+LANGUAGES = ("en", *sorted(file.stem for file in _FOLDER.glob("*.po")))
+"""The codes of English and of every catalogue."""
 _OF_THE_BLOCK: ContextVar[str | None] = ContextVar("language", default=None)
 # Who knows the reader's choice; one at most, the interface.
 _READERS: list[Callable[[], str | None]] = []
@@ -420,7 +416,12 @@ def reason_text(reason: str) -> str:
     """A stored reason in the reader's language, as far as it is known."""
     if len(reason) > _LONGEST:
         return reason
-    return _known(reason) or _of_a_part(reason) or reason
+    if known := _known(reason):
+        return known
+    # It may be behind the name of the run that it is of, as where two runs were combined.
+    name, colon, rest = reason.partition(": ")
+    known = _known(rest) if colon else None
+    return f"{name}: {known}" if known else reason
 
 
 def problem_text(error: RankdashError) -> str:
@@ -458,13 +459,6 @@ def _known(reason: str) -> str | None:
             }
             return gettext(template, **params)
     return None
-
-
-def _of_a_part(reason: str) -> str | None:
-    """A reason behind the name of the run that it is of, as where two runs were combined."""
-    name, colon, rest = reason.partition(": ")
-    known = _known(rest) if colon else None
-    return f"{name}: {known}" if known else None
 
 
 @cache

@@ -136,32 +136,22 @@ class Dataset:
     def _tables(self) -> Tables:
         return _checked(*self._make(), self.candidates)[0]
 
-    @property
-    def _queries(self) -> pd.DataFrame:
-        return self._tables.queries
-
-    @property
-    def _documents(self) -> pd.DataFrame:
-        return self._tables.documents
-
-    @property
-    def _qrels(self) -> pd.DataFrame:
-        return self._tables.qrels
-
     @cached_property
     def labels(self) -> Mapping[str, Any]:
         """`qrels` with the ids as `Coded`: what rankings are joined with."""
-        return _labels(self._qrels)
+        return _labels(self._tables.qrels)
 
     @cached_property
     def id(self) -> str:
         """A hash of the content (see `content_id`)."""
-        return content_id(self._queries, self._documents, self.labels, self.candidates)
+        return content_id(
+            self._tables.queries, self._tables.documents, self.labels, self.candidates
+        )
 
     @cached_property
     def label_values(self) -> tuple[float, ...]:
         """Every label that is in use, ascending."""
-        return tuple(float(label) for label in sorted(self._qrels["label"].unique()))
+        return tuple(float(label) for label in sorted(self._tables.qrels["label"].unique()))
 
     @cached_property
     def labelled_queries(self) -> int:
@@ -207,10 +197,13 @@ class Dataset:
     def document_names(self) -> tuple[dict[str, str], dict[str, str]]:
         """Document id → its title, and document id → how its text begins: what a person knows it
         by. What is missing is replaced by the other, and both by the id."""
-        ids, texts = list(self._documents["doc_id"]), self._documents["text"].fillna("").str
+        ids, texts = (
+            list(self._tables.documents["doc_id"]),
+            self._tables.documents["text"].fillna("").str,
+        )
         cut = np.where(texts.len() > _OPENING, "…", "")
         starts: list[str] = list(texts[:_OPENING].str.rstrip() + cut)
-        rows = list(zip(ids, self._documents["title"], starts, strict=True))
+        rows = list(zip(ids, self._tables.documents["title"], starts, strict=True))
         return (
             {doc_id: title or start or doc_id for doc_id, title, start in rows},
             {doc_id: start or title or doc_id for doc_id, title, start in rows},
@@ -230,30 +223,30 @@ class Dataset:
     @cached_property
     def document_places(self) -> dict[str, int]:
         """Document id → its row in `documents`."""
-        return {doc: place for place, doc in enumerate(self._documents["doc_id"])}
+        return {doc: place for place, doc in enumerate(self._tables.documents["doc_id"])}
 
     @cached_property
     def ids_with_blanks(self) -> bool:
         """Whether an id of a query or a document cannot stand in a TREC file."""
-        ids = (self._queries["query_id"], self._documents["doc_id"])
+        ids = (self._tables.queries["query_id"], self._tables.documents["doc_id"])
         return any(bool(each.str.contains(r"[ \t\n\r\v\f]", regex=True).any()) for each in ids)
 
     @property
     def queries(self) -> pd.DataFrame:
-        return self._queries.copy(deep=False)
+        return self._tables.queries.copy(deep=False)
 
     @property
     def documents(self) -> pd.DataFrame:
-        return self._documents.copy(deep=False)
+        return self._tables.documents.copy(deep=False)
 
     @property
     def qrels(self) -> pd.DataFrame:
-        return self._qrels.copy(deep=False)
+        return self._tables.qrels.copy(deep=False)
 
     @property
     def segments(self) -> list[str]:
         """The query columns beyond id and text."""
-        return list(self._queries.columns[2:])
+        return list(self._tables.queries.columns[2:])
 
     def relabelled(self, changes: pd.DataFrame) -> Self:
         """This data set with other labels for some pairs; all else is shared, not copied.
@@ -267,8 +260,8 @@ class Dataset:
         new = _table(changes, ["query_id", "doc_id", "label"], "changes")
         _unique(new, ["query_id", "doc_id"], "changes")
         for column, table, name in (
-            ("query_id", self._queries, "queries"),
-            ("doc_id", self._documents, "documents"),
+            ("query_id", self._tables.queries, "queries"),
+            ("doc_id", self._tables.documents, "documents"),
         ):
             _closed(text_array(new[column]), table[column], "changes", name)
         if np.isinf(new["label"].to_numpy(dtype=np.float64)).any():
@@ -277,7 +270,7 @@ class Dataset:
             (query, doc): label
             for query, doc, label in zip(new["query_id"], new["doc_id"], new["label"], strict=True)
         }
-        old = self._qrels
+        old = self._tables.qrels
         labels = old["label"].to_numpy(dtype=np.float64).copy()
         near = old["query_id"].isin(new["query_id"]) & old["doc_id"].isin(new["doc_id"])
         for row in np.flatnonzero(near).tolist():
@@ -307,14 +300,14 @@ class Dataset:
     def document_text(self, rows: npt.NDArray[np.intp] | None = None) -> pd.Series[str]:
         """doc_id → title and text joined by a space, as a model reads it; "" where missing. rows:
         of `documents`, in this order; None for all."""
-        chosen = self._documents if rows is None else self._documents.iloc[rows]
+        chosen = self._tables.documents if rows is None else self._tables.documents.iloc[rows]
         text = (chosen["title"] + " " + chosen["text"].fillna("")).str.strip()
         return pd.Series(text.to_numpy(dtype=object), index=chosen["doc_id"])
 
     def query_text(self) -> pd.Series[str]:
         """query_id → text; "" where missing."""
-        text = self._queries["text"].fillna("").to_numpy(dtype=object)
-        return pd.Series(text, index=self._queries["query_id"])
+        text = self._tables.queries["text"].fillna("").to_numpy(dtype=object)
+        return pd.Series(text, index=self._tables.queries["query_id"])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dataset) and other.id == self.id
@@ -323,7 +316,7 @@ class Dataset:
         return hash(self.id)
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name!r}, {len(self._queries)} queries, id={self.id})"
+        return f"Dataset({self.name!r}, {len(self._tables.queries)} queries, id={self.id})"
 
 
 def _checked(
@@ -517,57 +510,50 @@ class Judgements:
                 low=f"{low:g}",
                 high=f"{high:g}",
             )
-        table = pd.DataFrame(
-            {
-                "query_id": self.table["query_id"].to_numpy(dtype=object),
-                "doc_id": self.table["doc_id"].to_numpy(dtype=object),
-                "grade": self.table["grade"].to_numpy(dtype=np.float64),
-                "error": self.table["error"].fillna("").to_numpy(dtype=object),
-            }
-        )
+        columns = {name: self.table[name].to_numpy(dtype=object) for name in ("query_id", "doc_id")}
+        grades = self.table["grade"].to_numpy(dtype=np.float64)
+        errors = self.table["error"].fillna("").to_numpy(dtype=object)
+        table = pd.DataFrame({**columns, "grade": grades, "error": errors})
         table["kind"] = self.table["kind"].to_numpy(dtype=object) if "kind" in self.table else ""
         grade, failed = table["grade"], table["error"] != ""
-        self._refuse(
-            table[table.duplicated(["query_id", "doc_id"])],
-            "The judge {judge!r} has two rows for the document {doc!r} of the query {query!r}.",
-            "Keep one row for each pair.",
-        )
-        self._refuse(
-            table[(grade < low) | (grade > high)],
-            "The judge {judge!r} gave {grade} to the document {doc!r} of the query {query!r}, "
-            "outside of its scale from {low} to {high}.",
-            "Give the scale that the judge was asked to use.",
-        )
-        self._refuse(
-            table[grade.isna() & ~failed],
-            "The judge {judge!r} has neither a grade nor an error for the document {doc!r} of the "
-            "query {query!r}.",
-            "Give a grade, or say why there is none.",
-        )
-        self._refuse(
-            table[grade.notna() & failed],
-            "The judge {judge!r} has both a grade and an error for the document {doc!r} of the "
-            "query {query!r}.",
-            "Keep one of them.",
-        )
+        for rows, template, remedy in (
+            (
+                table[table.duplicated(["query_id", "doc_id"])],
+                "The judge {judge!r} has two rows for the document {doc!r} of the query {query!r}.",
+                "Keep one row for each pair.",
+            ),
+            (
+                table[(grade < low) | (grade > high)],
+                "The judge {judge!r} gave {grade} to the document {doc!r} of the query {query!r}, "
+                "outside of its scale from {low} to {high}.",
+                "Give the scale that the judge was asked to use.",
+            ),
+            (
+                table[grade.isna() & ~failed],
+                "The judge {judge!r} has neither a grade nor an error for the document {doc!r} of "
+                "the query {query!r}.",
+                "Give a grade, or say why there is none.",
+            ),
+            (
+                table[grade.notna() & failed],
+                "The judge {judge!r} has both a grade and an error for the document {doc!r} of the "
+                "query {query!r}.",
+                "Keep one of them.",
+            ),
+        ):
+            if len(rows):
+                query, doc, given = rows.iloc[0][["query_id", "doc_id", "grade"]]
+                raise DataError(
+                    template,
+                    remedy=remedy,
+                    judge=self.name,
+                    query=query,
+                    doc=doc,
+                    grade=f"{given:g}",
+                    low=f"{low:g}",
+                    high=f"{high:g}",
+                )
         object.__setattr__(self, "table", table)
-
-    def _refuse(self, rows: pd.DataFrame, template: str, remedy: str) -> None:
-        """Raise a DataError about the first of the rows, if there is one."""
-        if not len(rows):
-            return
-        query, doc, grade = rows.iloc[0][["query_id", "doc_id", "grade"]]
-        low, high = self.scale
-        raise DataError(
-            template,
-            remedy=remedy,
-            judge=self.name,
-            query=query,
-            doc=doc,
-            grade=f"{grade:g}",
-            low=f"{low:g}",
-            high=f"{high:g}",
-        )
 
     def __len__(self) -> int:
         return len(self.table)

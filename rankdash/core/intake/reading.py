@@ -21,12 +21,13 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 import pandas as pd
+from msgspec import convert
 
 from rankdash.core.base import errors, files, text
 from rankdash.core.base.errors import DataError, Finding, LimitError, Phrase, RankdashError
@@ -102,7 +103,7 @@ class Process:
 
     def stop(self) -> None:
         self._process.kill()
-        self._process.wait()
+        self.wait()
 
     def kill(self) -> None:
         """Stop it, and forget what it wrote."""
@@ -255,12 +256,11 @@ def outcome_of(answer: str) -> Outcome:
     if isinstance(content, list):
         return [Guess(**_fields(each)) for each in content]
     if "error" in content:
-        error: RankdashError = _made(content)
-        return error
+        return cast(RankdashError, _made(content))
     if "findings" in content:
         findings = [Finding(**_fields(each)) for each in content["findings"]]
         return TakenIn(content["datasets"], Counter(content["added"]), findings)
-    return Kept(content["dataset_id"], content["was_here"], tuple(content["added"]))
+    return convert(content, Kept)
 
 
 def _plain(value: object) -> Any:
@@ -525,18 +525,10 @@ def _request(task: str, sources: Sequence[Source], limits: ReadLimits, **more: A
     """A new folder with the files and what to do with them. Raises DataError where there is no room
     for them."""
     files = [
-        {
-            "name": source.name,
-            "origin": source.origin,
-            "notes": [asdict(note) for note in source.notes],
-        }
-        for source in sources
+        {"name": each.name, "origin": each.origin, "notes": list(map(asdict, each.notes))}
+        for each in sources
     ]
-    numbers = {
-        each.name: getattr(limits, each.name)
-        for each in fields(limits)
-        if isinstance(getattr(limits, each.name), int)
-    }
+    numbers = {name: limit for name, limit in vars(limits).items() if isinstance(limit, int)}
     request = {"task": task, "limits": numbers, "files": files, **more}
     folder = None
     try:

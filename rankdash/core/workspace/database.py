@@ -192,6 +192,15 @@ def find(db: sqlite3.Connection, table: str, key: str, columns: str = "*") -> sq
     return row
 
 
+def named_folders(db: sqlite3.Connection) -> set[str]:
+    """The folders that rows name."""
+    rows = db.execute(
+        "SELECT folder FROM datasets UNION SELECT folder FROM runs "
+        "UNION SELECT 'jobs/' || id FROM jobs"
+    )
+    return {row[0] for row in rows}
+
+
 def insert(
     db: sqlite3.Connection, table: str, values: Mapping[str, object], where_there: str = "OR IGNORE"
 ) -> bool:

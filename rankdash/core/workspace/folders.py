@@ -191,7 +191,7 @@ def _is_own(entry: Path) -> bool:
     if entry.name == "jobs":
         return all(_is_job(each) for each in entry.iterdir())
     if entry.name == TRASH:
-        return all(is_trash(each.name) for each in entry.iterdir())
+        return all(_TRASH_NAME.fullmatch(each.name) for each in entry.iterdir())
     return entry.name in (*STORED, BACKUPS) and not any(entry.iterdir())
 
 
@@ -202,11 +202,6 @@ EMPTY_AFTER = timedelta(days=30)
 
 _TRASH_NAME = re.compile(r"(?P<time>\d{8}T\d{6}Z)-[0-9a-f]{8}")
 _TRASH_TIME = "%Y%m%dT%H%M%SZ"
-
-
-def is_trash(name: str) -> bool:
-    """Whether a folder in the trash has a name that rankdash gives."""
-    return _TRASH_NAME.fullmatch(name) is not None
 
 
 def to_trash(root: Path, paths: Iterable[Path]) -> Path:
@@ -226,25 +221,13 @@ def to_trash(root: Path, paths: Iterable[Path]) -> Path:
 
 def empty_trash(root: Path) -> None:
     """Delete what was moved to the trash longer than 30 days ago."""
-    if not (root / TRASH).is_dir():
-        return
-    with in_words(root):
-        places = sorted((root / TRASH).iterdir())
-    for place in places:
-        if place.is_symlink() or not place.is_dir():
-            continue
-        match = _TRASH_NAME.fullmatch(place.name)
-        # By the name: the times of files are changed by copying them.
-        if match and _moved(match["time"]) < datetime.now(UTC) - EMPTY_AFTER:
-            shutil.rmtree(place, ignore_errors=True)
-
-
-def _moved(told: str) -> datetime:
-    try:
-        return datetime.strptime(told, _TRASH_TIME).replace(tzinfo=UTC)
-    except ValueError:
-        # No date of ours: it stays.
-        return datetime.now(UTC)
+    for place in _below(root / TRASH):
+        # By the name: the times of files are changed by copying them. One without a date stays.
+        if match := _TRASH_NAME.fullmatch(place.name):
+            with suppress(ValueError):
+                moved = datetime.strptime(match["time"], _TRASH_TIME).replace(tzinfo=UTC)
+                if moved < datetime.now(UTC) - EMPTY_AFTER:
+                    shutil.rmtree(place, ignore_errors=True)
 
 
 # What a folder says of itself: a copy of its row, beside its tables.
@@ -320,19 +303,16 @@ def recorded_rows(
 ) -> list[tuple[str, RecordRow]]:
     """(kind, row) of each record that can be read, data sets first; of runs those whose data set
     has a record too or is one of `datasets`."""
-    rows = [(kind, row) for kind in STORED for row in _read_records(root, kind, found[kind])]
-    known = {*datasets, *(row["id"] for kind, row in rows if kind == "datasets")}
-    return [(kind, row) for kind, row in rows if kind == "datasets" or row["dataset_id"] in known]
-
-
-def _read_records(root: Path, kind: str, found: Collection[Path]) -> list[RecordRow]:
-    rows = []
-    for folder in found:
-        try:
-            values = _values(folder, kind)
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
-            continue
-        rows.append({**values, "folder": relative(root, folder)})
+    rows: list[tuple[str, RecordRow]] = []
+    known: set[object] = set(datasets)
+    for kind in STORED:
+        for folder in found[kind]:
+            with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+                row = _values(folder, kind)
+                if kind == "datasets":
+                    known.add(row["id"])
+                if kind == "datasets" or row["dataset_id"] in known:
+                    rows.append((kind, {**row, "folder": relative(root, folder)}))
     return rows
 
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 
 from rankdash.core.base.errors import Phrase, StoreError
@@ -22,6 +23,7 @@ from rankdash.core.workspace.database import (
     access_to,
     files_of,
     insert,
+    named_folders,
     now,
     open_for_reading,
     version_of,
@@ -116,18 +118,21 @@ def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.
         found.append((_count(current), current))
         with suppress(*UNREADABLE):
             repaired.changed = sum(checksums.changed(current).values())
-    copies = {copy: _count_of(copy) for copy in checksums.backups(root)}
+    copies = []
+    for copy in checksums.backups(root):
+        with closing(_open(copy, "mode=ro&immutable=1")) as db:
+            copies.append((_count(db), copy.name, copy))
     # The latest by how many were made before, since the clock may have been set back.
-    for copy in sorted(copies, key=lambda copy: (copies[copy], copy.name), reverse=True):
+    for count, _name, copy in sorted(copies, reverse=True):
         kept = _open(copy, "mode=ro&immutable=1")
-        if _is_whole(kept):
-            found.append((_count(kept), kept))
-            repaired.copy_of = checksums.backup_day(copy)
-            break
+        with suppress(*UNREADABLE):
+            if checksums.is_sound(kept):
+                found.append((count, kept))
+                repaired.copy_of = checksums.backup_day(copy)
+                break
         kept.close()
     # A database that cannot be asked is damaged, and not old.
-    newest_first = sorted(found, key=lambda each: each[0], reverse=True)
-    for _made, source in newest_first:
+    for _made, source in sorted(found, key=itemgetter(0), reverse=True):
         yield source
 
 
@@ -136,18 +141,6 @@ def _open(file: Path, access: str) -> sqlite3.Connection:
     db.row_factory, db.text_factory = sqlite3.Row, checksums.readable
     checksums.teach(db)
     return db
-
-
-def _is_whole(db: sqlite3.Connection) -> bool:
-    try:
-        return checksums.is_sound(db)
-    except UNREADABLE:
-        return False
-
-
-def _count_of(copy: Path) -> float:
-    with closing(_open(copy, "mode=ro&immutable=1")) as db:
-        return _count(db)
 
 
 def _count(db: sqlite3.Connection) -> float:
@@ -192,13 +185,18 @@ def _drop_gone(db: sqlite3.Connection, root: Path, repaired: Repaired) -> None:
 
 def _add_recorded(db: sqlite3.Connection, root: Path, repaired: Repaired) -> None:
     """The rows of the records, in place of others: a record is never older than a copy."""
-    listed = {
-        kind: {row[0] for row in db.execute(f"SELECT id FROM {kind}")}  # noqa: S608
-        for kind in folders.STORED
-    }
+    listed = _ids(db)
     for kind, values in folders.recorded_rows(root, folders.recorded(root), listed["datasets"]):
         insert(db, kind, values, "OR REPLACE")
         repaired.from_folders += values["id"] not in listed[kind]
+
+
+def _ids(db: sqlite3.Connection) -> dict[str, set[str]]:
+    """The ids of the data sets and runs that a database lists."""
+    return {
+        kind: {row[0] for row in db.execute(f"SELECT id FROM {kind}")}  # noqa: S608
+        for kind in folders.STORED
+    }
 
 
 def _drop_orphans(db: sqlite3.Connection) -> None:
@@ -227,13 +225,7 @@ def _settle_work(db: sqlite3.Connection) -> None:
 
 
 def _unlisted(db: sqlite3.Connection, root: Path) -> list[str]:
-    named = {
-        row[0]
-        for row in db.execute(
-            "SELECT folder FROM datasets UNION SELECT folder FROM runs "
-            "UNION SELECT 'jobs/' || id FROM jobs"
-        )
-    }
+    named = named_folders(db)
     every = [
         *(folder for kind in folders.STORED for folder in folders.stored(root, kind)),
         *folders.jobs(root),
@@ -255,9 +247,12 @@ def _alone(root: Path) -> Iterator[None]:
 #
 # Where it is not, nothing in the workspace is deleted or written before it was repaired.
 
-_REMEDY = (
-    "Nothing in it is deleted, and it is open for reading only. To repair it, close other programs "
-    "that use it and run: rankdash workspace repair"
+_MISSING = "The database of the workspace {folder} is missing."
+_EMPTY = "The database of the workspace {folder} is empty."
+_DAMAGED = "The database of the workspace {folder} is damaged: {reason}"
+_OLDER = (
+    "The database of the workspace {folder} is older than its folders, or of another "
+    "workspace: data sets and runs that it does not list: {n}."
 )
 
 
@@ -275,13 +270,13 @@ def examine(root: Path, *, read_only: bool) -> StoreError | None:
         ours = any(any(folders.stored(root, kind)) for kind in folders.STORED)
         ours = ours or bool(checksums.backups(root))
         size = file.stat().st_size if file.exists() else None
-    if not size:
-        if ours:
-            return _missing(root) if size is None else _empty(root)
-        if size is None and not read_only:
-            folders.refuse_foreign(root)
-        return None
-    return _looked_into(root, found, ours=ours, read_only=read_only)
+    if size:
+        return _looked_into(root, found, ours=ours, read_only=read_only)
+    if ours:
+        return _trouble(root, _MISSING if size is None else _EMPTY)
+    if size is None and not read_only:
+        folders.refuse_foreign(root)
+    return None
 
 
 def _looked_into(
@@ -292,28 +287,34 @@ def _looked_into(
     with in_words(file):
         # Before SQLite reads it: closed again, SQLite deletes the log.
         if checksums.log_is_damaged(file):
-            return _damaged(root, _unread(file))
+            unread = Phrase("changes in its log {file} cannot be read.", file=f"{file.name}-wal")
+            return _trouble(root, _DAMAGED, reason=unread)
         try:
             with closing(open_for_reading(file, access)) as db:
                 if not checksums.pages_fit(db):
-                    return _damaged(root, Phrase("its pages do not fit together."))
+                    unfit = Phrase("its pages do not fit together.")
+                    return _trouble(root, _DAMAGED, reason=unfit)
                 version = version_of(db)
                 if version > len(migrations.MIGRATIONS):
                     # It is refused when it is opened.
                     return None
                 if not version:
-                    return _empty(root) if ours else None
+                    return _trouble(root, _EMPTY) if ours else None
                 if not checksums.schema_fits(db):
-                    return _damaged(root, Phrase("its tables are not as they were made."))
-                if changed := checksums.changed(db):
-                    return _damaged(root, _changed(changed))
-                listed = {
-                    kind: {row[0] for row in db.execute(f"SELECT id FROM {kind}")}  # noqa: S608
-                    for kind in folders.STORED
-                }
+                    unlike = Phrase("its tables are not as they were made.")
+                    return _trouble(root, _DAMAGED, reason=unlike)
+                if rows := checksums.changed(db):
+                    changed = Phrase(
+                        "rows that have changed since they were written: {n} (in {tables}). They "
+                        "are set apart.",
+                        n=sum(rows.values()),
+                        tables=", ".join(rows),
+                    )
+                    return _trouble(root, _DAMAGED, reason=changed)
+                listed = _ids(db)
         except UNREADABLE as error:
             if is_damage(error):
-                return _damaged(root, first_sentence(str(error)))
+                return _trouble(root, _DAMAGED, reason=first_sentence(str(error)))
             raise
     unknown = {
         kind: [each for each in found[kind] if folders.id_of(each) not in listed[kind]]
@@ -321,47 +322,14 @@ def _looked_into(
     }
     # A folder whose row was deleted meanwhile has no record any more.
     lacking = folders.recorded_rows(root, unknown, listed["datasets"])
-    return _older(root, len(lacking)) if lacking else None
+    return _trouble(root, _OLDER, n=len(lacking)) if lacking else None
 
 
-def _changed(rows: Mapping[str, int]) -> Phrase:
-    return Phrase(
-        "rows that have changed since they were written: {n} (in {tables}). They are set apart.",
-        n=sum(rows.values()),
-        tables=", ".join(rows),
-    )
-
-
-def _unread(file: Path) -> Phrase:
-    return Phrase("changes in its log {file} cannot be read.", file=f"{file.name}-wal")
-
-
-def _missing(root: Path) -> StoreError:
+def _trouble(root: Path, template: str, **params: object) -> StoreError:
     return StoreError(
-        "The database of the workspace {folder} is missing.", remedy=_REMEDY, folder=str(root)
-    )
-
-
-def _empty(root: Path) -> StoreError:
-    return StoreError(
-        "The database of the workspace {folder} is empty.", remedy=_REMEDY, folder=str(root)
-    )
-
-
-def _damaged(root: Path, reason: str) -> StoreError:
-    return StoreError(
-        "The database of the workspace {folder} is damaged: {reason}",
-        remedy=_REMEDY,
+        template,
+        remedy="Nothing in it is deleted, and it is open for reading only. To repair it, close "
+        "other programs that use it and run: rankdash workspace repair",
         folder=str(root),
-        reason=reason,
-    )
-
-
-def _older(root: Path, lacking: int) -> StoreError:
-    return StoreError(
-        "The database of the workspace {folder} is older than its folders, or of another "
-        "workspace: data sets and runs that it does not list: {n}.",
-        remedy=_REMEDY,
-        folder=str(root),
-        n=lacking,
+        **params,
     )

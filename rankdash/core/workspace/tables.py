@@ -233,8 +233,26 @@ def write_run(folder: Path, run: Run) -> None:
     """Write the tables of a run; those of what it did not measure are left out."""
     write_frame(folder / "queries.parquet", run.queries)
     write_ranking(folder, RANKING, run.ranking)
-    write_reading(folder, run.reading)
-    write_measured(folder, run)
+    if run.reading is not None:
+        counts = pa.table({"read": run.reading.read, "full": run.reading.full})
+        write_table(folder / "reading.parquet", counts)
+    if run.measured is not None:
+        measured = pa.table({"measured": [json.dumps(asdict(run.measured))]})
+        write_table(folder / "measured.parquet", measured)
+    if run.calls is not None:
+        write_frame(folder / "calls.parquet", run.calls)
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """What `write_run` wrote, as fields of a `Run`."""
+    ranking, calls = read_ranking(folder, RANKING), folder / "calls.parquet"
+    return {
+        "ranking": ranking,
+        "queries": read_frame(folder / "queries.parquet"),
+        "reading": _read_reading(folder / "reading.parquet", len(ranking)),
+        "measured": read_measured(folder),
+        "calls": read_frame(calls) if calls.exists() else None,
+    }
 
 
 def write_ranking(folder: Path, name: str, ranking: Ranking, of: str = "") -> None:
@@ -288,16 +306,7 @@ def ranking_of(rows: Any, queries: Any, documents: Any) -> Ranking | None:
     )
 
 
-def write_reading(folder: Path, reading: Reading | None) -> None:
-    """Write how much was read of each row of a run's ranking, if anything was."""
-    if reading is not None:
-        counts = pa.table({"read": reading.read, "full": reading.full})
-        write_table(folder / "reading.parquet", counts)
-
-
-def read_reading(folder: Path, rows: int) -> Reading | None:
-    """What `write_reading` wrote for a ranking of `rows` rows; None where it wrote nothing."""
-    file = folder / "reading.parquet"
+def _read_reading(file: Path, rows: int) -> Reading | None:
     if not file.exists():
         return None
     counts = read_table(file)
@@ -307,17 +316,8 @@ def read_reading(folder: Path, rows: int) -> Reading | None:
         return Reading(_column(counts, "read"), _column(counts, "full"))
 
 
-def write_measured(folder: Path, run: Run) -> None:
-    """Write what a run measured, and the calls that it made, where it did."""
-    if run.measured is not None:
-        kept = pa.table({"measured": [json.dumps(asdict(run.measured))]})
-        write_table(folder / "measured.parquet", kept)
-    if run.calls is not None:
-        write_frame(folder / "calls.parquet", run.calls)
-
-
 def read_measured(folder: Path) -> Measured | None:
-    """What `write_measured` wrote of times and counts."""
+    """The times and counts of a run."""
     file = folder / "measured.parquet"
     if not file.exists():
         return None
@@ -329,12 +329,6 @@ def measured_of(table: Any) -> Measured:
     """Raises ValueError or LookupError where the table holds no such thing."""
     # Not strict: a count may have been written as 3.0.
     return convert(json.loads(table["measured"][0].as_py()), Measured, strict=False)
-
-
-def read_calls(folder: Path) -> pd.DataFrame | None:
-    """What `write_measured` wrote of calls."""
-    file = folder / "calls.parquet"
-    return read_frame(file) if file.exists() else None
 
 
 def _column(table: Any, name: str) -> Any:

@@ -47,6 +47,7 @@ from rankdash.core.workspace.database import (
     find,
     from_row,
     insert,
+    named_folders,
     or_nan,
     read_json,
     refuse_run,
@@ -57,14 +58,10 @@ from rankdash.core.workspace.failures import damaged, in_words, is_full
 from rankdash.core.workspace.repair import Repaired, examine, rebuild, repair
 from rankdash.core.workspace.score_cache import ScoreCache
 from rankdash.core.workspace.tables import (
-    RANKING,
     as_stored,
-    read_calls,
     read_dataset,
-    read_frame,
     read_measured,
-    read_ranking,
-    read_reading,
+    read_run,
     refuse_changed_folder,
     write_dataset,
     write_run,
@@ -256,19 +253,14 @@ class Workspace:
         """The stored run, equal to what was saved."""
         row = self._row("runs", run_id)
         folder = self.root / row["folder"]
-        ranking = read_ranking(folder, RANKING)
         with as_stored(folder):
             return from_row(
                 Run,
                 row,
-                ranking=ranking,
-                queries=read_frame(folder / "queries.parquet"),
                 settings=read_json(row, "settings", Record),
                 machine=read_json(row, "machine", Record),
                 load_ms=or_nan(row["load_ms"]),
-                reading=read_reading(folder, len(ranking)),
-                measured=read_measured(folder),
-                calls=read_calls(folder),
+                **read_run(folder),
             )
 
     def recorded(self, run_id: str) -> tuple[Mapping[str, object], Measured | None]:
@@ -404,11 +396,7 @@ class Workspace:
         if not found or not self._holds_rows():
             return
         with self.database.reading() as db:
-            rows = db.execute(
-                "SELECT folder FROM datasets UNION SELECT folder FROM runs "
-                "UNION SELECT 'jobs/' || id FROM jobs"
-            )
-            named = {row["folder"] for row in rows}
+            named = named_folders(db)
         folders.sweep(self.root, found, named)
 
 

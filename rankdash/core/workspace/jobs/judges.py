@@ -14,22 +14,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, TypedDict, cast
 
 import pandas as pd
 from msgspec import convert
 
-from rankdash.core.base.errors import DataError, RankdashError, StoreError
+from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.workspace.database import (
     Settings,
-    delete,
     find,
     from_row,
     insert,
     now,
     read_json,
 )
-from rankdash.core.workspace.jobs.leases import Ending, Leases, Owner, State, state_of
+from rankdash.core.workspace.jobs.leases import Leases, Owner, State, state_of
 
 MOST_UNKEPT = 100
 """So many pairs may have been asked about whose answers are not in the workspace yet: what a worker
@@ -123,13 +123,15 @@ class JudgeRow:
 
 
 class StoredJudges(Leases["JudgeRow"]):
-    """The judges of a workspace; each goes with its data set. Every method raises StoreError where
-    the workspace cannot be used."""
+    """The judges of a workspace with their grades; each goes with its data set."""
 
     table = "judges"
     # What a worker that died before was asking about.
     on_claim = ", started = coalesce(started, :now), unsettled = unsettled + at_risk, at_risk = 0"
     on_stop = ", rate_pairs_s = NULL, seconds_left = NULL"
+    # All that was asked is stored then.
+    on_end = ", at_risk = 0"
+    missing = "There is no judge {id!r} in this workspace."
 
     def submit(
         self,
@@ -188,21 +190,6 @@ class StoredJudges(Leases["JudgeRow"]):
         with self._database.writing() as db:
             _add(db, {**own, **about, "state": "done"}, pairs)
         return judge_id
-
-    def rows(self, dataset_id: str | None = None) -> list[JudgeRow]:
-        """The judges of a data set, or all, oldest first. One without a live worker is
-        interrupted."""
-        return self._living(lambda: self._of_dataset(dataset_id))
-
-    def row(self, judge_id: str) -> JudgeRow:
-        found = self._database.row(self.table, id=judge_id)
-        if found is None:
-            raise StoreError(
-                "There is no judge {id!r} in this workspace.",
-                remedy="It may have been deleted in another window.",
-                id=judge_id,
-            )
-        return self._made(found)
 
     def pending(self, judge_id: str) -> list[tuple[str, str]]:
         """The (query id, document id) pairs to ask about, in their order: those that were not asked
@@ -292,12 +279,8 @@ class StoredJudges(Leases["JudgeRow"]):
         """One row for each pair, in the order of the pool: query_id, doc_id, grade (float64, NaN
         for none), reason, error ("" where there is a grade), kind (of the error; "not_asked"
         where there was no call yet) and answers (a list of dicts, one for each repeat)."""
-        with self._database.reading() as db:
-            asked = db.execute(
-                "SELECT * FROM judged_pairs WHERE judge_id = ? ORDER BY rowid", (judge_id,)
-            )
-            names, rows = [each[0] for each in asked.description], asked.fetchall()
-        found = pd.DataFrame(map(tuple, rows), columns=names)[list(_COLUMNS)]
+        rows = self._database.rows("judged_pairs", judge_id=judge_id)
+        found = pd.DataFrame(map(itemgetter(*_COLUMNS), rows), columns=list(_COLUMNS))
         said: list[Any] = [answers_of(each) for each in rows]
         return found.assign(
             grade=found["grade"].astype("float64"),
@@ -316,17 +299,6 @@ class StoredJudges(Leases["JudgeRow"]):
                 (judge_id,),
             )
             return {row["kind"]: row["pairs"] for row in rows}
-
-    def finish(
-        self,
-        row_id: str,
-        owner: Owner,
-        state: Ending,
-        error: RankdashError | None = None,
-        **also: object,
-    ) -> bool:
-        """End the owner's work on a judge. All that was asked is kept then."""
-        return super().finish(row_id, owner, state, error, at_risk=0, **also)
 
     def resume(self, judge_id: str, only: Iterable[tuple[str, str]] = ()) -> None:
         """Queue a judge again for its `pending` pairs; without effect while it is queued or runs,
@@ -351,11 +323,6 @@ class StoredJudges(Leases["JudgeRow"]):
     def rename(self, judge_id: str, name: str) -> None:
         """Raises DataError for an empty name."""
         self._set("name = :name", "id = :id", id=judge_id, name=_tidy(name))
-
-    def delete(self, judge_id: str) -> None:
-        """Delete a judge with its grades; one that runs stops."""
-        with self._database.writing() as db:
-            delete(db, self.table, id=judge_id)
 
     def _made(self, row: sqlite3.Row) -> JudgeRow:
         with self._database.reading() as db:

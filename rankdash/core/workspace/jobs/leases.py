@@ -20,7 +20,7 @@ import socket
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
@@ -48,8 +48,7 @@ class Owner:
 
 
 def lost(row: sqlite3.Row) -> bool:
-    """Whether the worker of something that runs is dead or silent. row: with host, pid and
-    heartbeat."""
+    """Whether the worker of something that runs is dead or silent."""
     # A beat of the future is one of before the clock was set back.
     if abs(time.time() - row["heartbeat"]) > STALE_SECONDS:
         return True
@@ -61,7 +60,7 @@ def lost(row: sqlite3.Row) -> bool:
     except ProcessLookupError:
         return True
     except PermissionError:
-        return False
+        pass
     return False
 
 
@@ -99,13 +98,18 @@ class Leases(Generic[_Row]):
     """The rows of a table that wait for a worker or have had one; each step is a transaction.
 
     table: has the columns id, state, cancel, worker, host, pid, heartbeat, problem, queued and
-        finished. on_claim, on_stop: what else is set where a row is claimed, and where its work
-        stops.
+        finished; `unreadable`, `rows` and `row` need dataset_id, name and created too. on_claim,
+        on_stop, on_end: what else is set where a row is claimed, where its work stops, and where
+        its owner ends it. missing: what to raise for an id that does not exist.
+
+    Every method raises StoreError where the workspace cannot be used.
     """
 
     table: ClassVar[str]
     on_claim: ClassVar[str] = ""
     on_stop: ClassVar[str] = ""
+    on_end: ClassVar[str] = ""
+    missing: ClassVar[str]
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -115,9 +119,25 @@ class Leases(Generic[_Row]):
         """What a row says. Raises StoreError if rankdash did not write it."""
         raise NotImplementedError
 
+    def rows(self, dataset_id: str | None = None) -> list[_Row]:
+        """Those of a data set, or all, oldest first. What has no live worker is interrupted."""
+        return self._living(lambda: self._of_dataset(dataset_id))
+
+    def row(self, row_id: str) -> _Row:
+        found = self._database.row(self.table, id=row_id)
+        if found is None:
+            again = "It may have been deleted in another window."
+            raise StoreError(self.missing, remedy=again, id=row_id)
+        return self._made(found)
+
+    def delete(self, row_id: str) -> None:
+        """Delete a row and what belongs to it; work on one that runs stops."""
+        with self._database.writing() as db:
+            delete(db, self.table, id=row_id)
+
     def unreadable(self, dataset_id: str) -> dict[str, tuple[str, StoreError]]:
         """id → name, and what is wrong with it, of each row of a data set that the lists are
-        without; of a table that has the columns dataset_id and name."""
+        without."""
         found = {}
         for row in self._of_dataset(dataset_id):
             try:
@@ -204,6 +224,7 @@ class Leases(Generic[_Row]):
         ended = self._set(
             "state = :state, problem = :problem, finished = :now, cancel = 0, worker = NULL "
             + self.on_stop
+            + self.on_end
             + "".join(f", {name} = :{name}" for name in also),
             "id = :id AND worker = :token",
             id=row_id,
@@ -222,16 +243,13 @@ class Leases(Generic[_Row]):
             for token in gone:
                 self.interrupt(token)
             found = find()
-        return list(self._readable(found))
-
-    def _readable(self, rows: Iterable[sqlite3.Row]) -> Iterator[_Row]:
-        for row in rows:
+        rows = []
+        for row in found:
             with suppress(StoreError):
-                yield self._made(row)
+                rows.append(self._made(row))
+        return rows
 
     def _of_dataset(self, dataset_id: str | None) -> list[sqlite3.Row]:
-        """The rows of a data set, or all, oldest first, of a table that has dataset_id and
-        created."""
         return self._database.rows(self.table, "created, rowid", dataset_id=dataset_id)
 
     def _set(self, what: str, where: str, **values: object) -> list[sqlite3.Row]:
@@ -286,8 +304,8 @@ class ExplanationRow:
 
 
 class Explanations(Leases["ExplanationRow"]):
-    """The explanations of a workspace; they go with their run. Every method raises StoreError where
-    the workspace cannot be used."""
+    """The explanations of a workspace; they go with their run. One that is deleted can be asked for
+    again."""
 
     table = "explanations"
 
@@ -316,11 +334,6 @@ class Explanations(Leases["ExplanationRow"]):
         interrupted."""
         found = self._living(lambda: self._database.rows(self.table, id=asked.id))
         return found[0] if found else None
-
-    def delete(self, explanation_id: str) -> None:
-        """Delete an explanation, so that it can be asked for again."""
-        with self._database.writing() as db:
-            delete(db, self.table, id=explanation_id)
 
     def progress(self, explanation_id: str, owner: Owner, done: int, total: int) -> None:
         self._set(

@@ -27,7 +27,6 @@ from rankdash.core.data.measured import WithoutText
 from rankdash.core.workspace import folders
 from rankdash.core.workspace.database import (
     Settings,
-    delete,
     find,
     from_row,
     insert,
@@ -139,11 +138,13 @@ def new_id() -> str:
 
 
 class Queue(Leases["JobRow"]):
-    """The jobs of a workspace. Every method raises StoreError where it cannot be used."""
+    """The jobs of a workspace."""
 
     table = "jobs"
     on_claim = ", stage = 'loading', started = :now"
     on_stop = ", rate_pairs_s = NULL, seconds_left = NULL"
+    on_end = ", stage = 'waiting'"
+    missing = "There is no job {id!r} in this workspace."
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
@@ -191,20 +192,6 @@ class Queue(Leases["JobRow"]):
             insert(db, self.table, values, "")
         return job_id
 
-    def rows(self, dataset_id: str | None = None) -> list[JobRow]:
-        """The jobs of a data set, or all, oldest first. What has no live worker is interrupted."""
-        return self._living(lambda: self._of_dataset(dataset_id))
-
-    def row(self, job_id: str) -> JobRow:
-        found = self._database.row(self.table, id=job_id)
-        if found is None:
-            raise StoreError(
-                "There is no job {id!r} in this workspace.",
-                remedy="It may have been deleted in another window.",
-                id=job_id,
-            )
-        return self._made(found)
-
     def progress(self, job_id: str, owner: Owner, progress: Progress) -> None:
         """Show how far the job is; without effect when it is no longer the owner's."""
         values = vars(progress)
@@ -227,7 +214,7 @@ class Queue(Leases["JobRow"]):
     ) -> bool:
         """End the owner's work on a job. The results of one that is done are the run's now; if
         queries failed, they stay for `retry`."""
-        ended = super().finish(row_id, owner, state, error, stage="waiting", **also)
+        ended = super().finish(row_id, owner, state, error, **also)
         if ended and state == "done" and not self.row(row_id).failed:
             folders.remove(self._workspace.root, [f"jobs/{row_id}"])
         return ended
@@ -273,11 +260,10 @@ class Queue(Leases["JobRow"]):
             job_id=new_id,
         )
 
-    def delete(self, job_id: str) -> None:
+    def delete(self, row_id: str) -> None:
         """Delete a job and its unfinished results, not a finished run; one that runs stops."""
-        with self._database.writing() as db:
-            delete(db, self.table, id=job_id)
-        folders.remove(self._workspace.root, [f"jobs/{job_id}"])
+        super().delete(row_id)
+        folders.remove(self._workspace.root, [f"jobs/{row_id}"])
 
     def _made(self, row: sqlite3.Row) -> JobRow:
         return from_row(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +42,7 @@ from rankdash.core.value.assumptions import (
 from rankdash.core.value.price_list import parse_prices, to_json
 from rankdash.core.value.targets import Targets
 from rankdash.core.workspace import folders
-from rankdash.core.workspace.database import dataset_values, insert, run_values
+from rankdash.core.workspace.database import dataset_values, insert, or_nan, run_values
 from rankdash.core.workspace.jobs.leases import Asked
 from rankdash.core.workspace.notes import tidy
 from rankdash.core.workspace.tables import (
@@ -105,9 +104,9 @@ def bring_in(
             with workspace.database.writing(durable=True) as db:
                 taking.add(db)
         except BaseException:
-            taking.discard()
+            folders.remove(workspace.root, taking.folders)
             raise
-        taking.clear()
+        folders.remove(workspace.root, taking.unused)
         workspace.keep_records()
         return taking.result
 
@@ -136,14 +135,16 @@ def _contents(parts: Unpacker, file: str) -> Contents:
 
 
 class _Taking:
-    """One import: what was read, and the folders that were filled for it."""
+    """One import: what was read, and the folders that were filled for it, as rows name them.
+
+    unused: those of what another process stored meanwhile.
+    """
 
     def __init__(self, workspace: Workspace, parts: Unpacker) -> None:
         self.result = TakenIn()
         self._workspace, self._parts = workspace, parts
-        # As rows name them.
-        self._folders: list[str] = []
-        self._unused: list[str] = []
+        self.folders: list[str] = []
+        self.unused: list[str] = []
         # Table → its new rows, with their folder where they have one.
         self._rows: list[tuple[str, dict[str, object]]] = []
         self._settings: dict[str, str] = {}
@@ -174,20 +175,12 @@ class _Taking:
         for table, values in self._rows:
             added = JOIN[table](db, values, self.result)
             if not added and "folder" in values:
-                # Another process stored the same meanwhile.
-                self._unused.append(str(values["folder"]))
+                self.unused.append(str(values["folder"]))
         ours = {row["key"]: row["value"] for row in db.execute("SELECT key, value FROM settings")}
         merged = _merged_settings(self._settings, ours, self.result)
         for name, value in merged.items():
             insert(db, "settings", {"key": name, "value": value}, "OR REPLACE")
         self.result.added["settings"] += len(merged)
-
-    def discard(self) -> None:
-        self._unused += self._folders
-        self.clear()
-
-    def clear(self) -> None:
-        folders.remove(self._workspace.root, self._unused)
 
     @contextmanager
     def _judging(self, name: str) -> Iterator[None]:
@@ -333,18 +326,14 @@ class _Taking:
             for name in MEASURED_PARTS
             if f"{place}/{name}.parquet" in self._parts
         }
+        own = ("name", "reranker", "settings", "machine", "depth", "created")
         return Run(
             id=run_id,
-            name=about.name,
             dataset_id=data.id,
             ranking=ranked,
-            reranker=about.reranker,
             queries=checks.run_queries(self._table(place, "queries"), data, ranked),
-            settings=about.settings,
-            machine=about.machine,
-            depth=about.depth,
-            load_ms=math.nan if about.load_ms is None else about.load_ms,
-            created=about.created,
+            load_ms=or_nan(about.load_ms),
+            **{each: getattr(about, each) for each in own},
             reading=checks.reading(tables["reading"], len(ranked)) if "reading" in tables else None,
             measured=measured_of(tables["measured"]) if "measured" in tables else None,
             calls=checks.calls(tables["calls"]) if "calls" in tables else None,
@@ -355,8 +344,8 @@ class _Taking:
 
     def _folder(self, kind: str, name: str) -> str:
         root = self._workspace.root
-        self._folders.append(folders.relative(root, folders.new_folder(root, kind, name)))
-        return self._folders[-1]
+        self.folders.append(folders.relative(root, folders.new_folder(root, kind, name)))
+        return self.folders[-1]
 
 
 # Rows of a workspace file beside those that are here: what is new is added, what is here stays.
