@@ -1,0 +1,300 @@
+"""Whether a feature can be cut out: the rest works without it.
+
+    python -m tests.amputate NAME [NAME …]
+
+works in a clone of what is committed. It removes the folder of the feature, its page, its lines in
+the registries (`REGISTRIES`: menu, commands, sections and charts of the report, worker), what else
+mentions it, at most `MOST` lines, and its tests: those that use a name of the feature, and those
+that fail because its page or its command is missing. Approved texts are written anew, since a
+report without a section is another text. Then the quick tests of everything else run. Ends with 1
+if one fails or if more lines change.
+
+The docs describe every feature, so that tests of the docs do not run.
+"""
+
+import argparse
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+
+from tests.roles import ROOT
+
+MOST = 5
+REGISTRIES = (
+    "rankdash/app/frame.py",
+    "rankdash/app/server.py",
+    "rankdash/app/worker.py",
+    "rankdash/features/report/report.py",
+    "rankdash/features/report/report_zip.py",
+    "rankdash/kit/commands/registry.py",
+)
+QUICK = ("-m", "not browser and not model and not slow and not thorough")
+OF_THE_DOCS = ("tests/test_docs.py", "tests/test_recipes.py", "tests/cli/test_readme.py")
+
+_DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+class Cut:
+    """What is cut out of one file after another.
+
+    names: module → its names that are gone. fixtures: folder → the fixtures of its conftest.py
+    that are gone.
+    """
+
+    def __init__(self, tree: Path, feature: str) -> None:
+        self.tree = tree
+        self.package = f"rankdash.features.{feature}"
+        self.names: dict[str, set[str]] = defaultdict(set)
+        self.fixtures: dict[Path, set[str]] = defaultdict(set)
+        named, part = rf"(?:rankdash\.)?features\.{feature}\.\w+", rf"{feature}\.\w+"
+        address = rf"{named}(?::\w+)?|{part}:\w+"
+        self.address = re.compile(address)
+        self.listed = re.compile(f"{address}|{part}")
+        self.feature = feature
+
+    def of(self, file: Path) -> bool:
+        """Cut what is gone out of a file. Return whether the file changed."""
+        is_test = file.is_relative_to(self.tree / "tests")
+        changed = False
+        while spans := self._spans(file, is_test):
+            text = file.read_bytes()
+            for start, end in spans:
+                text = text[:start] + text[end:]
+            file.write_bytes(text)
+            changed = True
+        return changed
+
+    def _spans(self, file: Path, is_test: bool) -> list[tuple[int, int]]:
+        """The places of a file to remove, the last first; they do not overlap."""
+        source = file.read_bytes()
+        tree = ast.parse(source)
+        parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        module = ".".join(file.relative_to(self.tree).with_suffix("").parts)
+        found = set()
+        for node in self._gone(tree, module, file, is_test):
+            target = self._target(node, parents, tree, is_test)
+            for name in _defined(target) if target in tree.body else ():
+                self.names[module].add(name)
+                if file.name == "conftest.py":
+                    self.fixtures[file.parent].add(name)
+            found.add(_span(target, parents, source))
+        spans = sorted(found, key=lambda span: (span[0], -span[1]))
+        outer: list[tuple[int, int]] = []
+        for span in spans:
+            if not outer or span[0] >= outer[-1][1]:
+                outer.append(span)
+        return outer[::-1]
+
+    def _gone(self, tree: ast.Module, module: str, file: Path, is_test: bool) -> Iterator[ast.AST]:
+        """The nodes that mention what is gone."""
+        bound = set(self.names[module])
+        objects: dict[str, set[str]] = {}
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ImportFrom) or node.module is None:
+                continue
+            whole = f"{node.module}.".startswith(f"{self.package}.")
+            for alias in node.names:
+                dotted = f"{node.module}.{alias.name}"
+                here = alias.asname or alias.name
+                if whole or dotted == self.package or alias.name in self.names.get(node.module, ()):
+                    bound.add(here)
+                    yield node if len(node.names) == 1 or whole else alias
+                elif dotted in self.names:
+                    objects[here] = self.names[dotted]
+        fixtures = {
+            name
+            for folder, names in self.fixtures.items()
+            if folder in file.parents
+            for name in names
+        }
+        is_registry = str(file.relative_to(self.tree)) in REGISTRIES
+        address = self.listed if is_registry else self.address
+        for node in ast.walk(tree):
+            match node:
+                case ast.Name(id=name) if name in bound:
+                    yield node
+                case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in objects.get(
+                    name, ()
+                ):
+                    yield node
+                case ast.arg(arg=name) if is_test and name in fixtures | bound:
+                    yield node
+                case ast.Constant(value=str(text)) if address.fullmatch(text):
+                    yield node
+                case ast.Constant(value=str(text)) if is_test and text in fixtures:
+                    yield node
+                case ast.Call(
+                    args=[ast.Constant(value=self.feature), *_], func=ast.Name("page_of")
+                ):
+                    yield node
+
+    def _target(
+        self, node: ast.AST, parents: dict[ast.AST, ast.AST], tree: ast.Module, is_test: bool
+    ) -> ast.AST:
+        """What to remove with a node: an element of a list, a statement, in tests a function."""
+        chain = [node]
+        while not isinstance(chain[-1], ast.Module):
+            chain.append(parents[chain[-1]])
+        top = chain[-2]
+        in_function = isinstance(top, ast.FunctionDef | ast.ClassDef)
+        decorated = in_function and any(each in chain for each in top.decorator_list)
+        if is_test and in_function and not decorated:
+            return top
+        if isinstance(node, ast.alias):
+            return node
+        if is_test and isinstance(top, ast.Assign) and isinstance(top.targets[0], ast.Tuple):
+            return top
+        within = list(takewhile(lambda each: not isinstance(each, ast.stmt), chain))
+        listed = [each for each in within if isinstance(parents[each], _DISPLAYS)]
+        if listed:
+            # An address may be a part of what is listed, and so may a case of a test.
+            return listed[-1 if is_test or isinstance(node, ast.Constant) else 0]
+        return _whole_block(chain[len(within)], parents)
+
+
+def _whole_block(statement: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
+    """The statement, or the outermost one around it that would be left without a body."""
+    outer = parents[statement]
+    blocks = [getattr(outer, name, None) for name in _BLOCKS]
+    if not isinstance(outer, ast.Module) and any(block == [statement] for block in blocks):
+        if getattr(outer, "orelse", None) == [statement]:
+            return statement
+        return _whole_block(outer, parents)
+    return statement
+
+
+def _defined(node: ast.AST) -> Iterator[str]:
+    """The names that a statement at the top of a module defines."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
+
+
+def _span(node: ast.AST, parents: dict[ast.AST, ast.AST], source: bytes) -> tuple[int, int]:
+    """The bytes of a node with the comma or the end of the line after it."""
+    lines = source.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    outer = parents[node]
+    first, last = node, node
+    if isinstance(outer, ast.Dict):
+        place = next(
+            n for n, pair in enumerate(zip(outer.keys, outer.values, strict=True)) if node in pair
+        )
+        first, last = outer.keys[place] or outer.values[place], outer.values[place]
+    line = min([first.lineno, *(each.lineno for each in getattr(first, "decorator_list", []))])
+    start = starts[line - 1] + (first.col_offset if line == first.lineno else 0)
+    if isinstance(outer, ast.Dict) and outer.keys[place] is None:
+        start = source.rindex(b"**", 0, start)
+    end = starts[last.end_lineno - 1] + last.end_col_offset
+    comma = re.compile(rb"\s*,").match(source, end)
+    if comma and not isinstance(node, ast.stmt):
+        end = comma.end()
+    elif isinstance(node, ast.alias):
+        before = re.compile(rb",\s*$").search(source[:start])
+        if before:
+            return before.start(), end
+    if not source[starts[line - 1] : start].strip():
+        rest = re.compile(rb"[ \t]*(#[^\n]*)?\n").match(source, end)
+        if rest:
+            return starts[line - 1], rest.end()
+    return start, end
+
+
+def _lines(tree: Path) -> list[str]:
+    """The lines of the source that changed outside of the feature and of the registries."""
+    spare = [f":!{each}" for each in (*REGISTRIES, "pyproject.toml", "tests", "docs")]
+    diff = ["git", "diff", "-U0", "--diff-filter=M", "--", ".", *spare]
+    shown = subprocess.run(diff, cwd=tree, capture_output=True, text=True, check=True).stdout
+    return [each for each in shown.splitlines() if re.match(r"-(?!-)", each)]
+
+
+def amputate(tree: Path, feature: str) -> list[str]:
+    """Cut a feature out of a copy of the project. Return the lines that changed elsewhere."""
+    cut = Cut(tree, feature)
+    shutil.rmtree(tree / "rankdash/features" / feature)
+    (tree / f"pages/{feature}.py").unlink(missing_ok=True)
+    files = [each for top in ("rankdash", "pages", "tests") for each in (tree / top).rglob("*.py")]
+    while [each for each in files if cut.of(each)]:
+        pass
+    changed = _lines(tree)
+    contracts = tree / "pyproject.toml"
+    layers = re.sub(rf'"{feature}", |{feature} \| | \| {feature}\b', "", contracts.read_text())
+    contracts.write_text(layers)
+    subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "-q", "--select", "F401,I", "--fix", "."],
+        cwd=tree, check=False,
+    )  # fmt: skip
+    return changed
+
+
+_PLUGIN = """
+import re
+import pytest
+
+MISSING = re.compile(r{missing!r})
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    if report.failed and MISSING.search(str(report.longrepr)):
+        report.outcome, report.longrepr = "skipped", (str(item.path), 0, "Skipped: of {feature}")
+    return report
+"""
+
+
+def _commands(tree: Path, feature: str) -> list[str]:
+    """The commands of a feature."""
+    registry = (tree / "rankdash/kit/commands/registry.py").read_text()
+    return re.findall(rf'"(\w+)": \(\s*"features\.{feature}\.', registry)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="+")
+    options = parser.parse_args()
+    failed = []
+    for feature in options.names:
+        with tempfile.TemporaryDirectory() as folder:
+            tree = Path(folder) / "copy"
+            subprocess.run(["git", "clone", "-q", str(ROOT), str(tree)], check=True)
+            commands = "|".join(_commands(tree, feature))
+            changed = amputate(tree, feature)
+            missing = rf"pages/{feature}\.py|invalid choice: '({commands})'"
+            plugin = _PLUGIN.format(missing=missing, feature=feature)
+            (tree / "without_feature.py").write_text(plugin)
+            print(f"{feature}: {len(changed)} lines change outside", *changed, sep="\n  ")
+            if len(changed) > MOST or not _green(tree):
+                failed.append(feature)
+    print(f"Cannot be cut out: {', '.join(failed)}" if failed else "All can be cut out.")
+    return 1 if failed else 0
+
+
+def _green(tree: Path) -> bool:
+    """Whether the quick tests pass in a copy."""
+    python = [sys.executable, "-m"]
+    left_out = [f"--ignore={each}" for each in OF_THE_DOCS]
+    quick = [*python, "pytest", "-q", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider"]
+    quick += ["-p", "without_feature", "--hypothesis-profile=few", *left_out]
+    undefined = [*python, "ruff", "check", "-q", "--select", "F821", "rankdash", "pages", "tests"]
+    renewed = [*quick, "-m", "approved and not browser and not model and not thorough", "--renew"]
+    subprocess.run(renewed, cwd=tree, check=False, stdout=subprocess.DEVNULL)
+    return all(
+        subprocess.run(step, cwd=tree, check=False).returncode == 0
+        for step in (undefined, [*quick, *QUICK])
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
