@@ -24,8 +24,7 @@ if not page_verdict.above_means(study, "overview"):
 if study.challengers:
     page_verdict.draw_not_compared(study)
     if study.judge is not None:
-        with st.container(border=True):
-            shared(judge_page.draw_verdict, label_plan.under_way(study), in_focus)
+        shared(judge_page.draw_verdict, label_plan.under_way(study), in_focus, True)
         st.caption(without_judge())
     shared(page_verdict.draw, study, in_focus)
     page_verdict.draw_leaderboard(study, in_focus)

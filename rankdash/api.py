@@ -13,7 +13,7 @@ from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 
-from rankdash.arguments import PATH, content_of, draws_of, expect, expect_each, expect_paths
+from rankdash.arguments import PATH, draws_of, expect, expect_each, expect_paths
 from rankdash.core.base import files
 from rankdash.core.base.errors import DataError, Finding, RankdashError, SpecError
 from rankdash.core.base.i18n import speaking
@@ -356,13 +356,7 @@ def report(
             remedy="Create it first, or write elsewhere.",
             folder=str(target.parent),
         )
-    front = report_report.Front(
-        title=title,
-        note=note,
-        logo=None if logo is None else content_of(Path(logo)),
-        sections=report_report.ALL if sections is None else tuple(sections),
-        language=language,
-    )
+    front = report_report.front_of(title, note, logo, sections, language)
     with speaking(language):
         study = study_of(
             data,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -77,16 +76,3 @@ def draws_of(file: str | os.PathLike[str]) -> pd.DataFrame:
             file=os.fspath(file),
         )
     return draws
-
-
-def content_of(file: Path) -> bytes:
-    """Return the bytes of a file. Raises DataError if it cannot be read."""
-    try:
-        return file.read_bytes()
-    except OSError as problem:
-        raise DataError(
-            "The file cannot be read: {reason}.",
-            remedy="Check that it exists and that you may read it.",
-            file=str(file),
-            reason=str(problem.strerror),
-        ) from problem

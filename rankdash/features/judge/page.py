@@ -242,27 +242,28 @@ def draw_choice(study: Study, rows: Sequence[JudgeRow]) -> None:
 # The verdict on a challenger by people, by a judge, and by the judge corrected by people.
 
 
-def draw_verdict(study: Study, challenger: str) -> None:
+def draw_verdict(study: Study, challenger: str, framed: bool = False) -> None:
     """The sentence, the three ways, what the judge is worth, and what to keep in mind. The study
     has a judge."""
     if study.judge is None:
         return
-    found = verdicts(study, study.judge)[challenger]
-    widgets_charts.verdict(found.kind)
-    st.markdown(f"**{view.safe_name(study, challenger)}** · {study.measure.title}")
-    said = [bias_sentence(study, found), judged_sentence(study, found), worth_sentence(found)]
-    st.write(markdown_safe(paragraph([each for each in said if each]), 800))
-    left, right = st.columns(2, gap="large")
-    with left:
-        interval = _("{level} interval", level=percent(study.statistics.level))
-        rows = [_change(title, change) for title, change in three_ways(found.three)]
-        st.html(table_html([_("way"), _("mean"), interval, _("queries")], rows))
-    with right:
-        _chart(charts.three_ways(study, challenger), f"judge.three.{challenger}")
-    for warning in judge_warnings(study, found):
-        st.warning(markdown_safe(warning, 800), icon=":material/warning:")
-    caveats = paragraph(judge_caveats(study, found))
-    st.caption(f":material/info: {markdown_safe(caveats, 2000)}")
+    with st.container(border=framed):
+        found = verdicts(study, study.judge)[challenger]
+        widgets_charts.verdict(found.kind)
+        st.markdown(f"**{view.safe_name(study, challenger)}** · {study.measure.title}")
+        said = [bias_sentence(study, found), judged_sentence(study, found), worth_sentence(found)]
+        st.write(markdown_safe(paragraph([each for each in said if each]), 800))
+        left, right = st.columns(2, gap="large")
+        with left:
+            interval = _("{level} interval", level=percent(study.statistics.level))
+            rows = [_change(title, change) for title, change in three_ways(found.three)]
+            st.html(table_html([_("way"), _("mean"), interval, _("queries")], rows))
+        with right:
+            _chart(charts.three_ways(study, challenger), f"judge.three.{challenger}")
+        for warning in judge_warnings(study, found):
+            st.warning(markdown_safe(warning, 800), icon=":material/warning:")
+        caveats = paragraph(judge_caveats(study, found))
+        st.caption(f":material/info: {markdown_safe(caveats, 2000)}")
 
 
 def curve(study: Study, challenger: str) -> None:

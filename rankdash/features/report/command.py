@@ -135,7 +135,7 @@ def add(parser: Parser) -> None:
 
 def _report(arguments: argparse.Namespace) -> int:
     """Read, compare and write. What the readers find odd goes to standard error."""
-    from rankdash.features.report.report import PRESETS, Front, html
+    from rankdash.features.report.report import PRESETS, front_of, html
 
     target = target_of(arguments.out)
     given = (
@@ -151,12 +151,12 @@ def _report(arguments: argparse.Namespace) -> int:
         spare_the_input(target_of(arguments.hard_negatives), [*several, *named])
     typed = [name.strip() for text in arguments.sections for name in text.split(",")]
     sections = tuple(name for name in typed if name)
-    front = Front(
-        title=arguments.title,
-        note=arguments.note,
-        logo=None if arguments.logo is None else Source.from_path(Path(arguments.logo)).data,
-        sections=sections or PRESETS[arguments.preset or "full"],
-        language=arguments.language,
+    front = front_of(
+        arguments.title,
+        arguments.note,
+        arguments.logo,
+        sections or PRESETS[arguments.preset or "full"],
+        arguments.language,
     )
     metrics = metrics_of(arguments.metrics or ["ndcg@10"])
     with speaking(front.language):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from babel.dates import format_date
 
@@ -17,6 +19,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
+from rankdash.core.readers import Source
 from rankdash.core.study.drawn import as_estimated, only_estimates
 from rankdash.core.study.judged import verdicts
 from rankdash.core.study.study import Study
@@ -127,6 +130,21 @@ class Front:
                     length=len(text),
                     most=most,
                 )
+
+
+def front_of(
+    title: str,
+    note: str,
+    logo: str | os.PathLike[str] | None,
+    sections: Iterable[str] | None,
+    language: str,
+) -> Front:
+    """Return what is chosen about a report, its logo read from a file; sections: None for all.
+
+    Raises DataError if the file cannot be read, SpecError as `Front` does.
+    """
+    picture = None if logo is None else Source.from_path(Path(logo)).data
+    return Front(title, note, picture, ALL if sections is None else tuple(sections), language)
 
 
 def html(study: Study, front: Front | None = None) -> bytes:
