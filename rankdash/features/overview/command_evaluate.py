@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rankdash.core.base.errors import SpecError
-from rankdash.core.base.i18n import number
 from rankdash.kit.commands.arguments import (
     DONE,
     Parser,
@@ -259,7 +258,7 @@ def _drawn(results: Results) -> Iterator[str]:
 
 def _mean_table(results: Results) -> list[list[str]]:
     means = [
-        [name, *(number(value, _DIGITS) for value in _means(results, found).values())]
+        [name, *(_rounded(value) for value in _means(results, found).values())]
         for name, found in results.systems.items()
     ]
     return [["system", *results.measures], *means]
@@ -267,7 +266,7 @@ def _mean_table(results: Results) -> list[list[str]]:
 
 def _query_table(results: Results) -> list[list[str]]:
     rows = [
-        [name, query, state, *(number(value, _DIGITS) for value in values)]
+        [name, query, state, *(_rounded(value) for value in values)]
         for name, query, state, values in _rows(results)
     ]
     return [["system", "query", "state", *results.measures], *rows]
@@ -396,3 +395,8 @@ def _rows(results: Results) -> Iterator[tuple[str, str, str, list[float]]]:
         columns = [found.column(measure) for measure in results.measures.values()]
         for place, (query, state) in enumerate(zip(found.query_ids, found.states, strict=True)):
             yield name, str(query), str(state), [float(values[place]) for values in columns]
+
+
+def _rounded(value: float) -> str:
+    """Write a value without Babel, which takes longer to load than `evaluate` takes in all."""
+    return "–" if math.isnan(value) else f"{value:.{_DIGITS}f}"
