@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rankdash.core.base.i18n import brief, ngettext, number, paragraph, percent, plain, quantity
 from rankdash.core.base.i18n import gettext as _
@@ -14,7 +14,7 @@ from rankdash.core.study.systems import Money
 from rankdash.core.words import prices
 from rankdash.core.words.verdicts import kinds
 from rankdash.features.overview.caveats import GAINS, Section
-from rankdash.features.report.decision import Decision, HitCounts
+from rankdash.features.report.decision import Decision, HitCounts, Step
 
 _LONGEST = 200
 
@@ -118,8 +118,29 @@ def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list
     return said or [_("Nothing: labels, price and assumptions are your own.")]
 
 
+_STEPS: Mapping[Step, str] = {
+    "data": "Correct the data first, then compare again.",
+    "same_queries": "Compare systems that answer the same queries under the same ids.",
+    "metric": "Choose a metric of quality, such as NDCG@10, for the verdict.",
+    "model": "Run a model that reads the language of the texts, then compare it.",
+    "baseline": "Add the ranking of your own search and compare {name} with it.",
+    "latency": "Measure the latency of {name} on the machine that will serve it.",
+    "faster": "Make {name} faster (fewer documents, a smaller model), then measure it again.",
+    "worse": "Stop: keep {baseline}. {name} is worse.",
+    "same": "Stop: keep {baseline}. {name} changes nothing that counts.",
+    "unprovable": "Stop: keep {baseline}. More queries like these are not likely to show the "
+    "minimum practically relevant gain of {minimum} (set by the user).",
+    "minimum": "Set the minimum practically relevant gain. The true change may be 0, and only this "
+    "minimum shows whether more labels are worth their effort.",
+    "open": "Label more queries like these, then compare again: neither 0 nor the minimum "
+    "practically relevant gain of {minimum} (set by the user) is excluded.",
+    "loss": "Stop: keep {baseline}. {name} costs more than it brings under these assumptions.",
+    "trial": "Run a trial: serve {name} to part of the traffic and compare it with {baseline}.",
+}
+
+
 def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) -> str:
-    """One thing to do."""
+    """Return one thing to do."""
     name, baseline = fit(study.name(found.challenger)), fit(study.name(study.baseline))
     match found.step:
         case "label":
@@ -140,12 +161,6 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
                 "Label {n} more queries: fewer give no verdict.",
                 found.more,
             )
-        case "data":
-            return _("Correct the data first, then compare again.")
-        case "same_queries":
-            return _("Compare systems that answer the same queries under the same ids.")
-        case "metric":
-            return _("Choose a metric of quality, such as NDCG@10, for the verdict.")
         case "settle":
             return ngettext(
                 "Label at least {n} more query like these, then compare again.",
@@ -163,10 +178,6 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
                 baseline=baseline,
                 name=name,
             )
-        case "model":
-            return _("Run a model that reads the language of the texts, then compare it.")
-        case "baseline":
-            return _("Add the ranking of your own search and compare {name} with it.", name=name)
         case "price" if not found.choice.unset:
             return _("Set the value of a search, then compare gain and cost.")
         case "price" if study.money is not None and study.money.valued:
@@ -175,28 +186,6 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
             return _(
                 "Set the price of {name} and the value of a search, then compare gain and cost.",
                 name=name,
-            )
-        case "latency":
-            return _("Measure the latency of {name} on the machine that will serve it.", name=name)
-        case "faster":
-            return _(
-                "Make {name} faster (fewer documents, a smaller model), then measure it again.",
-                name=name,
-            )
-        case "worse":
-            return _("Stop: keep {baseline}. {name} is worse.", baseline=baseline, name=name)
-        case "same":
-            return _(
-                "Stop: keep {baseline}. {name} changes nothing that counts.",
-                baseline=baseline,
-                name=name,
-            )
-        case "unprovable":
-            return _(
-                "Stop: keep {baseline}. More queries like these are not likely to show the minimum "
-                "practically relevant gain of {minimum} (set by the user).",
-                baseline=baseline,
-                minimum=_minimum(study),
             )
         case "more":
             return ngettext(
@@ -207,29 +196,9 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
                 found.more,
                 fewest=number(FEWEST_PLANNED, 0),
             )
-        case "minimum":
-            return _(
-                "Set the minimum practically relevant gain. The true change may be 0, and only "
-                "this minimum shows whether more labels are worth their effort."
-            )
-        case "open":
-            return _(
-                "Label more queries like these, then compare again: neither 0 nor the minimum "
-                "practically relevant gain of {minimum} (set by the user) is excluded.",
-                minimum=_minimum(study),
-            )
-        case "loss":
-            return _(
-                "Stop: keep {baseline}. {name} costs more than it brings under these assumptions.",
-                baseline=baseline,
-                name=name,
-            )
-        case "trial":
-            return _(
-                "Run a trial: serve {name} to part of the traffic and compare it with {baseline}.",
-                name=name,
-                baseline=baseline,
-            )
+        case step:
+            minimum = f"{quantity(100 * (study.statistics.worthwhile or 0.0), 6)}%"
+            return _(_STEPS[step], name=name, baseline=baseline, minimum=minimum)
 
 
 def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str, str]:
@@ -239,11 +208,6 @@ def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str
         _("Only {name} is here: whether reranking helps cannot be decided.", name=name),
         _("Run a reranker or add its ranking, then compare it with {name}.", name=name),
     )
-
-
-def _minimum(study: Study) -> str:
-    """The minimum practically relevant gain that the user set."""
-    return f"{quantity(100 * (study.statistics.worthwhile or 0.0), 6)}%"
 
 
 def _missing_price(found: Decision, name: str) -> str:
