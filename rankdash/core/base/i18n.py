@@ -202,7 +202,10 @@ def number(value: float | None, digits: int = 3) -> str:
     """A number with that many decimals and the language's separators; a dash when there is none."""
     if value is None or not math.isfinite(value):
         return _DASH
-    # Rounded as the charts and the command line round, so that one number is never two.
+    # Rounded as the charts round, so that one number is never two. English needs no Babel, which
+    # commands start without.
+    if language() == "en":
+        return _zero_unsigned(f"{value:,.{digits}f}")
     return _separated(f"{value:.{digits}f}", digits, language())
 
 
