@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
@@ -129,35 +130,32 @@ def rerank(
     return assemble(dataset, reranker, depth, asked, results, load_ms, measured)
 
 
+@dataclass
 class _Work:
     """One attempt at the queries that are left."""
 
-    def __init__(
-        self,
-        reranker: Reranker,
-        capabilities: Capabilities,
-        timing: Timing,
-        requests: Requests,
-        asked: Plan,
-        cache: ScoreStore | None,
-        cancelled: Callable[[], bool],
-        clocks: tuple[Callable[[], int], Callable[[], int]],
+    reranker: Reranker
+    capabilities: Capabilities
+    timing: Timing
+    requests: Requests
+    asked: Plan
+    store: InitVar[ScoreStore | None]
+    cancelled: Callable[[], bool]
+    clocks: InitVar[tuple[Callable[[], int], Callable[[], int]]]
+
+    def __post_init__(
+        self, store: ScoreStore | None, clocks: tuple[Callable[[], int], Callable[[], int]]
     ) -> None:
-        self._reranker = reranker
-        self._capabilities = capabilities
-        self._timing = timing
-        self._requests = requests
-        self._asked = asked
-        self._cache = cache if capabilities.cacheable else None
-        self._cancelled = cancelled
+        self._cache = store if self.capabilities.cacheable else None
         self._clock = clocks[0]
         self._fingerprint = ""
-        self._blocks = capabilities.across_queries or isinstance(reranker, Spread)
+        self._blocks = self.capabilities.across_queries or isinstance(self.reranker, Spread)
         # Enough queries in a block to keep as many requests under way as are allowed.
         self._least = 1
-        if capabilities.needs_network:
-            self._least = max(1, int(reranker.settings.get("concurrency", 1)))
-        self._scoring = Scoring(reranker, requests, timing.repeats, not self._blocks, *clocks)
+        if self.capabilities.needs_network:
+            self._least = max(1, int(self.reranker.settings.get("concurrency", 1)))
+        repeats = self.timing.repeats
+        self._scoring = Scoring(self.reranker, self.requests, repeats, not self._blocks, *clocks)
         self._ready: list[QueryResult] = []
         self._todo = _Todo([], [])
         self._first_call_ms = math.nan
@@ -168,16 +166,16 @@ class _Work:
         self._stop_if_cancelled()
         started = self._clock()
         base.begin("loading")
-        self._reranker.prepare(self._requests.corpus)
+        self.reranker.prepare(self.requests.corpus)
         load_ms = (self._clock() - started) / 1e6
         on_prepared()
         self._stop_if_cancelled()
-        lacking = {query: self._requests.lacking(query) for query in left}
+        lacking = {query: self.requests.lacking(query) for query in left}
         self._ready = [
             QueryResult(query, "failed", reason) for query, reason in lacking.items() if reason
         ]
         self._look_up([query for query in left if not lacking[query]])
-        if self._capabilities.needs_network:
+        if self.capabilities.needs_network:
             self._first_call_counts()
         else:
             self._warm_up()
@@ -188,22 +186,22 @@ class _Work:
         if self._ready:
             yield self._ready
         yield from self._one_by_one()
-        if isinstance(self._reranker, Spread):
-            yield from self._streamed(self._reranker)
+        if isinstance(self.reranker, Spread):
+            yield from self._streamed(self.reranker)
         else:
             yield from self._in_blocks()
 
     def throughput(self) -> tuple[Level, ...]:
         """What the timing asks for; empty where nothing."""
-        if not self._timing.concurrency:
+        if not self.timing.concurrency:
             return ()
-        queries = drawn(self._asked.documents, self._timing.seed)
+        queries = drawn(self.asked.documents, self.timing.seed)
         levels = measure(
-            self._reranker,
-            [self._requests.of(query) for query in queries if not self._requests.lacking(query)],
-            self._timing.concurrency,
-            self._timing.seconds,
-            self._cancelled,
+            self.reranker,
+            [self.requests.of(query) for query in queries if not self.requests.lacking(query)],
+            self.timing.concurrency,
+            self.timing.seconds,
+            self.cancelled,
         )
         self._stop_if_cancelled()
         return levels
@@ -217,28 +215,28 @@ class _Work:
             cpu_seconds=batched.cpu_seconds,
             index_seconds=batched.index_seconds,
             together=batched.together,
-            repeats=self._timing.repeats,
+            repeats=self.timing.repeats,
             serial_seconds=serial.seconds,
             serial_cpu_seconds=serial.cpu_seconds,
             first_call_ms=self._first_call_ms,
-            threads=threads_of(self._reranker, self._capabilities),
+            threads=threads_of(self.reranker, self.capabilities),
             unknown_tokens=self._unknown_tokens(),
         )
 
     def _unknown_tokens(self) -> float:
         """The share of the tokens of what was asked that the model does not know."""
-        if not isinstance(self._reranker, Literate):
+        if not isinstance(self.reranker, Literate):
             return math.nan
-        return self._reranker.unknown_share(self._requests.texts(MOST_TEXTS))
+        return self.reranker.unknown_share(self.requests.texts(MOST_TEXTS))
 
     def _look_up(self, left: list[str]) -> None:
         """Share the queries out: kept whole, to score alone, to score in blocks."""
-        timing = self._timing
-        sample = drawn(self._asked.documents, timing.seed)
+        timing = self.timing
+        sample = drawn(self.asked.documents, timing.seed)
         if timing.latency != "every":
             sample = sample[: timing.sample]
             if self._blocks:
-                sample = sample[: max(1, len(self._asked.documents) // 2)]
+                sample = sample[: max(1, len(self.asked.documents) // 2)]
         again = set(sample) if timing.latency in ("always", "every") else set()
         self._read_cache(left, again)
         whole = {query for query in self._scoring.kept if not self._scoring.missing(query)}
@@ -259,11 +257,11 @@ class _Work:
         """What is kept of the queries that are left, but for those to be scored again."""
         if self._cache is None:
             return
-        self._fingerprint = self._reranker.fingerprint()
+        self._fingerprint = self.reranker.fingerprint()
         if not self._fingerprint:
             return
         queries = [query for query in left if query not in again]
-        requests = [self._requests.of(query) for query in queries]
+        requests = [self.requests.of(query) for query in queries]
         found = self._cache.read(
             self._fingerprint, [(request.query, request.documents) for request in requests]
         )
@@ -276,9 +274,9 @@ class _Work:
     def _warm_up(self) -> None:
         """Score a query for nothing; without one to score and nothing to measure, not at all."""
         waiting = [*self._todo.alone, *self._todo.together]
-        if not waiting and self._timing.concurrency:
-            every = self._asked.documents
-            waiting = [query for query in every if not self._requests.lacking(query)]
+        if not waiting and self.timing.concurrency:
+            every = self.asked.documents
+            waiting = [query for query in every if not self.requests.lacking(query)]
         if waiting:
             base.begin("warming")
             self._first_call_ms = self._scoring.warm_up(waiting[0]) * 1e3
@@ -294,12 +292,15 @@ class _Work:
             self._ready += self._kept([result])
 
     def _one_by_one(self) -> Iterator[list[QueryResult]]:
+        queries = takewhile(lambda _query: not self.cancelled(), self._todo.alone)
+        return self._by_the_second([self._scoring.alone(query)] for query in queries)
+
+    def _by_the_second(self, found: Iterable[list[QueryResult]]) -> Iterator[list[QueryResult]]:
+        """Join results to batches of about a second."""
         batch: list[QueryResult] = []
         started = self._clock()
-        for query in self._todo.alone:
-            if self._cancelled():
-                break
-            batch.append(self._scoring.alone(query))
+        for results in found:
+            batch += results
             if self._clock() - started >= BATCH_SECONDS * 1e9:
                 yield self._kept(batch)
                 batch, started = [], self._clock()
@@ -310,7 +311,7 @@ class _Work:
         queries = self._todo.together
         place, size = 0, FIRST_BLOCK
         rate = self._first_rate()
-        while place < len(queries) and not self._cancelled():
+        while place < len(queries) and not self.cancelled():
             block, pairs = self._block(queries[place:], rate, size)
             started = self._clock()
             batch = self._scoring.together(block)
@@ -328,7 +329,7 @@ class _Work:
         def blocks() -> Iterator[list[str]]:
             nonlocal left
             place, size = 0, FIRST_BLOCK
-            while place < len(queries) and not self._cancelled():
+            while place < len(queries) and not self.cancelled():
                 block, pairs = self._block(
                     queries[place : place + size],
                     min(rate, left / spread.at_once / BATCH_SECONDS),
@@ -338,16 +339,13 @@ class _Work:
                 left -= pairs
                 yield block
 
-        batch: list[QueryResult] = []
-        started = self._clock()
-        for streamed in self._scoring.stream(spread, blocks()):
-            batch += streamed.results
-            rate = streamed.pairs / streamed.seconds if streamed.seconds > 0 else math.inf
-            if self._clock() - started >= BATCH_SECONDS * 1e9:
-                yield self._kept(batch)
-                batch, started = [], self._clock()
-        if batch:
-            yield self._kept(batch)
+        def streamed() -> Iterator[list[QueryResult]]:
+            nonlocal rate
+            for each in self._scoring.stream(spread, blocks()):
+                rate = each.pairs / each.seconds if each.seconds > 0 else math.inf
+                yield each.results
+
+        return self._by_the_second(streamed())
 
     def _block(self, queries: list[str], rate: float, most: int) -> tuple[list[str], int]:
         """The first of `queries` that take about a second at `rate` pairs a second, and their
@@ -375,7 +373,7 @@ class _Work:
         return batch
 
     def _stop_if_cancelled(self) -> None:
-        if self._cancelled():
+        if self.cancelled():
             raise Cancelled
 
 

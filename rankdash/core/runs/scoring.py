@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -18,12 +18,13 @@ from rankdash.core.rerankers import Call, Corpus, Request, Reranker, Scored
 from rankdash.core.runs.plan import Plan
 from rankdash.core.runs.results import QueryResult
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.score_cache import KeptScores
+from rankdash.core.workspace.score_cache import KeptScores, ScoreCache
 
 _REASON_LIMIT = 500
 # As many characters of a text as show in which language it is.
 _OPENING = 2000
 
+T = TypeVar("T")
 Scoreds = tuple[str, Sequence[str], KeptScores]
 
 
@@ -388,48 +389,40 @@ _log = logging.getLogger(__name__)
 
 
 class OptionalCache:
-    """As `ScoreCache`; what cannot be read is not kept, and what cannot be written is lost."""
+    """As `ScoreCache`; what cannot be read is not used, and what cannot be written is lost."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
+    def _try(self, verb: str, call: Callable[[ScoreCache], T], otherwise: T) -> T:
+        try:
+            return call(self._workspace.score_cache)
+        except StoreError as error:
+            _log.warning("The score cache cannot be %s: %s", verb, error)
+            return otherwise
+
     @property
     def pairs(self) -> int:
-        """How many pairs have a kept score or answer."""
-        try:
-            return self._workspace.score_cache.pairs
-        except StoreError as error:
-            _log.warning("The score cache cannot be read: %s", error)
-            return 0
+        """How many pairs have a stored score or answer."""
+        return self._try("read", lambda cache: cache.pairs, 0)
 
     def read(
         self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
     ) -> list[KeptScores]:
-        try:
-            return self._workspace.score_cache.read(fingerprint, asked)
-        except StoreError as error:
-            _log.warning("The score cache cannot be read: %s", error)
-            return [KeptScores.nothing(len(documents)) for _, documents in asked]
+        nothing = [KeptScores.nothing(len(documents)) for _, documents in asked]
+        return self._try("read", lambda cache: cache.read(fingerprint, asked), nothing)
 
-    def write(
-        self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], KeptScores]]
-    ) -> None:
-        try:
-            self._workspace.score_cache.write(fingerprint, scored)
-        except StoreError as error:
-            _log.warning("The score cache cannot be written: %s", error)
+    def write(self, fingerprint: str, scored: Sequence[Scoreds]) -> None:
+        self._try("written", lambda cache: cache.write(fingerprint, scored), None)
 
     def read_answers(
         self, fingerprint: str, asked: Sequence[tuple[str, str]], *, use: bool = True
     ) -> list[str]:
-        try:
-            return self._workspace.score_cache.read_answers(fingerprint, asked, use=use)
-        except StoreError as error:
-            _log.warning("The score cache cannot be read: %s", error)
-            return [""] * len(asked)
+        return self._try(
+            "read",
+            lambda cache: cache.read_answers(fingerprint, asked, use=use),
+            [""] * len(asked),
+        )
 
     def write_answers(self, fingerprint: str, given: Sequence[tuple[str, str, str]]) -> None:
-        try:
-            self._workspace.score_cache.write_answers(fingerprint, given)
-        except StoreError as error:
-            _log.warning("The score cache cannot be written: %s", error)
+        self._try("written", lambda cache: cache.write_answers(fingerprint, given), None)

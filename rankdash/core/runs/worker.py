@@ -20,12 +20,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rankdash.core.base.errors import RankdashError, RerankerError, StoreError
 from rankdash.core.base.text import redact
 from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers import Reranker, create, get
-from rankdash.core.rerankers.base import Detailed, Step
+from rankdash.core.rerankers.base import Detailed
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.remote import connection
 from rankdash.core.runs.combining import FIRST_STAGE, CombinedRun, fuse
@@ -154,11 +155,13 @@ class Attempt:
                 capabilities=capabilities,
                 timing=Timing.from_mapping(job.timing),
                 cache=OptionalCache(workspace),
-                on_step=self._prepare,
+                on_step=lambda step: self._report(stage=step),
                 on_prepared=prepared,
                 on_loaded=self._loaded,
                 on_batch=self._keep,
-                on_timing=self._time,
+                on_timing=lambda: self._report(
+                    stage="timing", rate_pairs_s=None, seconds_left=None
+                ),
                 cancelled=self._claimed.has_to_stop,
             )
         _refuse_all_failed(run)
@@ -178,14 +181,13 @@ class Attempt:
             return nullcontext(made)
         return on_ray(made, get(job.reranker), allowed_address(), Actors(**job.actors))
 
-    def _prepare(self, step: Step) -> None:
-        self._progress = replace(self._progress, stage=step)
+    def _report(self, **changes: Any) -> None:
+        self._progress = replace(self._progress, **changes)
         self._queue.progress(self._job.id, self._owner, self._progress)
 
     def _loaded(self, load_ms: float) -> None:
         self._pace.mark(time.monotonic(), self._progress.pairs_done)
-        self._progress = replace(self._progress, stage="scoring", load_ms=load_ms)
-        self._queue.progress(self._job.id, self._owner, self._progress)
+        self._report(stage="scoring", load_ms=load_ms)
 
     def _keep(self, results: list[QueryResult]) -> None:
         if self._claimed.lost:
@@ -197,20 +199,13 @@ class Attempt:
         self._between()
         self._pace.skip(time.monotonic() - started)
 
-    def _time(self) -> None:
-        self._progress = replace(
-            self._progress, stage="timing", rate_pairs_s=None, seconds_left=None
-        )
-        self._queue.progress(self._job.id, self._owner, self._progress)
-
     def _count(self, results: list[QueryResult]) -> None:
         before = self._progress
         calls = [call for row in results for call in row.calls]
         pairs = before.pairs_done + sum(self._pairs.get(row.query_id, 0) for row in results)
         if before.stage == "scoring":
             self._pace.mark(time.monotonic(), pairs)
-        self._progress = replace(
-            before,
+        self._report(
             done=before.done + sum(row.state == "done" for row in results),
             failed=before.failed + sum(row.state == "failed" for row in results),
             pairs_done=pairs,
@@ -219,7 +214,6 @@ class Attempt:
             rate_pairs_s=self._pace.rate,
             seconds_left=self._pace.seconds_left(before.pairs_total - pairs),
         )
-        self._queue.progress(self._job.id, self._owner, self._progress)
 
 
 def _refuse_all_failed(run: Run) -> None:

@@ -258,7 +258,7 @@ class Endpoint:
         """Open the client. Raises UnavailableError where a key is missing."""
         from rankdash.core.rerankers.remote.client import Client
 
-        self._client = Client(self._key_place, connection.policy(self.settings), self._clock)
+        self._client = Client(self._key_place, connection.Policy.of(self.settings), self._clock)
 
     def fingerprint(self) -> str:
         """Of the service, its model and what is sent beside the texts."""

@@ -142,7 +142,7 @@ class Chat:
         """Raises UnavailableError where a key is missing."""
         from rankdash.core.rerankers.remote.client import Client
 
-        self._client = Client(self._place, connection.policy(self.settings), self._clock)
+        self._client = Client(self._place, connection.Policy.of(self.settings), self._clock)
 
     def budget(self) -> Budget:
         """The time that one query has, from now."""

@@ -24,7 +24,7 @@ from urllib.parse import quote, urlsplit
 
 from rankdash.core.base.allowed import address_of, is_loopback, may_read_key
 from rankdash.core.base.errors import SettingError, UnavailableError
-from rankdash.core.base.rules import SettingSpec
+from rankdash.core.base.rules import Settings, SettingSpec, described_by, settings_of
 from rankdash.core.base.text import MARK, redact
 
 # A variable that belongs to a service by its name is sent to that service alone. Whoever may type a
@@ -264,8 +264,55 @@ def _same_place(base_url: str, home: str) -> bool:
 _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
 
-# How requests are sent. None of these changes a score.
-SENDING = (
+
+def _sent(default: float, title: str, help_text: str, within: tuple[float, float]) -> Any:
+    made = SettingSpec("", default, title, help_text, within=within, advanced=True)
+    return described_by(made)
+
+
+@dataclass(frozen=True)
+class Policy(Settings):
+    """How requests are sent to a service. Nothing of it changes a score.
+
+    connect_s, read_s: of one attempt. total_s: the query's share of the rate limit is not in it.
+    """
+
+    concurrency: int = _sent(
+        4, "Concurrent requests", "How many requests are sent concurrently.", (1, 64)
+    )
+    per_minute: float = _sent(
+        0.0,
+        "Requests per minute",
+        "At most this many requests per minute, evenly spread; 0 for no limit.",
+        (0, 1_000_000),
+    )
+    connect_s: float = _sent(
+        5.0, "Time to connect, s", "How long to wait for a connection.", (0.1, 600)
+    )
+    read_s: float = _sent(
+        30.0,
+        "Time to answer, s",
+        "How long to wait for an answer. A query that takes longer fails, and its time counts as "
+        "at least so long.",
+        (0.1, 3600),
+    )
+    total_s: float = _sent(
+        120.0, "Time for a query, s", "The time limit of a query, retries included.", (0.1, 36_000)
+    )
+    retries: int = _sent(
+        4,
+        "Further attempts",
+        "How often a request is sent again when the service is busy or the connection is cut.",
+        (0, 20),
+    )
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Policy:
+        """From complete settings of a kind that has `SENDING`."""
+        return cls(**{each.name: settings[each.name] for each in settings_of(Policy)})
+
+
+SENDING: tuple[SettingSpec, ...] = (
     SettingSpec(
         "key_variable",
         "",
@@ -274,74 +321,8 @@ SENDING = (
         "the usual variable of the service. none: the service needs no key.",
         advanced=True,
     ),
-    SettingSpec(
-        "concurrency",
-        4,
-        "Concurrent requests",
-        "How many requests are sent concurrently.",
-        within=(1, 64),
-        advanced=True,
-    ),
-    SettingSpec(
-        "per_minute",
-        0.0,
-        "Requests per minute",
-        "At most this many requests per minute, evenly spread; 0 for no limit.",
-        within=(0, 1_000_000),
-        advanced=True,
-    ),
-    SettingSpec(
-        "connect_s",
-        5.0,
-        "Time to connect, s",
-        "How long to wait for a connection.",
-        within=(0.1, 600),
-        advanced=True,
-    ),
-    SettingSpec(
-        "read_s",
-        30.0,
-        "Time to answer, s",
-        "How long to wait for an answer. A query that takes longer fails, and its time counts as "
-        "at least so long.",
-        within=(0.1, 3600),
-        advanced=True,
-    ),
-    SettingSpec(
-        "total_s",
-        120.0,
-        "Time for a query, s",
-        "The time limit of a query, retries included.",
-        within=(0.1, 36_000),
-        advanced=True,
-    ),
-    SettingSpec(
-        "retries",
-        4,
-        "Further attempts",
-        "How often a request is sent again when the service is busy or the connection is cut.",
-        within=(0, 20),
-        advanced=True,
-    ),
+    *settings_of(Policy),
 )
-
-
-@dataclass(frozen=True)
-class Policy:
-    """How a service is treated.
-
-    per_minute: requests that may leave in a minute, evenly spread; 0 for no limit.
-    connect_s, read_s: how long one attempt waits for a connection, and for the next bytes.
-    total_s: how long a query may take with its retries, its share of the rate limit apart.
-    retries: further attempts after the first.
-    """
-
-    concurrency: int = 4
-    per_minute: float = 0.0
-    connect_s: float = 5.0
-    read_s: float = 30.0
-    total_s: float = 120.0
-    retries: int = 4
 
 
 @dataclass(frozen=True)
@@ -366,11 +347,6 @@ class Budget:
     @property
     def left(self) -> float:
         return self._end - self._clock.now()
-
-
-def policy(settings: Mapping[str, Any]) -> Policy:
-    """How requests are sent, from complete settings of a kind that has `SENDING`."""
-    return Policy(**{name: settings[name] for name in Policy.__dataclass_fields__})
 
 
 def each(
