@@ -17,7 +17,6 @@ from rankdash.core.data.ranking import Reading
 from rankdash.core.study.latency import ecdf, fit, summarize
 from rankdash.core.study.latency import lengths_of as lengths_of
 from rankdash.features.cost import charts as cost_charts
-from rankdash.features.cost import charts_prices
 from rankdash.features.history import charts as history_charts
 from rankdash.features.latency import charts as latency_charts
 from rankdash.features.latency import charts_load
@@ -27,7 +26,7 @@ from rankdash.features.rank_shifts.shifts import move_sizes as sizes_of
 from rankdash.features.rank_shifts.shifts import transitions as counts_of
 from rankdash.features.rank_shifts.skipping import by_margin, rules_on
 from rankdash.features.rank_shifts.skipping import skipping as skips
-from rankdash.kit.drawing import style
+from rankdash.kit.drawing import frontier, style
 from tests.sets import ROOT
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"
@@ -72,8 +71,8 @@ NET = np.array([[-1.0, 0.5, 2.0], [-3.0, -2.0, 4.0]])
 MARKS = style.marks_in_order(["none", "beaten", "fast", "slow", "unpriced"], "none")
 
 
-def point(name: str, *given: float | bool) -> charts_prices.FrontierPoint:
-    return charts_prices.FrontierPoint(name, MARKS.get(name, MARKS["none"]), *given)
+def point(name: str, *given: float | bool) -> frontier.FrontierPoint:
+    return frontier.FrontierPoint(name, MARKS.get(name, MARKS["none"]), *given)
 
 
 POINTS = [
@@ -103,7 +102,7 @@ DEPTHS = pd.DataFrame(
 )
 
 
-def far(most: float) -> list[charts_prices.FrontierPoint]:
+def far(most: float) -> list[frontier.FrontierPoint]:
     return [
         point("none", 0.0, 0.5, True),
         point("fast", 1.0, 0.6, True),
@@ -111,7 +110,7 @@ def far(most: float) -> list[charts_prices.FrontierPoint]:
     ]
 
 
-def overlapping(x: float, most: float) -> list[charts_prices.FrontierPoint]:
+def overlapping(x: float, most: float) -> list[frontier.FrontierPoint]:
     """The better of two marks that overlap is drawn later, which is on top."""
     alike = [point("fast", x, 0.651, True), point("beaten", x, 0.650, False)]
     return [*alike, point("none", 0.0, 0.5, False), point("slow", most, 0.8, True)]
@@ -146,7 +145,7 @@ def cost() -> dict[str, dict[str, Case]]:
             "close together": of(points=far(20.0)),
             "far apart, with a place for 0": of(points=far(20.1)),
             "names take different corners": of(points=CLOSE),
-            "names above each other": of(points=CROWDED, size=charts_prices.BESIDE),
+            "names above each other": of(points=CROWDED, size=frontier.BESIDE),
             "overlapping at 0": of(points=overlapping(0.0, 9.0)),
             "overlapping at the edge": of(points=overlapping(9.0, 9.0)),
             "overlapping, far apart": of(points=overlapping(1.0, 30.0)),

@@ -21,7 +21,7 @@ from rankdash.core.value.depth import DepthCurve
 from rankdash.core.value.pareto import pareto
 from rankdash.core.words import prices
 from rankdash.core.words.latency import milliseconds
-from rankdash.features.cost import charts, charts_prices
+from rankdash.features.cost import charts
 from rankdash.features.cost.page_terms import amount, period
 from rankdash.features.cost.sensitivity import (
     GAIN,
@@ -32,7 +32,7 @@ from rankdash.features.cost.sensitivity import (
     usual_ranges,
 )
 from rankdash.features.cost.sensitivity import tornado as swings_of
-from rankdash.kit.drawing import style
+from rankdash.kit.drawing import frontier, style
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.charts import ink, show
@@ -174,7 +174,7 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         within = frame[x].map(lambda at, most=target: most is None or meets(at, most))
         front = pareto(frame[x].where(within).tolist(), frame["quality"].tolist())
         points = [
-            charts_prices.FrontierPoint(
+            frontier.FrontierPoint(
                 study.name(system), marks[system], at, quality, bool(on), low, high
             )
             for system, at, quality, low, high, on in zip(
@@ -183,10 +183,8 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
             )
         ]  # fmt: skip
         show(
-            charts_prices.frontier_figure(
-                points, metric, title, ink(), target=target, written=written
-            ),
-            alt=charts_prices.frontier_alt(points, metric, title, target=target, written=written),
+            frontier.frontier_figure(points, metric, title, ink(), target=target, written=written),
+            alt=frontier.frontier_alt(points, metric, title, target=target, written=written),
             key=f"cost.front.{x}",
         )
     st.caption(

@@ -21,7 +21,7 @@ from rankdash.core.words.queries import count_words, left_out_text, metric_title
 from rankdash.core.words.verdicts import p_title, reason_meanings, reason_words
 from rankdash.features.overview import charts
 from rankdash.features.overview.charts import part_titles
-from rankdash.features.queries import charts as queries_charts
+from rankdash.kit.drawing import query_changes
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets import pickers
 from rankdash.kit.widgets.cache import shared
@@ -97,7 +97,7 @@ def changes(study: Study, system: str) -> str | None:
 
 
 def _changes(study: Study, system: str) -> tuple[Any, str]:
-    drawing = queries_charts.changes(study, system)
+    drawing = query_changes.changes(study, system)
     return drawing.draw(widgets_charts.ink()), drawing.alt
 
 

@@ -19,9 +19,8 @@ from rankdash.core.words.latency import added, busy_notes, milliseconds, without
 from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdicts import chip, p_title
-from rankdash.features.cost import charts_prices
 from rankdash.features.overview import charts
-from rankdash.kit.drawing import style
+from rankdash.kit.drawing import frontier, style
 from rankdash.kit.drawing.draw import Drawing, mark_image
 from rankdash.kit.html.html_page import (
     DASH,
@@ -321,7 +320,7 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
     """Quality against latency or price; None where both are known of fewer than two systems."""
     marks = style.marks(study.places, study.baseline)
     points = [
-        charts_prices.FrontierPoint(
+        frontier.FrontierPoint(
             study.name(row.system),
             marks[row.system],
             row.takes(axis) or 0.0,
@@ -342,10 +341,8 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
         written, title = milliseconds, _("p95 latency added, ms")
     given = (points, study.measure.title, title)
     return Drawing(
-        lambda ink: charts_prices.frontier_figure(
-            *given, ink, written=written, size=charts_prices.BESIDE
-        ),
-        charts_prices.frontier_alt(*given, written=written),
+        lambda ink: frontier.frontier_figure(*given, ink, written=written, size=frontier.BESIDE),
+        frontier.frontier_alt(*given, written=written),
     )
 
 

@@ -35,6 +35,7 @@ from rankdash.features.overview.charts import segments
 from rankdash.features.report import report_queries
 from rankdash.features.report.hard_negatives import as_json_lines
 from rankdash.kit.drawing.draw import Drawing
+from rankdash.kit.drawing.query_changes import changes
 from rankdash.kit.drawing.style import INKS
 from rankdash.kit.html import images
 from rankdash.kit.html.tables import (
@@ -334,7 +335,6 @@ _OF_STUDY = {
     "latency": "latency.charts:latency",
 }
 _OF_CHALLENGER = {
-    "changes": "queries.charts:changes",
     "break-even": "cost.charts:break_even",
     "judge": "judge.charts:three_ways",
     "judge-curve": "judge.charts:label_curve",
@@ -346,6 +346,7 @@ def drawings(study: Study) -> dict[str, Drawing]:
     """Name, such as "systems" or "changes-2" (the second challenger) → every chart there is."""
     found = {name: offered(chart)(study) for name, chart in _OF_STUDY.items()}
     for place, challenger in enumerate(study.challengers, start=1):
+        found[f"changes-{place}"] = changes(study, challenger)
         for name, chart in _OF_CHALLENGER.items():
             found[f"{name}-{place}"] = offered(chart)(study, challenger)
         for part, drawn in enumerate(segments(study, challenger), start=1):

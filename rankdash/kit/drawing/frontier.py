@@ -1,0 +1,352 @@
+"""Quality against what it takes: which systems no other beats on both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from rankdash.core.base import text as base_text
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.measured import meets
+from rankdash.kit.drawing import draw, style
+
+_LETTER, _LINE, _OFF = 7.0, 16.0, 10.0
+_CORNERS = {
+    "top right": (1, 1),
+    "bottom right": (1, -1),
+    "top left": (-1, 1),
+    "bottom left": (-1, -1),
+    "top center": (0, 2),
+    "bottom center": (0, -2),
+}
+# How far the axis goes on beyond its ends, as a share of what is drawn: names have to fit.
+_BEFORE, _AFTER = 0.08, 1.2
+# From this ratio of the most to the least on, a linear axis squeezes most points into a corner.
+_WIDE_RANGE = 20.0
+# Where nothing stands on a logarithmic axis: so far below the least, in powers of ten.
+_BELOW = 0.6
+_ROOM = 0.08
+
+_Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """One system. x: what it takes, 0 or more. low, high: the interval of its quality, NaN for
+    none. front: whether it is Pareto-optimal. A point without x or quality (NaN) is not drawn."""
+
+    name: str
+    mark: style.Mark
+    x: float
+    quality: float
+    front: bool
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def known(self) -> bool:
+        return math.isfinite(self.x) and math.isfinite(self.quality)
+
+
+@dataclass(frozen=True)
+class Size:
+    """height: of the chart; across, upward: of its plot, about; all in pixels. name: the columns
+    of the longest name beside a mark."""
+
+    height: int
+    across: float
+    upward: float
+    name: int
+
+
+PAGE = Size(360, 520.0, 260.0, 28)
+"""Of a chart as wide as a page."""
+
+BESIDE = Size(330, 310.0, 230.0, 22)
+"""Of one beside a table."""
+
+
+def frontier_figure(
+    points: Sequence[FrontierPoint],
+    metric: str,
+    x_title: str,
+    ink: style.Ink,
+    *,
+    target: float | None = None,
+    written: Callable[[float], str] = str,
+    size: Size = PAGE,
+) -> go.Figure:
+    """Each system in its own mark, with its interval; those that are Pareto-optimal have their name
+    in bold, and are joined by a line. The best are drawn last, on top.
+
+    target: the highest x that will do; systems beyond it are crossed out. metric, x_title: titles.
+    written: x in words.
+    """
+    drawn = sorted((point for point in points if point.known), key=lambda point: point.x)
+    across = _Across.of(drawn, target)
+    corners = dict(zip(drawn, _corners(drawn, across, target, size), strict=True))
+    front = [point for point in drawn if point.front]
+    traces: list[style.Trace] = []
+    if front:
+        traces.append(
+            draw.scatter(
+                [across.place(point.x) for point in front],
+                [point.quality for point in front],
+                "lines",
+                line={"color": ink.muted, "dash": "dot", "width": 1.5, "shape": "hv"},
+                name=_("Pareto-optimal (name in bold)"),
+                showlegend=True,
+            )
+        )
+    for point in sorted(drawn, key=lambda each: each.quality):
+        shown = style.short(point.name, size.name)
+        traces.append(
+            draw.scatter(
+                [across.place(point.x)],
+                [point.quality],
+                "markers+text",
+                text=[f"<b>{shown}</b>" if point.front else shown],
+                textposition=[corners[point]],
+                textfont={"color": ink.text if point.front else ink.muted},
+                error_y=_error(point),
+                marker=draw.marker(point.mark.colour, point.mark.symbol, 11),
+                hover=[
+                    _(
+                        "{name}<br>{metric} {quality}<br>{x}",
+                        name=style.whole(point.name),
+                        metric=style.short(metric),
+                        quality=style.number(point.quality),
+                        x=style.short(written(point.x), 40),
+                    )
+                ],
+            )
+        )
+    outside = [point for point in drawn if _state(point, target) == "outside"]
+    if outside:
+        traces.append(
+            draw.scatter(
+                [across.place(point.x) for point in outside],
+                [point.quality for point in outside],
+                "markers",
+                marker=draw.marker(ink.text, "x-thin", 16),
+                name=_("over the target"),
+            )
+        )
+    if target is not None:
+        # Named in the legend: beside the line its words would meet those of an option.
+        traces.append(
+            draw.scatter(
+                [None],
+                [None],
+                "lines",
+                line=draw.upright(target, ink.line, "dash")["line"],
+                name=_("target {value}", value=style.short(written(target), 24)),
+                showlegend=True,
+            )
+        )
+    at = None if target is None else across.place(target)
+    return style.finish(
+        traces,
+        ink,
+        size.height,
+        shapes=[] if at is None else [draw.upright(at, ink.line, "dash")],
+        xaxis=style.axis(style.short(x_title, 60), **across.layout()),
+        yaxis=style.axis(style.short(metric), tickformat=".2f", zeroline=False),
+    )
+
+
+def frontier_alt(
+    points: Sequence[FrontierPoint],
+    metric: str,
+    x_title: str,
+    *,
+    target: float | None = None,
+    written: Callable[[float], str] = str,
+) -> str:
+    """What the chart says, in words."""
+    words = {
+        "front": _("Pareto-optimal"),
+        "beaten": _("dominated"),
+        "outside": _("over the target"),
+    }
+    sentences = [
+        _(
+            "{name}: {quality} at {x}, {state}.",
+            name=point.name,
+            quality=style.number(point.quality),
+            x=written(point.x),
+            state=words[_state(point, target)],
+        )
+        for point in points
+        if point.known
+    ]
+    return _(
+        "{metric} against {x_title}. {options}",
+        metric=metric,
+        x_title=x_title,
+        options=" ".join(sentences),
+    ).strip()
+
+
+@dataclass(frozen=True)
+class _Across:
+    """The axis of what quality takes: logarithmic where the values are far apart, with a place of
+    its own for 0. ends: the least value above 0 and the most."""
+
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, points: Sequence[FrontierPoint], target: float | None) -> _Across:
+        values = [point.x for point in points if point.x > 0] + ([target] if target else [])
+        return cls(min(values, default=1.0), max(values, default=1.0))
+
+    @property
+    def logarithmic(self) -> bool:
+        return self.most > _WIDE_RANGE * self.least
+
+    def place(self, x: float) -> float:
+        """Where a value is drawn, in the units of the axis."""
+        return x if x > 0 or not self.logarithmic else self._zero
+
+    def share(self, x: float) -> float:
+        """How far right a value is drawn, 0 to 1."""
+        start, end = self._ends
+        at = self.place(x)
+        return ((math.log10(at) if self.logarithmic else at) - start) / (end - start)
+
+    def layout(self) -> dict[str, object]:
+        start, end = self._ends
+        if not self.logarithmic:
+            return {"range": [start, end], "zeroline": False, "showgrid": True}
+        layout = draw.log_axis((start, end), short=True)
+        ticks = [
+            (at, text)
+            for at, text in zip(layout["tickvals"], layout["ticktext"], strict=True)
+            if at > 2 * self._zero
+        ]
+        return {
+            **layout,
+            "tickvals": [self._zero, *(at for at, _text in ticks)],
+            "ticktext": ["0", *(text for _at, text in ticks)],
+        }
+
+    @property
+    def _zero(self) -> float:
+        return float(self.least * 10**-_BELOW)
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """In powers of ten where the axis is logarithmic."""
+        if not self.logarithmic:
+            return -_BEFORE * self.most, _AFTER * self.most
+        low, high = math.log10(self._zero), math.log10(self.most)
+        return low - _ROOM * (high - low), high + 2 * _ROOM * (high - low)
+
+
+def _upright(points: Sequence[FrontierPoint]) -> tuple[float, float]:
+    """The least quality that is drawn, intervals included, and how far it is from the most."""
+    ends = [end for point in points for end in (point.quality, point.low, point.high)]
+    drawn = [end for end in ends if math.isfinite(end)]
+    low, high = min(drawn, default=0.0), max(drawn, default=0.0)
+    return low, (high - low) or 1.0
+
+
+def _corners(
+    points: Sequence[FrontierPoint],
+    across: _Across,
+    target: float | None,
+    size: Size,
+) -> list[str]:
+    """For each point, at which of its corners its name runs into the least: the other names, the
+    marks and their intervals, and the edges."""
+    ends = [(_finite(point.low, point), _finite(point.high, point)) for point in points]
+    low, tall = _upright(points)
+    places = [
+        (across.share(point.x) * size.across, (point.quality - low) / tall * size.upward)
+        for point in points
+    ]
+    taken: list[_Box] = [
+        (
+            x - 8,
+            (below - low) / tall * size.upward - 4,
+            x + 8,
+            (above - low) / tall * size.upward + 4,
+        )
+        for (x, _y), (below, above) in zip(places, ends, strict=True)
+    ]
+    if target is not None:
+        line = across.share(target) * size.across
+        taken.append((line - 2, 0.0, line + 2, size.upward))
+    chosen: dict[int, str] = {}
+    # The best first: of two that lie close the upper one then has its name above.
+    for at in sorted(range(len(points)), key=lambda each: -points[each].quality):
+        point, (x, y) = points[at], places[at]
+        width = _LETTER * min(base_text.columns(point.name), size.name)
+        boxes = {name: _box(x, y, width, *side) for name, side in _CORNERS.items()}
+        others = [y for x, y in places[:at] + places[at + 1 :] if abs(x - places[at][0]) < _OFF]
+        best = min(
+            boxes,
+            key=lambda name: (
+                _trouble(boxes[name], taken, size.across) + _mistaken(boxes[name], y, others)
+            ),
+        )
+        taken.append(boxes[best])
+        chosen[at] = best
+    return [chosen[at] for at in range(len(points))]
+
+
+def _finite(end: float, point: FrontierPoint) -> float:
+    return end if math.isfinite(end) else point.quality
+
+
+def _box(x: float, y: float, width: float, side: int, up: int) -> _Box:
+    """(left, bottom, right, top) of a name beside a mark."""
+    left = {1: x + _OFF, -1: x - _OFF - width, 0: x - width / 2}[side]
+    bottom = y + (4.0 if up > 0 else -4.0 - _LINE) * (2 if side == 0 else 1)
+    return left, bottom, left + width, bottom + _LINE
+
+
+def _trouble(box: _Box, taken: Sequence[_Box], across: float) -> float:
+    """How much of a name lies over something else, or off the chart, in square pixels."""
+    left, bottom, right, top = box
+    off = max(right - across, 0.0) + max(-left, 0.0)
+    return _LINE * off + sum(
+        max(min(right, other[2]) - max(left, other[0]), 0.0)
+        * max(min(top, other[3]) - max(bottom, other[1]), 0.0)
+        for other in taken
+    )
+
+
+def _mistaken(box: _Box, own: float, others: Sequence[float]) -> float:
+    """The size of a name that is nearer to a mark above or below than to its own mark, in square
+    pixels; else 0. own, others: how high the marks are."""
+    left, bottom, right, top = box
+    middle = (bottom + top) / 2
+    nearer = any(abs(middle - each) < abs(middle - own) for each in others)
+    return (right - left) * (top - bottom) if nearer else 0.0
+
+
+def _state(point: FrontierPoint, target: float | None) -> str:
+    if target is not None and not meets(point.x, target):
+        return "outside"
+    return "front" if point.front else "beaten"
+
+
+def _error(point: FrontierPoint) -> style.Trace:
+    """The interval, as far as there is one."""
+    return {
+        "type": "data",
+        "array": [_reach(point.high - point.quality)],
+        "arrayminus": [_reach(point.quality - point.low)],
+        "color": style.faded(point.mark.colour, 0.5),
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
+def _reach(length: float) -> float:
+    return max(length, 0.0) if math.isfinite(length) else 0.0
