@@ -3,7 +3,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rankdash.core.data import ranking
+from rankdash.core.data import arrays, ranking
 from rankdash.core.data.arrays import Coded
 
 
@@ -59,12 +59,12 @@ def test_ids_are_text_in_one_array_whatever_they_came_as():
 def test_the_best_of_many_are_the_first_of_all_in_order(count):
     scores = np.random.default_rng(3).integers(0, 30, 40).astype(float)
     order = sorted(range(40), key=lambda place: (-scores[place], place))
-    assert ranking.best_places(scores, count).tolist() == order[:count]
+    assert arrays.best_places(scores, count).tolist() == order[:count]
 
 
 def test_ids_compare_by_their_bytes():
     ids = ["a", "Z", "é", "z", "中", "𝒳", "10", "9", "﹏"]
-    place = ranking.descending_ids(ranking.text_array(ids))
+    place = arrays.descending_ids(ranking.text_array(ids))
     by_bytes = sorted(ids, key=lambda text: text.encode(), reverse=True)
     assert [by_bytes[at] for at in place] == ids
 

@@ -446,8 +446,8 @@ def blocks(offsets: Integers) -> Iterator[Block]:
 
 
 def descend(values: Floats, offsets: Integers) -> bool:
-    """Whether no value is above the one before it in its segment."""
-    rises = values[1:] > values[:-1]
+    """Whether no value is above the one before it in its segment, and none comes after NaN."""
+    rises = ~(values[1:] <= values[:-1]) & ~np.isnan(values[1:])
     rises[_borders(offsets, len(values)) - 1] = False
     return not rises.any()
 
@@ -515,3 +515,28 @@ def equal_runs(values: npt.NDArray[Any], offsets: Integers) -> tuple[Integers, I
     follows = np.concatenate([[False], equal])
     positions = np.flatnonzero(follows | np.concatenate([equal, [False]]))
     return positions, np.cumsum(~follows[positions]) - 1
+
+
+def descending_ids(texts: Any) -> Integers:
+    """(N,) the place of each id when ids are sorted by their bytes, the last id first."""
+    order = numbers_of(pc.array_sort_indices(texts, order="descending"))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def tied_groups(positions: Integers, offsets: Integers) -> Flags:
+    """(G,) whether a group holds one of the tied positions."""
+    tied = np.zeros(len(offsets) - 1, dtype=bool)
+    tied[np.searchsorted(offsets, positions, side="right") - 1] = True
+    return tied
+
+
+def best_places(scores: npt.NDArray[Any], count: int) -> npt.NDArray[np.intp]:
+    """The places of the `count` highest of (n,) scores, best first, equal ones in their order.
+    Sorts no more than those."""
+    kept = np.arange(len(scores))
+    if len(scores) > count:
+        kept = np.flatnonzero(scores >= np.partition(scores, -count)[-count])
+    best: npt.NDArray[np.intp] = kept[np.argsort(-scores[kept], kind="stable")][:count]
+    return best

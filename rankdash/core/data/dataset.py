@@ -23,20 +23,14 @@ from rankdash.core.data.arrays import (
     Integers,
     alike,
     arrow_integers,
+    descending_ids,
     has_repeats,
     owners,
     places_in,
     rearranged,
     sort_pairs,
 )
-from rankdash.core.data.ranking import (
-    Ranking,
-    coded,
-    descending_ids,
-    digest,
-    group_rows,
-    text_array,
-)
+from rankdash.core.data.ranking import Ranking, coded, digest, group_rows, text_array
 
 FirstStage = Literal["given", "bm25", "corpus-bm25", "corpus-bi-encoder", "corpus-fused", "rows"]
 # What retrieves the documents of a query from all of them.

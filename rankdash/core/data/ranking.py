@@ -16,26 +16,29 @@ import pyarrow.compute as pc
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.rules import ScorePrecision, Ties
-from rankdash.core.data import arrays
 from rankdash.core.data.arrays import (
     Coded,
     Flags,
     Floats,
     Integers,
     alike,
+    argsort_descending,
     arrow_integers,
     arrow_text,
     come_in_runs,
+    descend,
+    descending_ids,
     equal_runs,
     has_repeats,
-    numbers_of,
     objects,
     offsets_from,
     owners,
     places,
     places_in,
     run_starts,
+    sort_codes,
     sort_pairs,
+    tied_groups,
 )
 from rankdash.core.data.measured import Measured
 
@@ -51,21 +54,6 @@ def tie_order(
     """
     key = given if ties == "stable" else by_id()
     return np.argsort(runs * (int(key.max()) + 1) + key)
-
-
-def descending_ids(texts: Any) -> Integers:
-    """(N,) the place of each id when ids are sorted by their bytes, the last id first."""
-    order = numbers_of(pc.array_sort_indices(texts, order="descending"))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
-
-
-def tied_groups(positions: Integers, offsets: Integers) -> Flags:
-    """(G,) whether a group holds one of the tied positions."""
-    tied = np.zeros(len(offsets) - 1, dtype=bool)
-    tied[np.searchsorted(offsets, positions, side="right") - 1] = True
-    return tied
 
 
 def stored_scores(scores: Floats, precision: ScorePrecision) -> npt.NDArray[np.floating[Any]]:
@@ -130,8 +118,8 @@ def group_rows(ids: Any) -> Groups:
     codes = ids.codes
     counts = np.bincount(codes, minlength=len(ids.texts))
     # Codes come in the order of first appearance, so in runs they only rise.
-    rows = None if (codes[1:] >= codes[:-1]).all() else arrays.sort_codes(codes, len(ids.texts))
-    return Groups(ids.texts, arrays.offsets_from(counts), rows)
+    rows = None if (codes[1:] >= codes[:-1]).all() else sort_codes(codes, len(ids.texts))
+    return Groups(ids.texts, offsets_from(counts), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,12 +151,12 @@ def order_rows(
     """
     ranked = groups.arrange(scores)
     rows = groups.rows
-    if not arrays.descend(ranked, groups.offsets):
-        order = arrays.argsort_descending(ranked, groups.offsets)
+    if not descend(ranked, groups.offsets):
+        order = argsort_descending(ranked, groups.offsets)
         ranked = ranked[order]
         rows = order if rows is None else rows[order]
     rows = np.arange(len(scores)) if rows is None else rows.copy()
-    positions, runs = arrays.equal_runs(stored_scores(ranked, precision), groups.offsets)
+    positions, runs = equal_runs(stored_scores(ranked, precision), groups.offsets)
     if len(positions):
         tied_rows = rows[positions]
 
@@ -177,16 +165,6 @@ def order_rows(
 
         rows[positions] = tied_rows[tie_order(runs, ties, tied_rows, by_id)]
     return Ordered(rows, ranked, tied_groups(positions, groups.offsets))
-
-
-def best_places(scores: npt.NDArray[Any], count: int) -> npt.NDArray[np.intp]:
-    """The places of the `count` highest of (n,) scores, best first, equal ones in their order.
-    Sorts no more than those."""
-    kept = np.arange(len(scores))
-    if len(scores) > count:
-        kept = np.flatnonzero(scores >= np.partition(scores, -count)[-count])
-    best: npt.NDArray[np.intp] = kept[np.argsort(-scores[kept], kind="stable")][:count]
-    return best
 
 
 # `Ranking` (what IR calls a run) and `Run`, a ranking with how it came about.
@@ -297,10 +275,7 @@ class Ranking:
         queries = np.array([query for query, _, _ in triples], dtype=object)
         if len(set(queries)) != len(queries):
             raise DataError("A ranking lists the same query twice.")
-        row_query = owners(offsets)
-        inside = row_query[1:] == row_query[:-1]
-        rises = ~(scores[1:] <= scores[:-1]) & ~np.isnan(scores[1:])
-        if bool(np.any(inside & rises)):
+        if not descend(scores, offsets):
             raise DataError("The scores of a ranking must not rise from one rank to the next.")
         if has_repeats(codes, offsets):
             raise DataError("A ranking lists the same document twice for one query.")
@@ -341,14 +316,11 @@ class Ranking:
 
     def without(self, query_ids: Iterable[str]) -> Ranking:
         """The same ranking without the lists of some queries."""
-        left_out = set(query_ids)
-        return self._some(np.array([query not in left_out for query in self.query_ids], dtype=bool))
+        return self.only(set(self.query_ids).difference(query_ids))
 
     def only(self, query_ids: Collection[str]) -> Ranking:
         """The same ranking with the lists of some queries alone."""
-        return self._some(np.array([query in query_ids for query in self.query_ids], dtype=bool))
-
-    def _some(self, kept: npt.NDArray[np.bool_]) -> Ranking:
+        kept = np.array([query in query_ids for query in self.query_ids], dtype=bool)
         counts = np.diff(self.offsets)
         rows = np.repeat(kept, counts)
         return replace(

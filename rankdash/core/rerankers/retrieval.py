@@ -20,8 +20,9 @@ from rankdash.core.base.errors import RankdashError, UnavailableError
 from rankdash.core.base.rules import parse_settings
 from rankdash.core.base.shipped import python_path
 from rankdash.core.base.text import language_of
+from rankdash.core.data.arrays import best_places
 from rankdash.core.data.dataset import Retriever
-from rankdash.core.data.ranking import Ranking, best_places
+from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.base import Corpus
 from rankdash.core.rerankers.fusion import Fusion, fuse
 from rankdash.core.rerankers.kinds import bi_encoder, bm25

@@ -17,8 +17,16 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.data.arrays import Floats, Integers, equal_runs, owners, places, places_in
-from rankdash.core.data.ranking import Ranking, tied_groups
+from rankdash.core.data.arrays import (
+    Floats,
+    Integers,
+    equal_runs,
+    owners,
+    places,
+    places_in,
+    tied_groups,
+)
+from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, Measure, evaluate, judge
 from rankdash.core.statistics.inference import intervals, p_values
 from rankdash.core.statistics.significance import corrected

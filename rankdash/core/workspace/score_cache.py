@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from rankdash.core.base.errors import StoreError
 from rankdash.core.workspace import checksums, folders
-from rankdash.core.workspace.database import Database, files_of
+from rankdash.core.workspace.database import Database, delete, files_of, insert
 from rankdash.core.workspace.failures import in_words, is_damage
 
 DEFAULT_LIMIT_BYTES = 512 * 1024 * 1024
@@ -168,8 +168,7 @@ class ScoreCache:
     @property
     def limit(self) -> int:
         """How many bytes it may take; 0 = nothing is kept."""
-        with self._database.reading() as db:
-            row = db.execute("SELECT bytes FROM size_limit").fetchone()
+        row = self._database.row("size_limit")
         return DEFAULT_LIMIT_BYTES if row is None else int(row["bytes"])
 
     @limit.setter
@@ -182,16 +181,15 @@ class ScoreCache:
                 size=size_bytes,
             )
         with self._database.writing() as db:
-            db.execute("DELETE FROM size_limit")
-            db.execute("INSERT INTO size_limit (bytes) VALUES (?)", (size_bytes,))
+            delete(db, "size_limit")
+            insert(db, "size_limit", {"bytes": size_bytes})
         self._shrink(size_bytes)
 
     def clear(self) -> None:
         """Forget every score and give the disk back; the limit stays."""
         with self._database.writing() as db:
-            db.execute("DELETE FROM pairs")
-            db.execute("DELETE FROM answers")
-            db.execute("DELETE FROM asks")
+            for table in ("pairs", "answers", "asks"):
+                delete(db, table)
         self._give_back()
 
     def _shrink(self, limit: int) -> None:

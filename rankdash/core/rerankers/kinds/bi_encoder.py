@@ -10,7 +10,8 @@ import numpy as np
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.base.rules import SettingSpec
-from rankdash.core.data.ranking import Ranking, best_places
+from rankdash.core.data.arrays import best_places
+from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
 from rankdash.core.rerankers.neural import model_files, packaged, shared
 from rankdash.core.rerankers.neural.cache import Embeddings, Encoded, cache_folder

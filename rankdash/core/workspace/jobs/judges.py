@@ -151,9 +151,8 @@ class StoredJudges(Leases["JudgeRow"]):
 
         Raises DataError where there is no pair, or the name is empty.
         """
-        judge_id = judge_id or uuid.uuid4().hex[:16]
         about = {
-            "id": judge_id,
+            "id": judge_id or uuid.uuid4().hex[:16],
             "dataset_id": dataset_id,
             "name": _tidy(name),
             "model": model,
@@ -163,9 +162,7 @@ class StoredJudges(Leases["JudgeRow"]):
             "systems": json.dumps(list(systems)),
             "depth": depth,
         }
-        with self._database.writing() as db:
-            _add(db, about, [{"query_id": query, "doc_id": doc} for query, doc in pairs])
-        return judge_id
+        return self._insert(about, [{"query_id": query, "doc_id": doc} for query, doc in pairs])
 
     def add(self, dataset_id: str, name: str, model: str, top: int, grades: pd.DataFrame) -> str:
         """Add a judge that graded elsewhere; return its id.
@@ -174,8 +171,7 @@ class StoredJudges(Leases["JudgeRow"]):
 
         Raises what `submit` raises.
         """
-        judge_id = uuid.uuid4().hex[:16]
-        own = {"id": judge_id, "dataset_id": dataset_id, "name": _tidy(name), "model": model}
+        own = {"id": uuid.uuid4().hex[:16], "dataset_id": dataset_id, "name": _tidy(name)}
         about = {"template": "", "settings": "{}", "top": top, "systems": "[]", "depth": 0}
         pairs = [
             {
@@ -187,9 +183,24 @@ class StoredJudges(Leases["JudgeRow"]):
             }
             for row in grades.to_dict("records")
         ]
+        return self._insert({**own, **about, "model": model, "state": "done"}, pairs)
+
+    def _insert(self, about: Mapping[str, object], pairs: Sequence[Mapping[str, object]]) -> str:
+        """Add a judge's row and those of its pairs; return its id. Raises DataError where there is
+        no pair."""
+        if not pairs:
+            raise DataError(
+                "There is no pair of query and document to judge.",
+                remedy="Choose at least one system, and a depth of at least 1.",
+            )
         with self._database.writing() as db:
-            _add(db, {**own, **about, "state": "done"}, pairs)
-        return judge_id
+            find(db, "datasets", str(about["dataset_id"]), "id")
+            moment = now()
+            judge = {**about, "total": len(pairs), "created": moment, "queued": moment}
+            insert(db, self.table, judge)
+            for pair in pairs:
+                insert(db, "judged_pairs", {**pair, "judge_id": about["id"]})
+        return str(about["id"])
 
     def pending(self, judge_id: str) -> list[tuple[str, str]]:
         """The (query id, document id) pairs to ask about, in their order: those that were not asked
@@ -230,13 +241,9 @@ class StoredJudges(Leases["JudgeRow"]):
         at_risk: how many pairs were begun that `keep` was not called for. at_risk_usage: what they
         come to.
         """
-        with self._database.writing() as db:
-            begun = db.execute(
-                "UPDATE judges SET usage = ?, at_risk = ?, at_risk_usage = ? "
-                "WHERE id = ? AND worker = ?",
-                (json.dumps(usage), at_risk, json.dumps(at_risk_usage), judge_id, owner.token),
-            )
-        return begun.rowcount > 0
+        lost = json.dumps(at_risk_usage)
+        known = {"usage": json.dumps(usage), "at_risk": at_risk, "at_risk_usage": lost}
+        return self._own(judge_id, owner, **known)
 
     def keep(
         self,
@@ -256,22 +263,21 @@ class StoredJudges(Leases["JudgeRow"]):
         each. at_risk, at_risk_usage: as for `begin`, without these pairs.
         """
         with self._database.writing() as db:
-            own = "SELECT 1 FROM judges WHERE id = ? AND worker = ?"
-            if not db.execute(own, (judge_id, owner.token)).fetchone():
+            counted = db.execute(
+                "UPDATE judges SET usage = ?, at_risk = ?, at_risk_usage = ?, rate_pairs_s = ?, "
+                "seconds_left = ? WHERE id = ? AND worker = ?",
+                (
+                    *(json.dumps(dict(usage)), at_risk, json.dumps(at_risk_usage or {})),
+                    *(rate_pairs_s, seconds_left, judge_id, owner.token),
+                ),
+            )
+            if not counted.rowcount:
                 return False
             db.executemany(
                 "UPDATE judged_pairs SET grade = :grade, reason = :reason, error = :error, "
                 "kind = :kind, answers = :answers WHERE judge_id = :judge_id "
                 "AND query_id = :query_id AND doc_id = :doc_id",
                 [{**pair, "judge_id": judge_id} for pair in pairs],
-            )
-            db.execute(
-                "UPDATE judges SET usage = ?, at_risk = ?, at_risk_usage = ?, rate_pairs_s = ?, "
-                "seconds_left = ? WHERE id = ?",
-                (
-                    *(json.dumps(dict(usage)), at_risk, json.dumps(at_risk_usage or {})),
-                    *(rate_pairs_s, seconds_left, judge_id),
-                ),
             )
         return True
 
@@ -350,22 +356,6 @@ def usage_of(row: sqlite3.Row) -> dict[str, Any]:
         total[name] = usage[name] + lost[name]
     total["billed"].update(lost.get("billed", {}))
     return {**total, "billed": dict(total["billed"])}
-
-
-def _add(
-    db: sqlite3.Connection, about: Mapping[str, object], pairs: Sequence[Mapping[str, object]]
-) -> None:
-    """Add a judge's row and those of its pairs. Raises DataError where there is no pair."""
-    if not pairs:
-        raise DataError(
-            "There is no pair of query and document to judge.",
-            remedy="Choose at least one system, and a depth of at least 1.",
-        )
-    find(db, "datasets", str(about["dataset_id"]), "id")
-    moment = now()
-    insert(db, "judges", {**about, "total": len(pairs), "created": moment, "queued": moment})
-    for pair in pairs:
-        insert(db, "judged_pairs", {**pair, "judge_id": about["id"]})
 
 
 def json_of(row: sqlite3.Row) -> dict[str, Any]:

@@ -252,6 +252,12 @@ class Leases(Generic[_Row]):
     def _of_dataset(self, dataset_id: str | None) -> list[sqlite3.Row]:
         return self._database.rows(self.table, "created, rowid", dataset_id=dataset_id)
 
+    def _own(self, row_id: str, owner: Owner, **values: object) -> bool:
+        """Set columns; False, and without effect, when the row is no longer the owner's."""
+        changes = ", ".join(f"{name} = :{name}" for name in values)
+        where = "id = :id AND worker = :token"
+        return bool(self._set(changes, where, id=row_id, token=owner.token, **values))
+
     def _set(self, what: str, where: str, **values: object) -> list[sqlite3.Row]:
         """Change rows, and give them as they are then. what, where: of us, over the values, :now
         and :time."""
@@ -336,14 +342,7 @@ class Explanations(Leases["ExplanationRow"]):
         return found[0] if found else None
 
     def progress(self, explanation_id: str, owner: Owner, done: int, total: int) -> None:
-        self._set(
-            "done = :done, total = :total",
-            "id = :id AND worker = :token",
-            id=explanation_id,
-            token=owner.token,
-            done=done,
-            total=total,
-        )
+        self._own(explanation_id, owner, done=done, total=total)
 
     def _made(self, row: sqlite3.Row) -> ExplanationRow:
         return from_row(ExplanationRow, row, asked=from_row(Asked, row), **state_of(row))

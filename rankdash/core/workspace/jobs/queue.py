@@ -194,15 +194,11 @@ class Queue(Leases["JobRow"]):
 
     def progress(self, job_id: str, owner: Owner, progress: Progress) -> None:
         """Show how far the job is; without effect when it is no longer the owner's."""
-        values = vars(progress)
-        changes = ", ".join(f"{name} = :{name}" for name in values if name != "load_ms")
-        self._set(
-            f"{changes}, load_ms = coalesce(:load_ms, load_ms)",
-            "id = :id AND worker = :token",
-            id=job_id,
-            token=owner.token,
-            **values,
-        )
+        # A job that is resumed has the cold start of before until there is another.
+        values = {**vars(progress)}
+        if progress.load_ms is None:
+            del values["load_ms"]
+        self._own(job_id, owner, **values)
 
     def finish(
         self,

@@ -17,9 +17,9 @@ import pandas as pd
 import pyarrow as pa
 from msgspec import Meta, Struct, convert
 
-from rankdash.core.data.arrays import equal_runs, has_repeats, owners
+from rankdash.core.data.arrays import descend, equal_runs, has_repeats, tied_groups
 from rankdash.core.data.dataset import Dataset, FirstStage
-from rankdash.core.data.ranking import Ranking, Reading, Run, tied_groups
+from rankdash.core.data.ranking import Ranking, Reading, Run
 from rankdash.core.workspace.database import Record, Settings
 from rankdash.core.workspace.jobs.judges import LONGEST_JUDGE_NAME, LONGEST_REASON, JudgeUsage
 from rankdash.core.workspace.notes import (
@@ -71,10 +71,8 @@ def ranking(rows: Any, queries: Any, documents: Any, *, data: Dataset | None = N
     _own_ids(found.doc_ids)
     if has_repeats(found.docs, found.offsets):
         raise ValueError("it ranks a document twice for one query")
-    inside = owners(found.offsets)[1:] == owners(found.offsets)[:-1]
     scores = found.scores
-    rises = ~(scores[1:] <= scores[:-1]) & ~np.isnan(scores[1:])
-    if np.isinf(scores).any() or (inside & rises).any():
+    if np.isinf(scores).any() or not descend(scores, found.offsets):
         raise ValueError("its scores are not in order")
     if not np.array_equal(
         found.tied, tied_groups(equal_runs(scores, found.offsets)[0], found.offsets)
