@@ -32,7 +32,7 @@ from rankdash.core.value import price_list
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.billing import UNITS
 from rankdash.core.value.payoff import ARCHETYPES
-from rankdash.core.value.targets import shipped
+from rankdash.core.value.targets import LIMITS, STATUSES, shipped
 from rankdash.features.report.report import SECTIONS
 from tests.roles import PACKAGE, is_command, is_page
 
@@ -41,6 +41,7 @@ CODES = [code for code in LANGUAGES if code != "en"]
 
 # Positions of the arguments that are shown, by the name of what is called.
 SHOWN = {"_": (0,), "gettext": (0,), "ngettext": (0, 1), "Finding": (2, 4), "Phrase": (0,)}
+SHOWN |= {"_trouble": (1,)}
 SHOWN_BY_NAME = ("template", "remedy")
 # Below the interface whatever reads like a sentence is one: it reaches a page by way of a value.
 SENTENCE = re.compile(r"[A-Z{].* .*[.:…]\s*", re.DOTALL)
@@ -136,6 +137,7 @@ def from_schemas() -> Iterator[str]:
         yield from (getattr(each, name) or "" for each in described for name in names.split())
     for each in settings:
         yield from each.words.values()
+    yield from (*STATUSES.values(), *LIMITS.values())
     for segment in DERIVED_SEGMENTS:
         yield from segment.values
     for reason in (*REASONS.values(), OTHER_REASONS):

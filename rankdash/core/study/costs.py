@@ -391,7 +391,7 @@ def target_rows(study: Study, system: str, goals: Goals) -> tuple[TargetRow, ...
     quality = [
         judge(target, reached[target.metric], goals.targets) for target in goals.profile.targets
     ]
-    return (*quality, *(_limited(study, system, limit) for limit in goals.profile.limits))
+    return (*quality, *(_LIMITED[each.what](study, system, each) for each in goals.profile.limits))
 
 
 @part("labels", "chosen", "conventions", "statistics")
@@ -418,10 +418,6 @@ def figures(study: Study, system: str, specs: tuple[str, ...]) -> dict[str, Reac
         )
         for column, measure in enumerate(found.measures)
     }
-
-
-def _limited(study: Study, system: str, limit: Limit) -> TargetRow:
-    return (_timed if limit.what == "p95_ms" else _billed)(study, system, limit)
 
 
 _ON_TARGET: dict[str, Status] = {
@@ -474,3 +470,6 @@ def _billed(study: Study, system: str, limit: Limit) -> TargetRow:
         excellent=not example and limit.excellent is not None and meets(value, limit.excellent),
         example=example,
     )
+
+
+_LIMITED = {"p95_ms": _timed, "per_million_tokens": _billed}

@@ -28,7 +28,15 @@ unreachable: no order of the documents reaches the target with these labels, whi
 _BROKEN = "The targets cannot be read."
 _RESTORE = "Restore the built-in targets and edit them again."
 
-LIMITS = ("p95_ms", "per_million_tokens")
+STATUSES: Mapping[Status | None, str] = {
+    "met": "✓ met",
+    "missed": "▼ missed",
+    "undecided": "? undecided",
+    "unreachable": "– cannot be reached",
+    None: "not known",
+}
+LIMITS = {"p95_ms": "p95, ms", "per_million_tokens": "cost of a million tokens"}
+"""What a limit is of → its title."""
 
 _FILES = (".json", ".toml")
 

@@ -10,7 +10,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study import costs
 from rankdash.core.study.study import Study
 from rankdash.core.value.assumptions import DOLLARS
-from rankdash.core.value.targets import Goals, Limit, TargetRow
+from rankdash.core.value.targets import LIMITS, STATUSES, Goals, Limit, TargetRow
 from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdicts import interval
@@ -57,7 +57,7 @@ def note(goals: Goals) -> str:
 
 
 def limit_title(limit: Limit) -> str:
-    return _("p95, ms") if limit.what == "p95_ms" else _("cost of a million tokens")
+    return _(LIMITS[limit.what])
 
 
 def _cells(row: TargetRow) -> tuple[str, ...]:
@@ -87,13 +87,7 @@ def _status(row: TargetRow) -> str:
         return _("? example price: not decided")
     if row.excellent:
         return _("★ excellent")
-    return {
-        "met": _("✓ met"),
-        "missed": _("▼ missed"),
-        "undecided": _("? undecided"),
-        "unreachable": _("– cannot be reached"),
-        None: _("not known"),
-    }[row.status]
+    return _(STATUSES[row.status])
 
 
 def _interval(row: TargetRow) -> str:

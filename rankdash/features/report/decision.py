@@ -56,19 +56,11 @@ Step = Literal[
     "loss",
     "trial",
 ]
-"""What to do next.
+"""What to do next, in the words of `rankdash.features.report.words`.
 
-label: label enough queries for a verdict. rerank: run the reranker on the labelled queries that a
-sample left out. queries: label enough queries for a verdict, where some are labelled.
-same_queries: compare systems that answer the same queries. metric: choose one of quality.
-settle: label more queries, as the verdict advises. judge: label the documents without a label.
-model: take one that knows the tokens. baseline: compare with the ranking of one's own search.
-price: set a price and what a search is worth. latency: measure it. faster: meet the latency target.
-worse, same, unprovable, loss: stop, as the system is worse, changes nothing, can hardly reach the
-minimum gain that the user set, or costs more than it brings. more: label queries, as these are too
-few to estimate how many prove the change. minimum: set the minimum gain, without which nothing
-follows from a change that may be 0. open: label queries; their number cannot be estimated.
-trial: let searchers try it.
+Queries to label: label, for the first verdict; queries, as too few have labels; settle, as many as
+the verdict estimates; more, as these are too few to estimate how many; open, as their number cannot
+be estimated.
 """
 
 # Above this share, what has no label weighs more than what has.
