@@ -15,6 +15,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.basedatatypes import convert_to_base64
 
+from rankdash.core.base import i18n
 from rankdash.core.base import text as base_text
 from rankdash.core.base.i18n import ngettext
 from rankdash.core.base.text import html_safe
@@ -160,16 +161,12 @@ def whole(text: str, width: int = _HOVER_WIDTH) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a value as a chart writes it, without a sign if it rounds to zero; a dash if it is not
-    finite.
+    """Return a value as a chart writes it.
 
     The minus sign is U+2212, as on plotly's axes. Texts and tables write "-", as Streamlit's tables
     and number fields do: there, numbers are copied into other programs.
     """
-    # Adding 0 turns -0.0 into 0.0.
-    return (
-        f"{round(value, digits) + 0:.{digits}f}".replace("-", "−") if math.isfinite(value) else "–"
-    )
+    return i18n.number(value, digits).replace("-", "−")
 
 
 def queries(n: int) -> str:
@@ -178,10 +175,8 @@ def queries(n: int) -> str:
 
 
 def signed(value: float, digits: int = 3) -> str:
-    """A change for the eye, with its sign; what rounds to zero has none."""
-    if not math.isfinite(value) or round(value, digits) == 0:
-        return number(abs(value), digits)
-    return number(value, digits) if value < 0 else f"+{number(value, digits)}"
+    """Return a change as a chart writes it, with its sign."""
+    return i18n.signed(value, digits).replace("-", "−")
 
 
 def ticks(highest: float) -> str:
