@@ -12,6 +12,8 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import brief
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.text import html_safe
+from rankdash.core.words.verdicts import p_value
 from rankdash.kit.drawing import style
 from rankdash.kit.drawing.style import FONT, FONT_SIZE, Ink, Mark, Trace, faded
 
@@ -280,7 +282,6 @@ MARK = "*"
 _CAP = 9
 _WIDTH = 1.75
 _LAST = 2000
-_LEAST_P = 0.0001
 
 
 def p_limit(corrected: bool) -> str:
@@ -308,10 +309,8 @@ def span(low: float, high: float) -> str:
 
 
 def chance(p: float) -> str:
-    """A p value for a hover label, never with an exponent; "" where there is none."""
-    if not math.isfinite(p):
-        return ""
-    return f"{p:.2g}" if p >= _LEAST_P else f"&lt;{_LEAST_P:.4f}"
+    """A p value for a hover label; "" where there is none."""
+    return html_safe(p_value(p)) if math.isfinite(p) else ""
 
 
 def whiskers(
