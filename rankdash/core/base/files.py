@@ -324,9 +324,6 @@ def whole_characters(text: str) -> tuple[str, int]:
 
 # Temporary folders of a process: locked until it ends, then removed by the next process.
 
-if sys.platform != "win32":
-    import fcntl
-
 
 def hold(folder: Path, mark: str) -> int | None:
     """Lock a new file `mark` in a folder that this process made. Return its descriptor, which

@@ -11,6 +11,9 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 # A start that so many titles share, of at most so many words, says nothing of any one of them.
 _COMMON_START = 4
 _LONGEST_START = 5
@@ -172,9 +175,6 @@ def language_of(texts: Iterable[str]) -> str:
 # formula, and texts and ids come from elsewhere. So in CSV such a cell, unless it is a number, gets
 # an apostrophe in front, and a cell that begins with apostrophes before such a character gets one
 # more: that can be taken back without doubt.
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _STARTS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")

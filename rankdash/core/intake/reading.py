@@ -8,7 +8,6 @@ files are quick. It ends with the server, and where nothing comes for long.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import json
 import os
 import shutil
@@ -85,7 +84,7 @@ class Process:
         there."""
         self._idle_since = time.monotonic()
         # One that has died says so by its end.
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.write(json.dumps(str(folder)).encode() + b"\n")
                 self._process.stdin.flush()
@@ -114,7 +113,7 @@ class Process:
         """Have it end when it has stored what it stores."""
         self._log.close()
         if self._process.stdin is not None:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 self._process.stdin.close()
 
     def last_words(self) -> str:
@@ -450,10 +449,9 @@ def guessed(sources: Sequence[Source], most_bytes: int) -> list[Guess]:
     """As `readers.guesses`, by the process; nothing where it takes too long or ends."""
     starts = [beginning(source, most_bytes) for source in sources]
     try:
-        found = _asked("guess", starts, _GUESS_SECONDS, most_bytes=most_bytes)
+        return cast(list[Guess], _asked("guess", starts, _GUESS_SECONDS, most_bytes=most_bytes))
     except RankdashError:
         return []
-    return found if isinstance(found, list) else []
 
 
 def tried(sources: Sequence[Source]) -> None:
@@ -464,9 +462,7 @@ def tried(sources: Sequence[Source]) -> None:
     """
     limits = ReadLimits()
     limits = replace(limits, memory_bytes=limits.memory_bytes // _TRIED_SHARE)
-    outcome = _asked("try", sources, float("inf"), limits=limits)
-    if isinstance(outcome, RankdashError):
-        raise outcome
+    _asked("try", sources, float("inf"), limits=limits)
 
 
 def imported(
@@ -479,10 +475,8 @@ def imported(
         with suppress(OSError):
             progress(*json.loads((folder / PROGRESS).read_text("utf-8")))
 
-    outcome = _asked("import", [source], float("inf"), say, workspace=str(workspace.root))
-    if isinstance(outcome, RankdashError):
-        raise outcome
-    return cast(TakenIn, outcome)
+    root = str(workspace.root)
+    return cast(TakenIn, _asked("import", [source], float("inf"), say, workspace=root))
 
 
 def _asked(
@@ -493,8 +487,8 @@ def _asked(
     limits: ReadLimits | None = None,
     **more: Any,
 ) -> Outcome:
-    """What the process answers; LimitError where it died or took longer. say: called now and then
-    with the folder of the request."""
+    """What the process answers, raised if it is an error; LimitError where it died or took longer.
+    say: called now and then with the folder of the request."""
     limits = limits or ReadLimits()
     folder = _request(task, sources, limits, **more)
     process = take()
@@ -507,18 +501,20 @@ def _asked(
                 break
         if process.answered(folder, 0.0):
             outcome = outcome_of((folder / ANSWER).read_text("utf-8"))
-            if not is_large(sources):
-                give_back(process)
-                return outcome
         else:
             process.stop()
             outcome = _death(process, [each.name for each in sources], limits)
-        process.kill()
-        # What was asked is mostly read next, and a new one takes a while to begin.
-        warm()
-        return outcome
+        if process.running and not is_large(sources):
+            give_back(process)
+        else:
+            process.kill()
+            # What was asked is mostly read next, and a new one takes a while to begin.
+            warm()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if isinstance(outcome, RankdashError):
+        raise outcome
+    return outcome
 
 
 def _request(task: str, sources: Sequence[Source], limits: ReadLimits, **more: Any) -> Path:
