@@ -21,11 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankdash.core.data.arrays import Flags, Floats, Integers
+from rankdash.core.sampling.draws import FEWEST_DRAWS, FEWEST_NON_ZERO
 from rankdash.core.sampling.label_pool import PSEUDO_LABELS
-
-FEWEST_DRAWS, FEWEST_QUERIES, FEWEST_NON_ZERO = 50, 20, 10
-"""No interval is given before so many draws of pairs, or of whole queries, and so many among them
-that move the difference: with fewer, coverage falls short on sparse labels."""
 
 _RHO = 0.15
 # Without a bound the last draws, with hardly anything left, would outweigh all that came before.

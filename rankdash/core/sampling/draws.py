@@ -28,7 +28,6 @@ from msgspec import Meta
 from rankdash.core.base.errors import DataError
 from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.confidence_sequence import FEWEST_DRAWS, FEWEST_QUERIES
 from rankdash.core.sampling.label_pool import LabelPool
 
 _Share = Annotated[float, Meta(ge=0, le=1)]
@@ -40,6 +39,10 @@ MODES: tuple[Mode, ...] = ("weight", "random", "query")
 
 VALUE_SHARE = 0.2
 """The share of the draws by weight that new plans give to the systems' own values."""
+
+FEWEST_DRAWS, FEWEST_QUERIES, FEWEST_NON_ZERO = 50, 20, 10
+"""No interval is given before so many draws of pairs, or of whole queries, and so many among them
+that move the difference: with fewer, coverage falls short on sparse labels."""
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import pandas as pd
 
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.rules import TIE_BAND
+from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 
-FloatArray = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
 
 ABSENT = "absent"
@@ -43,7 +43,7 @@ class Aligned:
     query_ids: npt.NDArray[np.object_]
     measures: tuple[Measure, ...]
     conventions: Conventions
-    values: FloatArray
+    values: Floats
     states: Codes
 
     @cached_property
@@ -57,11 +57,11 @@ class Aligned:
         judged query that it lacks may count 0 all the same."""
         return self.known & ~np.isin(self.states, _UNANSWERED)
 
-    def highest(self, best: Evaluation | None) -> FloatArray:
+    def highest(self, best: Evaluation | None) -> Floats:
         """(Q, M) the highest values that a system can have: those of `best`, or where it has none
         the top of the metric; what a system has can be had."""
         tops = np.array([measure.metric.range[1] for measure in self.measures])
-        most: FloatArray = np.tile(tops, (len(self.query_ids), 1))
+        most: Floats = np.tile(tops, (len(self.query_ids), 1))
         if best is None:
             return most
         places = places_of(best.query_ids, self.query_ids)
@@ -69,7 +69,7 @@ class Aligned:
             if measure.metric.measures_quality:
                 found = np.where(places >= 0, best.column(measure)[places], np.nan)
                 most[:, m] = np.where(np.isnan(found), most[:, m], found)
-        reached: FloatArray = np.fmax(most, np.fmax.reduce(self.values, axis=0))
+        reached: Floats = np.fmax(most, np.fmax.reduce(self.values, axis=0))
         return reached
 
     def reasons(self) -> Codes:
@@ -202,7 +202,7 @@ class Tally:
         return self.helped + self.same + self.hurt
 
 
-def direction(delta: FloatArray, tie_band: float = TIE_BAND) -> npt.NDArray[np.int8]:
+def direction(delta: Floats, tie_band: float = TIE_BAND) -> npt.NDArray[np.int8]:
     """1 where a change is above the tie band, -1 where below, 0 within it (NaN included)."""
     least = tie_band + _ROUNDING
     return (delta > least).astype(np.int8) - (delta < -least).astype(np.int8)

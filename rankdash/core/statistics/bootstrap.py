@@ -24,9 +24,8 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from rankdash.core.base.rules import RESAMPLES, SEED
+from rankdash.core.data.arrays import Flags, Floats
 
-FloatArray = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 _Words = npt.NDArray[np.uint64]
 
 POISSON_FROM = 1_000
@@ -69,13 +68,13 @@ class Columns:
     large that what is drawn of them adds up to less than 2^53: such sums are exact.
     """
 
-    values: FloatArray
+    values: Floats
     known: Flags
-    steps: FloatArray
-    step: FloatArray
+    steps: Floats
+    step: Floats
 
     @classmethod
-    def of(cls, values: FloatArray) -> Columns:
+    def of(cls, values: Floats) -> Columns:
         # One column after the other stays within a processor's cache, and needs no memory beside
         # what is kept.
         step = np.array([_step(column) for column in values.T])
@@ -85,7 +84,7 @@ class Columns:
         return cls(values, ~np.isnan(values), steps, step)
 
     @classmethod
-    def oriented(cls, values: FloatArray) -> tuple[Columns, FloatArray]:
+    def oriented(cls, values: Floats) -> tuple[Columns, Floats]:
         """Each column in ascending order after multiplication by its sign, and these signs (C,): -1
         where its mean is below 0, else 1.
 
@@ -104,34 +103,32 @@ class Columns:
                 each[:last, at] = -each[:last, at][::-1]
         return made, sign
 
-    def without_rounding_errors(self, means: FloatArray) -> FloatArray:
+    def without_rounding_errors(self, means: Floats) -> Floats:
         """Means (…, C) of the columns: each lies within its values, and one of 0, on which a
         verdict turns, is exactly 0."""
         lowest, highest = self._ends
         means[np.abs(means) <= TIE * np.maximum(np.abs(lowest), np.abs(highest))] = 0.0
-        within: FloatArray = np.clip(means, lowest, highest)
+        within: Floats = np.clip(means, lowest, highest)
         return within
 
     @cached_property
-    def _ends(self) -> tuple[FloatArray, FloatArray]:
+    def _ends(self) -> tuple[Floats, Floats]:
         lowest = np.fmin.reduce(self.values, axis=0, initial=np.inf)
         return lowest, np.fmax.reduce(self.values, axis=0, initial=-np.inf)
 
 
-def _step(column: FloatArray) -> float:
+def _step(column: Floats) -> float:
     largest = np.fmax.reduce(np.abs(column), initial=0.0)
     known = len(column) - np.count_nonzero(np.isnan(column))
     # Poisson weights may add up to more than n, but never to four times as much.
     return float(np.ldexp(1.0, max(np.frexp(largest * known)[1] - 51, -1000)))
 
 
-def _in_steps(column: FloatArray, step: float) -> FloatArray:
+def _in_steps(column: Floats, step: float) -> Floats:
     return np.rint(np.where(np.isnan(column), 0.0, column) / step)
 
 
-def bootstrap_means(
-    columns: Columns, *, resamples: int = RESAMPLES, seed: int = SEED
-) -> FloatArray:
+def bootstrap_means(columns: Columns, *, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
     """Means over queries drawn with replacement.
 
     Returns (resamples, C); NaN for a column without any value. Columns with values for the same
@@ -165,7 +162,7 @@ def bootstrap_means(
     return columns.without_rounding_errors(means.T * columns.step)
 
 
-def weighted_sums(columns: FloatArray, tiles: Iterable[Tile], draws: int) -> FloatArray:
+def weighted_sums(columns: Floats, tiles: Iterable[Tile], draws: int) -> Floats:
     """(C, draws) the sums of (n, C) whole numbers, each times what was drawn for it."""
     sums = np.zeros((columns.shape[1], draws))
     starts = np.arange(0, len(columns), TILE)
@@ -186,7 +183,7 @@ def weighted_sums(columns: FloatArray, tiles: Iterable[Tile], draws: int) -> Flo
     return sums
 
 
-def _added(values: FloatArray) -> float:
+def _added(values: Floats) -> float:
     """The sum in the order of the values; that of `sum` goes by how many there are."""
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
@@ -271,21 +268,19 @@ def random_bits(n: int, draws: int, bits: int, seed: int) -> Iterator[tuple[slic
             yield columns, rows, drawn.astype("<u8", copy=False)
 
 
-def percentile_interval(means: FloatArray, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+def percentile_interval(means: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
     """(low, high) of shape (C,) from bootstrap means (B, C)."""
     low, high = ends(means, percentile_shares(means.shape[1], level))
     return low, high
 
 
-def percentile_shares(columns: int, level: float = 0.95) -> FloatArray:
+def percentile_shares(columns: int, level: float = 0.95) -> Floats:
     """(2, C) the shares of the draws below the ends of the interval in their middle."""
     tail = (1 - level) / 2
     return np.repeat([[tail], [1 - tail]], columns, axis=1)
 
 
-def bca_interval(
-    columns: Columns, means: FloatArray, level: float = 0.95
-) -> tuple[FloatArray, FloatArray]:
+def bca_interval(columns: Columns, means: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
     """Bias-corrected and accelerated interval of the mean of each column.
 
     means: their bootstrap means (B, C). Returns (low, high), each (C,); a column without spread
@@ -295,7 +290,7 @@ def bca_interval(
     return low, high
 
 
-def bca_shares(columns: Columns, means: FloatArray, level: float = 0.95) -> FloatArray:
+def bca_shares(columns: Columns, means: Floats, level: float = 0.95) -> Floats:
     """(2, C) the shares of the draws below the ends of the bias-corrected and accelerated interval
     of the mean of each column.
 
@@ -320,7 +315,7 @@ def bca_shares(columns: Columns, means: FloatArray, level: float = 0.95) -> Floa
     return np.asarray(ndtr(bias + edges / np.maximum(1 - acceleration * edges, 1e-9)))
 
 
-def moments(columns: Columns) -> tuple[FloatArray, FloatArray, FloatArray]:
+def moments(columns: Columns) -> tuple[Floats, Floats, Floats]:
     """Return the mean of each column, the sum of its squared deviations, and that of the cubed,
     each (C,)."""
     known = columns.known
@@ -336,7 +331,7 @@ def moments(columns: Columns) -> tuple[FloatArray, FloatArray, FloatArray]:
     return centre, spread, skew
 
 
-def ends(draws: FloatArray, shares: FloatArray) -> FloatArray:
+def ends(draws: Floats, shares: Floats) -> Floats:
     """(2, C) the values below which these shares (2, C) of the draws (B, C) lie."""
     ordered = np.sort(draws, axis=0)
     last = len(draws) - 1
@@ -345,5 +340,5 @@ def ends(draws: FloatArray, shares: FloatArray) -> FloatArray:
     upper = np.minimum(lower + 1, last)
     columns = np.arange(draws.shape[1])
     weight = positions - lower
-    bounds: FloatArray = (1 - weight) * ordered[lower, columns] + weight * ordered[upper, columns]
+    bounds: Floats = (1 - weight) * ordered[lower, columns] + weight * ordered[upper, columns]
     return bounds

@@ -13,6 +13,7 @@ import pandas as pd
 
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.rules import FEWEST_QUERIES, STATISTICS_SETTINGS, StatisticsSettings
+from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 from rankdash.core.statistics.alignment import Aligned, align, direction, reason_counts
 from rankdash.core.statistics.inference import ROUNDING, corrected_by_family, intervals, p_values
@@ -27,8 +28,6 @@ __all__ = [
     "compare",
     "mean_intervals",
 ]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +273,7 @@ def mean_intervals(
     )
 
 
-def _possible(measures: Sequence[Measure]) -> tuple[FloatArray, FloatArray]:
+def _possible(measures: Sequence[Measure]) -> tuple[Floats, Floats]:
     """(2, M), twice: the lowest and the highest value of each measure, and of a change."""
     return (
         np.array([each.metric.range for each in measures]).T,
@@ -282,8 +281,8 @@ def _possible(measures: Sequence[Measure]) -> tuple[FloatArray, FloatArray]:
     )
 
 
-def _differences(after: FloatArray, before: FloatArray) -> FloatArray:
-    found: FloatArray = after - before
+def _differences(after: Floats, before: Floats) -> Floats:
+    found: Floats = after - before
     found[np.abs(found) <= ROUNDING] = 0.0
     return found
 
@@ -303,18 +302,18 @@ _MISSING = STATES.index("missing")
 class Deltas:
     """S - 1 challengers × M measures; values (S - 1, M, Q), best (M, Q): the highest possible."""
 
-    values: FloatArray
-    low: FloatArray
-    high: FloatArray
-    p: FloatArray
-    corrected: FloatArray
+    values: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+    corrected: Floats
     comparisons: npt.NDArray[np.int64]
-    best: FloatArray
+    best: Floats
 
 
 def comparison_rows(
     aligned: Aligned,
-    means: tuple[FloatArray, FloatArray],
+    means: tuple[Floats, Floats],
     deltas: Deltas,
     settings: StatisticsSettings,
 ) -> tuple[pd.DataFrame, Verdicts, Reasons]:
@@ -375,7 +374,7 @@ def _baseline_row(mean: float, n: int) -> dict[str, object]:
 class _Side:
     """One system: (M, Q) as `Aligned` has them, each measure in one piece."""
 
-    values: FloatArray
+    values: Floats
     known: npt.NDArray[np.bool_]
     answered: npt.NDArray[np.bool_]
 
@@ -477,5 +476,5 @@ def _reason_counts(aligned: Aligned) -> Reasons:
     }
 
 
-def _mean(values: FloatArray) -> float:
+def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else float("nan")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.rules import FEWEST_QUERIES, StatisticsSettings
+from rankdash.core.data.arrays import Floats
 from rankdash.core.statistics.bootstrap import (
     Columns,
     bca_interval,
@@ -24,8 +25,7 @@ from rankdash.core.statistics.bootstrap import (
 from rankdash.core.statistics.significance import corrected, paired_t_p, sign_flip_p, wilcoxon_p
 from rankdash.core.statistics.skewed_t import t_interval
 
-FloatArray = npt.NDArray[np.float64]
-Ends = float | FloatArray
+Ends = float | Floats
 _Content = tuple[bytes, StatisticsSettings]
 ROUNDING = 1e-12
 """The last digits of two sums must not make a change out of none."""
@@ -45,17 +45,17 @@ class _Known:
     mirrored: the values of a column → those of the column times -1.
     """
 
-    def __init__(self, mirrored: Callable[[FloatArray], FloatArray]) -> None:
+    def __init__(self, mirrored: Callable[[Floats], Floats]) -> None:
         self._mirrored = mirrored
-        self._found: OrderedDict[_Content, FloatArray] = OrderedDict()
+        self._found: OrderedDict[_Content, Floats] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(
         self,
-        columns: FloatArray,
+        columns: Floats,
         settings: StatisticsSettings,
-        make: Callable[[FloatArray, StatisticsSettings], FloatArray],
-    ) -> FloatArray:
+        make: Callable[[Floats, StatisticsSettings], Floats],
+    ) -> Floats:
         """(V, C) the values of (n, C) columns. make: (V, c) of some of them."""
         # One of the two mirror images is kept.
         signs = [_first_sign(column) for column in columns.T]
@@ -80,13 +80,13 @@ class _Known:
         )
 
 
-def _first_sign(column: FloatArray) -> float:
+def _first_sign(column: Floats) -> float:
     """-1 where the first value that is not 0 is below it, else 1."""
     counts = (column > 0) | (column < 0)
     return -1.0 if column[counts.argmax()] < 0 else 1.0
 
 
-def _content(column: FloatArray, settings: StatisticsSettings) -> _Content:
+def _content(column: Floats, settings: StatisticsSettings) -> _Content:
     # Adding 0 turns -0.0 into 0.0, and of what is no number there are several too.
     plain = np.where(np.isnan(column), np.nan, column + 0.0)
     return sha256(plain.data).digest(), settings
@@ -97,12 +97,12 @@ _CHANCES = _Known(lambda p: p)
 
 
 def intervals(
-    columns: FloatArray,
+    columns: Floats,
     settings: StatisticsSettings,
     *,
     again: bool = False,
     possible: tuple[Ends, Ends] = (-math.inf, math.inf),
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Floats, Floats]:
     """(low, high), each (C,), of the mean of each column (n, C); NaN for too few values, and for
     too few that are not 0, unless all are the same.
 
@@ -123,7 +123,7 @@ def intervals(
     return np.clip(low, *possible), np.clip(high, *possible)
 
 
-def _intervals(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
+def _intervals(columns: Floats, settings: StatisticsSettings) -> Floats:
     """(2, C) the ends of each."""
     chosen, sign = Columns.oriented(columns)
     if settings.interval in ("skew-t", "t"):
@@ -134,16 +134,16 @@ def _intervals(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
     else:
         both = percentile_interval(means, settings.level)
     # The lower end of a column that was turned upside down is the upper one of the column.
-    ends: FloatArray = np.sort(np.stack(both) * sign, axis=0)
+    ends: Floats = np.sort(np.stack(both) * sign, axis=0)
     return ends
 
 
-def _t(columns: Columns, settings: StatisticsSettings) -> FloatArray:
+def _t(columns: Columns, settings: StatisticsSettings) -> Floats:
     return t_interval(columns, settings.level, skewed=settings.interval == "skew-t")
 
 
 def relative_interval(
-    before: FloatArray, change: FloatArray, settings: StatisticsSettings
+    before: Floats, change: Floats, settings: StatisticsSettings
 ) -> tuple[float, float]:
     """(low, high) of the mean change over the mean before, whose own uncertainty is in it.
 
@@ -181,16 +181,14 @@ def relative_interval(
     return _agreeing(drawn, plain)
 
 
-def _agreeing(found: FloatArray, plain: FloatArray) -> tuple[float, float]:
+def _agreeing(found: Floats, plain: Floats) -> tuple[float, float]:
     """Return the ends found, or the plain one if an end is on the other side of 0."""
     agree = (np.sign(found) == np.sign(plain)) & (np.abs(found) < _MOST)
     low, high = np.where(agree, found, plain).tolist()
     return min(low, high), max(low, high)
 
 
-def p_values(
-    columns: FloatArray, settings: StatisticsSettings, *, again: bool = False
-) -> FloatArray:
+def p_values(columns: Floats, settings: StatisticsSettings, *, again: bool = False) -> Floats:
     """(C,) the p of each column (n, C) of differences; NaN where there are too few. again: as for
     `intervals`."""
     p = np.full(columns.shape[1], np.nan)
@@ -208,18 +206,18 @@ def p_values(
     return p
 
 
-def _chances(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
+def _chances(columns: Floats, settings: StatisticsSettings) -> Floats:
     """(1, C) the p of the permutation test."""
     return sign_flip_p(columns, flips=settings.resamples, seed=settings.seed)[None]
 
 
-def _without_nan(values: FloatArray) -> FloatArray:
+def _without_nan(values: Floats) -> Floats:
     return values[~np.isnan(values)]
 
 
 def corrected_by_family(
-    p: FloatArray, settings: StatisticsSettings
-) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    p: Floats, settings: StatisticsSettings
+) -> tuple[Floats, npt.NDArray[np.int64]]:
     """(challengers, M) corrected p values, and over how many comparisons each."""
     made = ~np.isnan(p)
     if settings.family == "all":

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.rules import LEVEL, SEED, Test
+from rankdash.core.data.arrays import Flags, Floats
 from rankdash.core.statistics.significance import sign_flip_p, spread_of
 from rankdash.core.statistics.skewed_t import without_skewness
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 POWER = 0.80
 FEWEST_PLANNED = 20
@@ -58,7 +57,7 @@ class QueryPlan:
 
 
 def smallest_detectable(
-    differences: FloatArray, *, level: float = LEVEL, power: float = POWER
+    differences: Floats, *, level: float = LEVEL, power: float = POWER
 ) -> float:
     """The mean difference that this many queries would find with that power.
 
@@ -76,7 +75,7 @@ def smallest_detectable(
 
 
 def plan(
-    differences: FloatArray,
+    differences: Floats,
     ends: tuple[float, float],
     *,
     test: Test = "sign-flip",
@@ -122,7 +121,7 @@ class _Queries:
 
     def __init__(
         self,
-        differences: FloatArray,
+        differences: Floats,
         test: Test,
         levels: tuple[float, float],
         power: float,
@@ -163,7 +162,7 @@ class _Queries:
             found, tried = foreseen + shift, tried + 1
         return int(numbers[high]) if high < len(numbers) else None
 
-    def _foreseen(self, numbers: IntArray, shares: FloatArray) -> FloatArray:
+    def _foreseen(self, numbers: IntArray, shares: Floats) -> Floats:
         """(N,) the power with each number of more queries, as a quantile, if sums were normal."""
         from scipy.special import ndtri
 
@@ -174,12 +173,12 @@ class _Queries:
         spread = math.sqrt(max(square - change**2, _EXACT * square))
         return np.asarray((total - needed) / (spread * np.sqrt(numbers)))
 
-    def _tilted(self, change: float) -> FloatArray | None:
+    def _tilted(self, change: float) -> Floats | None:
         """The share of each kind, weighted exponentially so that the mean is `change`; None where
         no weights give it."""
         if change <= _ROUNDING:
             return None
-        shares: FloatArray = self._present / self.n
+        shares: Floats = self._present / self.n
         values = self._values
         # No weights make the mean as large as the largest value.
         change = min(change, _REACHED * float(values[shares > 0].max()))
@@ -203,7 +202,7 @@ class _Queries:
                 return weights
             tilt = following
 
-    def _proven(self, more: int, shares: FloatArray) -> float:
+    def _proven(self, more: int, shares: Floats) -> float:
         """Return the share of draws of more queries that, with those there, prove a gain."""
         drawn = np.random.default_rng(self._seed).multinomial(more, shares, size=_DRAWS)
         counts = (self._present + drawn).astype(np.float64)
@@ -211,7 +210,7 @@ class _Queries:
         proven = above & (self._p(counts) <= self._alpha + 1e-12) if above.any() else above
         return float(proven.mean())
 
-    def _above_zero(self, counts: FloatArray) -> Flags:
+    def _above_zero(self, counts: Floats) -> Flags:
         """(R,) whether the interval of the mean of each draw, widened for skewness, is above 0."""
         from scipy.special import stdtrit
 
@@ -225,7 +224,7 @@ class _Queries:
         decides = t if lowest >= 0 else np.minimum(t, without_skewness(t, skew))
         return np.asarray(decides > stdtrit(n - 1, (1 + self._level) / 2))
 
-    def _p(self, counts: FloatArray) -> FloatArray:
+    def _p(self, counts: Floats) -> Floats:
         """(R,) the p of each draw; counts: (R, kinds)."""
         from scipy.special import ndtr, stdtr
 
@@ -245,7 +244,7 @@ class _Queries:
         spread = np.sqrt((counts * sizes**2).sum(axis=1))
         return np.asarray(2 * ndtr(-signed / np.maximum(spread, 1e-300)))
 
-    def _flipped(self, counts: FloatArray, most: int) -> FloatArray:
+    def _flipped(self, counts: Floats, most: int) -> Floats:
         alike, place = np.unique(counts, axis=0, return_inverse=True)
         columns = np.zeros((most, len(alike)))
         for column, each in enumerate(alike):
@@ -261,7 +260,7 @@ def _two_digits(most: int) -> IntArray:
     return numbers[numbers <= most].astype(np.int64)
 
 
-def _common_step(values: FloatArray) -> float:
+def _common_step(values: Floats) -> float:
     """The step of which all values are multiples, 1 for a hit; about 0 if there is none."""
     step = 0.0
     for value in np.abs(values).tolist():
@@ -270,7 +269,7 @@ def _common_step(values: FloatArray) -> float:
     return step
 
 
-def _kinds(differences: FloatArray) -> tuple[FloatArray, IntArray]:
+def _kinds(differences: Floats) -> tuple[Floats, IntArray]:
     """Values other than 0 and how many queries have each; of many, about `_KINDS` groups of
     neighbours with their mean."""
     values, counts = np.unique(np.round(differences[differences != 0], 9), return_counts=True)
@@ -283,7 +282,7 @@ def _kinds(differences: FloatArray) -> tuple[FloatArray, IntArray]:
     return means, sizes.astype(np.int64)
 
 
-def _ranks(counts: FloatArray, values: FloatArray) -> FloatArray:
+def _ranks(counts: Floats, values: Floats) -> Floats:
     """(R, kinds) the mean rank of each kind by size among the changed, ties sharing theirs."""
     sizes, place = np.unique(np.abs(values[:-1]), return_inverse=True)
     alike = np.zeros((len(counts), len(sizes)))

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rankdash.core.base.rules import RESAMPLES, SEED, Correction
+from rankdash.core.data.arrays import Floats
 from rankdash.core.statistics.bootstrap import (
     TIE,
     Columns,
-    FloatArray,
     Tile,
     random_bits,
     weighted_sums,
@@ -20,7 +20,7 @@ from rankdash.core.statistics.bootstrap import (
 _ROUNDING = 1e-12
 
 
-def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = SEED) -> FloatArray:
+def sign_flip_p(differences: Floats, *, flips: int = RESAMPLES, seed: int = SEED) -> Floats:
     """Two-sided p of the paired randomisation test for each column.
 
     differences: (n, C), NaN where a column lacks a pair; NaN comes back for a column without any.
@@ -51,7 +51,7 @@ def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = 
     return np.where(np.isnan(differences).all(axis=0), np.nan, p).astype(np.float64)
 
 
-def _all_sums(sizes: FloatArray) -> FloatArray:
+def _all_sums(sizes: Floats) -> Floats:
     """(2^(m - 1),) the sums of (m,) sizes with every choice of signs but that of the first."""
     sums = sizes[:1] if len(sizes) else np.zeros(1)
     for size in sizes[1:]:
@@ -66,7 +66,7 @@ def _signs(n: int, flips: int, seed: int) -> Iterator[Tile]:
         yield draws, rows, bits[:, : draws.stop - draws.start]
 
 
-def paired_t_p(differences: FloatArray) -> float:
+def paired_t_p(differences: Floats) -> float:
     """Two-sided p of the paired t test on (n,) differences, n at least 2; 1.0 when all are zero."""
     from scipy.special import stdtr
 
@@ -80,14 +80,14 @@ def paired_t_p(differences: FloatArray) -> float:
     return float(2 * stdtr(n - 1, -abs(t)))
 
 
-def spread_of(differences: FloatArray) -> float:
+def spread_of(differences: Floats) -> float:
     """Standard deviation, n - 1 in the divisor; 0 where only rounding errors differ, or for one."""
     if len(differences) < 2 or np.ptp(differences) <= _ROUNDING:
         return 0.0
     return float(np.std(differences, ddof=1))
 
 
-def wilcoxon_p(differences: FloatArray) -> float:
+def wilcoxon_p(differences: Floats) -> float:
     """Two-sided p of the Wilcoxon signed-rank test on (n,) differences; 1.0 when all are zero.
 
     Zeros are dropped, as Wilcoxon did; ties make SciPy use the normal approximation. Sizes that
@@ -102,7 +102,7 @@ def wilcoxon_p(differences: FloatArray) -> float:
     return float(wilcoxon(moved).pvalue)
 
 
-def _without_rounding(differences: FloatArray) -> FloatArray:
+def _without_rounding(differences: Floats) -> Floats:
     """Return (n,) differences with the same number for sizes less than `TIE` of the largest apart,
     and 0 for those next to 0."""
     sizes = np.abs(differences)
@@ -137,7 +137,7 @@ def corrected(p_values: Sequence[float], method: Correction = "holm") -> list[fl
     return [float(p) for p in result]
 
 
-def effect_size(differences: FloatArray) -> float:
+def effect_size(differences: Floats) -> float:
     """Cohen's d of paired differences (d_z): mean over standard deviation; NaN without spread."""
     spread = spread_of(differences)
     return float(np.mean(differences)) / spread if spread > 0 else math.nan

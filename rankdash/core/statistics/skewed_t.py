@@ -17,16 +17,17 @@ from typing import TypeVar
 
 import numpy as np
 
-from rankdash.core.statistics.bootstrap import TIE, Columns, FloatArray, moments
+from rankdash.core.data.arrays import Floats
+from rankdash.core.statistics.bootstrap import TIE, Columns, moments
 
-Numbers = TypeVar("Numbers", float, FloatArray)
+Numbers = TypeVar("Numbers", float, Floats)
 
 _ROUNDING = 1e-12
 # Below this skewness over √n both ends are those of t, to the last digit.
 _NOT_SKEWED = 1e-9
 
 
-def t_interval(columns: Columns, level: float, *, skewed: bool) -> FloatArray:
+def t_interval(columns: Columns, level: float, *, skewed: bool) -> Floats:
     """Return (2, C), the ends of the interval of the mean of each column.
 
     skewed: whether an end moves outwards if Hall's transformation is wider there. A column without
@@ -45,7 +46,7 @@ def t_interval(columns: Columns, level: float, *, skewed: bool) -> FloatArray:
     return np.stack([low, high])
 
 
-def p_below(values: FloatArray, limit: float) -> float:
+def p_below(values: Floats, limit: float) -> float:
     """Return the one-sided p of a true mean below `limit`, for (n,) values.
 
     It is at most 1 - c if, and only if, the lower end at the one-sided confidence c is at least the
@@ -67,7 +68,7 @@ def without_skewness(t: Numbers, skew: Numbers) -> Numbers:
     return t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
 
 
-def _moments(columns: Columns) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _moments(columns: Columns) -> tuple[Floats, Floats, Floats]:
     """Return the mean, its standard error and the skewness over √n, each (C,)."""
     mean, squares, cubes = moments(columns)
     n = columns.known.sum(axis=0)
@@ -80,7 +81,7 @@ def _moments(columns: Columns) -> tuple[FloatArray, FloatArray, FloatArray]:
     return mean, np.where(varies, error, 0.0), np.where(varies, skew, 0.0)
 
 
-def _back(x: FloatArray, skew: FloatArray) -> FloatArray:
+def _back(x: Floats, skew: Floats) -> Floats:
     """Return the t that Hall's transformation turns into x."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found = 3 / skew * (np.cbrt(1 + skew * (x - skew / 6)) - 1)

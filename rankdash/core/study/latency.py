@@ -18,10 +18,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.rules import LEVEL, SEED, StatisticsSettings
+from rankdash.core.data.arrays import Floats
 from rankdash.core.data.measured import FEWEST_TIMED, meets
 from rankdash.core.data.ranking import Reading, Run
 from rankdash.core.runs.combining import part_ids
-from rankdash.core.statistics.bootstrap import FloatArray
 from rankdash.core.statistics.inference import intervals
 from rankdash.core.study.cache import Key, part
 from rankdash.core.study.study import Study
@@ -40,7 +40,7 @@ _TIMED_OUT = "time-out"
 P99_NEEDS = 1000
 
 
-def latencies(queries: pd.DataFrame) -> FloatArray:
+def latencies(queries: pd.DataFrame) -> Floats:
     """The measured latencies in the table of a `Run`, ascending, in milliseconds."""
     values = queries["latency_ms"].to_numpy(dtype=np.float64)
     return np.sort(values[np.isfinite(values)])
@@ -106,7 +106,7 @@ def repeats_deviation(run: Run) -> float:
     return float(np.sqrt(np.mean(variances))) if variances else math.nan
 
 
-def _interval(ordered: FloatArray, quantile: float, level: float) -> tuple[float, float]:
+def _interval(ordered: Floats, quantile: float, level: float) -> tuple[float, float]:
     """Order statistics around a quantile (David & Nagaraja, Order Statistics, 2003, section 7.1):
     how many of n values lie below it is binomial."""
     n = len(ordered)
@@ -130,7 +130,7 @@ def binomial_quantiles(levels: Sequence[float], n: int, share: float) -> list[in
     return found
 
 
-def ecdf(ordered: FloatArray, most: int = MOST_POINTS) -> pd.DataFrame:
+def ecdf(ordered: Floats, most: int = MOST_POINTS) -> pd.DataFrame:
     """ms and share (of the queries that took at most so long), a row a step.
 
     ordered: ascending. Where there are more than `most` steps, every n-th is kept, and the first
@@ -241,7 +241,7 @@ class OnTarget:
 
 
 def on_target(
-    ordered: FloatArray,
+    ordered: Floats,
     target_ms: float,
     *,
     timed_out: int = 0,
@@ -285,7 +285,7 @@ class Fit:
         return self.intercept + self.slope * x
 
 
-def fit(x: FloatArray, ms: FloatArray, level: float = LEVEL, seed: int = SEED) -> Fit | None:
+def fit(x: Floats, ms: Floats, level: float = LEVEL, seed: int = SEED) -> Fit | None:
     """The median of the slopes of every two points, which a quarter of outliers does not move.
 
     Of more than 600 points as many are drawn by chance. None under `FEWEST_FITTED` points, or where
@@ -356,7 +356,7 @@ class Times:
     repeats_deviation: as from `study.latency.repeats_deviation`."""
 
     run: Run
-    ordered: FloatArray
+    ordered: Floats
     summary: LatencySummary
     steps: pd.DataFrame
     apart: Apart

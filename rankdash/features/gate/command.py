@@ -12,9 +12,9 @@ import numpy as np
 
 from rankdash.core.base.errors import RankdashError, SpecError
 from rankdash.core.base.rules import LEVEL, TIE_BAND
+from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics import one_threshold
 from rankdash.core.sampling.bias_corrected import Corrected
-from rankdash.core.statistics.bootstrap import FloatArray
 from rankdash.core.statistics.comparison import Comparison
 from rankdash.core.statistics.verdict import Kind as VerdictKind
 from rankdash.core.study.costs import figures, verdict_kind
@@ -288,7 +288,7 @@ def _compared(study: Study, conditions: Sequence[Condition]) -> dict[str, Verdic
     }
 
 
-def _values(study: Study, spec: str) -> tuple[FloatArray, FloatArray]:
+def _values(study: Study, spec: str) -> tuple[Floats, Floats]:
     """Return the challenger's values of a metric, and its changes from the baseline."""
     own = study.evaluate(study.challengers[0], (spec,)).values[:, 0]
     pairs = study.pairs(study.challengers[0], spec)

@@ -28,11 +28,11 @@ import pandas as pd
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.i18n import plain
 from rankdash.core.base.rules import FEWEST_QUERIES
+from rankdash.core.data.arrays import Floats
 from rankdash.core.data.measured import meets
 from rankdash.core.metrics import Measure, parse_measure, parse_metrics
 from rankdash.core.sampling.bias_corrected import Corrected
 from rankdash.core.sampling.estimate import Estimate
-from rankdash.core.statistics.bootstrap import FloatArray
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.core.statistics.skewed_t import p_below
 from rankdash.core.study.latency import binomial_quantiles, latencies
@@ -190,7 +190,7 @@ def decide(
     drawn: Mapping[str, Estimate] | None = None,
     judged: Mapping[str, Corrected] | None = None,
     *,
-    values: Callable[[str], tuple[FloatArray, FloatArray]] | None = None,
+    values: Callable[[str], tuple[Floats, Floats]] | None = None,
     trusted: bool = False,
 ) -> tuple[GateOutcome, ...]:
     """An outcome for each condition, in order.
@@ -223,7 +223,7 @@ def decide(
     return tuple(found)
 
 
-def _p(own: FloatArray, condition: Condition, comparison: Comparison) -> float:
+def _p(own: Floats, condition: Condition, comparison: Comparison) -> float:
     """The one-sided p of a true value below the limit; 0 if no value can be."""
     measure = next(each for each in comparison.measures if each.spec == condition.subject)
     possible = measure.metric.range if condition.kind == "min" else measure.changes
@@ -331,7 +331,7 @@ def _failures(condition: Condition, timings: pd.DataFrame) -> GateOutcome:
 def _quantile(condition: Condition, timings: pd.DataFrame, confidence: float) -> GateOutcome:
     """Latencies of queries that are done. Quantiles interpolate linearly (Hyndman & Fan 1996, type
     7); their limits are order statistics (David & Nagaraja 2003, section 7.1)."""
-    ordered: FloatArray = latencies(timings[timings["state"] == "done"])
+    ordered: Floats = latencies(timings[timings["state"] == "done"])
     n = len(ordered)
     if n < FEWEST_QUERIES:
         reason: Reason = "too_few" if n else "no_values"

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from rankdash.core.base.i18n import brief
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import SEED
-from rankdash.core.statistics.bootstrap import FloatArray
+from rankdash.core.data.arrays import Floats
 from rankdash.core.study import latency as study_latency
 from rankdash.core.study.latency import Fit, LatencySummary
 from rankdash.core.study.study import Study
@@ -256,7 +256,7 @@ class Spread:
 
     system: str
     name: str
-    ordered: FloatArray
+    ordered: Floats
 
 
 def latency_spread_figure(
@@ -333,7 +333,7 @@ def latency_spread_alt(spreads: Sequence[Spread]) -> str:
     return _("Latencies in milliseconds. {systems}", systems=" ".join(sentences))
 
 
-def _quantiles(spread: Spread) -> FloatArray:
+def _quantiles(spread: Spread) -> Floats:
     return np.quantile(spread.ordered, _SHARES)
 
 

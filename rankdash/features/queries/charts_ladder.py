@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from rankdash.core.base.i18n import enumerated, ngettext, plain
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import fits
+from rankdash.core.data.arrays import Floats
 from rankdash.features.queries.ladder import Ladder
 from rankdash.kit.drawing import draw, style
 
@@ -315,8 +316,6 @@ IDEAL = "ideal"
 _MOST_HEIGHTS = 90
 _MANY_ROWS = 24
 
-FloatArray = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
@@ -332,8 +331,8 @@ class Drawn:
 
     source: Ladder
     columns: tuple[str, ...]
-    ranks: FloatArray
-    heights: FloatArray
+    ranks: Floats
+    heights: Floats
     rows: int
     cut: float
 
@@ -364,7 +363,7 @@ def shown(ladder: Ladder, *, every: bool = False) -> Ladder:
     return ladder.picked(rows)
 
 
-def directions(before: FloatArray, after: FloatArray) -> npt.NDArray[np.int8]:
+def directions(before: Floats, after: Floats) -> npt.NDArray[np.int8]:
     """1 risen, -1 fallen, 0 same; a document that a ranking lacks stands below all others."""
     one, other = (np.where(np.isnan(ranks), np.inf, ranks) for ranks in (before, after))
     return (other < one).astype(np.int8) - (other > one).astype(np.int8)

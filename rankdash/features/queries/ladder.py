@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.core.data.arrays import arrow_integers
+from rankdash.core.data.arrays import Floats, arrow_integers
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions
 
-FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 FAR = 3
@@ -36,18 +35,18 @@ class Ladder:
 
     systems: tuple[str, ...]
     doc_ids: npt.NDArray[np.object_]
-    ranks: FloatArray
-    label: FloatArray
+    ranks: Floats
+    label: Floats
     relevant: Flags
-    ideal: FloatArray
+    ideal: Floats
     k: int
 
     def __len__(self) -> int:
         return len(self.doc_ids)
 
-    def column(self, system: str) -> FloatArray:
+    def column(self, system: str) -> Floats:
         """(D,) the ranks of one system."""
-        ranks: FloatArray = self.ranks[:, self.systems.index(system)]
+        ranks: Floats = self.ranks[:, self.systems.index(system)]
         return ranks
 
     @property

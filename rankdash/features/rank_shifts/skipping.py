@@ -20,7 +20,6 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.statistics.inference import intervals, p_values
 from rankdash.core.study.drawn import TOLERANCE
 
-FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -77,8 +76,8 @@ class RuleCosts:
     advantage: float
     advantage_low: float
     advantage_high: float
-    gain: FloatArray
-    lost: FloatArray
+    gain: Floats
+    lost: Floats
     skips: Flags
     settings: StatisticsSettings
     possible: tuple[float, float]
@@ -187,7 +186,7 @@ def skipping(rules: RuleCosts, tolerance: float = TOLERANCE) -> Skipping:
     )
 
 
-def _thresholds(gap: FloatArray) -> FloatArray:
+def _thresholds(gap: Floats) -> Floats:
     """At most `_STEPS` thresholds that skip about equal shares more each, after one that skips
     nothing. They follow from the margins alone, not from what came of the queries."""
     known = np.sort(gap[~np.isnan(gap)])[::-1]
@@ -197,7 +196,7 @@ def _thresholds(gap: FloatArray) -> FloatArray:
     return np.concatenate([[math.inf], np.unique(known[wanted])[::-1]])
 
 
-def _skips(gap: FloatArray, thresholds: FloatArray) -> Flags:
+def _skips(gap: Floats, thresholds: Floats) -> Flags:
     """(n, T) whether each rule skips each query; never where there is no margin."""
     # A rule after the other lies in memory, as intervals look at them.
     return (np.nan_to_num(gap, nan=-math.inf) >= thresholds[:, None]).T
@@ -209,7 +208,7 @@ def _folds(n: int, seed: int) -> npt.NDArray[np.int64]:
     return drawn
 
 
-def _best(low: FloatArray, limit: float) -> int:
+def _best(low: Floats, limit: float) -> int:
     """The last rule, that is the one that skips most, whose loss is sure to be small enough."""
     good = np.flatnonzero(low >= -limit - _ROUNDING)
     return int(good[-1]) if len(good) else 0
@@ -301,7 +300,7 @@ def saving(queries: pd.DataFrame, margin: pd.Series[float], threshold: float) ->
     spent, left = latency[timed], np.where(skipped, 0.0, latency)[timed]
     total = float(pairs.sum()) if len(pairs) else math.nan
 
-    def of(values: FloatArray, quantile: float | None) -> float:
+    def of(values: Floats, quantile: float | None) -> float:
         if not len(values):
             return math.nan
         return float(values.mean() if quantile is None else np.quantile(values, quantile))

@@ -15,7 +15,7 @@ from rankdash.core.base.i18n import (
     paragraph,
 )
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.sampling.confidence_sequence import FEWEST_DRAWS, FEWEST_QUERIES
+from rankdash.core.sampling.draws import FEWEST_DRAWS, FEWEST_QUERIES
 from rankdash.core.sampling.status import LabelStatus
 from rankdash.core.study.study import Study
 from rankdash.core.words.labelling import effort_sentence, estimate_sentences, like_these_sentence
