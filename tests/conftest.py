@@ -28,7 +28,7 @@ from xdist.scheduler import LoadFileScheduling
 from rankdash.core.metrics import registry
 from rankdash.core.readers.detect import NAMES
 from rankdash.core.rerankers.neural import open_model, runtimes
-from rankdash.core.value.price_list import ListedPrice
+from rankdash.core.value.prices import ListedPrice
 from rankdash.core.workspace import Workspace
 from tests.approved import difference
 from tests.rerankers.loopback import Server, running

@@ -31,8 +31,8 @@ from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
-from rankdash.core.value.price_list import shipped as shipped_prices
-from rankdash.core.value.price_list import to_json
+from rankdash.core.value.prices import shipped as shipped_prices
+from rankdash.core.value.prices import to_json
 from rankdash.core.value.targets import shipped as shipped_targets
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.checksums import keep_schema

@@ -20,7 +20,7 @@ from rankdash.core.rerankers.kinds.endpoint import DIALECTS
 from rankdash.core.statistics import bootstrap, planning, verdict
 from rankdash.core.study import drawn, groups, history, latency
 from rankdash.core.study.reasons import reasons
-from rankdash.core.value import billing, price_list
+from rankdash.core.value import prices
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.features.rank_shifts import skipping
 from rankdash.kit.commands.rankings import MOST_ROWS
@@ -125,10 +125,10 @@ def test_assumptions_with_their_defaults_and_units():
         [f"`{each.name}`", f"{each.default:,.10g}"] for each in ASSUMPTIONS
     ]
     units = section(DOCS / "cost.md", "## Prices")
-    assert first_names(units) == list(billing.UNITS)
-    assert f"{billing.DOCUMENTS_PER_UNIT} document chunks" in units
-    assert f"`chunk_tokens` ({billing.CHUNK_TOKENS})" in units
-    assert f"older than {price_list.STALE_DAYS} days" in text_of(DOCS / "cost.md")
+    assert first_names(units) == list(prices.UNITS)
+    assert f"{prices.DOCUMENTS_PER_UNIT} document chunks" in units
+    assert f"`chunk_tokens` ({prices.CHUNK_TOKENS})" in units
+    assert f"older than {prices.STALE_DAYS} days" in text_of(DOCS / "cost.md")
 
 
 # --- data -----------------------------------------------------------------------------------------

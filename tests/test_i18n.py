@@ -15,7 +15,7 @@ from rankdash.core.base.i18n import problem_text
 from rankdash.core.readers import Source
 from rankdash.core.readers.checks.check import CheckReport
 from rankdash.core.readers.loading import examine, load
-from rankdash.core.value.price_list import parse_prices
+from rankdash.core.value.prices import parse_prices
 from rankdash.core.words.prices import money
 from rankdash.kit.drawing import style
 from tests.approved import table

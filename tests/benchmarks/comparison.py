@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from rankdash.core.metrics import STATES, Conventions, Evaluation, parse_measures
 from rankdash.core.statistics.bootstrap import Columns, bca_interval, bootstrap_means
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings, compare
-from rankdash.core.statistics.significance import sign_flip_p
+from rankdash.core.statistics.inference import sign_flip_p
 
 QUERIES, SYSTEMS, REPEATS, BATCH = 10_000, 5, 5, 100
 GOAL_SECONDS = 2.0

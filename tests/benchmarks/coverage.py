@@ -25,10 +25,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.statistics.inference import intervals, p_values
+from rankdash.core.statistics.inference import corrected, intervals, p_below, p_values
 from rankdash.core.statistics.planning import plan
-from rankdash.core.statistics.significance import corrected
-from rankdash.core.statistics.skewed_t import p_below
 
 SEED = 36
 SPECS = ("ndcg@10", "mrr@10", "hit@1", "hit@10", "precision@10", "map")

@@ -5,11 +5,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.confidence_sequence import Sequence
-from rankdash.core.sampling.draws import VALUE_SHARE, LabelPlan, Mode
-from rankdash.core.sampling.estimate import follow_draws
-from rankdash.core.sampling.label_pool import Guess, LabelPool
+from rankdash.core.sampling.draws import VALUE_SHARE, Additive, Guess, LabelPlan, LabelPool, Mode
+from rankdash.core.sampling.estimate import ConfidenceSequence, follow_draws
 from rankdash.core.statistics.kappa import cohen_kappa
 
 
@@ -24,7 +21,7 @@ class Replay:
     truth: float
     relative: float
     scale: float
-    path: Sequence
+    path: ConfidenceSequence
     plans: tuple[LabelPlan, ...]
 
     @property
@@ -95,13 +92,13 @@ def replay(
         paths.append(path)
     together = {
         name: np.array([getattr(path, name) for path in paths])
-        for name in (each.name for each in fields(Sequence))
+        for name in (each.name for each in fields(ConfidenceSequence))
     }
     scale = float(metric.weights(np.arange(1.0, metric.k + 1)).sum())
     truth, baseline = (
         float((each[0] * gains).sum()) for each in (plans[0].weights, plans[0].baselines)
     )
-    return Replay(truth, truth / baseline, scale, Sequence(**together), tuple(plans))
+    return Replay(truth, truth / baseline, scale, ConfidenceSequence(**together), tuple(plans))
 
 
 def judge(labels, kappa: float, top: float, wrong):

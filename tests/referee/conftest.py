@@ -15,7 +15,7 @@ import pytest
 
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
-from rankdash.core.value.price_list import shipped
+from rankdash.core.value.prices import shipped
 from rankdash.features.report.report import Front, html
 from rankdash.features.report.report_zip import tables
 from tests.referee import given

@@ -12,7 +12,7 @@ from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.rerankers.neural.packaged import MODELS
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, System
-from rankdash.core.value.price_list import shipped
+from rankdash.core.value.prices import shipped
 from rankdash.core.workspace.notes import Note
 
 QUERIES = [f"q{n:02}" for n in range(30)]

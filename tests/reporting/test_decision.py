@@ -8,7 +8,7 @@ import pytest
 from rankdash.core.data.measured import Measured
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
-from rankdash.core.value.billing import Price
+from rankdash.core.value.prices import Price
 from rankdash.core.value.targets import Goals, Limit, Profile
 from rankdash.core.value.targets import shipped as targets
 from rankdash.core.words import targets as words_targets

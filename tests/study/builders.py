@@ -23,8 +23,7 @@ from rankdash.core.study.cache import Cache, Key
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
 from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
-from rankdash.core.value.billing import Price
-from rankdash.core.value.price_list import ListedPrice
+from rankdash.core.value.prices import ListedPrice, Price
 
 LETTERS = "abcdefgh"
 Lists = Mapping[str, Sequence[str]]

@@ -15,7 +15,7 @@ from rankdash.core.data.measured import Measured
 from rankdash.core.metrics import Conventions
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
-from rankdash.core.value.price_list import shipped
+from rankdash.core.value.prices import shipped
 from rankdash.features.overview import command_compare, page_verdict
 from rankdash.features.overview.caveats import Caveat, caveats, unknown_tokens
 from rankdash.features.report.report import PRESETS, Front, html

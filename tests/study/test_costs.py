@@ -22,9 +22,8 @@ from rankdash.core.study.pricing import Bill, Waiting, bill, priced, waiting
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.assumptions import Assumptions
-from rankdash.core.value.billing import Load, Searches
 from rankdash.core.value.payoff import Gain, MeasuredChange
-from rankdash.core.value.price_list import ListedPrice, shipped
+from rankdash.core.value.prices import ListedPrice, Load, Searches, shipped
 from rankdash.core.words import prices
 from tests.approved import table
 from tests.study.builders import (

@@ -8,7 +8,7 @@ from rankdash.core.base.errors import Finding
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.assumptions import Assumptions
-from rankdash.core.value.price_list import ListedPrice, shipped
+from rankdash.core.value.prices import ListedPrice, shipped
 from rankdash.features.report.decision import Decision, decision
 from rankdash.features.report.words import gaps, next_step
 from tests.approved import table

@@ -14,8 +14,7 @@ from rankdash.core.study import leaderboard as board_of
 from rankdash.core.study.leaderboard import best_challenger, standings, usual_axis
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
-from rankdash.core.value.billing import Price
-from rankdash.core.value.price_list import ListedPrice
+from rankdash.core.value.prices import ListedPrice, Price
 from rankdash.features.overview.report_systems import lines, notes
 from tests.approved import table
 from tests.study.builders import data_of, ranking, shown, study_on, together, without

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money, systems_of
-from rankdash.core.value import price_list
-from rankdash.core.value.billing import Price
+from rankdash.core.value import prices
+from rankdash.core.value.prices import Price
 from rankdash.core.value.targets import Goals, Limit, Profile, Target, shipped
 from rankdash.core.words import targets
 from rankdash.features.report.report import Front, html
@@ -38,7 +38,7 @@ def with_price(currency: str = "USD", shown_in: str = "USD") -> Study:
     """A price of 0.05 for a million tokens."""
     study = study_of()
     price = Price(0.05, "tokens", currency)
-    own = replace(price_list.shipped()[0], source="our contract", key="mine", price=price)
+    own = replace(prices.shipped()[0], source="our contract", key="mine", price=price)
     return replace(study, money=Money(prices={study.challengers[0]: own}, currency=shown_in))
 
 

@@ -14,9 +14,8 @@ from rankdash.core.study import costs, drawn, history, leaderboard
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumptions
-from rankdash.core.value.billing import Price
 from rankdash.core.value.payoff import Amount
-from rankdash.core.value.price_list import shipped
+from rankdash.core.value.prices import Price, shipped
 from rankdash.core.words import costs as cost_words
 from rankdash.features.gate.gate import Condition, decide
 from rankdash.features.rank_shifts import study as rank_shifts_study

@@ -28,10 +28,10 @@ from rankdash.core.statistics.verdict import TITLES
 from rankdash.core.study.groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
 from rankdash.core.study.labelling import CONFLICTS
 from rankdash.core.study.reasons import reasons
-from rankdash.core.value import price_list
+from rankdash.core.value import prices
 from rankdash.core.value.assumptions import ASSUMPTIONS
-from rankdash.core.value.billing import UNITS
 from rankdash.core.value.payoff import ARCHETYPES
+from rankdash.core.value.prices import UNITS
 from rankdash.core.value.targets import LIMITS, STATUSES, shipped
 from rankdash.features.report.report import SECTIONS
 from tests.roles import PACKAGE, is_command, is_page
@@ -129,7 +129,7 @@ def from_schemas() -> Iterator[str]:
         (ARCHETYPES, "title meaning"),
         (SECTIONS, "title"),
         (known_models(), "purpose"),
-        (price_list.shipped(), "provider model source"),
+        (prices.shipped(), "provider model source"),
         ([targets], "source"),
         (targets.profiles.values(), "title"),
         ((grade for band in targets.bands for grade in band.grades), "name advice"),

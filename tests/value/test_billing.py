@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.core.value.assumptions import DAYS_PER_MONTH
-from rankdash.core.value.billing import (
+from rankdash.core.value.prices import (
     Load,
     Machines,
     Price,

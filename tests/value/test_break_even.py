@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.core.value import break_even
-from rankdash.core.value.billing import Price
-from rankdash.core.value.pareto import pareto
+from rankdash.core.value.payoff import pareto
+from rankdash.core.value.prices import Price
 from tests.results import results, several
 
 QUALITY = {"value_per_search": 0.01, "cost_per_search": 0.001}

@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rankdash.core.value.assumptions import ASSUMPTIONS, DAYS_PER_MONTH, Assumptions
-from rankdash.core.value.billing import Machines
 from rankdash.core.value.payoff import (
     NO_CHANGE,
     Gain,
@@ -25,6 +24,7 @@ from rankdash.core.value.payoff import (
     staff_time,
     value_per_search,
 )
+from rankdash.core.value.prices import Machines
 from tests.results import results, several, shown
 
 PUBLISHED = Assumptions(searches_per_day=100_000, value_per_search=0.01, elasticity=1.0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from rankdash.core.value.payoff import ARCHETYPES
-from rankdash.core.value.price_list import STALE_DAYS, parse_prices, shipped, title, to_json, usual
+from rankdash.core.value.prices import STALE_DAYS, parse_prices, shipped, title, to_json, usual
 from tests.approved import masked
 from tests.results import results
 

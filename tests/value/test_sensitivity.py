@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from rankdash.core.value.assumptions import Assumptions
-from rankdash.core.value.billing import Machines
 from rankdash.core.value.payoff import NO_CHANGE, Gain, MeasuredChange, Option
+from rankdash.core.value.prices import Machines
 from rankdash.features.cost import sensitivity
 from rankdash.features.cost.sensitivity import GAIN, PRICE
 from tests.results import results, several

@@ -8,9 +8,8 @@ from rankdash.core.runs.results import MeasuredLoad
 from rankdash.core.study.costs import Choice, choices
 from rankdash.core.study.pricing import Bill, Waiting
 from rankdash.core.value.assumptions import DAYS_PER_MONTH, Assumptions
-from rankdash.core.value.billing import Load
 from rankdash.core.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.core.value.price_list import shipped
+from rankdash.core.value.prices import Load, shipped
 from rankdash.core.words import costs
 from rankdash.core.words.costs import month, year
 from rankdash.features.cost import words as page_words

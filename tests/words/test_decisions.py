@@ -20,7 +20,7 @@ from rankdash.core.study.latency import Apart
 from rankdash.core.study.pricing import Bill, Waiting
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
-from rankdash.core.value.price_list import shipped
+from rankdash.core.value.prices import shipped
 from rankdash.core.words import queries as words_queries
 from rankdash.core.words import verdicts
 from rankdash.core.words.latency import added, busy_notes, left_out_of_times, where_measured

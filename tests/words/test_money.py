@@ -8,9 +8,8 @@ from rankdash.core.study.costs import Choice
 from rankdash.core.study.pricing import Bill, Served, Waiting
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.core.value.billing import UNITS, Load, Price
 from rankdash.core.value.payoff import Option, outcome
-from rankdash.core.value.price_list import STALE_DAYS, ListedPrice, shipped
+from rankdash.core.value.prices import STALE_DAYS, UNITS, ListedPrice, Load, Price, shipped
 from rankdash.core.words import prices
 from rankdash.core.words.prices import money, symbol
 from rankdash.features.cost import words as cost_words

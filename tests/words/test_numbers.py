@@ -19,9 +19,8 @@ from rankdash.core.study.latency import Apart
 from rankdash.core.study.pricing import Waiting, priced
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.core.value.billing import UNITS, Load, Price, cost_per_search
 from rankdash.core.value.payoff import Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.core.value.price_list import ListedPrice
+from rankdash.core.value.prices import UNITS, ListedPrice, Load, Price, cost_per_search
 from rankdash.core.words import costs as cost_words
 from rankdash.core.words import prices
 from rankdash.core.words.costs import year

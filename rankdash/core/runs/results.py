@@ -25,7 +25,7 @@ from rankdash.core.rerankers.kinds.cascade import STAGES, nested_settings
 from rankdash.core.rerankers.neural.tokenizer import default_tokens
 from rankdash.core.runs.concurrency import machine
 from rankdash.core.runs.plan import Plan
-from rankdash.core.value.billing import Load, Searches
+from rankdash.core.value.prices import Load, Searches
 
 Counts = npt.NDArray[np.int32]
 _NO_COUNTS: Counts = frozen(np.zeros(0, dtype=np.int32))

@@ -1,34 +1,255 @@
-"""Which pairs to label, in which order: draws with known probabilities.
-
-Draws are without replacement, so that no label is asked for twice and an unbiased estimate is there
-at every point. The order depends on the seed and the rankings only, never on a label. What is drawn
-is one of `MODES`:
-
-- "weight": pairs, each time with a probability in proportion to what the pair weighs in the
-  difference, so that those tend to come early that can move the answer most; a share of the draws
-  goes by what the pair weighs in the systems' own values;
-- "random": pairs, all equally likely, so that the first n are a random sample of that size;
-- "query": queries, all equally likely, each with all of its pairs.
-
-Source: Efraimidis and Spirakis 2006, weighted random sampling; Shekhar, Xu, Lipton, Liang and
-Ramdas 2023, Risk-limiting Financial Audits via Weighted Sampling without Replacement.
-"""
+"""What there is to label, and in which order: the pool of pairs, the metric, the draws."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from msgspec import Meta
 
-from rankdash.core.base.errors import DataError
-from rankdash.core.data.arrays import Flags, Floats, Integers
-from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.core.base.errors import DataError, SpecError
+from rankdash.core.data.arrays import Flags, Floats, Integers, owners, places
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Measure, parse_measure
+from rankdash.core.metrics.gain import EXPONENTIAL, LINEAR, GainForm, raw_gain
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPool:
+    """N pairs of Q queries that all of S systems answer, by query.
+
+    systems: their names. query_ids: (Q,) object array of str. query: (N,) index of the query.
+    doc_ids: (N,) object array of str. ranks: (S, N) float64, the rank in each system from 1; inf
+    where it is beyond the depth. excluded: the queries that some systems lack.
+    """
+
+    systems: tuple[str, ...]
+    query_ids: npt.NDArray[np.object_]
+    query: Integers
+    doc_ids: npt.NDArray[np.object_]
+    ranks: Floats
+    excluded: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    @cached_property
+    def index(self) -> pd.MultiIndex:
+        """(N,) query id and document id of each pair, to look pairs up by."""
+        return pd.MultiIndex.from_arrays([self.query_ids[self.query], self.doc_ids])
+
+    def aligned(self, table: pd.DataFrame, column: str = "label") -> Floats:
+        """(N,) a value of each pair; NaN where the table has none.
+
+        table: query_id, doc_id and the column, one row a pair; other pairs are ignored.
+        """
+        keyed = pd.Series(
+            table[column].to_numpy(dtype=np.float64),
+            index=pd.MultiIndex.from_frame(table[["query_id", "doc_id"]]),
+        )
+        return keyed.reindex(self.index).to_numpy(dtype=np.float64)
+
+
+def pool_of(rankings: Mapping[str, Ranking], depth: int, *, fewest: int = 2) -> LabelPool:
+    """The pool of the first `depth` of each ranking, as in TREC pooling.
+
+    rankings: name → ranking, ties settled. fewest: how many there must be.
+
+    Raises DataError where there are fewer, or where they share no query.
+    """
+    if len(rankings) < fewest:
+        raise DataError(
+            "Labels settle a question between two rankings; given: {count}.",
+            remedy="Give at least two rankings of the same queries.",
+            count=len(rankings),
+        )
+    lists = list(rankings.values())
+    queries = pd.Index(lists[0].query_ids, dtype=object)
+    for ranking in lists[1:]:
+        queries = queries[queries.isin(ranking.query_ids)]
+    if not len(queries):
+        raise DataError(
+            "The rankings have no query in common.",
+            remedy="Give rankings of the same queries, with the same query ids.",
+        )
+    everyone = dict.fromkeys(query for ranking in lists for query in ranking.query_ids)
+    documents = pd.Index(pd.unique(np.concatenate([each.doc_ids for each in lists])))
+    found = [_within(each, queries, documents, depth) for each in lists]
+    pairs, at = np.unique(np.concatenate([codes for codes, _ in found]), return_inverse=True)
+    ranks = np.full((len(lists), len(pairs)), np.inf)
+    start = 0
+    for system, (codes, rank) in enumerate(found):
+        ranks[system, at[start : start + len(codes)]] = rank
+        start += len(codes)
+    query, document = np.divmod(pairs, len(documents))
+    shared = set(queries)
+    return LabelPool(
+        systems=tuple(rankings),
+        query_ids=queries.to_numpy(dtype=object),
+        query=query,
+        doc_ids=documents.to_numpy(dtype=object)[document],
+        ranks=ranks,
+        excluded=tuple(query for query in everyone if query not in shared),
+    )
+
+
+def _within(
+    ranking: Ranking, queries: pd.Index, documents: pd.Index, depth: int
+) -> tuple[Integers, Integers]:
+    """A number for each shared query and document within the depth, and its rank."""
+    query = queries.get_indexer(pd.Index(ranking.query_ids, dtype=object))
+    document = documents.get_indexer(pd.Index(ranking.doc_ids, dtype=object))
+    rank = places(ranking.offsets)
+    owner = query[owners(ranking.offsets)]
+    inside = (rank <= depth) & (owner >= 0)
+    codes = owner[inside].astype(np.int64) * len(documents) + document[ranking.docs[inside]]
+    return codes, rank[inside]
+
+
+# A guess of each gain before it is labelled: it lowers how many labels are needed and never
+# changes what they say, whatever the guess is worth.
+#
+# Pairs are in groups, such as one for each grade of a judge. The guess for a group is the mean
+# gain of the labels drawn from it so far, with two pseudo-labels at the value that the group
+# starts from.
+
+PSEUDO_LABELS = 2.0
+_RANK_BANDS = (1.0, 3.0, 10.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """groups: (N,) the group of each pair of the pool, from 0. start: (G,) the gain, from 0 to 1,
+    that each group starts from."""
+
+    groups: Integers
+    start: Floats
+
+    @classmethod
+    def from_ranks(cls, pool: LabelPool) -> Self:
+        """Groups by the best rank in any system; all start from 0."""
+        best = pool.ranks.min(axis=0)
+        return cls(
+            np.searchsorted(np.array(_RANK_BANDS), best).astype(np.int64),
+            np.zeros(len(_RANK_BANDS) + 1),
+        )
+
+    @classmethod
+    def from_gains(cls, gains: Floats) -> Self:
+        """A group for each gain that a judge's grades stand for, and one for what it did not grade.
+
+        gains: (N,) from 0 to 1; NaN where the judge has no grade.
+        """
+        values, groups = np.unique(np.where(np.isnan(gains), -1.0, gains), return_inverse=True)
+        return cls(groups.astype(np.int64), np.maximum(values, 0.0))
+
+
+# Metrics that are sums over documents, (weight of the rank) × (gain of the label): what can be
+# estimated from some of the labels.
+#
+# NDCG, MAP and recall divide by what all labels of a query say, so they need complete labels.
+
+_FORMS = {"dcg": LINEAR, "dcg_exp": EXPONENTIAL}
+ADDITIVE = (*_FORMS, "precision", "rbp")
+"""The metrics of the registry that are such sums."""
+
+
+@dataclass(frozen=True)
+class Additive:
+    """A metric with a cutoff that is a sum over documents, and the scale of its labels.
+
+    top: the highest label of the scale. threshold: the lowest label that is relevant, for
+    precision and RBP.
+    """
+
+    measure: Measure
+    top: float
+    threshold: float = 1.0
+
+    @classmethod
+    def of(cls, spec: str, *, top: float, threshold: float = 1.0) -> Self:
+        """Raises SpecError for a metric that is no such sum or has no cutoff, and for a scale whose
+        top is not above 0 or below the threshold."""
+        measure = parse_measure(spec)
+        if measure.metric.name not in ADDITIVE or measure.k is None:
+            raise SpecError(
+                "{spec} cannot be estimated from some of the labels.",
+                remedy="Use a sum over documents with a cutoff: dcg@10, dcg_exp@10, precision@10 "
+                "or rbp@10. The others need all labels of a query.",
+                spec=spec,
+            )
+        if not (
+            np.isfinite(top) and top > 0 and (measure.metric.name in _FORMS or top >= threshold)
+        ):
+            raise SpecError(
+                "The highest label of the scale is {top}, but it must be above 0 and reach the "
+                "relevance threshold.",
+                remedy="For grades 0 to 3 it is 3; for relevant or not it is 1.",
+                top=f"{top:g}",
+            )
+        return cls(measure, top, threshold)
+
+    @property
+    def k(self) -> int:
+        """The cutoff."""
+        return self.measure.k or 0
+
+    @property
+    def _form(self) -> GainForm | None:
+        return _FORMS.get(self.measure.metric.name)
+
+    def weights(self, ranks: Floats) -> Floats:
+        """What a document with the gain 1 adds to its query's value, at (…) ranks from 1; 0 beyond
+        the cutoff. In the units of the metric, so that sums are what `evaluate` gives."""
+        inside = ranks <= self.k
+        rank = np.where(inside, ranks, 1.0)
+        if self._form is not None:
+            worth = float(raw_gain(self._form, np.array([self.top]))[0])
+            found = worth / self._form.discount(rank.astype(np.int64))
+        elif self.measure.metric.name == "rbp":
+            found = (1 - self.measure.parameter) * self.measure.parameter ** (rank - 1)
+        else:
+            found = np.full(rank.shape, 1 / self.k)
+        return np.where(inside, found, 0.0)
+
+    def gains(self, labels: Floats) -> Floats:
+        """(n,) what labels are worth, from 0 to 1; NaN where there is none. A negative label is
+        worth 0. Raises DataError for a label above the top of the scale."""
+        over = labels > self.top
+        if over.any():
+            raise DataError(
+                "A label is {label}, above the top of the scale, which is {top}.",
+                remedy="Give labels on this scale, or start another plan with the scale that they "
+                "have: the labels so far count there as known.",
+                label=f"{labels[over].max():g}",
+                top=f"{self.top:g}",
+            )
+        if self._form is None:
+            return np.where(np.isnan(labels), np.nan, (labels >= self.threshold).astype(np.float64))
+        worth = raw_gain(self._form, np.maximum(np.append(labels, self.top), 0.0))
+        found: Floats = worth[:-1] / worth[-1]
+        return found
+
+
+# Which pairs to label, in which order: draws with known probabilities.
+#
+# Draws are without replacement, so that no label is asked for twice and an unbiased estimate is
+# there at every point. The order depends on the seed and the rankings only, never on a label. What
+# is drawn is one of `MODES`:
+#
+# - "weight": pairs, each time with a probability in proportion to what the pair weighs in the
+#   difference, so that those tend to come early that can move the answer most; a share of the draws
+#   goes by what the pair weighs in the systems' own values;
+# - "random": pairs, all equally likely, so that the first n are a random sample of that size;
+# - "query": queries, all equally likely, each with all of its pairs.
+#
+# Source: Efraimidis and Spirakis 2006, weighted random sampling; Shekhar, Xu, Lipton, Liang and
+# Ramdas 2023, Risk-limiting Financial Audits via Weighted Sampling without Replacement.
 
 _Share = Annotated[float, Meta(ge=0, le=1)]
 

@@ -18,9 +18,8 @@ import pandas as pd
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.data.dataset import Judgements
-from rankdash.core.sampling.label_pool import LabelPool
-from rankdash.core.statistics.clusters import clustered_reach
-from rankdash.core.statistics.kappa import Kappa, Weighting, cohen_kappa
+from rankdash.core.sampling.draws import LabelPool
+from rankdash.core.statistics.kappa import Kappa, Weighting, clustered_reach, cohen_kappa
 
 _PAIR = ["query_id", "doc_id"]
 FAVOUR_LEVEL = 0.95

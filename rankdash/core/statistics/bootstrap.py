@@ -1,5 +1,5 @@
 """Bootstrap distributions of means, for many columns in one pass, and what they share with those
-of `significance.sign_flip_p`: exact sums and random bits.
+of `inference.sign_flip_p`: exact sums and random bits.
 
 A column is a metric of a system, or its difference from another system's; NaN marks a query that
 it has no value for, and such a query takes no part in it. The same random numbers serve every

@@ -16,9 +16,14 @@ from rankdash.core.base.rules import FEWEST_QUERIES, STATISTICS_SETTINGS, Statis
 from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 from rankdash.core.statistics.alignment import Aligned, align, direction, reason_counts
-from rankdash.core.statistics.inference import ROUNDING, corrected_by_family, intervals, p_values
+from rankdash.core.statistics.inference import (
+    ROUNDING,
+    corrected_by_family,
+    effect_size,
+    intervals,
+    p_values,
+)
 from rankdash.core.statistics.planning import QueryPlan, plan, smallest_detectable
-from rankdash.core.statistics.significance import effect_size
 from rankdash.core.statistics.verdict import Facts, Verdict, decide, relative_change, verdict_on
 
 __all__ = [

@@ -1,29 +1,33 @@
-"""What columns of numbers prove: an interval and a p for each, and p corrected for their number."""
+"""Intervals and tests of means and of paired differences, alone and for many columns at once."""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.core.base.rules import FEWEST_QUERIES, StatisticsSettings
+from rankdash.core.base.rules import FEWEST_QUERIES, RESAMPLES, SEED, Correction, StatisticsSettings
 from rankdash.core.data.arrays import Floats
 from rankdash.core.statistics.bootstrap import (
+    TIE,
     Columns,
+    Tile,
     bca_interval,
     bca_shares,
     bootstrap_means,
     ends,
+    moments,
     percentile_interval,
     percentile_shares,
+    random_bits,
+    weighted_sums,
 )
-from rankdash.core.statistics.significance import corrected, paired_t_p, sign_flip_p, wilcoxon_p
-from rankdash.core.statistics.skewed_t import t_interval
 
 Ends = float | Floats
 _Content = tuple[bytes, StatisticsSettings]
@@ -225,3 +229,209 @@ def corrected_by_family(
         return np.array(together).reshape(p.shape), np.full(p.shape, made.sum())
     apart = [corrected(column.tolist(), settings.correction) for column in p.T]
     return np.array(apart).reshape(p.T.shape).T, np.broadcast_to(made.sum(axis=0), p.shape)
+
+
+# Is a paired difference more than chance, and how large is it?
+
+_ROUNDING = 1e-12
+
+
+def sign_flip_p(differences: Floats, *, flips: int = RESAMPLES, seed: int = SEED) -> Floats:
+    """Two-sided p of the paired randomisation test for each column.
+
+    differences: (n, C), NaN where a column lacks a pair; NaN comes back for a column without any.
+    Under the null hypothesis each query's difference is as likely to have the other sign.
+    p = (b + 1) / (m + 1) for b of m flips at least as far from 0 as what was seen, so it is never
+    0. Where so few queries changed that all their flips are no more than `flips`, p is the exact
+    share of these. Source: Fisher (1935); Smucker, Allan & Carterette (2007).
+    """
+    steps = Columns.of(differences).steps
+    # Only sizes matter, as either sign is as likely. Sorted, they meet the same flips whatever the
+    # order of the queries and the other columns, and a query without a pair comes last.
+    sizes = -np.sort(-np.abs(steps), axis=0)
+    largest = sizes.sum(axis=0)
+    seen = np.abs(steps.sum(axis=0)) - TIE * largest
+    changed = (sizes > 0).sum(axis=0)
+    # The sign of one may stay: the other half of the flips mirrors this one.
+    exact = changed <= int(np.log2(flips)) + 1
+    p = np.full(len(seen), np.nan)
+    for column in np.flatnonzero(exact).tolist():
+        every = _all_sums(sizes[: changed[column], column])
+        p[column] = np.mean(np.abs(every) >= seen[column])
+    drawn = np.flatnonzero(~exact)
+    flipped = sizes[: changed[drawn].max(initial=0), drawn]
+    kept = weighted_sums(flipped, _signs(len(flipped), flips, seed), flips)
+    # What is kept less what is flipped is twice what is kept, less everything.
+    extreme = (np.abs(2 * kept.T - largest[drawn]) >= seen[drawn]).sum(axis=0)
+    p[drawn] = (extreme + 1.0) / (flips + 1.0)
+    return np.where(np.isnan(differences).all(axis=0), np.nan, p).astype(np.float64)
+
+
+def _all_sums(sizes: Floats) -> Floats:
+    """(2^(m - 1),) the sums of (m,) sizes with every choice of signs but that of the first."""
+    sums = sizes[:1] if len(sizes) else np.zeros(1)
+    for size in sizes[1:]:
+        sums = np.concatenate([sums + size, sums - size])
+    return sums
+
+
+def _signs(n: int, flips: int, seed: int) -> Iterator[Tile]:
+    """1 where the sign of one of n differences stays as it is, 0 where it is flipped."""
+    for draws, rows, words in random_bits(n, flips, 1, seed):
+        bits = np.unpackbits(words.view(np.uint8), axis=1)
+        yield draws, rows, bits[:, : draws.stop - draws.start]
+
+
+def paired_t_p(differences: Floats) -> float:
+    """Two-sided p of the paired t test on (n,) differences, n at least 2; 1.0 when all are zero."""
+    from scipy.special import stdtr
+
+    if not np.any(differences):
+        return 1.0
+    spread = spread_of(differences)
+    if spread == 0:
+        return 0.0
+    n = len(differences)
+    t = float(np.mean(differences)) / (spread / math.sqrt(n))
+    return float(2 * stdtr(n - 1, -abs(t)))
+
+
+def spread_of(differences: Floats) -> float:
+    """Standard deviation, n - 1 in the divisor; 0 where only rounding errors differ, or for one."""
+    if len(differences) < 2 or np.ptp(differences) <= _ROUNDING:
+        return 0.0
+    return float(np.std(differences, ddof=1))
+
+
+def wilcoxon_p(differences: Floats) -> float:
+    """Two-sided p of the Wilcoxon signed-rank test on (n,) differences; 1.0 when all are zero.
+
+    Zeros are dropped, as Wilcoxon did; ties make SciPy use the normal approximation. Sizes that
+    differ by rounding only are ties: 0.3 - 0.2 and 0.2 - 0.1 are one step of precision@10.
+    """
+    from scipy.stats import wilcoxon
+
+    exact = _without_rounding(differences)
+    moved = exact[exact != 0]
+    if not len(moved):
+        return 1.0
+    return float(wilcoxon(moved).pvalue)
+
+
+def _without_rounding(differences: Floats) -> Floats:
+    """Return (n,) differences with the same number for sizes less than `TIE` of the largest apart,
+    and 0 for those next to 0."""
+    sizes = np.abs(differences)
+    order = np.argsort(sizes, kind="stable")
+    ordered = sizes[order]
+    larger = np.diff(ordered, prepend=0.0) > TIE * ordered.max(initial=0.0)
+    same = np.empty_like(ordered)
+    same[order] = np.append(0.0, ordered[larger])[np.cumsum(larger)]
+    return np.copysign(same, differences)
+
+
+def corrected(p_values: Sequence[float], method: Correction = "holm") -> list[float]:
+    """p values corrected for the number of comparisons, in the order given.
+
+    A NaN (a comparison that could not be made) stays NaN and does not count as a comparison.
+    Sources: Holm (1979); Benjamini & Hochberg (1995).
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    result = given.copy()
+    known = np.flatnonzero(~np.isnan(given))
+    if not len(known) or method == "none":
+        return [float(p) for p in result]
+    if method == "bh":
+        # Loading all of scipy.stats takes half a second.
+        from scipy.stats import false_discovery_control
+
+        result[known] = false_discovery_control(given[known], method="bh")
+    else:
+        order = known[np.argsort(given[known], kind="stable")]
+        factors = np.arange(len(order), 0, -1)
+        result[order] = np.minimum(1.0, np.maximum.accumulate(given[order] * factors))
+    return [float(p) for p in result]
+
+
+def effect_size(differences: Floats) -> float:
+    """Cohen's d of paired differences (d_z): mean over standard deviation; NaN without spread."""
+    spread = spread_of(differences)
+    return float(np.mean(differences)) / spread if spread > 0 else math.nan
+
+
+# Student's t interval of a mean, alone and widened if the values are skewed.
+#
+# Student's t covers a mean of few values well if their distribution is symmetric. Changes of a
+# metric often are not: most queries do not change, and a few change much. Hall's transformation
+# removes the skewness of t. It covers such means, but it is too narrow if the skewness of the
+# sample is chance. Each end of the interval is therefore the wider of both, but the transformation
+# moves no end beyond the values seen.
+#
+# Sources: Student (1908); Hall, P. (1992), On the removal of skewness by transformation, Journal of
+# the Royal Statistical Society B 54, 221–228.
+
+Numbers = TypeVar("Numbers", float, Floats)
+
+# Below this skewness over √n both ends are those of t, to the last digit.
+_NOT_SKEWED = 1e-9
+
+
+def t_interval(columns: Columns, level: float, *, skewed: bool) -> Floats:
+    """Return (2, C), the ends of the interval of the mean of each column.
+
+    skewed: whether an end moves outwards if Hall's transformation is wider there. A column without
+    spread gives its value twice.
+    """
+    from scipy.special import stdtrit
+
+    mean, error, skew = _moments(columns)
+    reach = stdtrit(columns.known.sum(axis=0) - 1, (1 + level) / 2)
+    low, high = mean - error * reach, mean + error * reach
+    if skewed:
+        lowest = np.fmin.reduce(columns.values, axis=0)
+        highest = np.fmax.reduce(columns.values, axis=0)
+        low = np.minimum(low, np.maximum(mean - error * _back(reach, skew), lowest))
+        high = np.maximum(high, np.minimum(mean - error * _back(-reach, skew), highest))
+    return np.stack([low, high])
+
+
+def p_below(values: Floats, limit: float) -> float:
+    """Return the one-sided p of a true mean below `limit`, for (n,) values.
+
+    It is at most 1 - c if, and only if, the lower end at the one-sided confidence c is at least the
+    limit. NaN if the values have no spread.
+    """
+    from scipy.special import stdtr
+
+    mean, error, skew = (float(each[0]) for each in _moments(Columns.of(np.sort(values)[:, None])))
+    if not error > 0:
+        return math.nan
+    t = (mean - limit) / error
+    # No end of the interval lies beyond the values because of the skewness.
+    decides = t if limit <= values.min() + _ROUNDING else min(t, without_skewness(t, skew))
+    return float(stdtr(len(values) - 1, -decides))
+
+
+def without_skewness(t: Numbers, skew: Numbers) -> Numbers:
+    """Return t after Hall's transformation; skew: the skewness over √n."""
+    return t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
+
+
+def _moments(columns: Columns) -> tuple[Floats, Floats, Floats]:
+    """Return the mean, its standard error and the skewness over √n, each (C,)."""
+    mean, squares, cubes = moments(columns)
+    n = columns.known.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(squares / (n - 1) / n)
+        # The adjusted Fisher–Pearson coefficient, G₁, over √n.
+        skew = np.sqrt(n * (n - 1.0)) / (n - 2) * cubes / squares**1.5
+    largest = np.abs(columns.steps).max(axis=0, initial=0.0) * columns.step
+    varies = squares > (TIE * largest) ** 2
+    return mean, np.where(varies, error, 0.0), np.where(varies, skew, 0.0)
+
+
+def _back(x: Floats, skew: Floats) -> Floats:
+    """Return the t that Hall's transformation turns into x."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = 3 / skew * (np.cbrt(1 + skew * (x - skew / 6)) - 1)
+    return np.where(np.abs(skew) < _NOT_SKEWED, x, found)

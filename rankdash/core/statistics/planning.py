@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from rankdash.core.base.rules import LEVEL, SEED, Test
 from rankdash.core.data.arrays import Flags, Floats
-from rankdash.core.statistics.significance import sign_flip_p, spread_of
-from rankdash.core.statistics.skewed_t import without_skewness
+from rankdash.core.statistics.inference import sign_flip_p, spread_of, without_skewness
 
 IntArray = npt.NDArray[np.int64]
 

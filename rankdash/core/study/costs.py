@@ -39,7 +39,7 @@ from rankdash.core.value.payoff import (
     only_from_set,
     outcome,
 )
-from rankdash.core.value.price_list import title as price_title
+from rankdash.core.value.prices import title as price_title
 from rankdash.core.value.targets import Goals, Limit, Reached, Status, TargetRow, judge
 
 BASELINE = "baseline"

@@ -8,9 +8,8 @@ from dataclasses import replace
 import pandas as pd
 
 from rankdash.core.metrics import parse_measure
-from rankdash.core.sampling.drawn_labels import status_of_draws
 from rankdash.core.sampling.estimate import Estimate
-from rankdash.core.sampling.status import LabelStatus
+from rankdash.core.sampling.status import LabelStatus, status_of_draws
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 

@@ -17,8 +17,7 @@ from rankdash.core.base.rules import FEWEST_QUERIES, StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.metrics import Evaluation
 from rankdash.core.statistics.alignment import direction
-from rankdash.core.statistics.inference import intervals, p_values
-from rankdash.core.statistics.significance import corrected
+from rankdash.core.statistics.inference import corrected, intervals, p_values
 from rankdash.core.statistics.verdict import is_proven
 
 if TYPE_CHECKING:

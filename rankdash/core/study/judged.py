@@ -17,13 +17,13 @@ from rankdash.core.data.arrays import Flags, Floats
 from rankdash.core.data.dataset import Judgements
 from rankdash.core.data.ranking import coded
 from rankdash.core.metrics import evaluate, match
-from rankdash.core.sampling.additive import ADDITIVE
 from rankdash.core.sampling.bias_corrected import (
     FEWEST_PEOPLE,
     Corrected,
     correct,
     expected_changes,
 )
+from rankdash.core.sampling.draws import ADDITIVE, LabelPool, pool_of
 from rankdash.core.sampling.judge_agreement import (
     Circularity,
     Favour,
@@ -32,9 +32,8 @@ from rankdash.core.sampling.judge_agreement import (
     circular,
     lifted_by,
 )
-from rankdash.core.sampling.label_pool import LabelPool, pool_of
 from rankdash.core.statistics.alignment import paired
-from rankdash.core.statistics.significance import corrected as corrected_p
+from rankdash.core.statistics.inference import corrected as corrected_p
 from rankdash.core.statistics.verdict import Kind, is_proven, kind_of_gain
 from rankdash.core.study.cache import part
 from rankdash.core.study.study import Study

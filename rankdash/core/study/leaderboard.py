@@ -12,7 +12,7 @@ from rankdash.core.study.cache import part
 from rankdash.core.study.pricing import Bill, bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.value.pareto import pareto
+from rankdash.core.value.payoff import pareto
 
 Axis = Literal["p95", "cost"]
 """What quality is traded against."""

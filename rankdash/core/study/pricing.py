@@ -25,8 +25,17 @@ from rankdash.core.study.cache import Key, part
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.assumptions import DAYS_PER_MONTH
-from rankdash.core.value.billing import Machines, Price, billed_tokens, cost_per_thousand
-from rankdash.core.value.price_list import ListedPrice, Place, place_of, shipped, usual
+from rankdash.core.value.prices import (
+    ListedPrice,
+    Machines,
+    Place,
+    Price,
+    billed_tokens,
+    cost_per_thousand,
+    place_of,
+    shipped,
+    usual,
+)
 
 CASCADE = "cascade"
 _CHARGED = "charged"

@@ -12,7 +12,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions, named_now
-from rankdash.core.value.price_list import ListedPrice, shipped
+from rankdash.core.value.prices import ListedPrice, shipped
 
 MACHINES = ("whole", "share")
 """What is paid of a machine by the hour, the default first."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rankdash.core.value.assumptions import DAYS_PER_MONTH
-from rankdash.core.value.billing import Machines, Price
+from rankdash.core.value.prices import Machines, Price
 
 Reason = Literal[
     "no_cost",

@@ -28,8 +28,7 @@ from rankdash.core.data.arrays import (
 )
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, Measure, evaluate, judge
-from rankdash.core.statistics.inference import intervals, p_values
-from rankdash.core.statistics.significance import corrected
+from rankdash.core.statistics.inference import corrected, intervals, p_values
 
 USUAL = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
 MOST_OF_GAIN = 0.9

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.value import break_even
 from rankdash.core.value.assumptions import DAYS_PER_MONTH, Assumptions
-from rankdash.core.value.billing import Load, Machines, Number, Price, cost_per_thousand
 from rankdash.core.value.break_even import Figure, Reason, quotient
+from rankdash.core.value.prices import Load, Machines, Number, Price, cost_per_thousand
 
 Proof = Literal["proven", "same", "unproven", "too_few"]
 """What the verdict on a change says: a proven gain or loss; no query changes; not proven; or too
@@ -493,3 +496,18 @@ ARCHETYPES = (
     ),
 )
 """Side by side in this order, from none to the one that reads most at once."""
+
+
+# Which options no other beats on cost and quality: the Pareto-optimal ones.
+
+
+def pareto(costs: Sequence[float], qualities: Sequence[float]) -> npt.NDArray[np.bool_]:
+    """(n,) which options no other beats: none is as cheap and better, or as good and cheaper.
+
+    NaN on either side is never on the front.
+    """
+    cost, quality = np.asarray(costs, dtype=float), np.asarray(qualities, dtype=float)
+    at_least = (cost[:, None] <= cost) & (quality[:, None] >= quality)
+    better = at_least & ((cost[:, None] < cost) | (quality[:, None] > quality))
+    front: npt.NDArray[np.bool_] = ~better.any(axis=0) & np.isfinite(cost) & np.isfinite(quality)
+    return front

@@ -21,8 +21,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.pricing import Bill, Served
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumption
-from rankdash.core.value.billing import UNITS, Price
-from rankdash.core.value.price_list import STALE_DAYS, ListedPrice, title
+from rankdash.core.value.prices import STALE_DAYS, UNITS, ListedPrice, Price, title
 
 
 def rate(price: Price) -> str:

@@ -19,10 +19,16 @@ from rankdash.core.study.drawn import only_estimates
 from rankdash.core.study.pricing import priced
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
-from rankdash.core.value.billing import Load, Price, cost_per_thousand, crossover_tokens
 from rankdash.core.value.break_even import equal_rate
 from rankdash.core.value.payoff import monthly_searches
-from rankdash.core.value.price_list import ListedPrice, title
+from rankdash.core.value.prices import (
+    ListedPrice,
+    Load,
+    Price,
+    cost_per_thousand,
+    crossover_tokens,
+    title,
+)
 from rankdash.core.words.prices import lack, words
 from rankdash.features.cost import charts_prices, page_calculator, page_inputs, page_sensitivity
 from rankdash.features.cost.page_cards import answer, assumptions_table, draw_cards, grounds

@@ -21,7 +21,6 @@ from rankdash.core.value.assumptions import (
     read_scenarios,
     write_scenarios,
 )
-from rankdash.core.value.billing import MOST_AMOUNT
 from rankdash.core.value.break_even import least_quality
 from rankdash.core.value.payoff import (
     ARCHETYPES,
@@ -34,6 +33,7 @@ from rankdash.core.value.payoff import (
     cost_per_search,
     simple_roi,
 )
+from rankdash.core.value.prices import MOST_AMOUNT
 from rankdash.core.words.costs import return_words
 from rankdash.core.words.latency import milliseconds
 from rankdash.core.words.prices import symbol

@@ -24,7 +24,7 @@ from rankdash.core.study.pricing import Bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumptions
-from rankdash.core.value.price_list import title
+from rankdash.core.value.prices import title
 from rankdash.core.words import costs as cost_words
 from rankdash.core.words import methods, prices
 from rankdash.core.words.costs import Answer

@@ -20,8 +20,7 @@ from rankdash.core.study.pricing import bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import MACHINES, Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions
-from rankdash.core.value.billing import MOST_AMOUNT, UNITS
-from rankdash.core.value.price_list import ListedPrice, parse_prices, to_json
+from rankdash.core.value.prices import MOST_AMOUNT, UNITS, ListedPrice, parse_prices, to_json
 from rankdash.core.words import prices
 from rankdash.core.words.prices import money, of, symbol, words
 from rankdash.kit.html.tables import file_name

@@ -18,7 +18,7 @@ from rankdash.core.study.costs import BASELINE, Choice
 from rankdash.core.study.study import Study
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.core.value.depth import DepthCurve
-from rankdash.core.value.pareto import pareto
+from rankdash.core.value.payoff import pareto
 from rankdash.core.words import prices
 from rankdash.core.words.latency import milliseconds
 from rankdash.features.cost import charts

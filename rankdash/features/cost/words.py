@@ -15,7 +15,7 @@ from rankdash.core.data.measured import meets
 from rankdash.core.study.costs import Choice
 from rankdash.core.study.pricing import Bill
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.core.value.billing import UNITS
+from rankdash.core.value.prices import UNITS
 from rankdash.core.words.latency import without_p95
 from rankdash.core.words.prices import lack, marks, money, notes, value
 

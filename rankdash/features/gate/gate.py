@@ -34,7 +34,7 @@ from rankdash.core.metrics import Measure, parse_measure, parse_metrics
 from rankdash.core.sampling.bias_corrected import Corrected
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
-from rankdash.core.statistics.skewed_t import p_below
+from rankdash.core.statistics.inference import p_below
 from rankdash.core.study.latency import binomial_quantiles, latencies
 
 Kind = Literal["min", "min-gain", "max-hurt", "max"]

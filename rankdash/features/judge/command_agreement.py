@@ -16,8 +16,8 @@ import pandas as pd
 from rankdash.core.base.errors import DataError, SettingError
 from rankdash.core.metrics import Conventions
 from rankdash.core.readers.loading import judgements_at
+from rankdash.core.sampling.draws import LabelPool, pool_of
 from rankdash.core.sampling.judge_agreement import FEWEST_PAIRS, Favour, JudgeAgreement, agreement
-from rankdash.core.sampling.label_pool import LabelPool, pool_of
 from rankdash.core.statistics.kappa import Kappa
 from rankdash.core.study.judged import agreement_groups, favours, flagged
 from rankdash.core.study.study import Study

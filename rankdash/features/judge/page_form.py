@@ -20,7 +20,7 @@ from rankdash.core.intake.reading import tried
 from rankdash.core.readers.loading import judgements_in
 from rankdash.core.rerankers.remote.connection import Estimate
 from rankdash.core.runs.scoring import OptionalCache
-from rankdash.core.sampling.label_pool import LabelPool, pool_of
+from rankdash.core.sampling.draws import LabelPool, pool_of
 from rankdash.core.workspace.jobs.judges import LONGEST_JUDGE_NAME, StoredJudges
 from rankdash.core.workspace.notes import Corrections, LabelPlans
 from rankdash.features.judge import page_list

@@ -21,19 +21,20 @@ from rankdash.core.base.i18n import paragraph
 from rankdash.core.data.arrays import Integers
 from rankdash.core.readers import read, read_beside, sources_at
 from rankdash.core.readers.rated import read_rated
-from rankdash.core.sampling.additive import ADDITIVE, Additive
 from rankdash.core.sampling.draws import (
+    ADDITIVE,
     CANNOT_TELL,
     COLUMNS,
     LEVEL,
     MODES,
     VALUE_SHARE,
+    Additive,
     Answered,
     LabelPlan,
     labels_table,
     next_pairs,
+    pool_of,
 )
-from rankdash.core.sampling.label_pool import pool_of
 from rankdash.core.sampling.status import LabelStatus, status
 from rankdash.core.study.labelling import as_in, drawn_to_label
 from rankdash.core.words.labelling import effort_sentence, estimate_sentences

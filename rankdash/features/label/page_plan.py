@@ -21,8 +21,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.metrics import parse_measure
-from rankdash.core.sampling.additive import ADDITIVE
-from rankdash.core.sampling.draws import MODES, VALUE_SHARE, LabelPlan
+from rankdash.core.sampling.draws import ADDITIVE, MODES, VALUE_SHARE, LabelPlan
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE

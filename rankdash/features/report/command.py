@@ -19,7 +19,7 @@ from rankdash.core.readers import Source
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS
-from rankdash.core.value.price_list import ListedPrice, parse_prices
+from rankdash.core.value.prices import ListedPrice, parse_prices
 from rankdash.core.value.targets import Goals, is_file
 from rankdash.kit.commands.arguments import (
     DONE,

@@ -14,10 +14,8 @@ from msgspec import convert
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics import parse_measure
-from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.draws import Answered, LabelPlan, no_answers
+from rankdash.core.sampling.draws import Additive, Answered, LabelPlan, no_answers, pool_of
 from rankdash.core.sampling.draws import LabelSettings as LabelSettings
-from rankdash.core.sampling.label_pool import pool_of
 from rankdash.core.sampling.status import LabelStatus, status
 from rankdash.core.study.drawn import as_estimated
 from rankdash.core.study.study import Study

@@ -17,8 +17,7 @@ from rankdash.core.rerankers.remote.connection import Estimate
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import MACHINES, Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions
-from rankdash.core.value.billing import MOST_AMOUNT, Price
-from rankdash.core.value.price_list import ListedPrice, parse_prices, shipped
+from rankdash.core.value.prices import MOST_AMOUNT, ListedPrice, Price, parse_prices, shipped
 from rankdash.core.value.targets import Goals, Profile, Targets
 from rankdash.core.value.targets import shipped as shipped_targets
 from rankdash.kit.widgets import address

@@ -4,9 +4,9 @@ import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from rankdash.core.data.dataset import Judgements
+from rankdash.core.sampling.draws import pool_of
 from rankdash.core.sampling.judge_agreement import FEWEST_PAIRS, agreement, lifted_by, repeated
-from rankdash.core.sampling.label_pool import pool_of
-from rankdash.core.statistics.clusters import clustered_reach
+from rankdash.core.statistics.kappa import clustered_reach
 from tests.lists import ranking
 from tests.results import results, shown
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from rankdash.core.metrics import Conventions, evaluate, judge
-from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.draws import Additive, LabelPlan
 from rankdash.core.sampling.estimate import estimate
 from tests.analysis.labelling.pools import real_pool
 from tests.results import results, several

@@ -5,9 +5,15 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.draws import Answered, LabelPlan, labels_table, next_pairs, no_answers
-from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.core.sampling.draws import (
+    Additive,
+    Answered,
+    LabelPlan,
+    LabelPool,
+    labels_table,
+    next_pairs,
+    no_answers,
+)
 from rankdash.core.sampling.status import status
 from rankdash.features.label.trail import read_plan, write_answers, write_plan
 from tests.results import results

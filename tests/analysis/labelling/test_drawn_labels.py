@@ -5,11 +5,16 @@ import pandas as pd
 import pytest
 
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.sampling.additive import Additive
-from rankdash.core.sampling.drawn_labels import status_of_draws
-from rankdash.core.sampling.draws import Answered, LabelPlan, labels_table, no_answers
+from rankdash.core.sampling.draws import (
+    Additive,
+    Answered,
+    LabelPlan,
+    labels_table,
+    no_answers,
+    pool_of,
+)
 from rankdash.core.sampling.estimate import estimate
-from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.sampling.status import status_of_draws
 from tests.lists import ranking
 
 QUERIES, DOCS = 30, 8

@@ -8,7 +8,7 @@ from scipy import stats
 
 from rankdash.core.statistics import bootstrap
 from rankdash.core.statistics.bootstrap import POISSON_FROM, Columns, percentile_interval
-from rankdash.core.statistics.significance import sign_flip_p
+from rankdash.core.statistics.inference import sign_flip_p
 
 
 def bootstrap_means(values: np.ndarray, **settings: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Evaluation
-from rankdash.core.statistics.significance import corrected
+from rankdash.core.statistics.inference import corrected
 from rankdash.core.study.history import Made, differing, p_of_any_pair, repeated, trend_of_points
 from tests.lists import evaluation
 from tests.results import results

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankdash.core.statistics.significance import corrected, effect_size, paired_t_p, wilcoxon_p
+from rankdash.core.statistics.inference import corrected, effect_size, paired_t_p, wilcoxon_p
 
 P_VALUES = st.lists(st.floats(0.0001, 1.0), min_size=1, max_size=8)
 

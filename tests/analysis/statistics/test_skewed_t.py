@@ -8,9 +8,7 @@ import pytest
 from scipy import optimize, stats
 
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.statistics.inference import intervals, p_values
-from rankdash.core.statistics.significance import wilcoxon_p
-from rankdash.core.statistics.skewed_t import p_below
+from rankdash.core.statistics.inference import intervals, p_below, p_values, wilcoxon_p
 
 USUAL = StatisticsSettings()
 SKEWED = np.array([0.0] * 9 + [0.05, 0.1, 0.1, 0.7, 1.0])

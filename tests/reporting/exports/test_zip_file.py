@@ -22,7 +22,7 @@ from rankdash.core.readers import Source, read
 from rankdash.core.readers.loading import load
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, System, first_stage_name, systems_of
-from rankdash.core.value.price_list import shipped
+from rankdash.core.value.prices import shipped
 from rankdash.core.workspace import Workspace
 from rankdash.features.report.report_zip import MANIFEST, bundle, drawings, slug
 from rankdash.kit.html import images

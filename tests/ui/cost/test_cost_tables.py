@@ -7,8 +7,7 @@ from datetime import date
 import pytest
 
 from rankdash.core.value.assumptions import ASSUMPTIONS
-from rankdash.core.value.billing import Load, Price
-from rankdash.core.value.price_list import ListedPrice
+from rankdash.core.value.prices import ListedPrice, Load, Price
 from rankdash.features.cost import page as cost_page
 from rankdash.features.cost import page_cards, page_inputs
 from tests.approved import table

@@ -6,7 +6,7 @@ import pytest
 
 from rankdash.core.metrics import Conventions
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.core.value.price_list import shipped as shipped_prices
+from rankdash.core.value.prices import shipped as shipped_prices
 from rankdash.core.value.targets import shipped as shipped_targets
 from rankdash.kit.widgets import address, comparison_settings, pickers, scenario, stored
 from tests.ui.state.test_cache import made

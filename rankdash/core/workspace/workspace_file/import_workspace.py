@@ -39,7 +39,7 @@ from rankdash.core.value.assumptions import (
     read_scenarios,
     write_scenarios,
 )
-from rankdash.core.value.price_list import parse_prices, to_json
+from rankdash.core.value.prices import parse_prices, to_json
 from rankdash.core.value.targets import Targets
 from rankdash.core.workspace import folders
 from rankdash.core.workspace.database import dataset_values, insert, or_nan, run_values

@@ -19,8 +19,7 @@ from rankdash.core.base.text import csv_bytes
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.readers import put_right, reversed_note
 from rankdash.core.readers.checks.check import CheckReport, check
-from rankdash.core.sampling.additive import ADDITIVE
-from rankdash.core.sampling.draws import labels_table, next_pairs
+from rankdash.core.sampling.draws import ADDITIVE, labels_table, next_pairs
 from rankdash.core.study.labelling import MOST_ROWS, drawn_to_label, to_label, to_label_jsonl
 from rankdash.core.study.study import Study
 from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
