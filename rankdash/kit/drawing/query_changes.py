@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import plain
 from rankdash.core.base.rules import TIE_BAND
+from rankdash.core.data.arrays import Floats
 from rankdash.core.statistics.alignment import counts, direction
 from rankdash.core.study.study import Study
 from rankdash.kit.drawing import draw, style
@@ -30,8 +30,6 @@ def changes(study: Study, challenger: str) -> Drawing:
         deltas_alt(pairs, title, tie_band=band),
     )
 
-
-FloatArray = npt.NDArray[np.float64]
 
 MOST_BARS = 1000
 """SVG bars beyond this make a page slow; above it, neighbours are drawn as one bar."""
@@ -155,7 +153,7 @@ def _same(tie_band: float, ink: style.Ink) -> style.Trace:
     }
 
 
-def _reach(delta: FloatArray) -> list[float]:
+def _reach(delta: Floats) -> list[float]:
     """From the worst to the best change, and never so narrow that the tie band fills it."""
     low, high = (float(delta.min()), float(delta.max())) if len(delta) else (0.0, 0.0)
     room = 0.05 * (high - low)
