@@ -229,6 +229,7 @@ def amputate(tree: Path, feature: str) -> list[str]:
     while [each for each in files if cut.of(each)]:
         pass
     changed = _lines(tree)
+    _renew_lists(tree)
     contracts = tree / "pyproject.toml"
     layers = re.sub(rf'"{feature}", |{feature} \| | \| {feature}\b', "", contracts.read_text())
     contracts.write_text(layers)
@@ -237,6 +238,20 @@ def amputate(tree: Path, feature: str) -> list[str]:
         cwd=tree, check=False,
     )  # fmt: skip
     return changed
+
+
+def _renew_lists(tree: Path) -> None:
+    """Take the tests that are gone from the list of slow ones; write the reference anew."""
+    slow = tree / "tests/slow.txt"
+    kept = []
+    for each in slow.read_text().split():
+        file, _, name = each.partition("::")
+        if f"def {name}(" in (tree / file).read_text():
+            kept.append(each)
+    slow.write_text("\n".join(kept) + "\n")
+    reference = [sys.executable, "-m", "rankdash.app.reference"]
+    written = subprocess.run(reference, cwd=tree, capture_output=True, check=True)
+    (tree / "docs/commands.md").write_bytes(written.stdout)
 
 
 _PLUGIN = """
@@ -248,7 +263,8 @@ MISSING = re.compile(r{missing!r})
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item):
     report = yield
-    if report.failed and MISSING.search(str(report.longrepr)):
+    texts = [str(report.longrepr), *(text for _title, text in report.sections)]
+    if report.failed and any(map(MISSING.search, texts)):
         report.outcome, report.longrepr = "skipped", (str(item.path), 0, "Skipped: of {feature}")
     return report
 """
