@@ -24,6 +24,7 @@ from rankdash.core.readers.parse.limits import OTHER_REASONS, REASONS
 from rankdash.core.rerankers import kinds
 from rankdash.core.rerankers.neural.packaged import known_models
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS as JUDGE_SETTINGS
+from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS
 from rankdash.core.statistics.verdict import TITLES
 from rankdash.core.study.groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
 from rankdash.core.study.labelling import CONFLICTS
@@ -117,7 +118,7 @@ def sentences(tree: ast.Module) -> Iterator[str]:
 
 
 def from_schemas() -> Iterator[str]:
-    targets, settings = shipped(), (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)
+    targets, settings = shipped(), (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS, *ACTOR_SETTINGS)
     of_kinds = (spec for kind in kinds() for spec in kind.settings)
     for described, names in (
         ((*settings, *of_kinds, *JUDGE_SETTINGS, *ASSUMPTIONS), "title help unset"),

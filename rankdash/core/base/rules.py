@@ -37,7 +37,7 @@ class Setting:
 
     name: of the field of `Settings`.
     default: its type is that of the values: texts, whole numbers, numbers or bools. None for a
-        number without a value of its own; unset: None in words.
+        number without a value of its own, of the type `number`; unset: None in words.
     help: what it does, as a sentence.
     choices: the only values of a text, if it has such; a mapping to what each means or is called.
     within: the range of a number, both ends included. positive: whether it is above 0.
@@ -61,13 +61,14 @@ class Setting:
     lines: int = field(default=1, kw_only=True)
     advanced: bool = field(default=False, kw_only=True)
     option: str = field(default="", kw_only=True)
+    number: type[float] = field(default=float, kw_only=True)
 
     error: ClassVar[type[RankdashError]] = SpecError
     """What a value that cannot be is refused with."""
 
     @property
     def type(self) -> type[Any]:
-        return type(self.default)
+        return self.number if self.default is None else type(self.default)
 
     @property
     def words(self) -> Mapping[str, str]:

@@ -26,7 +26,7 @@ from rankdash.core.rerankers.defaults import with_model
 from rankdash.core.rerankers.neural import runtimes
 from rankdash.core.rerankers.neural.packaged import misfit
 from rankdash.core.runs.combining import Shard, part_bytes
-from rankdash.core.runs.on_ray.cluster import Actors, apart, needed, run_apart
+from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS, Actors, apart, needed, run_apart
 from rankdash.core.runs.on_ray.reranker import on_ray
 from rankdash.core.runs.plan import Timing, plan
 from rankdash.core.runs.results import QueryResult, ResultsFile, settled, still_good, usage
@@ -144,23 +144,7 @@ def add(parser: Parser) -> None:
         "score on a Ray cluster: ray for one of this machine's, ray://HOST:PORT for the Ray client "
         "of another, or HOST:PORT on one of its machines",
     )
-    parser.number(
-        "--actors",
-        "with --on: how many processes score at once, each with a model of its own (default: one "
-        "for each GPU of the cluster, or without GPUs one for each machine)",
-        kind=int,
-    )
-    parser.number(
-        "--actor-cpus",
-        "with --on: CPUs of an actor (default: 1 beside a GPU, or else an equal share of its "
-        "machine)",
-        kind=int,
-    )
-    parser.number(
-        "--actor-gpus",
-        "with --on: GPUs of an actor; a part of one, such as 0.5, lets actors share it (default: 1 "
-        "where the cluster has GPUs and the reranker computes on one)",
-    )
+    parser.settings(ACTOR_SETTINGS, hints=dict.fromkeys(("number", "cpus", "gpus"), "with --on"))
     add_plugin(parser)
     add_label_rules(parser)
     add_match(parser)
@@ -306,7 +290,7 @@ def _kept(arguments: argparse.Namespace, dataset: Dataset, made: Reranker) -> Re
 
 def _actors(arguments: argparse.Namespace) -> Actors:
     """As the options say. Raises SettingError where they are given without a cluster."""
-    actors = Actors(arguments.actors, arguments.actor_cpus, arguments.actor_gpus)
+    actors = Actors(arguments.number, arguments.cpus, arguments.gpus)
     if arguments.on is None and actors != Actors():
         raise SettingError(
             "--actors, --actor-cpus and --actor-gpus are of a Ray cluster.",

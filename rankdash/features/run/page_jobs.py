@@ -419,14 +419,14 @@ def draw_cluster() -> Actors | None:
         return None
     values: dict[str, Any] = {}
     for column, each in zip(st.columns(len(ACTOR_SETTINGS)), ACTOR_SETTINGS, strict=True):
-        whole = each.name != "gpus"
+        whole = each.type is int
         given = column.number_input(
             _(each.title),
             int(each.least) if whole else float(each.least),
             int(each.most) if whole else float(each.most),
             None,
             step=1 if whole else 0.25,
-            help=_(each.help),
+            help=_("{help} Empty: {unset}.", help=_(each.help), unset=_(each.unset)),
             key=f"run.actors.{each.name}",
             persist_state="session",
         )

@@ -41,21 +41,28 @@ class Actors(Settings):
     number: int | None = setting(
         None,
         "Actors",
-        "How many score at once, each with a model of its own. Empty: one for each GPU of the "
-        "cluster, or without GPUs one for each machine.",
+        "How many processes score at once, each with a model of its own.",
+        unset="one for each GPU of the cluster, or without GPUs one for each machine",
         within=(1, 10_000),
+        number=int,
+        option="actors",
     )
     cpus: int | None = setting(
         None,
         "CPUs of an actor",
-        "Empty: 1 beside a GPU, or else an equal share of its machine.",
+        "How many CPUs an actor has.",
+        unset="1 beside a GPU, or else an equal share of its machine",
         within=(1, 1024),
+        number=int,
+        option="actor-cpus",
     )
     gpus: float | None = setting(
         None,
         "GPUs of an actor",
-        "A part of one, such as 0.5, lets actors share it. Empty: 1 where the cluster has GPUs.",
+        "How many GPUs an actor has; a part of one, such as 0.5, lets actors share it.",
+        unset="1 if the cluster has GPUs and the reranker computes on one",
         within=(0, 64),
+        option="actor-gpus",
     )
 
 
