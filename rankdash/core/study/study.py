@@ -225,29 +225,14 @@ class Study:
 
     # Numbers.
 
+    @part("labels", "order", limit="judged")
     def judged(self, system: str) -> Judged:
         """The ranking joined with the labels; with corrected ones anew for their queries alone."""
-        data, rules = self.dataset, self.conventions
-
-        def whole(dataset_id: str, labels: Callable[[], Mapping[str, Any]]) -> Judged:
-            return self.once(
-                self.judged_key(system, dataset_id),
-                lambda: judge(self.ranking(system), labels(), rules),
-            )
-
-        before = data.before
-        if not self.corrected or before is None:
-            return whole(self.dataset_id, lambda: data.labels)
-        return self.once(
-            self.judged_key(system, self.dataset_id),
-            lambda: judge_again(
-                whole(self.stored_id, lambda: before.labels),
-                self.ranking(system),
-                data.labels,
-                data.changed,
-                rules,
-            ),
-        )
+        data, ranking, rules = self.dataset, self.ranking(system), self.conventions
+        if not self.corrected or data.before is None:
+            return judge(ranking, data.labels, rules)
+        before = replace(self, dataset=data.before, dataset_id=self.stored_id).judged(system)
+        return judge_again(before, ranking, data.labels, data.changed, rules)
 
     def of_judged(self, system: str, make: Callable[[Judged], Made]) -> Made:
         """What `make` makes, query by query, of a ranking joined with the labels: an evaluation,
@@ -439,10 +424,6 @@ class Study:
         return UnjudgedComparison(*sides, self.spec, self.conventions)
 
     # Where parts are kept.
-
-    def judged_key(self, system: str, dataset_id: str) -> Key:
-        """Under which `judged` is kept. dataset_id: of the labels."""
-        return "judged", dataset_id, system, *self.conventions.joining
 
     @property
     def stored_id(self) -> str:

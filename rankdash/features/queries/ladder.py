@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.core.data.arrays import Floats, arrow_integers
+from rankdash.core.data.arrays import Floats
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions
+from rankdash.core.study.reasons.contributions import of_query
 
 Flags = npt.NDArray[np.bool_]
 
@@ -142,20 +143,6 @@ def _ideal(candidates: list[str], labels: Mapping[str, float]) -> dict[str, int]
 
 def _order(ranking: Ranking, query_id: str, conventions: Conventions) -> list[str]:
     """The documents of the query, best first, with ties settled as the metrics settle them."""
-    found = ranking.positions.get(query_id)
-    if found is None:
-        return []
-    rows = slice(ranking.offsets[found], ranking.offsets[found + 1])
-    count = rows.stop - rows.start
-    own = replace(
-        ranking,
-        query_ids=ranking.query_ids[found : found + 1],
-        documents=ranking.documents.take(arrow_integers(ranking.docs[rows])),
-        offsets=np.array([0, count], dtype=np.int64),
-        docs=np.arange(count, dtype=np.int32),
-        scores=ranking.scores[rows],
-        tied=ranking.tied[found : found + 1],
-        given=ranking.given[rows],
-    )
+    own = of_query(ranking, query_id)
     settled = own.settled(conventions.order_rule(own.ties), conventions.score_precision)
     return list(settled.doc_ids[settled.docs])
