@@ -195,13 +195,13 @@ def _chosen(asked: _Asked, names: Sequence[str]) -> tuple[list[str], dict[str, F
         if not asked.inside or name == asked.inside or name.startswith(f"{asked.inside}/")
     ]
     if not inside:
-        folders = sorted({str(PurePosixPath(name).parent) for name in names} - {"."})
+        folders = _folders(names)
         raise DataError(
             "{name} has no folder or file {inside!r}.",
             remedy="Its folders are: {folders}." if folders else "It has no folders.",
             name=asked.repository,
             inside=asked.inside,
-            folders=", ".join(folders[:12]),
+            folders=folders,
         )
     data = [name for name in inside if _DATA.search(name) and not Source(name, b"").is_readme]
     if not data:
@@ -226,7 +226,7 @@ def _chosen(asked: _Asked, names: Sequence[str]) -> tuple[list[str], dict[str, F
 def _refuse_much(asked: _Asked, sizes: dict[str, int]) -> None:
     if sum(sizes.values()) <= _MOST_BYTES:
         return
-    folders = sorted({str(PurePosixPath(name).parent) for name in sizes} - {"."})
+    folders = _folders(sizes)
     raise DataError(
         "{name} has {size:,.0f} MB of data; at most {limit:,.0f} MB are downloaded.",
         remedy="Open a folder of it, as hf:{name}/FOLDER: {folders}."
@@ -235,8 +235,13 @@ def _refuse_much(asked: _Asked, sizes: dict[str, int]) -> None:
         name=asked.repository,
         size=sum(sizes.values()) / MEGABYTE,
         limit=_MOST_BYTES / MEGABYTE,
-        folders=", ".join(folders[:12]),
+        folders=folders,
     )
+
+
+def _folders(names: Iterable[str]) -> str:
+    """The first folders of some files, in one line."""
+    return ", ".join(sorted({str(PurePosixPath(name).parent) for name in names} - {"."})[:12])
 
 
 def _reason(error: Exception) -> str:
@@ -329,39 +334,32 @@ def _table(file: Path, name: str, rows: Iterable[dict[str, object]]) -> Fetched:
     """The rows as a Parquet file. Raises LimitError as soon as there are more than are read."""
     most = ReadLimits().rows
     source = file.name
-    writer: pq.ParquetWriter | None = None
-    written = 0
     remaining = iter(rows)
-    while batch := list(islice(remaining, _BATCH)):
-        written += len(batch)
-        if written > most:
-            raise LimitError(
-                "{name} has more than {limit:,} rows of {what}.",
-                remedy="Open a smaller subset of the data set; names with a further / often are "
-                "one.",
-                name=f"ir_datasets:{name}",
-                what=file.stem,
-                limit=most,
-            )
-        table = pa.Table.from_pylist(batch, schema=None if writer is None else writer.schema)
-        if writer is None:
-            writer = pq.ParquetWriter(file, table.schema)
-        writer.write_table(table)
-    if writer is None:
+    batch = list(islice(remaining, _BATCH))
+    if not batch:
         raise DataError(
             "{name} holds no {what}.",
             remedy="Open another subset of the data set.",
             name=f"ir_datasets:{name}",
             what=file.stem,
         )
-    writer.close()
-    note = Finding(
-        "note",
-        "by_name",
-        "Loaded by its name from ir_datasets: {name}.",
-        {"name": name},
-        file=source,
-    )
+    table, written = pa.Table.from_pylist(batch), 0
+    with pq.ParquetWriter(file, table.schema) as writer:
+        while batch:
+            written += len(batch)
+            if written > most:
+                raise LimitError(
+                    "{name} has more than {limit:,} rows of {what}.",
+                    remedy="Open a smaller subset of the data set; names with a further / often "
+                    "are one.",
+                    name=f"ir_datasets:{name}",
+                    what=file.stem,
+                    limit=most,
+                )
+            writer.write_table(pa.Table.from_pylist(batch, schema=table.schema))
+            batch = list(islice(remaining, _BATCH))
+    template = "Loaded by its name from ir_datasets: {name}."
+    note = Finding("note", "by_name", template, {"name": name}, file=source)
     return Fetched(file, source, name.replace("/", " "), (note,) if file.stem == "queries" else ())
 
 

@@ -123,13 +123,15 @@ def sources_by_name(
         folder = Path(made)
         code = _run(folder, names, seconds, waiting)
         if (folder / FAILED).is_file():
-            raise DataError(**_kept(folder / FAILED))
+            raise DataError(**_read(folder / FAILED))
         if code or not (folder / DONE).is_file():
+            output = (folder / "said.txt").read_text("utf-8", "replace").strip()
             raise DataError(
                 "{names} could not be opened: {reason}",
                 remedy="Try again; if it happens again, load the files of the data set instead.",
                 names=", ".join(names),
-                reason=_last_words(folder) or f"the process that fetches it ended with {code}",
+                reason=output.rpartition("\n")[2].strip()[:300]
+                or f"the process that fetches it ended with {code}",
             )
         return [
             replace(
@@ -141,7 +143,7 @@ def sources_by_name(
                     for note in entry["notes"]
                 ),
             )
-            for entry in _kept(folder / DONE)["sources"]
+            for entry in _read(folder / DONE)["sources"]
         ]
 
 
@@ -179,11 +181,6 @@ def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[
                 process.stdin.close()
 
 
-def _kept(file: Path) -> dict[str, Any]:
-    kept: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    return kept
-
-
-def _last_words(folder: Path) -> str:
-    lines = (folder / "said.txt").read_text("utf-8", "replace").split("\n")
-    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+def _read(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return found

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -50,23 +51,17 @@ def thinned(files: Sequence[Fetched], folder: Path) -> list[Fetched]:
         return list(files)
     replaced: dict[Path, Fetched | None] = {}
     for shards in large.values():
-        copies: list[Fetched] = []
-        kept = 0
+        counts: dict[Path, int] = {}
         for file in shards:
             copy = folder / f"part {len(replaced)}.parquet"
-            count = _copied(file.path, copy, wanted)
-            replaced[file.path] = None
-            if count:
-                copies.append(replace(file, path=copy))
-                replaced[file.path] = copies[-1]
-                kept += count
-        if copies:
-            rows = sum(texts[file.path] for file in shards)
-            note = partly_read(copies[0].origin, kept, rows, copies[0].name)
-            first = replace(copies[0], notes=(*copies[0].notes, note))
-            replaced[next(file.path for file in shards if replaced[file.path])] = first
-    found = [replaced.get(file.path, file) for file in files]
-    return [file for file in found if file is not None]
+            counts[file.path] = _copied(file.path, copy, wanted)
+            replaced[file.path] = replace(file, path=copy) if counts[file.path] else None
+        first = next((path for path, count in counts.items() if count), None)
+        if first and (copied := replaced[first]):
+            rows = sum(texts[path] for path in counts)
+            note = partly_read(copied.origin, sum(counts.values()), rows, copied.name)
+            replaced[first] = replace(copied, notes=(*copied.notes, note))
+    return [found for file in files if (found := replaced.get(file.path, file)) is not None]
 
 
 def _texts(file: Fetched) -> int:
@@ -85,12 +80,10 @@ def _texts(file: Fetched) -> int:
 
 
 def _names_texts(names: Sequence[str]) -> bool:
-    known = recognise(names)
-    if {"query", "query_id", "label", "score", "rank", "reranked"} & known.keys():
-        return False
-    return _identity(names) is not None and bool(
-        {"document", "title"} & known.keys() or "text" in map(plain, names)
-    )
+    known = recognise(names).keys()
+    others = {"query", "query_id", "label", "score", "rank", "reranked"} & known
+    texts = {"document", "title"} & known or "text" in map(plain, names)
+    return not others and bool(texts) and _identity(names) is not None
 
 
 def _identity(names: Sequence[str]) -> str | None:
@@ -116,16 +109,16 @@ def _mentioned(file: Fetched) -> Iterable[str]:
 
 def _copied(path: Path, copy: Path, wanted: set[str]) -> int:
     """Copy the documents that are wanted; how many there are."""
-    kept = 0
-    writer: pq.ParquetWriter | None = None
-    for table in _batches(path, wanted):
-        if writer is None:
-            writer = pq.ParquetWriter(copy, table.schema)
-        writer.write_table(table.cast(writer.schema))
-        kept += table.num_rows
-    if writer is not None:
-        writer.close()
-    return kept
+    tables = _batches(path, wanted)
+    first = next(tables, None)
+    if first is None:
+        return 0
+    count = 0
+    with pq.ParquetWriter(copy, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table.cast(first.schema))
+            count += table.num_rows
+    return count
 
 
 def _batches(path: Path, wanted: set[str]) -> Iterator[pa.Table]:
@@ -140,18 +133,19 @@ def _batches(path: Path, wanted: set[str]) -> Iterator[pa.Table]:
                 yield table
         return
     identity = ""
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, str | None]] = []
     for entry in _entries(path):
         identity = identity or _identity(list(entry)) or ""
         if str(entry.get(identity)) in wanted:
             # Cells that are no text would be of one type in this batch and of another in the next.
-            rows.append({key: _text(value) for key, value in entry.items()})
+            rows.append(
+                {
+                    key: value if value is None or isinstance(value, str) else json.dumps(value)
+                    for key, value in entry.items()
+                }
+            )
     if rows:
         yield pa.Table.from_pylist(rows)
-
-
-def _text(value: object) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def _entries(path: Path) -> Iterator[dict[str, Any]]:

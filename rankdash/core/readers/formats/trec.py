@@ -80,17 +80,13 @@ def shape_of(text: str) -> str | None:
     kept = [line for line in lines if line and not line.isspace()][:_SAMPLE_LINES]
     split = _splitter(sample)
     rows = [split(line) for line in kept]
-    if rows and max(map(known, (rows[0], *_otherwise_split(kept[0])))) >= _HEADER_NAMES:
+    # A header may have another separator.
+    if rows and max(map(known, (rows[0], *map(kept[0].split, ",;|\t")))) >= _HEADER_NAMES:
         return None
     for shape, looks in (("run", _is_run), ("qrels", _is_qrels), ("plain", _is_plain)):
         if rows and sum(map(looks, rows)) >= _ENOUGH[shape] * len(rows):
             return shape
     return None
-
-
-def _otherwise_split(line: str) -> list[list[str]]:
-    """The fields of a line for each separator that a table with a header may have."""
-    return [line.split(separator) for separator in ",;|\t"]
 
 
 def read(decoded: Decoded, shape: str, file: str, limits: ReadLimits) -> Table:
@@ -152,9 +148,7 @@ def _even_columns(
     """Place → column, of those that are used, of a file in which single blanks or tabs separate as
     many fields in every line, by Arrow and so many times faster; None for any other file. start:
     of its text. numeric: as for `even_columns`."""
-    first = start.split("\n", 1)[0].rstrip("\r")
-    delimiter = "\t" if "\t" in first else " "
-    width = first.count(delimiter) + 1
+    delimiter, width = _separated(start)
     others = (b"\v", b"\f", b" \t", b"\t ") if delimiter == "\t" else (b"\v", b"\f", b"\t")
     if width not in _WIDTHS[shape]:
         return None
@@ -291,12 +285,15 @@ def is_plain(path: Path, shape: str) -> bool:
         "\0" not in start
         and not start.startswith(("\ufeff", " ", "\t", "\n", "\r", "{", "["))
         and shape_of(start) == shape
-        and len(start.split("\n", 1)[0].split(_delimiter(start))) in _FIELDS[shape]
+        and _separated(start)[1] in _FIELDS[shape]
     )
 
 
-def _delimiter(start: str) -> str:
-    return "\t" if "\t" in start.split("\n", 1)[0] else " "
+def _separated(start: str) -> tuple[str, int]:
+    """What separates the fields of the first line, and how many they are."""
+    first = start.split("\n", 1)[0]
+    delimiter = "\t" if "\t" in first else " "
+    return delimiter, first.count(delimiter) + 1
 
 
 def pieces_for(size: int) -> int:
@@ -373,9 +370,7 @@ def _read(file: gzip.GzipFile | io.BufferedReader) -> bytes:
 
 def _parsed(block: bytes) -> tuple[Any, Any]:
     """(N,) the query of each line, and (N,) the lines, as Arrow bytes. Raises UnevenError."""
-    start = block[:_START].decode("utf-8", "replace")
-    delimiter = _delimiter(start)
-    width = len(start.split("\n", 1)[0].split(delimiter))
+    delimiter, width = _separated(block[:_START].decode("utf-8", "replace"))
     names = [str(place) for place in range(width)]
     try:
         table = pa_csv.read_csv(
