@@ -22,87 +22,13 @@ from rankdash.core.readers.parse.table import too_many_rows
 CHUNK = 1 << 17
 _BINARY = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"PK\x03\x04", b"\x1f\x8b")
 # Byte-order marks, the zeros of UTF-16 and white space.
-_BEFORE = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"
-# Texts within quotation marks hold line breaks of their own.
-_LINES_PER_ROW = 2
+_FIRST = re.compile(rb"[\xef\xbb\xbf\xff\xfe\0 \t\r\n]*+(.?)", re.DOTALL)
 _OPEN, _CLOSE, _COMMA, _MARK = 1, 2, 3, 4
 _KIND = dict(zip(b'[{]},"', (_OPEN, _OPEN, _CLOSE, _CLOSE, _COMMA, _MARK), strict=True))
 _KINDS = bytes(_KIND.get(byte, 0) for byte in range(256))
 _QUOTE, _BREAK = ord('"'), ord("\n")
 # A character outside the first plane is twelve bytes where JSON spells it in ASCII.
 _BYTES_PER_CHAR = 12
-
-
-class LineGauge:
-    """The lines of one file of text, chunk by chunk, as they are unpacked."""
-
-    def __init__(self, file: str, limits: ReadLimits) -> None:
-        self._file, self._limits = file, limits
-        self._feeds = self._returns = self._unfinished = 0
-        self._kind = b""
-        self._quoted = False
-
-    def add(self, chunk: bytes) -> None:
-        """Raises LimitError, with the line, for one that is too long, and for more lines than rows
-        are accepted. JSON may be one line; what is no text has none. A line shorter than a chunk is
-        never too long."""
-        if not self._kind:
-            self._kind = b"binary" if chunk.startswith(_BINARY) else chunk.lstrip(_BEFORE)[:1]
-        if self._kind in (b"binary", b"[", b"{"):
-            return
-        ends = [chunk.find(b"\n"), chunk.find(b"\r")]
-        first = min((end for end in ends if end >= 0), default=len(chunk))
-        self._refuse_long(self._unfinished + first)
-        last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
-        self._feeds += chunk.count(b"\n")
-        self._returns += chunk.count(b"\r")
-        self._unfinished = len(chunk) - last - 1 if last >= 0 else self._unfinished + len(chunk)
-        self._refuse_long(self._unfinished)
-        self._quoted = self._quoted or b'"' in chunk
-        # Markup takes as many lines as it likes.
-        most = self._limits.rows * (_LINES_PER_ROW if self._quoted else 1)
-        # The first line may be a header.
-        if self._lines > most + 1 and self._is_table:
-            raise too_many_rows(self._file, self._limits)
-
-    def end(self, content: bytes) -> None:
-        """Look at the file as a whole. Raises LimitError where it has more lines than rows are
-        accepted without those within quotation marks, a mark in a text being doubled."""
-        # Only the reader knows how marks behind a backslash are meant, and what UTF-16 holds.
-        few = self._feeds <= self._limits.rows + 1 or not self._is_table
-        if few or b"\0" in content[:4] or b'\\"' in content:
-            return
-        rows, within = 0, False
-        for start in range(0, len(content), CHUNK):
-            chunk = content[start : start + CHUNK]
-            if b'"' in chunk:
-                codes = np.frombuffer(chunk, dtype=np.uint8)
-                inside = _within(codes == _QUOTE, within)
-                within = bool(inside[-1])
-                rows += int(np.count_nonzero((codes == _BREAK) & ~inside))
-            elif not within:
-                rows += chunk.count(b"\n")
-            if rows > self._limits.rows + 1:
-                raise too_many_rows(self._file, self._limits)
-
-    @property
-    def _is_table(self) -> bool:
-        return self._kind not in (b"binary", b"[", b"{", b"<")
-
-    @property
-    def _lines(self) -> int:
-        return max(self._feeds, self._returns)
-
-    def _refuse_long(self, length: int) -> None:
-        if length > self._limits.line_bytes:
-            raise self._limits.over(
-                "line_bytes",
-                "A line is longer than {limit:,.1f} MB.",
-                "Cut the documents into passages, a row each, or allow longer lines with "
-                "{variable}.",
-                self._file,
-                self._lines + 1,
-            )
 
 
 def _within(quotes: npt.NDArray[np.bool_], before: bool) -> npt.NDArray[np.bool_]:
@@ -112,11 +38,44 @@ def _within(quotes: npt.NDArray[np.bool_], before: bool) -> npt.NDArray[np.bool_
 
 
 def refuse_long_lines(data: bytes, file: str, limits: ReadLimits) -> None:
-    """Raises what `LineGauge.add` raises for a file that is not packed."""
-    gauge = LineGauge(file, limits)
-    for start in range(0, len(data), CHUNK):
-        gauge.add(data[start : start + CHUNK])
-    gauge.end(data)
+    """Raise LimitError, with the line, for one that is too long, and for more lines than rows are
+    accepted, without those within quotation marks, a mark in a text being doubled. JSON may be one
+    line, markup takes as many as it likes, and what is no text has none."""
+    first = _FIRST.match(data)
+    kind = first[1] if first else b""
+    if data.startswith(_BINARY) or kind in (b"[", b"{"):
+        return
+    start = 0
+    while len(data) - start > limits.line_bytes:
+        window = start, start + limits.line_bytes + 1
+        end = max(data.rfind(b"\n", *window), data.rfind(b"\r", *window))
+        if end < 0:
+            raise limits.over(
+                "line_bytes",
+                "A line is longer than {limit:,.1f} MB.",
+                "Cut the documents into passages, a row each, or allow longer lines with "
+                "{variable}.",
+                file,
+                max(data.count(b"\n", 0, start), data.count(b"\r", 0, start)) + 1,
+            )
+        start = end + 1
+    feeds = data.count(b"\n")
+    lines = max(feeds, data.count(b"\r"))
+    # The first line may be a header. Texts within quotation marks hold line breaks of their own;
+    # only the reader knows how marks behind a backslash are meant, and what UTF-16 holds.
+    if kind == b"<" or lines <= limits.rows + 1:
+        return
+    if lines <= 2 * limits.rows + 1 and b'"' in data:
+        if feeds <= limits.rows + 1 or b"\0" in data[:4] or b'\\"' in data:
+            return
+        lines, within = 0, False
+        for start in range(0, len(data), CHUNK):
+            codes = np.frombuffer(data[start : start + CHUNK], dtype=np.uint8)
+            inside = _within(codes == _QUOTE, within)
+            within = bool(inside[-1])
+            lines += int(np.count_nonzero((codes == _BREAK) & ~inside))
+    if lines > limits.rows + 1:
+        raise too_many_rows(file, limits)
 
 
 def refuse_vast_json(decoded: Decoded, file: str, limits: ReadLimits) -> None:
@@ -345,7 +304,6 @@ class _Unpacker:
         """Everything in `packed`, stopping as soon as a budget is spent or a file holds more than
         is read."""
         chunks: list[bytes] = []
-        gauge = LineGauge(name, self._limits)
         while chunk := packed.read(CHUNK):
             self._left -= len(chunk)
             self._left_of_archive -= len(chunk)
@@ -364,10 +322,9 @@ class _Unpacker:
                     "Check what it holds: it repeats the same bytes. Allow more with {variable}.",
                     name,
                 )
-            gauge.add(chunk)
             chunks.append(chunk)
         content = b"".join(chunks)
-        gauge.end(content)
+        refuse_long_lines(content, name, self._limits)
         return content
 
 
