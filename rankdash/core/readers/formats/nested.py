@@ -29,54 +29,25 @@ Record = dict[str, Any]
 _SYSTEM = "system"
 # The plural forms, and what they are called in a row.
 _LISTS = {
-    "docs": "document",
-    "documents": "document",
-    "passages": "document",
-    "candidates": "document",
-    "contexts": "document",
-    "paragraphs": "document",
-    "answers": "document",
-    "texts": "document",
-    "文档": "document",
-    "文档列表": "document",
-    "候选": "document",
-    "docids": "doc_id",
-    "corpusids": "doc_id",
-    "documentids": "doc_id",
-    "passageids": "doc_id",
-    "truescores": "label",
-    "labels": "label",
-    "relevance": "label",
-    "relevances": "label",
-    "grades": "label",
-    "gtrels": "label",
-    "rels": "label",
-    "relevancelabels": "label",
-    "truelabels": "label",
-    "truerelevance": "label",
-    "ytrue": "label",
-    "gains": "label",
-    "标签": "label",
-    "相关性": "label",
-    "predictions": _SYSTEM,
-    "yscore": _SYSTEM,
-    "initialscores": "initial_score",
-    "firststagescores": "initial_score",
-    "retrievalscores": "initial_score",
-    "bm25scores": "initial_score",
-    "ranks": "rank",
+    name: column
+    for column, names in {
+        "document": "docs documents passages candidates contexts paragraphs answers texts "
+        "文档 文档列表 候选",
+        "doc_id": "docids corpusids documentids passageids",
+        "label": "truescores labels relevance relevances grades gtrels rels relevancelabels "
+        "truelabels truerelevance ytrue gains 标签 相关性",
+        _SYSTEM: "predictions yscore",
+        "initial_score": "initialscores firststagescores retrievalscores bm25scores",
+        "rank": "ranks",
+    }.items()
+    for name in names.split()
 }
 _SIDES = {
-    1: ("pos", "positive", "positives", "positivepassages", "positivedocs", "正例"),
-    0: (
-        "neg",
-        "negative",
-        "negatives",
-        "hardnegatives",
-        "negativepassages",
-        "negativedocs",
-        "负例",
-    ),
+    label: tuple(names.split())
+    for label, names in (
+        (1, "pos positive positives positivepassages positivedocs 正例"),
+        (0, "neg negative negatives hardnegatives negativepassages negativedocs 负例"),
+    )
 }
 # What belongs to the documents of a side: (of the relevant ones, of the others) → field.
 _BESIDE_SIDES = {

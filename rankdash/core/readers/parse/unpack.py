@@ -7,7 +7,7 @@ import io
 import re
 import stat
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import IO
 
 import numpy as np
@@ -79,89 +79,61 @@ def refuse_long_lines(data: bytes, file: str, limits: ReadLimits) -> None:
 
 
 def refuse_vast_json(decoded: Decoded, file: str, limits: ReadLimits) -> None:
-    """Raises LimitError for JSON of too many values, lists too deep inside each other, or with a
-    text that is too long: before it is decoded, since all of it is held in memory then."""
-    gauge = _JsonGauge(file, limits)
-    content = decoded.content
-    for start in range(0, len(content), CHUNK):
-        chunk = content[start : start + CHUNK]
-        gauge.add(chunk if isinstance(chunk, bytes) else chunk.encode("utf-8", "surrogatepass"))
-
-
-class _JsonGauge:
-    def __init__(self, file: str, limits: ReadLimits) -> None:
-        self._file, self._limits = file, limits
-        self._rest = b""
-        self._within = False
-        self._values = self._depth = self._text = 0
-        self._lines = 1
-
-    def add(self, chunk: bytes) -> None:
-        chunk = self._rest + chunk
+    """Raise LimitError, with the line, for JSON of too many values, lists too deep inside each
+    other, or with a text that is too long: before it is decoded, since all of it is held in memory
+    then."""
+    rest, within = b"", False
+    lines, values, depth, text = 1, 0, 0, 0
+    for start in range(0, len(decoded.content), CHUNK):
+        piece = decoded.content[start : start + CHUNK]
+        chunk = piece if isinstance(piece, bytes) else piece.encode("utf-8", "surrogatepass")
         # What a mark at the end escapes is in the next chunk.
-        escapes = len(chunk) - len(chunk.rstrip(b"\\"))
-        self._rest = chunk[len(chunk) - escapes % 2 :] if escapes % 2 else b""
-        chunk = chunk[: len(chunk) - escapes % 2]
+        chunk = rest + chunk
+        whole = len(chunk) - (len(chunk) - len(chunk.rstrip(b"\\"))) % 2
+        chunk, rest = chunk[:whole], chunk[whole:]
         if b"\\" in chunk:
             chunk = chunk.replace(b"\\\\", b"__").replace(b'\\"', b"__")
         kinds = np.frombuffer(chunk.translate(_KINDS), dtype=np.uint8)
         # All that follows is of these, which are few.
         places = np.flatnonzero(kinds != 0)
         kinds = kinds[places]
-        quotes = kinds == _MARK
-        within = _within(quotes, self._within)
-        self._refuse_long_text(places[quotes], len(chunk), chunk)
-        kinds = kinds[~within]
-        self._refuse_deep(kinds, lambda: places[~within], chunk)
-        self._values += int(np.count_nonzero(kinds == _OPEN) + np.count_nonzero(kinds == _COMMA))
-        if self._values > self._limits.json_values:
-            raise self._limits.over(
+        inside = _within(kinds == _MARK, within)
+        marks = np.concatenate(([-text if within else 0], places[kinds == _MARK], [len(chunk)]))
+        # Texts are every second stretch between marks; the last may go on in the next chunk.
+        texts = np.diff(marks)[not within :: 2]
+        if int(texts.max(initial=0)) > _BYTES_PER_CHAR * limits.field_chars + 1:
+            begins = int(marks[2 * int(texts.argmax()) + (not within)])
+            raise limits.over(
+                "field_chars",
+                "A text in the JSON is longer than {limit:,} characters.",
+                "Cut the documents into passages, or allow longer ones with {variable}.",
+                file,
+                lines + chunk.count(b"\n", 0, max(begins, 0)),
+            )
+        nests = ~inside & (kinds <= _CLOSE)
+        depths = depth + np.cumsum(np.where(kinds[nests] == _OPEN, 1, -1))
+        too_deep = np.flatnonzero(depths > limits.json_depth)
+        if len(too_deep):
+            raise limits.over(
+                "json_depth",
+                "Lists and objects stand more than {limit:,} deep inside each other.",
+                "Write one object for each row, or allow more with {variable}.",
+                file,
+                lines + chunk.count(b"\n", 0, int(places[nests][too_deep[0]])),
+            )
+        values += int(np.count_nonzero(~inside & ((kinds == _OPEN) | (kinds == _COMMA))))
+        if values > limits.json_values:
+            raise limits.over(
                 "json_values",
                 "The JSON holds more than {limit:,} values.",
                 "Store the rows as Parquet or CSV, load a sample of the queries with all their "
                 "rows, or allow more with {variable}.",
-                self._file,
+                file,
             )
-        self._lines += chunk.count(b"\n")
-        self._within = bool(within[-1]) if len(within) else self._within
-
-    def _refuse_deep(
-        self,
-        kinds: npt.NDArray[np.uint8],
-        places: Callable[[], npt.NDArray[np.intp]],
-        chunk: bytes,
-    ) -> None:
-        """kinds, places: of what stands in no text."""
-        nests = kinds <= _CLOSE
-        depths = self._depth + np.cumsum(np.where(kinds[nests] == _OPEN, 1, -1))
-        too_deep = np.flatnonzero(depths > self._limits.json_depth)
-        if len(too_deep):
-            raise self._limits.over(
-                "json_depth",
-                "Lists and objects stand more than {limit:,} deep inside each other.",
-                "Write one object for each row, or allow more with {variable}.",
-                self._file,
-                self._lines + chunk.count(b"\n", 0, int(places()[nests][too_deep[0]])),
-            )
-        self._depth = int(depths[-1]) if len(depths) else self._depth
-
-    def _refuse_long_text(self, quotes: npt.NDArray[np.intp], size: int, chunk: bytes) -> None:
-        """quotes: where texts begin and end in a chunk of `size` bytes."""
-        marks = np.concatenate(([-self._text if self._within else 0], quotes, [size]))
-        # Texts are every second stretch; the last may go on in the next chunk.
-        texts = np.diff(marks)[0 if self._within else 1 :: 2]
-        self._text = 0
-        if len(texts) and (len(quotes) + self._within) % 2:
-            self._text = int(texts[-1])
-        if int(texts.max(initial=0)) > _BYTES_PER_CHAR * self._limits.field_chars + 1:
-            start = int(marks[2 * int(texts.argmax()) + (not self._within)])
-            raise self._limits.over(
-                "field_chars",
-                "A text in the JSON is longer than {limit:,} characters.",
-                "Cut the documents into passages, or allow longer ones with {variable}.",
-                self._file,
-                self._lines + chunk.count(b"\n", 0, max(start, 0)),
-            )
+        lines += chunk.count(b"\n")
+        depth = int(depths[-1]) if len(depths) else depth
+        within ^= bool(np.count_nonzero(kinds == _MARK) % 2)
+        text = int(texts[-1]) if within else 0
 
 
 # `.gz` and `.zip` around any format. Nothing is written to disk; hostile archives are refused.

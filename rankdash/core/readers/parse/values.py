@@ -22,56 +22,31 @@ Flags = npt.NDArray[np.bool_]
 
 # Word scales, the first that knows most words of a file wins. Sources: WANDS (Exact, Partial,
 # Irrelevant), Amazon ESCI (Exact, Substitute, Complement, Irrelevant), TREC-style grades.
-WORD_SCALES: tuple[dict[str, float], ...] = (
-    {"exact": 2, "partial": 1, "irrelevant": 0},
-    {"exact": 3, "substitute": 2, "complement": 1, "irrelevant": 0},
-    {"e": 3, "s": 2, "c": 1, "i": 0},
-    {
-        "relevant": 1,
-        "irrelevant": 0,
-        "not relevant": 0,
-        "non relevant": 0,
-        "nonrelevant": 0,
-        "not_relevant": 0,
-        "non-relevant": 0,
-    },
-    {
-        "highly relevant": 2,
-        "very relevant": 2,
-        "relevant": 1,
-        "partially relevant": 1,
-        "somewhat relevant": 1,
-        "not relevant": 0,
-        "irrelevant": 0,
-        "non-relevant": 0,
-    },
-    {"true": 1, "false": 0},
-    {"yes": 1, "no": 0, "y": 1, "n": 0},
-    {"perfect": 4, "excellent": 3, "good": 2, "fair": 1, "bad": 0},
-    {"相关": 1, "不相关": 0, "无关": 0},
-    {
-        "高度相关": 2,
-        "完全相关": 2,
-        "非常相关": 2,
-        "部分相关": 1,
-        "一般相关": 1,
-        "不相关": 0,
-        "无关": 0,
-    },
-    {"是": 1, "否": 0},
-    {"正确": 1, "错误": 0},
+WORD_SCALES: tuple[dict[str, float], ...] = tuple(
+    {word: grade for grade, words in enumerate(scale.split(" | ")) for word in words.split(", ")}
+    for scale in (
+        "irrelevant | partial | exact",
+        "irrelevant | complement | substitute | exact",
+        "i | c | s | e",
+        "irrelevant, not relevant, non relevant, nonrelevant, not_relevant, non-relevant "
+        "| relevant",
+        "not relevant, irrelevant, non-relevant | relevant, partially relevant, somewhat relevant "
+        "| highly relevant, very relevant",
+        "false | true",
+        "no, n | yes, y",
+        "bad | fair | good | excellent | perfect",
+        "不相关, 无关 | 相关",
+        "不相关, 无关 | 部分相关, 一般相关 | 高度相关, 完全相关, 非常相关",
+        "否 | 是",
+        "错误 | 正确",
+    )
 )
 # What the words count for in NDCG where a task says so: the gains of Amazon's ESCI task (Reddy et
 # al. 2022, section 4). A person may choose them in place of the grades above.
 WORD_GAINS: dict[str, float] = {
-    "exact": 1,
-    "substitute": 0.1,
-    "complement": 0.01,
-    "irrelevant": 0,
-    "e": 1,
-    "s": 0.1,
-    "c": 0.01,
-    "i": 0,
+    name: gain
+    for word, gain in (("exact", 1), ("substitute", 0.1), ("complement", 0.01), ("irrelevant", 0))
+    for name in (word, word[0])
 }
 _YES_NO = tuple(scale for scale in WORD_SCALES if scale.keys() & {"yes", "true", "是"})
 _GRADE_AND_WORD = re.compile(r"([+-]?\d++(?:\.\d++)?)\s*+[-–—:：.、_)）=]\D.*", re.DOTALL)
