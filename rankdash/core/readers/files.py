@@ -106,7 +106,11 @@ def read(
 
 def told(parsed: Parsed, findings: Sequence[Finding]) -> Parsed:
     """With what each file was read as, and what was noticed before the parts were joined."""
-    read_as = [_read_as(file, name) for file, name in parsed.formats.items()]
+    read_as = []
+    for file, name in parsed.formats.items():
+        kind, _comma, holds = name.rpartition(", ")
+        kind, template = (kind, _HOLDS[holds]) if holds in _HOLDS else (name, "Read as: {format}.")
+        read_as.append(Finding("note", "format", template, {"format": kind}, file=file))
     return replace(parsed, findings=(*read_as, *findings, *parsed.findings))
 
 
@@ -182,13 +186,6 @@ _HOLDS = {
     "queries": "Read as: {format}, queries.",
     "documents": "Read as: {format}, documents.",
 }
-
-
-def _read_as(file: str, name: str) -> Finding:
-    kind, _comma, holds = name.rpartition(", ")
-    if holds in _HOLDS:
-        return Finding("note", "format", _HOLDS[holds], {"format": kind}, file=file)
-    return Finding("note", "format", "Read as: {format}.", {"format": name}, file=file)
 
 
 # Rankings from files, read beside labels or beside a data set: every file once.
@@ -327,7 +324,12 @@ def read_beside(
         if name not in ranked:
             ranked[name] = rankings_in(found.get(name, known_parts), called[name])
         if not ranked[name]:
-            raise _no_ranking(path)
+            raise DataError(
+                "The file holds no ranking: there are neither scores nor ranks in it.",
+                remedy="A ranking has a score or a rank for each query and document, like a TREC "
+                "run.",
+                file=str(path),
+            )
         for other, ranking in ranked[name].items():
             if other and name not in found:
                 continue
@@ -375,14 +377,6 @@ def _named(
         unused = next(each for each in spellings if each not in taken)
         taken.add(unused)
         yield name, replace(source, name=unused), False
-
-
-def _no_ranking(path: Path) -> DataError:
-    return DataError(
-        "The file holds no ranking: there are neither scores nor ranks in it.",
-        remedy="A ranking has a score or a rank for each query and document, like a TREC run.",
-        file=str(path),
-    )
 
 
 def _part(data: Dataset) -> ParsedFile:

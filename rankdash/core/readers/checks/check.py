@@ -168,16 +168,15 @@ class CheckReport:
         """The report that `to_json` wrote. Raises ValueError for anything
         else."""
         report = convert(json.loads(text), cls)
-        findings = tuple(
-            replace(finding, params=_with_phrases(finding.params))
-            for finding in map(in_todays_words, report.findings)
-        )
-        return replace(report, findings=findings)
-
-
-def _with_phrases(params: Mapping[str, object]) -> dict[str, object]:
-    """The fields of a stored message, where rankdash's own name is to be translated again."""
-    return {key: FIRST_STAGE if each == FIRST_STAGE else each for key, each in params.items()}
+        findings = []
+        for finding in map(in_todays_words, report.findings):
+            # rankdash's own name is to be translated again.
+            params = {
+                key: FIRST_STAGE if each == FIRST_STAGE else each
+                for key, each in finding.params.items()
+            }
+            findings.append(replace(finding, params=params))
+        return replace(report, findings=tuple(findings))
 
 
 def check(

@@ -54,6 +54,10 @@ _EXCEL_HINT = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 # Without known names, this share of the sample must have as many fields as the first row.
 _ENOUGH = 0.7
 _NAMES = {"\t": "TSV", ",": "CSV", ";": "CSV (;)", "|": "CSV (|)"}
+_QUOTING = {
+    "none": "Quotation marks were read as plain characters, because reading them as quotes fails.",
+    "escape": 'Quotation marks inside a text were read as \\", because reading them as "" fails.',
+}
 _BLOCK = 50_000
 _PIECE_CHARS = 1 << 20
 
@@ -63,7 +67,7 @@ class CsvDialect:
     """delimiter: one character. quotes: "double" (RFC 4180), "escape" (`\\"`) or "none"."""
 
     delimiter: str
-    quotes: str = "double"
+    quotes: str
 
     def records(self, text: str) -> Iterator[tuple[int, list[str]]]:
         """(first physical line, cells) of every record that is not blank."""
@@ -156,13 +160,14 @@ def read(text: str, delimiter: str, file: str, limits: ReadLimits) -> Table:
     if hint:
         # One blank line in its place, so that line numbers stay true.
         text = "\n" + text[hint.end() :]
-    problem: _Unquotable | None = None
-    for dialect in _dialects(text, delimiter):
+    others = ["escape"] * ('\\"' in text) + ["none"] * (delimiter == "\t")
+    problems: list[_Unquotable] = []
+    for quotes in ("double", *others):
         try:
-            return _read(text, dialect, file, limits)
+            return _read(text, CsvDialect(delimiter, quotes), file, limits)
         except _Unquotable as unquotable:
-            problem = problem or unquotable
-    assert problem is not None  # noqa: S101 - there is a dialect, and it did not work out
+            problems.append(unquotable)
+    problem = problems[0]
     if problem.too_long:
         raise too_long_field(file, problem.line, limits)
     raise FormatError(
@@ -172,14 +177,6 @@ def read(text: str, delimiter: str, file: str, limits: ReadLimits) -> Table:
         line=problem.line,
         problem=str(problem),
     )
-
-
-def _dialects(text: str, delimiter: str) -> Iterator[CsvDialect]:
-    yield CsvDialect(delimiter)
-    if '\\"' in text:
-        yield CsvDialect(delimiter, "escape")
-    if delimiter == "\t":
-        yield CsvDialect(delimiter, "none")
 
 
 def _read(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Table:
@@ -261,6 +258,8 @@ def _table(
     for column in columns:
         refuse_long_fields(column, lines, refusals.file, limits)
     header = names or [f"column {position}" for position in range(1, len(first) + 1)]
+    template = _QUOTING.get(dialect.quotes)
+    note = template and Finding("note", "quotation_marks", template, file=refusals.file)
     cells = Columns(zip(header, columns, strict=True))
     return Table(
         refusals.file,
@@ -269,7 +268,7 @@ def _table(
         lines,
         refusals,
         names=names is not None,
-        findings=_quoting(dialect, refusals.file),
+        findings=(note,) if note else (),
     )
 
 
@@ -287,22 +286,8 @@ def _header(first: list[str], columns: Sequence[Sequence[str]]) -> list[str] | N
             values = np.array([cell, *column], dtype=object)
             if column and not np.isnan(numbers(values)).any():
                 return None
-        if len(first) == 2 and _ids_and_texts(first, columns):
-            return None
+        if len(first) == 2:
+            ids = frame_of({"id": [first[0], *columns[0]]})["id"]
+            if looks_like_ids(ids) and ids.is_unique:
+                return None
     return unique_names(first)
-
-
-def _ids_and_texts(first: list[str], columns: Sequence[Sequence[str]]) -> bool:
-    ids = frame_of({"id": [first[0], *columns[0]]})["id"]
-    return looks_like_ids(ids) and bool(ids.is_unique)
-
-
-def _quoting(dialect: CsvDialect, file: str) -> tuple[Finding, ...]:
-    if dialect.quotes == "double":
-        return ()
-    template = (
-        "Quotation marks were read as plain characters, because reading them as quotes fails."
-        if dialect.quotes == "none"
-        else 'Quotation marks inside a text were read as \\", because reading them as "" fails.'
-    )
-    return (Finding("note", "quotation_marks", template, file=file),)

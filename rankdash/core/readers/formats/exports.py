@@ -234,22 +234,17 @@ def esci(tables: Tables) -> list[tuple[Table, Source]]:
         for table, _ in tables
         if {"productid", "productlocale"} <= (names := _names(table)).keys()
     }
-    several = any(
-        _in_several_locales(table.frame, shopping[table.file])
-        for table, _ in tables
-        if table.file in shopping
-    )
+    several = False
+    for table, _ in tables:
+        if columns := shopping.get(table.file):
+            keys = table.frame[[columns["productid"], columns["productlocale"]]].drop_duplicates()
+            several |= bool(keys.iloc[:, 0].duplicated().any())
     return [
         (_products(table, columns, several), source)
         if (columns := shopping.get(table.file))
         else (table, source)
         for table, source in tables
     ]
-
-
-def _in_several_locales(frame: pd.DataFrame, names: dict[str, str]) -> bool:
-    pairs = frame[[names["productid"], names["productlocale"]]].drop_duplicates()
-    return bool(pairs.iloc[:, 0].duplicated().any())
 
 
 def _products(table: Table, names: dict[str, str], several: bool) -> Table:

@@ -125,12 +125,9 @@ def _is_pair(value: object) -> bool:
     if not isinstance(value, list) or len(value) != 2:
         return False
     first, second = value
-    named = _documents(first) or not _grades(first)
-    return _listed(first) and named and (_listed(second) or isinstance(second, dict))
-
-
-def _documents(value: object) -> bool:
-    return isinstance(value, list) and any(isinstance(each, str | dict) for each in value)
+    if _grades(first) and not any(isinstance(each, str | dict) for each in first):
+        return False
+    return _listed(first) and (_listed(second) or isinstance(second, dict))
 
 
 def _listed(value: object) -> bool:

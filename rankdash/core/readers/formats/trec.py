@@ -346,26 +346,22 @@ def _blocks(path: Path) -> Iterator[bytes]:
     more than files may."""
     rest = b""
     left = path.stat().st_size * ReadLimits().unpacked_ratio
-    with _opened(path) as file:
-        while block := _read(file):
-            left -= len(block)
-            if left < 0:
-                raise UnevenError
-            cut = block.rfind(b"\n") + 1
-            if cut:
-                yield rest + block[:cut]
-                rest = block[cut:]
-            else:
-                rest += block
-    if rest:
-        yield rest + b"\n"
-
-
-def _read(file: gzip.GzipFile | io.BufferedReader) -> bytes:
     try:
-        return file.read(BLOCK_BYTES)
+        with _opened(path) as file:
+            while block := file.read(BLOCK_BYTES):
+                left -= len(block)
+                if left < 0:
+                    raise UnevenError
+                cut = block.rfind(b"\n") + 1
+                if cut:
+                    yield rest + block[:cut]
+                    rest = block[cut:]
+                else:
+                    rest += block
     except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
         raise UnevenError from problem
+    if rest:
+        yield rest + b"\n"
 
 
 def _parsed(block: bytes) -> tuple[Any, Any]:

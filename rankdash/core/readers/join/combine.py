@@ -137,9 +137,8 @@ def _tables(
     parts: Sequence[ParsedFile], labels: Pairs, ranked: Sequence[Ranking]
 ) -> tuple[ParsedTables, list[Finding]]:
     qrels = labels.frame("label")[["query_id", "doc_id", "label"]]
-    pairs = _joined([part.pairs for part in parts], "query_id", "doc_id").drop_duplicates(
-        ignore_index=True
-    )
+    given = [empty("query_id", "doc_id"), *(part.pairs for part in parts)]
+    pairs = pd.concat(given, ignore_index=True).drop_duplicates(ignore_index=True)
     queries, findings = _queries(parts, qrels, pairs, ranked)
     documents = _documents(parts, qrels, pairs, ranked)
     return ParsedTables(queries, documents, qrels, pairs), findings
@@ -155,11 +154,6 @@ def rankings_in(parts: Sequence[ParsedFile], file: str) -> dict[str, Ranking]:
         return {}
     chosen = found[0] if alone else _first_stage(found, None, mine)[0] or found[0]
     return {"": chosen.ranking} | {each.own: each.ranking for each in found if each is not chosen}
-
-
-def _joined(frames: Iterable[pd.DataFrame | None], *columns: str) -> pd.DataFrame:
-    filled = [frame for frame in frames if frame is not None]
-    return pd.concat(filled, ignore_index=True) if filled else empty(*columns)
 
 
 class _Named(NamedTuple):
@@ -390,7 +384,9 @@ def with_ids(
     if len(named) == len(parts):
         return list(parts), []
     known = {identity for part in named for identity in _ids(part, key)}
-    listed = [pair for part in named for pair in _texts_and_ids(part, key)]
+    tables = [_table(part, key) for part in named]
+    pairs = (pair for each in tables for pair in zip(each["text"], each[key], strict=True))
+    listed = [(text, identity) for text, identity in pairs if text]
     taken = {identity for _, identity in listed}
     # The first id of a text wins.
     id_of = dict(reversed(listed))
@@ -403,7 +399,8 @@ def with_ids(
             found.append(part)
             continue
         given = list(_table(part, key)[key])
-        if _are_ids(given, known, id_of):
+        as_ids, as_texts = (sum(text in those for text in given) for those in (known, id_of))
+        if as_ids > len(given) / 2 and as_ids > as_texts:
             findings.append(_read_as_ids(part, key))
             found.append(_forget_texts(part, key))
             continue
@@ -479,18 +476,6 @@ def _ids(part: ParsedFile, key: Key) -> Iterable[str]:
             yield from pd.unique(frame[key])
     for pairs in (part.labels, *(scores.pairs for scores in part.scores)):
         yield from pairs.ids(key).texts.to_pylist()
-
-
-def _texts_and_ids(part: ParsedFile, key: Key) -> list[tuple[str, str]]:
-    table = _table(part, key)
-    pairs = zip(table["text"], table[key], strict=True)
-    return [(text, identity) for text, identity in pairs if text]
-
-
-def _are_ids(texts: Sequence[str], known: set[str], id_of: dict[str, str]) -> bool:
-    as_ids = sum(text in known for text in texts)
-    as_texts = sum(text in id_of for text in texts)
-    return as_ids > len(texts) / 2 and as_ids > as_texts
 
 
 def _read_as_ids(part: ParsedFile, key: Key) -> Finding:

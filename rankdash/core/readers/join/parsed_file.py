@@ -147,12 +147,8 @@ class ParsedFile:
 
     @property
     def only_labels(self) -> bool:
-        return (
-            len(self.labels) > 0
-            and self.queries is None
-            and self.documents is None
-            and not self.scores
-        )
+        texts = self.queries is not None or self.documents is not None
+        return len(self.labels) > 0 and not texts and not self.scores
 
 
 class ParsedTables(NamedTuple):
@@ -245,19 +241,21 @@ def data_set_name(parts: Sequence[ParsedFile]) -> str:
     labels = [part for part in parts if len(part.labels)]
     texts = [part for part in parts if part.queries is not None or part.documents is not None]
     came_with = [_without_ending(part.origin) for part in texts if part.origin]
-    names = (*common, *(stem_of(part.file) for part in (*labels, *texts)), *came_with)
-    return next((name for name in names if not _is_generic(name)), UNNAMED)
+    names: tuple[str, ...] = (
+        *common,
+        *(stem_of(part.file) for part in (*labels, *texts)),
+        *came_with,
+    )
+    for name in names:
+        if not all(word.casefold() in _GENERIC_WORDS for word in _WORD.findall(name)):
+            return name
+    return UNNAMED
 
 
 def _without_ending(origin: str) -> str:
     """The name of an archive without its ending; that of a folder as it is, for a dot in it ends
     nothing."""
     return stem_of(origin) if origin.lower().endswith((".zip", ".gz", ".xlsx")) else origin
-
-
-def _is_generic(name: str) -> bool:
-    """Whether every word of it is generic or a number."""
-    return all(word.casefold() in _GENERIC_WORDS for word in _WORD.findall(name))
 
 
 # What is odd about the parts of a data set together: ids that match nothing, texts that differ.

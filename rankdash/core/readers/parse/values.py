@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,11 @@ Flags = npt.NDArray[np.bool_]
 # Word scales, the first that knows most words of a file wins. Sources: WANDS (Exact, Partial,
 # Irrelevant), Amazon ESCI (Exact, Substitute, Complement, Irrelevant), TREC-style grades.
 WORD_SCALES: tuple[dict[str, float], ...] = tuple(
-    {word: grade for grade, words in enumerate(scale.split(" | ")) for word in words.split(", ")}
+    {
+        word: float(grade)
+        for grade, words in enumerate(scale.split(" | "))
+        for word in words.split(", ")
+    }
     for scale in (
         "irrelevant | partial | exact",
         "irrelevant | complement | substitute | exact",
@@ -45,7 +49,7 @@ WORD_SCALES: tuple[dict[str, float], ...] = tuple(
 # al. 2022, section 4). A person may choose them in place of the grades above.
 WORD_GAINS: dict[str, float] = {
     name: gain
-    for word, gain in (("exact", 1), ("substitute", 0.1), ("complement", 0.01), ("irrelevant", 0))
+    for word, gain in zip(WORD_SCALES[1], (0.0, 0.01, 0.1, 1.0), strict=True)
     for name in (word, word[0])
 }
 _YES_NO = tuple(scale for scale in WORD_SCALES if scale.keys() & {"yes", "true", "是"})
@@ -115,15 +119,14 @@ def labels(texts: Texts | ArrowText, told: Mapping[str, float | None] | None = N
     if isinstance(texts, ArrowText):
         texts = objects(texts)
     codes, unique = pd.factorize(texts[left])
-    words = _guessed(unique, values) if told is None else _as_told(unique, told)
+    if told is None:
+        words = _guessed(unique, values)
+    else:
+        graded = {word: told.get(word.strip()) for word in unique}
+        words = {word: float(value) for word, value in graded.items() if value is not None}
     values = values.copy()
     values[left] = np.array([words.get(word, np.nan) for word in unique], dtype=np.float64)[codes]
     return Labels(values, words)
-
-
-def _as_told(unique: Texts, told: Mapping[str, float | None]) -> dict[str, float]:
-    found = {word: told.get(word.strip()) for word in unique}
-    return {word: float(value) for word, value in found.items() if value is not None}
 
 
 def _guessed(unique: Texts, values: Floats) -> dict[str, float]:
@@ -132,7 +135,9 @@ def _guessed(unique: Texts, values: Floats) -> dict[str, float]:
     # says yes or no.
     said = set(values[np.isfinite(values)])
     scales = _YES_NO if said and said <= {0.0, 1.0} else () if said else WORD_SCALES
-    scale = _scale({word.strip().casefold() for word in unique}, scales)
+    plain_words = {word.strip().casefold() for word in unique}
+    # The one that knows most of the words, the first of several.
+    scale = max(scales, key=lambda scale: len(plain_words & scale.keys()), default={})
     words: dict[str, float] = {}
     for word in unique:
         graded = _GRADE_AND_WORD.fullmatch(word.strip())
@@ -174,21 +179,12 @@ def words_in(texts: Texts) -> list[Word]:
     if not guessed and 2 * len(counts) > len(left):
         return []
     found = [
-        Word(word, count, _float(guessed.get(word)), _float(WORD_GAINS.get(word.casefold())))
+        Word(word, count, guessed.get(word), WORD_GAINS.get(word.casefold()))
         for word, count in counts.items()
     ]
     return sorted(found, key=lambda word: (word.grade is None, -(word.grade or 0.0)))
 
 
-def _float(value: float | None) -> float | None:
-    return None if value is None else float(value)
-
-
 def is_grade_word(text: str) -> bool:
     """Whether some scale knows the word."""
     return any(text.casefold() in scale for scale in WORD_SCALES)
-
-
-def _scale(words: set[str], scales: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The one that knows most of the words, the first of several; {} where there is none."""
-    return max(scales, key=lambda scale: len(words & scale.keys()), default={})
