@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Unpack
 
@@ -316,7 +316,7 @@ def read_beside(
     kept, beside, notes = identified(parts, [part for read in found.values() for part in read])
     findings += notes
     placed = iter(beside)
-    found = {name: [next(placed) for _ in read] for name, read in found.items()}
+    found = {name: list(islice(placed, len(read))) for name, read in found.items()}
     # The data set counts the rows that it refuses for its own rankings itself.
     known_parts = kept if start else [_counted_apart(part) for part in kept]
     rankings: dict[str, Beside] = {}

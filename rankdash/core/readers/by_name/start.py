@@ -20,7 +20,6 @@ from typing import Any
 
 from rankdash.core.base.errors import DataError, Finding
 from rankdash.core.base.shipped import python_path
-from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.source import Source, sources_from_path
 
 DONE, FAILED = "done.json", "failed.json"
@@ -89,22 +88,19 @@ def is_name(place: str) -> bool:
     return bool(_NAMED.match(place)) and not Path(place).exists()
 
 
-def sources_at(
-    places: Sequence[str | os.PathLike[str]], *, limits: ReadLimits | None = None
-) -> list[Source]:
+def sources_at(places: Sequence[str | os.PathLike[str]]) -> list[Source]:
     """The files of paths and names, which together are one data set. Raises what
     `sources_from_path` and `sources_by_name` raise."""
     texts = [os.fspath(place) for place in places]
     names = [text for text in texts if is_name(text)]
     paths = [Path(text) for text in texts if text not in names]
-    found = [source for path in paths for source in sources_from_path(path, limits=limits)]
-    return found + (sources_by_name(names, limits=limits) if names else [])
+    found = [source for path in paths for source in sources_from_path(path)]
+    return found + (sources_by_name(names) if names else [])
 
 
 def sources_by_name(
     names: Sequence[str],
     *,
-    limits: ReadLimits | None = None,
     seconds: float = TIME_LIMIT,
     waiting: Callable[[], None] = lambda: None,
 ) -> list[Source]:
@@ -135,7 +131,7 @@ def sources_by_name(
             )
         return [
             replace(
-                Source.from_path(folder / entry["file"], limits=limits),
+                Source.from_path(folder / entry["file"]),
                 name=entry["name"],
                 origin=entry["origin"],
                 notes=tuple(

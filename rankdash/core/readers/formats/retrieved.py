@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeGuard
+from typing import Any
 
 from rankdash.core.readers.formats import nested
 from rankdash.core.readers.parse.columns import MOST_GRADES, PLAIN_SCORE, SYSTEM, plain, recognise
@@ -281,7 +281,10 @@ class _Ids:
 
     def _document(self, key: str, value: object) -> Record:
         if isinstance(value, dict):
-            return _identity(nested.document_row(value))
+            row = nested.document_row(value)
+            # Not the places and scores that a framework wrote beside it.
+            fields = ("doc_id", "document", "title")
+            return {field: row[field] for field in fields if row.get(field) is not None}
         name = plain(key)
         as_id = bool(_IDS.search(name)) or (self._tokens and not _TEXTS.search(name))
         return {"doc_id" if as_id else "document": str(value)}
@@ -302,12 +305,12 @@ class _Entry:
 
     def __init__(self, record: Record, roles: Mapping[str, list[str]], ids: _Ids) -> None:
         self._record, self._roles, self._ids = record, roles, ids
-        self._listed = self._of("retrieved") or self._of("documents")
-        self._ranked = bool(self._of("retrieved"))
+        retrieved = self._of("retrieved")
+        self._ranked = bool(retrieved)
+        self._listed = retrieved or self._of("documents")
         self._found: dict[str, Record] = {}
-        for role in ("retrieved", "reranked", "relevant"):
-            for document in self._of(role):
-                self._found.setdefault(self._ids.key(document), document)
+        for document in (*retrieved, *self._of("reranked"), *self._of("relevant")):
+            self._found.setdefault(ids.key(document), document)
 
     def _of(self, role: str) -> list[Record]:
         return self._ids.documents(self._record, self._roles.get(role, ()))
@@ -315,24 +318,23 @@ class _Entry:
     def record(self, made: str) -> Record:
         """The entry with paired lists. made: its query's id, where it gives neither an id nor a
         text."""
-        taken = {key for keys in self._roles.values() for key in keys}
+        taken = set(chain.from_iterable(self._roles.values()))
         shared: Record = {}
         paired: Record = {}
-        length = len(self._listed)
         for key, value in self._record.items():
-            name = plain(key)
             if key in taken:
                 continue
-            if isinstance(value, list) and len(value) == length and _numeric(value) and length:
+            if _numeric_list(value) and len(value) == len(self._listed):
                 paired[key] = value
             else:
-                shared[_QUERIES.get(name, key)] = value
+                shared[_QUERIES.get(plain(key), key)] = value
         return {**of_the_query(shared, made), **self._lists(paired)}
 
     def _lists(self, paired: Record) -> Record:
         """docs, labels, ranks and scores, of the documents that were listed and of the others."""
         listed = [self._ids.key(document) for document in self._listed]
-        others = [key for key in self._found if key not in set(listed)]
+        known = set(listed)
+        others = [key for key in self._found if key not in known]
         keys = [*listed, *others]
         documents = [*self._listed, *(self._found[key] for key in others)]
         lists: Record = {
@@ -379,12 +381,6 @@ def _agree(listed: Sequence[str], grades: Sequence[Any], relevant: Sequence[str]
     return len(listed) == len(grades) and graded == set(listed) & set(relevant)
 
 
-def _identity(document: Record) -> Record:
-    """What tells a document: not the places and scores that a framework wrote beside it."""
-    found = ((field, document.get(field)) for field in ("doc_id", "document", "title"))
-    return {field: value for field, value in found if value is not None}
-
-
 def of_the_query(shared: Record, made: str) -> Record:
     """The values of the query, none under a name that rows have for a document's."""
     fields = {column: field for field, column in recognise(list(shared)).items()}
@@ -425,7 +421,9 @@ def with_grades(records: Sequence[Record]) -> list[Record]:
     graded = [key for key in named if _holds_grades(key, records)]
     if not graded:
         return [_uneven(record, named) or record for record in records] if named else list(records)
-    chosen = min(graded, key=lambda key: not _few_steps(key, records))
+    # Grades have few steps.
+    steps = {key: {each for record in records for each in record.get(key) or ()} for key in graded}
+    chosen = min(graded, key=lambda key: len(steps[key]) > MOST_GRADES)
     first = _first_stage([key for key in keys if key != chosen], records, chosen)
     return [_entry(record, f"q{at}", chosen, first) for at, record in enumerate(records, 1)]
 
@@ -446,21 +444,24 @@ def _is_grades(key: str) -> bool:
 def _holds_grades(key: str, records: Sequence[Record]) -> bool:
     """Whether most values are numbers, one for each document or score beside them."""
     given = [record for record in records if record.get(key) is not None]
-    lists = [record for record in given if _numeric_graded(record[key])]
+    lists = [record for record in given if _numeric_list(record[key])]
     if not given or len(lists) < len(given):
         return False
-    if any(_retrieves(record, key) for record in lists):
-        return False
     paired = [record for record in lists if _paired(record, key)]
-    if 2 * len(paired) <= len(lists):
-        return False
-    return not all(_are_ids(record, key) for record in paired)
+    return (
+        2 * len(paired) > len(lists)
+        and not any(_retrieves(record, key) for record in lists)
+        and not all(_are_ids(record, key) for record in paired)
+    )
 
 
 def _retrieves(record: Record, graded: str) -> bool:
     """Whether the entry lists what was retrieved, which `retrieved` reads."""
     return any(
-        plain(name) in RETRIEVED and _lists(value) and not _is_scores(record, name, graded)
+        plain(name) in RETRIEVED
+        and isinstance(value, list)
+        and value
+        and not _is_scores(record, name, graded)
         for name, value in record.items()
     )
 
@@ -479,21 +480,17 @@ def _are_ids(record: Record, key: str) -> bool:
     return same and plain(key) in RELEVANT and len(set(grades)) == len(grades)
 
 
-def _few_steps(key: str, records: Sequence[Record]) -> bool:
-    return len({value for record in records for value in record.get(key) or ()}) <= MOST_GRADES
-
-
 def _is_scores(record: Record, name: str, graded: str) -> bool:
     """Whether a list has a score or a rank for each of the grades."""
     values, called = record[name], plain(name)
-    if name == graded or not _numeric_graded(values) or len(values) != len(record[graded]):
+    if name == graded or not _numeric_list(values) or len(values) != len(record[graded]):
         return False
     return _has_fractions(values) or called.endswith((*PLAIN_SCORE, *_RANKS)) or (called in SCORES)
 
 
 def _names_scores(name: str, values: Any) -> bool:
     """Whether the name of a list of numbers says that they are scores or ranks, however many."""
-    if not _numeric_graded(values):
+    if not _numeric_list(values):
         return False
     called = plain(name)
     stage = _FIRST_STAGE.search(called) or _LATER_STAGE.search(called)
@@ -508,7 +505,7 @@ def _names_scores(name: str, values: Any) -> bool:
 def _uneven(record: Record, named: Sequence[str]) -> nested.RefusedEntry | None:
     """The entry as a refused one if it has grades, and another number of documents or of scores;
     None for any other entry."""
-    lists = [key for key in named if _numeric_graded(record.get(key))]
+    lists = [key for key in named if _numeric_list(record.get(key))]
     if not lists or any(_retrieves(record, key) for key in lists):
         return None
     # Beside documents, numbers that are called relevant can be their ids.
@@ -526,20 +523,15 @@ def _unpaired(record: Record, graded: str) -> nested.RefusedEntry | None:
 
 def _first_stage(keys: Sequence[str], records: Sequence[Record], graded: str) -> str | None:
     """The one list of scores whose name says that nothing was reranked yet."""
-    scores = [
+    rated = [record for record in records if _numeric_list(record.get(graded))]
+    found = [
         key
         for key in keys
-        if any(
-            key in each and _numeric_graded(each.get(graded)) and _is_scores(each, key, graded)
-            for each in records
-        )
+        if _FIRST_STAGE.search(plain(key))
+        and not _RERANKED.search(plain(key))
+        and any(key in record and _is_scores(record, key, graded) for record in rated)
     ]
-    called = [
-        key
-        for key in scores
-        if _FIRST_STAGE.search(plain(key)) and not _RERANKED.search(plain(key))
-    ]
-    return called[0] if len(called) == 1 else None
+    return found[0] if len(found) == 1 else None
 
 
 def _entry(record: Record, made: str, graded: str, first: str | None) -> Record:
@@ -558,10 +550,9 @@ def _entry(record: Record, made: str, graded: str, first: str | None) -> Record:
         if not _is_scores(record, key, graded):
             shared[key] = value
             continue
-        of_ranks = plain(key).endswith(_RANKS) and not nested.names_scores(key)
-        if of_ranks:
-            value = [None if rank is None else -rank for rank in value]
         known = nested.names_scores(key)
+        if plain(key).endswith(_RANKS) and not known:
+            value = [None if rank is None else -rank for rank in value]
         lists["initial_scores" if key == first else key if known else SYSTEM + key] = value
     if nested.documents_in(record) is None:
         lists["doc_ids"] = [f"{made}-{place}" for place in range(1, len(grades) + 1)]
@@ -571,12 +562,8 @@ def _entry(record: Record, made: str, graded: str, first: str | None) -> Record:
     return {**lists, **{f"{key} (2)" if key in lists else key: shared[key] for key in shared}}
 
 
-def _lists(value: object) -> TypeGuard[list[Any]]:
-    return isinstance(value, list) and bool(value)
-
-
-def _numeric_graded(value: object) -> bool:
-    return _lists(value) and all(each is None or isinstance(each, int | float) for each in value)
+def _numeric_list(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and _numeric(value)
 
 
 def _has_fractions(values: Sequence[object]) -> bool:

@@ -401,8 +401,19 @@ def with_ids(
         given = list(_table(part, key)[key])
         as_ids, as_texts = (sum(text in those for text in given) for those in (known, id_of))
         if as_ids > len(given) / 2 and as_ids > as_texts:
-            findings.append(_read_as_ids(part, key))
-            found.append(_forget_texts(part, key))
+            findings.append(
+                Finding(
+                    "note",
+                    "texts_are_ids",
+                    "The column of queries holds ids of another file, so it is read as ids."
+                    if key == "query_id"
+                    else "The column of documents holds ids of another file, so it is read as ids.",
+                    file=part.file,
+                )
+            )
+            forgotten: Any = _table(part, key).assign(text=texts([None] * len(given)))
+            others = part.keyed_by_text - {key}
+            found.append(replace(part, keyed_by_text=others, **{_TABLES[key]: forgotten}))
             continue
         for text in given:
             if text in id_of or text in made:
@@ -447,21 +458,17 @@ def _refuse_chance(
             continue
         for text in _table(part, key)[key]:
             if text not in own and made.get(text) in unnamed:
-                raise no_texts(key, made[text], part.file)
-
-
-def no_texts(key: Key, example: str, file: str) -> DataError:
-    """What to raise where a file says only a text and the others only ids."""
-    return DataError(
-        "The file names its queries by their text, but the queries it is compared with have no "
-        "text, such as {example!r}."
-        if key == "query_id"
-        else "The file names its documents by their text, but the documents it is compared with "
-        "have no text, such as {example!r}.",
-        remedy="Add a column query_id or doc_id to it, with the ids of the other files.",
-        file=file,
-        example=example,
-    )
+                raise DataError(
+                    "The file names its queries by their text, but the queries it is compared with "
+                    "have no text, such as {example!r}."
+                    if key == "query_id"
+                    else "The file names its documents by their text, but the documents it is "
+                    "compared with have no text, such as {example!r}.",
+                    remedy="Add a column query_id or doc_id to it, with the ids of the other "
+                    "files.",
+                    file=part.file,
+                    example=made[text],
+                )
 
 
 def _table(part: ParsedFile, key: Key) -> pd.DataFrame:
@@ -476,24 +483,6 @@ def _ids(part: ParsedFile, key: Key) -> Iterable[str]:
             yield from pd.unique(frame[key])
     for pairs in (part.labels, *(scores.pairs for scores in part.scores)):
         yield from pairs.ids(key).texts.to_pylist()
-
-
-def _read_as_ids(part: ParsedFile, key: Key) -> Finding:
-    return Finding(
-        "note",
-        "texts_are_ids",
-        "The column of queries holds ids of another file, so it is read as ids."
-        if key == "query_id"
-        else "The column of documents holds ids of another file, so it is read as ids.",
-        file=part.file,
-    )
-
-
-def _forget_texts(part: ParsedFile, key: Key) -> ParsedFile:
-    table = _table(part, key)
-    forgotten: Any = table.assign(text=texts([None] * len(table)))
-    left = part.keyed_by_text - {key}
-    return replace(part, keyed_by_text=left, **{_TABLES[key]: forgotten})
 
 
 def _renamed(part: ParsedFile, key: Key, id_of: dict[str, str]) -> ParsedFile:

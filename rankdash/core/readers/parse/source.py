@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 from io import SEEK_END, BytesIO
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -110,11 +111,6 @@ class Source:
         return self.size == other.size and self.head == other.head and self.data == other.data
 
     @property
-    def stem(self) -> str:
-        """The name without folders and without its endings: `runs/bm25.trec.gz` is `bm25`."""
-        return stem_of(self.name)
-
-    @property
     def is_readme(self) -> bool:
         """A licence, a readme, a hidden file: it travels with the data and is none."""
         return any(_PAPERS.match(part) for part in PurePosixPath(self.name).parts)
@@ -126,7 +122,7 @@ def name_of(path: Path) -> str:
 
 
 def stem_of(name: str) -> str:
-    """As `Source.stem`, for a name."""
+    """The name without folders and without its endings: `runs/bm25.trec.gz` is `bm25`."""
     path = PurePosixPath(name)
     if path.suffix.lower() in (".gz", ".zip"):
         path = PurePosixPath(path.stem)
@@ -148,12 +144,10 @@ def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[S
             remedy="Check the path for a typing mistake.",
             path=str(path),
         )
-    found: list[Path] = []
-    for file in path.rglob("*"):
-        if file.is_file():
-            found.append(file)
-            if len(found) > limits.files:
-                raise too_many_files(path.name, limits)
+    files = (file for file in path.rglob("*") if file.is_file())
+    found = sorted(islice(files, limits.files + 1))
+    if len(found) > limits.files:
+        raise too_many_files(path.name, limits)
     if not found:
         raise DataError(
             "The folder {path} holds no files.",
@@ -161,14 +155,8 @@ def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[S
             path=str(path),
         )
     origin = path.resolve().name
-    return [
-        Source(
-            file.relative_to(path).as_posix(),
-            Source.from_path(file, limits=limits).content,
-            origin,
-        )
-        for file in sorted(found)
-    ]
+    contents = ((file, Source.from_path(file, limits=limits).content) for file in found)
+    return [Source(file.relative_to(path).as_posix(), held, origin) for file, held in contents]
 
 
 def refuse_large(name: str, size: int, limits: ReadLimits) -> None:
@@ -311,10 +299,9 @@ def _unmarked_utf16(sample: bytes) -> str | None:
     if len(sample) < 4:
         return None
     first, second = sample[::2].count(0), sample[1::2].count(0)
-    if second > len(sample) / 5 and first <= second / 20:
-        return "utf-16-le"
-    if first > len(sample) / 5 and second <= first / 20:
-        return "utf-16-be"
+    for few, many, encoding in ((first, second, "utf-16-le"), (second, first, "utf-16-be")):
+        if many > len(sample) / 5 and few <= many / 20:
+            return encoding
     return None
 
 
