@@ -100,7 +100,7 @@ def test_axes_marks_and_heights_have_room_for_what_is_drawn(approved):
         return style.finish(traces, ink, 100).layout.height
 
     whiskers = draw.whiskers([0.1, 0.2, math.nan], [0.3, math.nan, 0.5], [0, 1, 2], "#000000")
-    keys = draw.keys("{level:g}%", "p ≤ {p:g}", 0.95, "#000000")
+    keys = draw.keys("{level}", "p ≤ {p:g}", 0.95, "#000000")
     targets = [draw.target_line(500.0, ink, axis) for axis in ("x", "y2")]
     rows = {
         "reach": [(*each, style.reach(each[0], 0.1, 0.05, each[1])) for each in values],

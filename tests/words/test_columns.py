@@ -49,3 +49,7 @@ def test_the_docs_name_every_column_of_csv_and_json():
     assert [each.strip("`") for cell in named for each in cell.split(", ")] == list(
         records(made)[0]
     )
+
+
+def test_a_level_is_not_rounded():
+    assert columns("report", 0.999, corrected=True)[1].title == "99.9% interval of the mean"

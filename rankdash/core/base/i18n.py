@@ -309,6 +309,11 @@ def percent(value: float | None, digits: int = 0) -> str:
         return _zero_unsigned(str(format_percent(value, format=pattern, locale=language())))
 
 
+def level_percent(level: float) -> str:
+    """A level of confidence, with all its digits (0.999 → 99.9%)."""
+    return f"{quantity(100 * level, 6)}%"
+
+
 def duration(seconds: float | None) -> str:
     """A span a person reads at a glance: 0.4 s, 12 s, 3 min, 2 h 5 min."""
     if seconds is None or not math.isfinite(seconds):

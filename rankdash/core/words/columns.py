@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import number, percent, signed, signed_percent
+from rankdash.core.base.i18n import level_percent, number, percent, signed, signed_percent
 from rankdash.core.statistics.comparison import Comparison
 from rankdash.core.statistics.planning import POWER
 from rankdash.core.words.verdicts import chip, interval, p_title, p_value
@@ -106,7 +106,7 @@ def columns(on: Surface, level: float, corrected: bool, metric: str = "") -> lis
     digits = _FILE_DIGITS if on == "file" else 3
     found = [
         replace(each, digits=digits)
-        for each in _declared(percent(level), corrected, metric, digits)
+        for each in _declared(level_percent(level), corrected, metric, digits)
         if on in each.on
     ]
     # In a printed table the words follow the numbers.

@@ -9,6 +9,7 @@ from typing import Literal, TypeVar, cast
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import (
+    level_percent,
     ngettext,
     number,
     paragraph,
@@ -137,7 +138,7 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
 
 def _headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
     name = context.safe(choice.name)
-    metric, level, span = context.metric, percent(context.level), context.period
+    metric, level, span = context.metric, level_percent(context.level), context.period
     gain, came = choice.option.gain, choice.came
     cost, value = (span.of(each) for each in (came.cost_per_month, came.value_per_month))
     if gain is None:
@@ -288,7 +289,7 @@ def _break_even_of_set(context: MoneyContext, choice: Choice, scenario: Assumpti
 
 
 def _bold(context: MoneyContext, amount: str, interval: str) -> str:
-    level = percent(context.level)
+    level = level_percent(context.level)
     if interval:
         return _("**{price}** ({level}: {interval})", price=amount, level=level, interval=interval)
     return f"**{amount}**"
@@ -362,7 +363,7 @@ def sureness(context: MoneyContext, choice: Choice) -> str:
     params = {
         "metric": context.metric,
         "change": signed_percent(gain.relative.value, 1),
-        "level": percent(context.level),
+        "level": level_percent(context.level),
         "low": signed_percent(low, 1),
         "high": signed_percent(high, 1),
         "queries": ngettext("{n} query", "{n} queries", gain.queries),

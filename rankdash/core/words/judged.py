@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from rankdash.core.base.i18n import (
     enumerated,
     kind_of_failure,
+    level_percent,
     ngettext,
     number,
     paragraph,
@@ -67,7 +68,7 @@ def judged_sentence(study: Study, found: JudgedVerdict) -> str:
     change = three.corrected
     values |= {
         "delta": signed(change.mean, 4),
-        "level": percent(three.level),
+        "level": level_percent(three.level),
         "ends": change_interval(change.low, change.high),
     }
     return paragraph([_verdict(found.kind, values), *_missing(found)])

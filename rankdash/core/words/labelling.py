@@ -6,10 +6,10 @@ import math
 
 from rankdash.core.base.i18n import (
     duration,
+    level_percent,
     ngettext,
     number,
     paragraph,
-    percent,
     signed,
     signed_percent,
 )
@@ -45,7 +45,7 @@ def estimate_sentence(found: Estimate) -> str:
             queries=number(found.queries, 0),
             **values,
         )
-    values |= {"level": percent(found.level), "low": signed(found.low, 4)}
+    values |= {"level": level_percent(found.level), "low": signed(found.low, 4)}
     values["high"] = signed(found.high, 4)
     if found.state == "open":
         return _(
@@ -78,7 +78,7 @@ def relative_sentence(found: Estimate) -> str:
     return _(
         "Relative to {baseline}: {change} ({level} {low} … {high}).",
         **values,
-        level=percent(found.level),
+        level=level_percent(found.level),
         low=signed_percent(found.relative_low, 1),
         high=signed_percent(found.relative_high, 1),
     )
@@ -137,7 +137,7 @@ def like_these_sentence(found: Estimate) -> str:
     return _(
         "For other queries of the same kind the difference is {low} … {high} ({level}), valid if "
         "you look once; the interval for these queries is valid however often you look.",
-        level=percent(found.level),
+        level=level_percent(found.level),
         low=signed(found.like_these_low, 4),
         high=signed(found.like_these_high, 4),
     )

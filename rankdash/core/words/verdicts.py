@@ -11,6 +11,7 @@ import pandas as pd
 from rankdash.core.base.i18n import (
     all_of,
     enumerated,
+    level_percent,
     ngettext,
     number,
     paragraph,
@@ -63,7 +64,7 @@ def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[s
             _(
                 "change {delta} ({level} {interval})",
                 delta=signed(row["delta"]),
-                level=percent(settings.level),
+                level=level_percent(settings.level),
                 interval=change_interval(row["delta_low"], row["delta_high"]),
             )
         )

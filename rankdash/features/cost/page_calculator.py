@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from rankdash.core.base.errors import DataError, RankdashError
-from rankdash.core.base.i18n import error_text, number, percent
+from rankdash.core.base.i18n import error_text, level_percent, number, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import distinct
 from rankdash.core.study.costs import Choice
@@ -298,7 +298,7 @@ def _meanings(study: Study) -> None:
         _(
             "Pessimistic and optimistic: the sliders unchanged, with the gain at the lower and "
             "the upper end of its {level} interval.",
-            level=percent(study.statistics.level),
+            level=level_percent(study.statistics.level),
         )
     )
 

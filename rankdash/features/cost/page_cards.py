@@ -10,9 +10,9 @@ import streamlit as st
 from rankdash.core.base.i18n import (
     all_of,
     brief,
+    level_percent,
     number,
     paragraph,
-    percent,
     signed_percent,
 )
 from rankdash.core.base.i18n import gettext as _
@@ -223,7 +223,7 @@ def draw_cards(
     if all(choice.option.gain is None for choice in choices[1:]):
         st.caption(sources)
         return
-    level = percent(study.statistics.level)
+    level = level_percent(study.statistics.level)
     st.caption(paragraph([_("Small: {level} intervals.", level=level), sources]))
 
 
@@ -316,7 +316,7 @@ def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Cho
                 "Intervals ({level}) follow from that of the verdict; prices and assumptions "
                 "are held fixed, so they show how sure the measurement is, not how good the "
                 "assumptions are.",
-                level=percent(study.statistics.level),
+                level=level_percent(study.statistics.level),
             )
         )
     st.caption(methods.cost())

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.core.base.errors import RankdashError
-from rankdash.core.base.i18n import error_text, ngettext, number, percent, quantity
+from rankdash.core.base.i18n import error_text, level_percent, ngettext, number, percent, quantity
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.measured import meets
@@ -74,7 +74,7 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
         _(
             "The gain varies over its {level} interval, every other number by half in both "
             "directions.",
-            level=percent(study.statistics.level),
+            level=level_percent(study.statistics.level),
         )
         if interval
         else _("Every number varies by half in both directions.")

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from rankdash.core.base.i18n import all_of, enumerated, paragraph, percent
+from rankdash.core.base.i18n import all_of, enumerated, level_percent, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import defused, html_safe
 from rankdash.core.study import costs
@@ -108,7 +108,7 @@ def _figures(draft: Draft) -> str:
         "In brackets: the results at the ends of the verdict's {level} interval; prices and "
         "assumptions are held fixed, so the brackets show how sure the measurement is, not how "
         "good the assumptions are.",
-        level=percent(draft.study.statistics.level),
+        level=level_percent(draft.study.statistics.level),
     )
     return table(content) + prose(notes, "muted")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from rankdash.core.base.errors import DataError, RankdashError
-from rankdash.core.base.i18n import brief, number, percent, plain, signed
+from rankdash.core.base.i18n import brief, level_percent, number, percent, plain, signed
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.metrics import parse_measure
 from rankdash.core.readers import reversed_note
@@ -271,6 +271,7 @@ def _reasons(checked: Checked) -> Iterator[str]:
 
 def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
     """Why a condition is not met."""
+    confidence = level_percent(confidence_of(settings))
     condition = outcome.condition
     kind = "latency" if condition.kind == "max" else "value"
     if outcome.reason == "unreachable":
@@ -311,8 +312,8 @@ def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
         low = _exactly(condition, outcome.low, condition.limit)
         more = "labels" if outcome.estimated else "labelled queries"
         return (
-            f"It was {seen}, but with {100 * confidence_of(settings):g}% confidence it is only at "
-            f"least {low}. More {more} would tell."
+            f"It was {seen}, but with {confidence} confidence it is only at least {low}. More "
+            f"{more} would tell."
         )
     return f"It was {seen}."
 
@@ -334,6 +335,7 @@ def _differs(outcome: GateOutcome, kind: Kind) -> bool:
 def _notes(checked: Checked) -> Iterator[str]:
     """The excluded queries, whether labels were reversed, and how the limits were made."""
     comparison, settings = checked.comparison, checked.comparison.settings
+    confidence = level_percent(confidence_of(settings))
     judge = checked.study.judge
     # Not the sentence: what is proven at this level need not be at that of a comparison.
     for found in verdicts(checked.study, judge).values() if judge else ():
@@ -363,22 +365,21 @@ def _notes(checked: Checked) -> Iterator[str]:
         if each.condition.kind == "min-gain" and kind is not None and _differs(each, kind):
             yield (
                 f"{_stated(each.condition)}: for these two rankings, compare reports "
-                f"“{TITLES[kind]}”. It is two-sided at {100 * confidence_of(settings):g}% "
+                f"“{TITLES[kind]}”. It is two-sided at {confidence} "
                 "confidence, and corrected if there are several challengers; the gate is one-sided "
                 "and not corrected."
             )
     if any(each.estimated for each in checked.outcomes):
         yield (
             f"The limits of an estimate hold at every look, each at "
-            f"{100 * confidence_of(settings):g}% confidence, for these queries; the lower one "
-            "decides (asymptotic confidence sequence)."
+            f"{confidence} confidence, for these queries; the lower "
+            "one decides (asymptotic confidence sequence)."
         )
     if any(each.judged for each in checked.outcomes):
         yield "The limits of a gain by a judge and people together are those of Student's t."
     yield (
-        f"Each limit is one-sided at {100 * confidence_of(settings):g}% confidence. Of a mean or "
-        "a gain the lower one decides (Student's t over queries, wider if skewed), and p is "
-        "one-sided, for a true value below the limit; of latencies and queries hurt (beyond a "
-        "change of "
+        f"Each limit is one-sided at {confidence} confidence. Of a mean or a gain the lower one "
+        "decides (Student's t over queries, wider if skewed), and p is one-sided, for a true value "
+        "below the limit; of latencies and queries hurt (beyond a change of "
         f"{plain(settings.tie_band)}) what was seen decides. {comparison.conventions.summary}."
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from rankdash.core.base.i18n import brief, enumerated, ngettext
+from rankdash.core.base.i18n import brief, enumerated, level_percent, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import LEVEL
 from rankdash.kit.drawing import draw, style
@@ -82,7 +82,7 @@ def trend_figure(
         low -= _FOOT * (high - low)
     traces = _across(points, across, ink) + _means(points, metric, series, ink)
     if any(math.isfinite(point.low) for point in compared):
-        words = _("{level:g}% interval of the mean", level=100 * level)
+        words = _("{level} interval of the mean", level=level_percent(level))
         traces.append(draw.key(words, "line-ns", ink.muted))
     if apart:
         foot = low + _FOOT / 2 * (high - low)

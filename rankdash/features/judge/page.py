@@ -12,6 +12,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import (
+    level_percent,
     moment,
     ngettext,
     number,
@@ -255,7 +256,7 @@ def draw_verdict(study: Study, challenger: str, framed: bool = False) -> None:
         st.write(markdown_safe(paragraph([each for each in said if each]), 800))
         left, right = st.columns(2, gap="large")
         with left:
-            interval = _("{level} interval", level=percent(study.statistics.level))
+            interval = _("{level} interval", level=level_percent(study.statistics.level))
             rows = [_change(title, change) for title, change in three_ways(found.three)]
             st.html(table_html([_("way"), _("mean"), interval, _("queries")], rows))
         with right:

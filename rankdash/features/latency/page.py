@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base.i18n import brief, enumerated, ngettext, number, percent
+from rankdash.core.base.i18n import brief, enumerated, level_percent, ngettext, number, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.runs.concurrency import within_target
@@ -89,7 +89,7 @@ def _ratio_in_words(study: Study, first: str, system: str, ratio: Ratio) -> str:
         queries = _(
             "{queries} ({level}: {low} … {high})",
             queries=queries,
-            level=percent(study.statistics.level),
+            level=level_percent(study.statistics.level),
             low=brief(ratio.low),
             high=brief(ratio.high),
         )
@@ -195,7 +195,7 @@ def growth_sentence(study: Study, cloud: charts.Cloud, against: Against) -> str:
     return _(
         "**{system}**: {slope} {each} ({level}: {low} … {high}), by {n} queries.",
         system=name,
-        level=percent(study.statistics.level),
+        level=level_percent(study.statistics.level),
         slope=slope,
         each=each,
         low=low,

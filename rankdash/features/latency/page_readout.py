@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base.i18n import brief, duration, ngettext, number, percent
+from rankdash.core.base.i18n import brief, duration, level_percent, ngettext, number, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.runs.combining import KIND as FUSION
@@ -207,7 +207,7 @@ def _badge(met: OnTarget, target: str) -> tuple[str, str, Colour]:
 def _interval(summary: LatencySummary, level: float) -> str:
     low, high = summary.p95_interval
     queries = ngettext("{n} query", "{n} queries", summary.n)
-    given = {"queries": queries, "level": percent(level), "low": brief(low)}
+    given = {"queries": queries, "level": level_percent(level), "low": brief(low)}
     if math.isfinite(low) and math.isfinite(high):
         return _("{queries}, {level} interval {low} … {high}", high=brief(high), **given)
     if math.isfinite(low):
@@ -262,7 +262,7 @@ def numbers(study: Study, found: dict[str, Times]) -> None:
         _(
             "Times in milliseconds, warm, one query at a time. Low and high are the ends of the "
             "{level} interval. A pair is a query with one document.",
-            level=percent(study.statistics.level),
+            level=level_percent(study.statistics.level),
         )
     )
 

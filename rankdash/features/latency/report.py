@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import math
 
-from rankdash.core.base.i18n import brief, duration, ngettext, number, paragraph, percent
+from rankdash.core.base.i18n import (
+    brief,
+    duration,
+    level_percent,
+    ngettext,
+    number,
+    paragraph,
+)
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.data.ranking import Run
@@ -37,7 +44,7 @@ def draw(draft: Draft) -> str:
         "Times in milliseconds of one query with its own documents, alone, on a warm system; in "
         "brackets the {level} interval, without an upper end where too few queries were timed. "
         "p90 and p95 need at least {fewest} queries, p99 needs {n}.",
-        level=percent(study.statistics.level),
+        level=level_percent(study.statistics.level),
         fewest=number(FEWEST_TIMED, 0),
         n=number(P99_NEEDS, 0),
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.core.base.i18n import enumerated
+from rankdash.core.base.i18n import enumerated, level_percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import FEWEST_QUERIES, LEVEL
 from rankdash.core.study.groups import DERIVED_SEGMENTS
@@ -188,7 +188,7 @@ def cutoffs_figure(
         lines.append(_line(curves[name], marks[name], own))
     traces = [*bands, *lines]
     if bands:
-        words = _("{level:g}% interval of the mean", level=100 * level)
+        words = _("{level} interval of the mean", level=level_percent(level))
         traces.append(draw.key(words, "square", style.faded(ink.muted, 2 * _BAND)))
     cutoffs = sorted({point.k for points in curves.values() for point in points})
     return style.finish(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.core.base.i18n import enumerated
+from rankdash.core.base.i18n import enumerated, level_percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import LEVEL
 from rankdash.core.metrics import parse_measure
@@ -83,7 +83,7 @@ def systems_figure(
     keyed = bool(challengers) and any(math.isfinite(row.low) for row in rows)
     if keyed:
         traces += draw.keys(
-            _("{level:g}% interval of the change"), draw.p_limit(corrected), level, ink.text
+            _("{level} interval of the change"), draw.p_limit(corrected), level, ink.text
         )
     # Room at both ends for the changes that are written beside the marks.
     drawn_x = (x for row in rows for x in (row.before, row.after, row.low, row.high))
@@ -234,7 +234,7 @@ def _values(row: _Row, titles: Mapping[str, str], level: float) -> dict[str, obj
         "after": style.number(row.after),
         "delta": style.signed(row.delta),
         "queries": style.queries(row.paired),
-        "level": 100 * level,
+        "level": level_percent(level),
         "interval": row.interval,
         "p": draw.chance(row.p),
     }
@@ -242,7 +242,7 @@ def _values(row: _Row, titles: Mapping[str, str], level: float) -> dict[str, obj
 
 def _in_words(row: _Row, titles: Mapping[str, str], level: float) -> str:
     template = (
-        _("{metric} {before} to {after} ({delta}, {level:g}% interval {interval}{mark})")
+        _("{metric} {before} to {after} ({delta}, {level} interval {interval}{mark})")
         if row.interval
         else _("{metric} {before} to {after} ({delta})")
     )
@@ -260,7 +260,7 @@ def _hover(
         _("{metric}: {before} → {after} ({delta}), {queries}", **values),
     ]
     if row.interval:
-        lines.append(_("{level:g}% interval {interval}", **values))
+        lines.append(_("{level} interval {interval}", **values))
     if values["p"]:
         lines.append(draw.p_text(corrected, str(values["p"])))
     return "<br>".join(lines)

@@ -7,6 +7,7 @@ import math
 from rankdash.core.base.i18n import (
     all_of,
     enumerated,
+    level_percent,
     ngettext,
     number,
     paragraph,
@@ -119,7 +120,7 @@ def _judged(draft: Draft, challenger: str) -> str:
         ]
         for title, change in three_ways(found.three)
     ]
-    metric, level = study.measure.title, percent(study.statistics.level)
+    metric, level = study.measure.title, level_percent(study.statistics.level)
     head = (_("way"), _("change in {metric}", metric=metric), _("{level} interval", level=level))
     said = [bias_sentence(study, found), judged_sentence(study, found), worth_sentence(found)]
     return "".join(
@@ -143,7 +144,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     """(title, value, what is beside it)."""
     study = draft.study
     row = study.comparison.row(challenger, study.spec)
-    level = percent(study.statistics.level)
+    level = level_percent(study.statistics.level)
     ends = change_interval(row["delta_low"], row["delta_high"])
     found = [
         (
@@ -323,7 +324,7 @@ def _segments(draft: Draft, challenger: str) -> str:
     ]
     head = (
         *(_("grouped by"), _("group"), _("queries"), study.measure.title, _("change")),
-        _("{level} interval of the change", level=percent(study.statistics.level)),
+        _("{level} interval of the change", level=level_percent(study.statistics.level)),
         *(p_title(charts.groups_corrected(study, rows)), _("helped · same · hurt")),
     )
     first, *rest = [

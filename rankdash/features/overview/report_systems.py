@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from rankdash.core.base.i18n import all_of, ngettext, number, paragraph, percent
+from rankdash.core.base.i18n import all_of, level_percent, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe, middle
 from rankdash.core.study import latency
@@ -59,7 +59,7 @@ def means(draft: Draft) -> str:
             _(
                 "An interval holds the true value with {level} confidence; a change counts as "
                 "proven when its interval excludes 0 and the {p} agrees.",
-                level=percent(level),
+                level=level_percent(level),
                 p=p_title(corrected),
             )
         )
@@ -105,7 +105,7 @@ def curve(draft: Draft) -> str:
         rows.append((str(k), *cells))
     said = [_("How the mean changes with how far down the list a searcher looks (k).")]
     if curves["low"].notna().any():
-        level = percent(study.statistics.level)
+        level = level_percent(study.statistics.level)
         said.append(_("The number in brackets is the {level} interval.", level=level))
     content = PageTable(("k", *study.names.values()), rows, frozenset(range(len(study.chosen) + 1)))
     return together(prose(paragraph(said)), draft.chart(drawn)) + as_table(content)

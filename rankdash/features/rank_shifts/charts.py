@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import ngettext
+from rankdash.core.base.i18n import level_percent, ngettext
 from rankdash.core.base.rules import LEVEL
 from rankdash.features.rank_shifts.shifts import UNRANKED, Flow
 from rankdash.kit.drawing import draw, style
@@ -452,7 +452,9 @@ def agreement_figure(
         )
     )
     if any(math.isfinite(float(row["tau_low"])) for row in rows):
-        traces.append(draw.key(_("{level:g}% interval", level=100 * level), "line-ew", ink.text))
+        traces.append(
+            draw.key(_("{level} interval", level=level_percent(level)), "line-ew", ink.text)
+        )
     return style.finish(
         traces,
         ink,

@@ -11,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import level_percent
 from rankdash.core.base.rules import LEVEL, TIE_BAND
 from rankdash.core.statistics.alignment import direction
 from rankdash.kit.drawing import draw, style
@@ -83,7 +84,7 @@ def skipping_figure(
             )
         )
     if len(known):
-        words = _("{level:g}% interval", level=100 * level)
+        words = _("{level} interval", level=level_percent(level))
         traces.append(draw.key(words, "square", style.faded(style.BETTER, 2 * _BAND)))
     return style.finish(
         traces,

@@ -8,7 +8,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base.i18n import brief, ngettext, number, paragraph, percent, signed
+from rankdash.core.base.i18n import (
+    brief,
+    level_percent,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    signed,
+)
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study import drawn
 from rankdash.core.study.drawn import TOLERANCE
@@ -345,7 +353,7 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
         "threshold": number(rule.threshold),
         "metric": metric,
         "change": signed(other.change),
-        "level": percent(study.statistics.level),
+        "level": level_percent(study.statistics.level),
         "low": signed(other.low),
         "high": signed(other.high),
         "loss": number(found.tolerance),

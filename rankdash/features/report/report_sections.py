@@ -14,11 +14,11 @@ import rankdash
 from rankdash.core.base.i18n import (
     all_of,
     brief,
+    level_percent,
     moment,
     ngettext,
     number,
     paragraph,
-    percent,
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
@@ -229,7 +229,7 @@ def _sureness(draft: Draft, row: pd.Series) -> str:
         "{metric} {change} ({level}: {interval}; {p}): {verdict}",
         metric=title,
         change=signed(row["delta"]),
-        level=percent(study.statistics.level),
+        level=level_percent(study.statistics.level),
         interval=change_interval(row["delta_low"], row["delta_high"]),
         p=p_fact(row, study.statistics, "p_corrected"),
         verdict=chip(str(row["verdict"])),

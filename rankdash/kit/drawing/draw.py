@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import plotly.graph_objects as go
 
-from rankdash.core.base.i18n import brief
+from rankdash.core.base.i18n import brief, level_percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
 from rankdash.core.words.verdicts import p_value
@@ -359,6 +359,6 @@ def keys(interval: str, significant: str, level: float, colour: str) -> list[sty
     """The lines of the legend that say what a whisker and the star are. interval and significant:
     templates with {level} in percent, and {p}."""
     return [
-        key(interval.format(level=100 * level), "line-ew", colour),
+        key(interval.format(level=level_percent(level)), "line-ew", colour),
         key(significant.format(p=round(1 - level, 6)), "asterisk-open", colour),
     ]

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import level_percent
 from rankdash.core.base.rules import LEVEL
 from rankdash.core.statistics.verdict import is_proven
 from rankdash.kit.drawing import draw, style
@@ -105,7 +106,7 @@ def group_changes_alt(
     for row in _rows(table, level):
         interval = draw.span(row.low, row.high)
         template = (
-            _("{value}: {delta} ({level:g}% interval {interval}{mark}), {queries}.")
+            _("{value}: {delta} ({level} interval {interval}{mark}), {queries}.")
             if interval
             else _("{value}: {delta}, {queries}.")
         )
@@ -113,7 +114,7 @@ def group_changes_alt(
             template.format(
                 value=names.get(row.value, row.value),
                 delta=style.signed(row.delta),
-                level=100 * level,
+                level=level_percent(level),
                 interval=interval,
                 mark=_(", proven") if row.proven else "",
                 queries=style.queries(row.n),
@@ -189,7 +190,7 @@ def _keys(rows: Sequence[_Row], ink: style.Ink, level: float, corrected: bool) -
     if any(row.small for row in rows):
         found.append(draw.key(_("few queries"), "circle-open", ink.text))
     if any(math.isfinite(row.low) for row in rows):
-        found += draw.keys(_("{level:g}% interval"), draw.p_limit(corrected), level, ink.text)
+        found += draw.keys(_("{level} interval"), draw.p_limit(corrected), level, ink.text)
     return found
 
 
@@ -199,7 +200,9 @@ def _hover(row: _Row, names: Mapping[str, str], level: float, corrected: bool) -
         _("{delta} ({queries})", delta=style.signed(row.delta), queries=style.queries(row.n)),
     ]
     if interval := draw.span(row.low, row.high):
-        lines.append(_("{level:g}% interval {interval}", level=100 * level, interval=interval))
+        lines.append(
+            _("{level} interval {interval}", level=level_percent(level), interval=interval)
+        )
     if chance := draw.chance(row.p):
         lines.append(draw.p_text(corrected, p=chance))
     return "<br>".join(lines)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.files import replacing
-from rankdash.core.base.i18n import number, plain, quantity, speaking
+from rankdash.core.base.i18n import level_percent, number, plain, quantity, speaking
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Measure
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
@@ -129,7 +129,7 @@ def made_with(comparison: Comparison, mark: str = "*") -> str:
         else "not corrected"
     )
     return (
-        f"Intervals: {settings.level * 100:g}%, {_INTERVALS[settings.interval]}"
+        f"Intervals: {level_percent(settings.level)}, {_INTERVALS[settings.interval]}"
         f"{resampled if settings.interval in ('bca', 'percentile') else ''}. p: two-sided "
         f"{_TESTS[settings.test]}{resampled if settings.test == 'sign-flip' else ''}; "
         f"{correction}; {mark} significant at {(1 - settings.level) * 100:.4g}%. Same: changes up "
