@@ -231,7 +231,7 @@ def content(value: Any) -> Any:
         case list() | tuple():
             return [content(each) for each in value]
         case UnjudgedComparison():
-            return content(value.bounds())
+            return content(value.bounds)
     if is_dataclass(value):
         return [content(getattr(value, each.name)) for each in fields(value) if each.init]
     return value.to_pylist() if hasattr(value, "to_pylist") else repr(value)

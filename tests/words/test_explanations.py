@@ -24,7 +24,7 @@ from rankdash.core.metrics import Conventions, parse_measure
 from rankdash.core.rerankers.base import Request, Scored
 from rankdash.core.runs.scoring import ask
 from rankdash.core.study.reasons.contributions import Split, Statement
-from rankdash.core.study.reasons.reasons import FAULTS, LABELS_SAY_TOO_LITTLE, Fault, fault
+from rankdash.core.study.reasons.reasons import FAULTS, LABELS_SAY_TOO_LITTLE, LISTED, Fault, fault
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import System
 from rankdash.core.words import queries
@@ -155,7 +155,7 @@ def test_the_reason_of_a_query_says_what_it_means_and_names_its_documents(study,
 
 def test_every_reason_and_every_fault_has_its_own_word():
     for texts in (reason_words(), reason_meanings()):
-        assert len({*texts.values()}) == len(texts) == 15
+        assert len({*texts.values()}) == len(texts) == len(LISTED)
     assert set(fault_words()) == set(FAULTS)
 
 

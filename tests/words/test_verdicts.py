@@ -11,9 +11,7 @@ from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
 from rankdash.core.statistics.verdict import TITLES
 from rankdash.core.study.costs import choices
-from rankdash.core.words import labelling as label_words
-from rankdash.core.words import methods, verdicts
-from rankdash.features.overview import words as overview_words
+from rankdash.core.words import labelling, methods, verdicts
 from tests.study.best_or_worst import best_or_worst
 
 nan, inf = math.nan, math.inf
@@ -126,13 +124,13 @@ def test_an_estimate_says_from_how_many_labels_it_is(texts):
         found = replace(FOUND, **changes)
         status = LabelStatus("weight", (found,), 0, (), (), nan)
         steps = [
-            overview_words.estimate_step(status, found, choice, priced)
+            labelling.estimate_step(status, found, choice, priced)
             for choice, priced in ((free, False), (free, True), (loss, True), (dear, True))
         ]
         return [
-            label_words.estimate_chip(found),
-            *label_words.estimate_sentences(found),
-            *label_words.estimate_risks(found),
+            labelling.estimate_chip(found),
+            *labelling.estimate_sentences(found),
+            *labelling.estimate_risks(found),
             *dict.fromkeys(steps),
         ]
 
@@ -142,13 +140,13 @@ def test_an_estimate_says_from_how_many_labels_it_is(texts):
 def test_the_effort_is_that_of_the_comparison_that_needs_most(texts):
     def effort(*needed: int | None, seconds: float = nan, mode: str = "weight", **more) -> str:
         found = tuple(replace(FOUND, needed=each, **more) for each in needed)
-        return label_words.effort_sentence(LabelStatus(mode, found, 0, (), (), seconds))
+        return labelling.effort_sentence(LabelStatus(mode, found, 0, (), (), seconds))
 
     bounded = tuple(
         replace(FOUND, needed=n, needed_most=most) for n, most in ((180, 500), (20, 90))
     )
     status = LabelStatus("weight", (), 0, (), (), nan)
-    saved = [(n, label_words.saved_sentence(n)) for n in (1, 1200, -1, -3)]
+    saved = [(n, labelling.saved_sentence(n)) for n in (1, 1200, -1, -3)]
     texts(
         "effort",
         {
@@ -161,12 +159,12 @@ def test_the_effort_is_that_of_the_comparison_that_needs_most(texts):
             "one is not known, of whole queries": effort(None, mode="query"),
             "so few documents that it is all of them": effort(None, None, pairs=50),
             "one document more": effort(None, pairs=51),
-            "a bound below all that are left": label_words.effort_sentence(
+            "a bound below all that are left": labelling.effort_sentence(
                 replace(status, estimates=bounded)),
             "a bound of all that are left": effort(180, needed_most=731),
             "what a judge saves as the guess": saved,
-            "sampled for other rankings": label_words.labelling_sentences(status),
-            "sampled": label_words.labelling_sentences(
+            "sampled for other rankings": labelling.labelling_sentences(status),
+            "sampled": labelling.labelling_sentences(
                 replace(status, estimates=(replace(FOUND, saved=9),))),
         },
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from rankdash.core.base.i18n import (
     duration,
@@ -18,6 +19,9 @@ from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.draws import FEWEST_DRAWS, FEWEST_NON_ZERO, FEWEST_QUERIES
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
+
+if TYPE_CHECKING:
+    from rankdash.core.study.costs import Choice
 
 
 def estimate_sentence(found: Estimate) -> str:
@@ -209,3 +213,31 @@ def effort_sentence(found: LabelStatus) -> str:
     if math.isfinite(found.seconds_left):
         said.append(_("At the present rate: {time}.", time=duration(found.seconds_left)))
     return paragraph(said)
+
+
+# The next step after an estimate from sampled labels.
+
+
+def estimate_step(status: LabelStatus, found: Estimate, choice: Choice, priced: bool) -> str:
+    """Return one thing to do. priced: whether somebody set price and assumptions."""
+    names = {"name": found.challenger, "baseline": found.baseline}
+    if not found.settled and found.state != "complete":
+        return paragraph([_("Label on, then decide."), effort_sentence(status)])
+    if found.difference < 0:
+        return _("Stop: keep {baseline}. {name} is worse.", **names)
+    if found.difference == 0:
+        return _("Stop: keep {baseline}. {name} changes nothing that counts.", **names)
+    if not priced:
+        return _(
+            "Set the price of {name} and the value of a search, then compare gain and cost.",
+            **names,
+        )
+    net = choice.came.net_per_month.value
+    if net is not None and net <= 0:
+        return _(
+            "Stop: keep {baseline}. {name} costs more than it brings under these assumptions.",
+            **names,
+        )
+    return _(
+        "Run a trial: serve {name} to part of the traffic and compare it with {baseline}.", **names
+    )

@@ -18,11 +18,11 @@ from rankdash.core.study.leaderboard import Axis, known_axes, standings, usual_a
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.words.costs import MoneyContext, headline, month
+from rankdash.core.words.labelling import estimate_step
 from rankdash.core.words.queries import excluded, metric_title
 from rankdash.core.words.verdicts import documents, p_fact, sentence
 from rankdash.features.overview import report_systems
 from rankdash.features.overview.caveats import caveats
-from rankdash.features.overview.words import estimate_step
 from rankdash.kit.widgets import address, label_plan, pickers, scenario, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.cache import shared

@@ -35,6 +35,7 @@ from rankdash.core.words.labelling import (
     estimate_chip,
     estimate_risks,
     estimate_sentence,
+    estimate_step,
     relative_sentence,
 )
 from rankdash.core.words.latency import milliseconds, without_p95
@@ -54,7 +55,6 @@ from rankdash.core.words.verdicts import (
 from rankdash.features.judge import charts as judge_charts
 from rankdash.features.overview import charts
 from rankdash.features.overview.charts import DERIVED
-from rankdash.features.overview.words import estimate_step
 from rankdash.kit.html.html_page import (
     DASH,
     Draft,

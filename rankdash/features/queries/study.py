@@ -194,7 +194,7 @@ def bounds(study: Study, challenger: str) -> Mapping[str, tuple[float, float]]:
     """Query id → lowest and highest change under any labels for what nobody judged; only where the
     metric measures quality."""
 
-    found = study.unjudged_change(challenger).bounds().queries
+    found = study.unjudged_change(challenger).bounds.queries
     ends = zip(found["lowest"], found["highest"], strict=True)
     return dict(zip(found["query_id"], ends, strict=True))
 

@@ -253,7 +253,7 @@ def _unproven(study: Study, found: Decision) -> tuple[Step, int]:
 
 def _open(study: Study, challenger: str) -> bool:
     """Whether labels could make a difference between two systems."""
-    change = study.unjudged_change(challenger).bounds()
+    change = study.unjudged_change(challenger).bounds
     return change.lowest < change.highest
 
 

@@ -151,15 +151,15 @@ def test_labelling_what_comes_first_settles_the_sign_and_one_label_less_does_not
         )
 
     open_ = compared(data.qrels)
-    enough = open_.labels_to_settle()
+    enough = open_.labels_to_settle
     assert 0 < enough < len(open_.pool)
     frame = to_label(data, open_, ("first", "other"), most=enough).assign(label=0.0)
     labels = frame[["query_id", "doc_id", "label"]]
     settled, before = (
-        compared(pd.concat([data.qrels, labels[:n]])).bounds() for n in (enough, enough - 1)
+        compared(pd.concat([data.qrels, labels[:n]])).bounds for n in (enough, enough - 1)
     )
     assert (settled.sign != "open", before.sign) == (True, "open")
-    assert settled.delta == pytest.approx(open_.bounds().delta)
+    assert settled.delta == pytest.approx(open_.bounds.delta)
 
 
 def test_no_cell_of_the_csv_runs_as_a_formula():

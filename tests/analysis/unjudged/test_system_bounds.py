@@ -116,7 +116,7 @@ def test_no_labels_take_a_difference_beyond_its_bounds(
     comparison = UnjudgedComparison(
         system(before, found, rules), system(after, found, rules), spec, rules
     )
-    bounds = comparison.bounds()
+    bounds = comparison.bounds
     row = bounds.queries.iloc[0]
     if name != "bpref":
         assert row["delta"] == pytest.approx(deltas[0], abs=1e-9)
@@ -258,11 +258,11 @@ BOUNDED = {
 
 
 def told(found: UnjudgedComparison) -> tuple[object, ...]:
-    bounds = found.bounds()
+    bounds = found.bounds
     names = ("n", "delta", "lowest", "highest", "sign", "kind", "unjudged", "could_join")
     pool = dict(zip(found.pool.doc_ids, found.pool.ranks.T, strict=True))
     numbers = {name: getattr(bounds, name) for name in names}
-    return numbers, "settles:", found.labels_to_settle(), pool, found.effects
+    return numbers, "settles:", found.labels_to_settle, pool, found.effects
 
 
 def test_what_labels_could_still_change(approved):

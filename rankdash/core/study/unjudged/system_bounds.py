@@ -226,12 +226,9 @@ class UnjudgedComparison:
         self.pool = found.only(self.paired[found.query])
         self.top = top_label(baseline.judged, self.measure, self.rules)
 
+    @cached_property
     def bounds(self) -> DeltaBounds:
         """The bounds of every query and of the mean."""
-        return self._bounds
-
-    @cached_property
-    def _bounds(self) -> DeltaBounds:
         high, kind = self._highest(self.pool, 1)
         low, _ = self._highest(self.pool, -1)
         delta, lowest, highest_mean = (
@@ -297,6 +294,7 @@ class UnjudgedComparison:
         most; equal ones in the order of the labels."""
         return np.argsort(-np.round(np.abs(self.effects), 12), kind="stable")
 
+    @cached_property
     def labels_to_settle(self) -> int | None:
         """How many labels would settle which system is ahead.
 
@@ -306,10 +304,6 @@ class UnjudgedComparison:
         already, and labels that do move the difference change the answer. None where the
         difference is 0, or there are no paired queries: then no number would.
         """
-        return self._to_settle
-
-    @cached_property
-    def _to_settle(self) -> int | None:
         delta = mean_of_known(self.delta[self.paired])
         if not abs(delta) > _ZERO:
             return None

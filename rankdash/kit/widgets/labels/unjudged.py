@@ -151,7 +151,7 @@ def drawn_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> byte
 def _difference(study: Study, system: str, names: dict[str, str], *, listed: bool = True) -> None:
     """listed: whether a list of what to label next, the largest effect first, is offered."""
     settled = study.unjudged_change(system)
-    open_range = settled.bounds()
+    open_range = settled.bounds
     given = {"name": name_safe(names[system]), "delta": signed(open_range.delta)}
     if open_range.lowest == open_range.highest:
         st.markdown(_("**{name}**: no missing label can alter the change of {delta}.", **given))
@@ -195,7 +195,7 @@ def _list_bytes(
 
 
 def _needed(settled: UnjudgedComparison) -> str:
-    needed = settled.labels_to_settle()
+    needed = settled.labels_to_settle
     if needed is None:
         return _("There is no difference that labels could settle.")
     if needed == 0:
