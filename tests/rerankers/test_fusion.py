@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.rerankers.fusion import METHODS, Fusion, fuse
+from rankdash.core.rerankers.fusion import FUSION_SETTINGS, Fusion, fuse
 
 nan = math.nan
 A = Ranking.from_lists([("q", ["a", "b", "c"], [9.0, 5.0, 1.0])])
@@ -94,7 +94,7 @@ def rankings(draw):
 
 
 @settings(max_examples=50)
-@given(rankings(), st.sampled_from(list(METHODS)), st.sampled_from([0.0, 1.0, 60.0]), st.data())
+@given(rankings(), st.sampled_from(list([*FUSION_SETTINGS[0].choices])), st.sampled_from([0.0, 1.0, 60.0]), st.data())
 def test_equals_a_plain_implementation(made, method, k, data):
     weights = tuple(data.draw(st.sampled_from([0.5, 1.0, 3.0])) for _ in made)
     fused = fuse(made, Fusion(method, weights, k))

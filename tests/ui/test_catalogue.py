@@ -22,6 +22,7 @@ from rankdash.core.base.rules import STATISTICS_SETTINGS
 from rankdash.core.metrics import CONVENTION_SETTINGS, registry
 from rankdash.core.readers.parse.limits import OTHER_REASONS, REASONS
 from rankdash.core.rerankers import kinds
+from rankdash.core.rerankers.fusion import FUSION_SETTINGS
 from rankdash.core.rerankers.neural.packaged import known_models
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS as JUDGE_SETTINGS
 from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS
@@ -118,7 +119,10 @@ def sentences(tree: ast.Module) -> Iterator[str]:
 
 
 def from_schemas() -> Iterator[str]:
-    targets, settings = shipped(), (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS, *ACTOR_SETTINGS)
+    targets, settings = (
+        shipped(),
+        (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS, *FUSION_SETTINGS, *ACTOR_SETTINGS),
+    )
     of_kinds = (spec for kind in kinds() for spec in kind.settings)
     for described, names in (
         ((*settings, *of_kinds, *JUDGE_SETTINGS, *ASSUMPTIONS), "title help unset"),

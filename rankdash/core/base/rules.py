@@ -210,10 +210,11 @@ class Settings:
 
 @cache
 def settings_of(kind: Any) -> tuple[Any, ...]:
-    """The `Setting` of every field of a class of `Settings`, in order."""
+    """The `Setting` of every described field of a class of `Settings`, in order."""
     return tuple(
         dataclasses.replace(each.metadata["setting"], name=each.name)
         for each in dataclasses.fields(kind)
+        if "setting" in each.metadata
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import SettingError
+from rankdash.core.base.rules import Settings, SettingSpec, described_by, settings_of
 from rankdash.core.data.arrays import (
     Floats,
     Integers,
@@ -24,42 +25,49 @@ from rankdash.core.data.arrays import (
 )
 from rankdash.core.data.ranking import Groups, Ranking, order_rows
 
-METHODS = ("rrf", "minmax", "z")
-USUAL_K = 60.0
-
 # Sums that differ by rounding only are ties.
 _DIGITS = 12
 
 
 @dataclass(frozen=True)
-class Fusion:
-    """How rankings are made into one.
+class Fusion(Settings):
+    """How rankings are made into one. weights: one a ranking, above 0; () for 1 each.
 
-    method: one of `METHODS`. weights: one a ranking, above 0; () for 1 each. k: for "rrf" only,
-        at least 0: the larger, the less the very top counts.
-
-    Raises SettingError for anything else.
+    Raises SettingError for a value that cannot be.
     """
 
-    method: str = "rrf"
+    method: str = described_by(
+        SettingSpec(
+            "",
+            "rrf",
+            "Method",
+            "Ranks: a document gets 1 / (k + rank) from every ranking. Scores: those of each query "
+            "are first brought to one scale, from 0 for the lowest: up to 1 for the highest, or in "
+            "standard deviations; documents without a score count as the lowest.",
+            choices={
+                "rrf": "Ranks (reciprocal rank fusion)",
+                "minmax": "Scores, from 0 to 1",
+                "z": "Scores, in standard deviations",
+            },
+        )
+    )
     weights: tuple[float, ...] = ()
-    k: float = USUAL_K
+    k: float = described_by(
+        SettingSpec(
+            "", 60.0, "k", "The larger, the less the very top counts.", within=(0, math.inf)
+        )
+    )
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise SettingError(
-                "Rankings cannot be fused by {method!r}.",
-                remedy="Possible: {methods}.",
-                method=self.method,
-                methods=", ".join(METHODS),
-            )
+        super().__post_init__()
         for weight in self.weights:
             if not (math.isfinite(weight) and weight > 0):
                 raise SettingError(
                     "A weight must be a number above 0, not {weight}.", weight=weight
                 )
-        if not (math.isfinite(self.k) and self.k >= 0):
-            raise SettingError("k must be a number of at least 0, not {k}.", k=self.k)
+
+
+FUSION_SETTINGS: tuple[SettingSpec, ...] = settings_of(Fusion)
 
 
 def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.readers import read_beside
-from rankdash.core.rerankers.fusion import Fusion, fuse
+from rankdash.core.rerankers.fusion import FUSION_SETTINGS, Fusion, fuse
 from rankdash.core.words.queries import query_count
-from rankdash.kit.commands.arguments import DONE, Parser
+from rankdash.kit.commands.arguments import DONE, Parser, chosen_settings
 from rankdash.kit.commands.output import (
     place_name,
     printable,
@@ -35,18 +35,9 @@ def add(parser: Parser) -> None:
         also=("--runs",),
         required=True,
     )
-    parser.choice(
-        "--method",
-        ("rrf", "minmax", "z"),
-        "rrf: by ranks, 1 / (k + rank). minmax, z: by scores, stretched to 0 … 1 or in "
-        "standard deviations for each query (default: %(default)s)",
-        default="rrf",
-    )
+    parser.settings(FUSION_SETTINGS)
     parser.several(
         "--weight", "N", "one for each ranking, in their order (default: 1 each)", type=float
-    )
-    parser.number(
-        "--k", "for rrf: the larger, the less the very top counts (default: 60)", default=60.0
     )
     parser.option(
         "--out",
@@ -60,7 +51,7 @@ def add(parser: Parser) -> None:
 
 def _fuse(arguments: argparse.Namespace) -> int:
     """Fuse and write; excluded queries are named on standard error."""
-    how = Fusion(arguments.method, tuple(arguments.weight), arguments.k)
+    how = Fusion(weights=tuple(arguments.weight), **chosen_settings(arguments, FUSION_SETTINGS))
     target = target_of(arguments.out)
     spare_the_input(target, arguments.run)
     # A text that stands for a query or document is the same one in all files.

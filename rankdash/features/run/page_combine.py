@@ -10,12 +10,13 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import distinct, free
-from rankdash.core.rerankers.fusion import METHODS, USUAL_K, Fusion
+from rankdash.core.rerankers.fusion import FUSION_SETTINGS, Fusion
 from rankdash.core.runs.combining import CombinedRun, fuse
 from rankdash.core.study.systems import FIRST_STAGE, System
 from rankdash.kit.widgets import dialogs, pickers, stored
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.settings_form import choice_titles
 from rankdash.kit.widgets.text import markdown_safe
 
 _MADE = "combine.made"
@@ -57,32 +58,28 @@ def _form(dataset_id: str) -> None:
         persist_state="session",
         help=_("Equal sums keep the order of the one chosen first."),
     )
-    words = _methods()
     left, middle, right = st.columns([2, 1, 2])
+    of_method, of_k = FUSION_SETTINGS
     method = left.selectbox(
-        _("Method"),
-        list(METHODS),
-        format_func=lambda name: words[name],
+        _(of_method.title),
+        list(of_method.choices),
+        format_func=choice_titles(of_method).__getitem__,
         key=pickers.in_words("combine.method"),
         persist_state="session",
-        help=_(
-            "Ranks: a document gets 1 / (k + rank) from every ranking. Scores: those of each query "
-            "are first brought to one scale, from 0 for the lowest: up to 1 for the highest, or in "
-            "standard deviations; documents without a score count as the lowest."
-        ),
+        help=_(of_method.help),
     )
-    k = USUAL_K
+    k = float(of_k.default)
     if method == "rrf":
         k = middle.number_input(
-            "k",
-            0.0,
+            of_k.title,
+            of_k.least,
             _MOST_K,
-            USUAL_K,
+            k,
             step=10.0,
             format="%g",
             key="combine.k",
             persist_state="session",
-            help=_("The larger, the less the very top counts."),
+            help=_(of_k.help),
         )
     taken = {system.name for system in systems.values()}
     usual = free(_usual_name(method), taken)
@@ -93,14 +90,6 @@ def _form(dataset_id: str) -> None:
     if st.button(_("Fuse"), icon=":material/merge:", disabled=len(chosen) < 2, key="combine.start"):
         parts = [_part(dataset_id, systems[system]) for system in chosen]
         _combine(dataset_id, parts, (method, weights, k), free(name or usual, taken))
-
-
-def _methods() -> dict[str, str]:
-    return {
-        "rrf": _("Ranks (reciprocal rank fusion)"),
-        "minmax": _("Scores, from 0 to 1"),
-        "z": _("Scores, in standard deviations"),
-    }
 
 
 def _usual_name(method: str) -> str:

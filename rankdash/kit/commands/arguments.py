@@ -342,7 +342,7 @@ def rules(
         "trec_eval": Conventions.trec_eval(),
         "trec_eval9": Conventions.trec_eval(9),
     }
-    changes = _given(arguments, CONVENTION_SETTINGS)
+    changes = chosen_settings(arguments, CONVENTION_SETTINGS)
     relevant = one_threshold([arguments.threshold, threshold])
     if relevant is not None:
         changes["threshold"] = relevant
@@ -352,15 +352,17 @@ def rules(
     return Rules(
         replace(presets[arguments.conventions], **changes),
         statistics
-        or partial(StatisticsSettings.for_queries, **_given(arguments, STATISTICS_SETTINGS)),
+        or partial(
+            StatisticsSettings.for_queries, **chosen_settings(arguments, STATISTICS_SETTINGS)
+        ),
         arguments.conflict,
         arguments.worst_label,
         columns_of(arguments.columns),
     )
 
 
-def _given(arguments: argparse.Namespace, specs: Iterable[Setting]) -> dict[str, Any]:
-    """Those that were typed."""
+def chosen_settings(arguments: argparse.Namespace, specs: Iterable[Setting]) -> dict[str, Any]:
+    """Return the settings whose options are in the arguments."""
     found = {each.name: getattr(arguments, each.name, None) for each in specs}
     return {name: value for name, value in found.items() if value is not None}
 
