@@ -94,7 +94,12 @@ def rankings(draw):
 
 
 @settings(max_examples=50)
-@given(rankings(), st.sampled_from(list([*FUSION_SETTINGS[0].choices])), st.sampled_from([0.0, 1.0, 60.0]), st.data())
+@given(
+    rankings(),
+    st.sampled_from([*FUSION_SETTINGS[0].choices]),
+    st.sampled_from([0.0, 1.0, 60.0]),
+    st.data(),
+)
 def test_equals_a_plain_implementation(made, method, k, data):
     weights = tuple(data.draw(st.sampled_from([0.5, 1.0, 3.0])) for _ in made)
     fused = fuse(made, Fusion(method, weights, k))

@@ -59,7 +59,7 @@ def test_the_load_is_that_of_the_last_minute(monkeypatch):
 
 def test_the_processor_is_the_first_that_the_system_names(monkeypatch, tmp_path):
     place = tmp_path / "cpuinfo"
-    monkeypatch.setattr("rankdash.core.runs.concurrency.Path", lambda _name: place)
+    monkeypatch.setattr("rankdash.core.rerankers.neural.runtimes.Path", lambda _name: place)
     monkeypatch.setattr(platform, "processor", lambda: "")
     monkeypatch.setattr(platform, "machine", lambda: "arch")
     assert machine()["cpu"] == "arch"

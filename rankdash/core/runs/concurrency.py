@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
@@ -199,11 +198,5 @@ def _threads() -> int:
 
 def _cpu_model() -> str:
     # platform.processor() names only the architecture on Linux.
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    named = [line.partition(":")[2].strip() for line in runtimes.cpu_lines("model name")]
+    return named[0] if named else platform.processor() or platform.machine()

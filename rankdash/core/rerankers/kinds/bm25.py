@@ -61,9 +61,7 @@ def _build_index(words: list[list[str]], settings: Mapping[str, Any]) -> Any:
     try:
         import bm25s
     except ImportError as error:
-        raise UnavailableError(
-            "The package bm25s is not installed.", remedy="Install it: pip install bm25s"
-        ) from error
+        raise _missing("bm25s") from error
     # bm25s sets its own logger to DEBUG when imported.
     logging.getLogger("bm25s").setLevel(logging.WARNING)
     bm25 = bm25s.BM25(k1=settings["k1"], b=settings["b"], method=settings["method"])

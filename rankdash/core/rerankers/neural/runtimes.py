@@ -523,15 +523,17 @@ def _near(seconds: Mapping[str, float]) -> bool:
 def _calibrated_machine() -> dict[str, object]:
     packages = versions(sorted({kind.package for kind in KINDS.values()}))
     node = platform.processor() or platform.machine()
-    processor = hashlib.sha256(f"{node} {_model()}".encode()).hexdigest()[:16]
+    # The flags tell apart processors that virtual machines give one name.
+    model = " ".join(cpu_lines("model name", "flags"))
+    processor = hashlib.sha256(f"{node} {model}".encode()).hexdigest()[:16]
     return {"processor": processor, "threads": threads(), **packages}
 
 
-def _model() -> str:
+def cpu_lines(*names: str) -> list[str]:
+    """The lines of /proc/cpuinfo about the first processors that begin with one of `names`; none on
+    another system than Linux."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return ""
-    # The flags tell apart processors that virtual machines give one name.
-    wanted = ("model name", "flags")
-    return " ".join(line for line in text.splitlines()[:40] if line.startswith(wanted))
+        return []
+    return [line for line in text.splitlines()[:40] if line.startswith(names)]
