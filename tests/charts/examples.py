@@ -1,7 +1,7 @@
 """Every chart with what it is drawn from: one dictionary of cases, of which many are hostile."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from inspect import signature
@@ -27,6 +27,7 @@ from rankdash.features.rank_shifts.shifts import transitions as counts_of
 from rankdash.features.rank_shifts.skipping import by_margin, rules_on
 from rankdash.features.rank_shifts.skipping import skipping as skips
 from rankdash.kit.drawing import frontier, style
+from rankdash.kit.drawing.draw import Drawing
 from tests.sets import ROOT
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"
@@ -689,23 +690,16 @@ def examples() -> dict[str, dict[str, Case]]:
     return cost() | latency() | ranks() | quality()
 
 
-@dataclass(frozen=True)
-class Chart:
-    """What draws a chart, and what says it in words."""
-
-    figure: Callable[..., go.Figure]
-    alt: Callable[..., str]
-
-
-def _charts() -> Iterator[tuple[str, Chart]]:
-    """Every `NAME_figure` of the package with its `NAME_alt`, without which it fails."""
+def _charts() -> Iterator[tuple[str, Callable[..., Drawing]]]:
+    """Every chart of the package; what draws a figure without words is none, and fails."""
     files = [*ROOT.glob("rankdash/features/*/charts*.py"), *ROOT.glob("rankdash/kit/drawing/*.py")]
     for file in sorted(files):
         module = import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
         for name, function in vars(module).items():
-            chart = name.removesuffix("_figure")
-            if chart != name and function.__module__ == module.__name__:
-                yield chart, Chart(function, getattr(module, f"{chart}_alt"))
+            returned = getattr(function, "__annotations__", {}).get("return")
+            if returned == "go.Figure" and function.__module__ == module.__name__ != style.__name__:
+                assert hasattr(function, "__wrapped__"), f"{name} has no words: @draw.chart"
+                yield name.removesuffix("_chart"), function
 
 
 CHARTS = dict(_charts())
@@ -715,12 +709,10 @@ def drawn(title: str, name: str, case: Case, ink: style.Ink) -> tuple[go.Figure,
     """The figure, and what a reader of the screen hears, of a part of what is drawn."""
     usual = {"metric": HOSTILE if "hostile" in name else "NDCG@10", "baseline": "BM25"}
     usual |= {"name": HOSTILE if "hostile" in name else "Beta", "x_title": "p95"}
-    usual |= {"systems": SIDES, "money": money, "ink": ink, "period": "a year"}
-    chart = CHARTS[title]
-    takes, heard = (signature(each).parameters for each in (chart.figure, chart.alt))
-    given = {each: value for each, value in usual.items() if each in takes} | case
-    words = chart.alt(**{each: value for each, value in given.items() if each in heard})
-    return chart.figure(**given), words
+    usual |= {"systems": SIDES, "money": money, "period": "a year"}
+    takes = signature(CHARTS[title]).parameters
+    drawing = CHARTS[title](**{each: usual[each] for each in usual if each in takes} | case)
+    return drawing.draw(ink), drawing.alt
 
 
 def figures_of(ink: style.Ink) -> dict[str, go.Figure]:

@@ -21,7 +21,7 @@ INK = style.INKS["light"]
 def test_many_queries_share_bars_of_one_direction_and_none_is_lost():
     frame = made_pairs(10_000)
     delta = frame["delta"].dropna()
-    hurt, helped, same, _mean = query_changes.deltas_figure(frame, "M", INK).data
+    hurt, helped, same, _mean = query_changes.deltas_chart(frame, "M").draw(INK).data
     assert len(hurt.x) + len(helped.x) <= query_changes.MOST_BARS
     for trace, of in ((hurt, delta < -0.005), (helped, delta > 0.005), (same, abs(delta) <= 0.005)):
         assert sum(point[1] for point in trace.customdata) == of.sum()
@@ -49,7 +49,7 @@ def lengths(figure) -> dict[str, float]:
 @pytest.mark.parametrize("retriever", [0.1, 0.0])
 def test_each_number_is_the_length_of_what_is_drawn_in_its_colour(won, retriever):
     to_win = 1 - 0.588 - won - retriever
-    figure = overview_charts.headroom_figure(split(0.588, won, to_win, retriever), "M", INK)
+    figure = overview_charts.headroom_chart(split(0.588, won, to_win, retriever), "M").draw(INK)
     parts = {"baseline": 0.588, "lost" if won < 0 else "won": abs(won)}
     parts |= {"to_win": to_win, "retriever": retriever}
     wanted = {kind: value for kind, value in parts.items() if round(value, 3)}
@@ -69,12 +69,13 @@ def test_each_number_is_the_length_of_what_is_drawn_in_its_colour(won, retriever
 )
 def test_what_a_list_could_not_reach_is_left_to_the_retriever(parts, retriever):
     assert (
-        lengths(overview_charts.headroom_figure(split(*parts), "M", INK))["retriever"] == retriever
+        lengths(overview_charts.headroom_chart(split(*parts), "M").draw(INK))["retriever"]
+        == retriever
     )
 
 
 def test_every_part_has_its_number_in_its_order_with_room_between():
-    written = overview_charts.headroom_figure(splits(), "M", INK).data[-1]
+    written = overview_charts.headroom_chart(splits(), "M").draw(INK).data[-1]
     for place in range(len(splits())):
         xs = [x for y, x in zip(written.y, written.x, strict=True) if place < y < place + 0.5]
         assert xs == sorted(xs)
@@ -102,7 +103,7 @@ def test_proven_is_what_the_verdict_calls_proven(changed, proven):
     mini = table[table["system"].isin(SYSTEMS[:2])].assign(**changed)
     written = next(
         trace
-        for trace in charts_systems.systems_figure(mini, "BM25", INK).data
+        for trace in charts_systems.systems_chart(mini, "BM25").draw(INK).data
         if trace.mode == "text"
     )
     assert any("*" in text for text in written.text) is proven
@@ -110,12 +111,12 @@ def test_proven_is_what_the_verdict_calls_proven(changed, proven):
 
 def test_an_interval_is_never_drawn_past_what_a_metric_can_reach(monkeypatch):
     table = compared().assign(before=0.95, after=0.97, delta=0.02, delta_low=-2.0, delta_high=2.0)
-    assert {*whiskers(charts_systems.systems_figure(table, "BM25", INK))} == {0.0, 1.0}
+    assert {*whiskers(charts_systems.systems_chart(table, "BM25").draw(INK))} == {0.0, 1.0}
     measure = parse_measure("ndcg@10")
     endless = replace(measure, metric=replace(measure.metric, range=(0.0, math.inf)))
     monkeypatch.setattr(charts_systems, "parse_measure", lambda spec: endless)
     high = table.assign(before=12.0, after=14.0, delta=2.0, delta_low=-0.5, delta_high=4.5)
-    figure = charts_systems.systems_figure(high, "BM25", INK)
+    figure = charts_systems.systems_chart(high, "BM25").draw(INK)
     assert {*whiskers(figure)} == {11.5, 16.5}
     assert list(figure.layout.xaxis.tickvals) == [12, 14, 16]
 

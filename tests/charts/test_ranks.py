@@ -18,13 +18,13 @@ INK = style.INKS["light"]
 
 
 def test_text_is_readable_on_every_shade_of_a_cell(ink: style.Ink):
-    for trace in rank_shifts_charts.transitions_figure(counts(), "A", "B", ink).data:
+    for trace in rank_shifts_charts.transitions_chart(counts(), "A", "B").draw(ink).data:
         if trace.type == "heatmap":
             assert all(contrast(colour, ink.text) >= 4.5 for _, colour in trace.colorscale)
 
 
 def test_many_queries_are_gathered_and_none_is_lost_or_changes_direction():
-    figure = charts_skipping.margins_figure(**margined(9000), metric="M", ink=INK)
+    figure = charts_skipping.margins_chart(**margined(9000), metric="M").draw(INK)
     for name, wanted in (("helped", 0.2), ("same", 0.0), ("hurt", -0.1)):
         trace = next(each for each in figure.data if each.name == name)
         assert len(trace.x) < 100
@@ -39,7 +39,7 @@ def nodes(found: Ladder) -> list[tuple[str, int, float]]:
     """(document, column, height) of every node that is drawn."""
     return [
         (doc, int(x), float(y))
-        for trace in charts_ladder.ladder_figure(found, INK).data
+        for trace in charts_ladder.ladder_chart(found).draw(INK).data
         if trace.customdata is not None
         for x, y, doc in zip(trace.x, trace.y, trace.customdata, strict=True)
     ]
@@ -49,7 +49,7 @@ def nodes(found: Ladder) -> list[tuple[str, int, float]]:
 def test_no_two_nodes_of_a_column_share_a_place_and_it_can_be_read(found):
     places = [(column, height) for _, column, height in nodes(found)]
     assert len(places) == len(set(places))
-    assert charts_ladder.ladder_figure(found, INK).layout.height <= (
+    assert charts_ladder.ladder_chart(found).draw(INK).layout.height <= (
         900 if len(found) < 100 else 1500
     )
 

@@ -39,11 +39,34 @@ class Axis:
     logarithmic: bool = False
 
 
-def break_even_figure(
+def _break_even_alt(
     net: npt.NDArray[np.float64],
     across: Axis,
     upward: Axis,
+    *,
+    period: str = "a month",
+    money: Callable[[float], str] = str,
+) -> str:
+    return _(
+        (
+            "Net value {period} over {x_title} (across) and {y_title} (upward). It "
+            "pays in {share} of the chart, from {low} to {high}."
+        ),
+        period=period,
+        x_title=across.title,
+        y_title=upward.title,
+        share=f"{(net > 0).mean():.0%}",
+        low=money(float(net.min())),
+        high=money(float(net.max())),
+    )
+
+
+@draw.chart(_break_even_alt)
+def break_even_chart(
     ink: style.Ink,
+    net: npt.NDArray[np.float64],
+    across: Axis,
+    upward: Axis,
     *,
     now: float = 0.0,
     period: str = "a month",
@@ -152,29 +175,6 @@ def _ticks(scale: float, reach: float) -> list[float]:
     return [*(-power for power in powers), 0.0, *powers[::-1]]
 
 
-def break_even_alt(
-    net: npt.NDArray[np.float64],
-    across: Axis,
-    upward: Axis,
-    *,
-    period: str = "a month",
-    money: Callable[[float], str] = str,
-) -> str:
-    """What the chart says, in words."""
-    return _(
-        (
-            "Net value {period} over {x_title} (across) and {y_title} (upward). It "
-            "pays in {share} of the chart, from {low} to {high}."
-        ),
-        period=period,
-        x_title=across.title,
-        y_title=upward.title,
-        share=f"{(net > 0).mean():.0%}",
-        low=money(float(net.min())),
-        high=money(float(net.max())),
-    )
-
-
 def _axis(axis: Axis, title: str) -> style.Trace:
     return style.axis(
         title,
@@ -227,10 +227,7 @@ class NetMap:
         """period: what the values are for, in words."""
         written = partial(amount_in, currency=currency)
         given = (self.net, self.across, self.upward)
-        return Drawing(
-            lambda ink: break_even_figure(*given, ink, now=self.now, period=period, money=written),
-            break_even_alt(*given, period=period, money=written),
-        )
+        return break_even_chart(*given, now=self.now, period=period, money=written)
 
 
 def net_map(
@@ -305,10 +302,33 @@ class Row:
     high: str
 
 
-def tornado_figure(
+def _tornado_alt(
+    rows: Sequence[Row], net: float, *, period: str = "a month", money: Callable[[float], str] = str
+) -> str:
+    sentences = [
+        _(
+            "{name} from {low} to {high}: {net_low} to {net_high}.",
+            name=row.name,
+            low=row.low,
+            high=row.high,
+            net_low=money(row.net_low),
+            net_high=money(row.net_high),
+        )
+        for row in rows
+    ]
+    return _(
+        "Net value {period}, now {net}, when one assumption changes. {swings}",
+        period=period,
+        net=money(net),
+        swings=" ".join(sentences),
+    ).strip()
+
+
+@draw.chart(_tornado_alt)
+def tornado_chart(
+    ink: style.Ink,
     rows: Sequence[Row],
     net: float,
-    ink: style.Ink,
     *,
     period: str = "a month",
     money: Callable[[float], str] = str,
@@ -380,29 +400,6 @@ def tornado_figure(
     )
 
 
-def tornado_alt(
-    rows: Sequence[Row], net: float, *, period: str = "a month", money: Callable[[float], str] = str
-) -> str:
-    """What the chart says, in words."""
-    sentences = [
-        _(
-            "{name} from {low} to {high}: {net_low} to {net_high}.",
-            name=row.name,
-            low=row.low,
-            high=row.high,
-            net_low=money(row.net_low),
-            net_high=money(row.net_high),
-        )
-        for row in rows
-    ]
-    return _(
-        "Net value {period}, now {net}, when one assumption changes. {swings}",
-        period=period,
-        net=money(net),
-        swings=" ".join(sentences),
-    ).strip()
-
-
 def _span(row: Row, net: float, better: bool) -> tuple[float, str]:
     """(the net at the end on this side, the assumption's value there); `net` where neither end is
     on this side."""
@@ -419,11 +416,30 @@ _PANEL = 150
 _TOP_DEPTH = 250
 
 
-def depth_figure(
+def _depth_alt(table: pd.DataFrame, metric: str, marks: dict[str, int]) -> str:
+    points = [
+        _(
+            "{mean} at {depth}",
+            mean=style.number(mean),
+            depth=_("not reranked") if depth == 0 else f"{depth:,}",
+        )
+        for depth, mean in zip(table["depth"], table["mean"], strict=True)
+    ]
+    sentences = [_marked_depth(name, depth) for name, depth in marks.items()]
+    return _(
+        "{metric} by the number of documents reranked: {points}. {marks}",
+        metric=metric,
+        points=", ".join(points),
+        marks=". ".join(sentences),
+    ).strip()
+
+
+@draw.chart(_depth_alt)
+def depth_chart(
+    ink: style.Ink,
     table: pd.DataFrame,
     metric: str,
     marks: dict[str, int],
-    ink: style.Ink,
     *,
     latency: Sequence[float] = (),
     cost: Sequence[float] = (),
@@ -494,25 +510,6 @@ def _marked_depth(name: str, depth: object) -> str:
         "enough": _("within noise of the best: {depth}", depth=depth),
     }
     return words[name]
-
-
-def depth_alt(table: pd.DataFrame, metric: str, marks: dict[str, int]) -> str:
-    """What the chart says, in words."""
-    points = [
-        _(
-            "{mean} at {depth}",
-            mean=style.number(mean),
-            depth=_("not reranked") if depth == 0 else f"{depth:,}",
-        )
-        for depth, mean in zip(table["depth"], table["mean"], strict=True)
-    ]
-    sentences = [_marked_depth(name, depth) for name, depth in marks.items()]
-    return _(
-        "{metric} by the number of documents reranked: {points}. {marks}",
-        metric=metric,
-        points=", ".join(points),
-        marks=". ".join(sentences),
-    ).strip()
 
 
 def _quality(table: pd.DataFrame, xs: list[int], metric: str) -> list[style.Trace]:

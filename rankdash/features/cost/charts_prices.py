@@ -13,11 +13,39 @@ _HEIGHT = 340
 _NAME = 80
 
 
-def crossover_figure(
+def _crossover_alt(
     lengths: Sequence[float],
     costs: Mapping[str, Sequence[float]],
     own: float,
+    *,
+    names: Mapping[str, str] = style.NO_NAMES,
+    money: Callable[[float], str] = str,
+) -> str:
+    place = list(lengths).index(own)
+    sentences = [
+        _(
+            "{name}: {low} at {first} tokens, {high} at {last}, {own} at yours.",
+            name=names.get(key, key),
+            low=money(cost[0]),
+            first=f"{lengths[0]:,.0f}",
+            high=money(cost[-1]),
+            last=f"{lengths[-1]:,.0f}",
+            own=money(cost[place]),
+        )
+        for key, cost in costs.items()
+    ]
+    return _(
+        "Cost of 1,000 searches against the length of a document. {prices}",
+        prices=" ".join(sentences),
+    ).strip()
+
+
+@draw.chart(_crossover_alt)
+def crossover_chart(
     ink: style.Ink,
+    lengths: Sequence[float],
+    costs: Mapping[str, Sequence[float]],
+    own: float,
     *,
     names: Mapping[str, str] = style.NO_NAMES,
     money: Callable[[float], str] = str,
@@ -74,31 +102,3 @@ def crossover_figure(
         xaxis=style.axis(_("tokens of a document"), tickformat="~s"),
         yaxis=style.axis(_("cost of 1,000 searches"), rangemode="tozero", tickformat=",.2~f"),
     )
-
-
-def crossover_alt(
-    lengths: Sequence[float],
-    costs: Mapping[str, Sequence[float]],
-    own: float,
-    *,
-    names: Mapping[str, str] = style.NO_NAMES,
-    money: Callable[[float], str] = str,
-) -> str:
-    """What the chart says, in words."""
-    place = list(lengths).index(own)
-    sentences = [
-        _(
-            "{name}: {low} at {first} tokens, {high} at {last}, {own} at yours.",
-            name=names.get(key, key),
-            low=money(cost[0]),
-            first=f"{lengths[0]:,.0f}",
-            high=money(cost[-1]),
-            last=f"{lengths[-1]:,.0f}",
-            own=money(cost[place]),
-        )
-        for key, cost in costs.items()
-    ]
-    return _(
-        "Cost of 1,000 searches against the length of a document. {prices}",
-        prices=" ".join(sentences),
-    ).strip()

@@ -39,7 +39,7 @@ from rankdash.features.cost.page_terms import (
 )
 from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import address, narrow, pickers, scenario, sharing_link
-from rankdash.kit.widgets.charts import ink, show
+from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import markdown_safe
 
@@ -158,9 +158,8 @@ def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
     own = float(load.document_tokens)
     lengths = lengths_drawn(load, shown)
     costs, names = costs_drawn(load, shown, lengths)
-    show(
-        charts_prices.crossover_figure(lengths, costs, own, ink(), names=names, money=amount),
-        alt=charts_prices.crossover_alt(lengths, costs, own, names=names, money=amount),
+    widgets_charts.draw(
+        charts_prices.crossover_chart(lengths, costs, own, names=names, money=amount),
         key="cost.units",
     )
     searches = next((each for each in shown if each.price.unit == "search"), None)

@@ -35,7 +35,6 @@ from rankdash.features.cost.sensitivity import tornado as swings_of
 from rankdash.kit.drawing import frontier, style
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets import charts as widgets_charts
-from rankdash.kit.widgets.charts import ink, show
 from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import markdown_safe, name_rows
 
@@ -65,9 +64,8 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
     if not rows:
         st.info(_("No assumption changes the result."), icon=":material/info:")
         return
-    show(
-        charts.tornado_figure(rows, net * span.months, ink(), period=span.name, money=amount),
-        alt=charts.tornado_alt(rows, net * span.months, period=span.name, money=amount),
+    widgets_charts.draw(
+        charts.tornado_chart(rows, net * span.months, period=span.name, money=amount),
         key="cost.swings",
     )
     st.caption(
@@ -182,9 +180,8 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
                 strict=True,
             )
         ]  # fmt: skip
-        show(
-            frontier.frontier_figure(points, metric, title, ink(), target=target, written=written),
-            alt=frontier.frontier_alt(points, metric, title, target=target, written=written),
+        widgets_charts.draw(
+            frontier.frontier_chart(points, metric, title, target=target, written=written),
             key=f"cost.front.{x}",
         )
     st.caption(
@@ -253,11 +250,8 @@ def depths(study: Study, choice: Choice) -> None:
             ),
             icon=":material/warning:",
         )
-    show(
-        charts.depth_figure(
-            curve.table, metric, marks, ink(), latency=found.p95, cost=cost, money=amount
-        ),
-        alt=charts.depth_alt(curve.table, metric, marks),
+    widgets_charts.draw(
+        charts.depth_chart(curve.table, metric, marks, latency=found.p95, cost=cost, money=amount),
         key="cost.depths",
     )
     st.caption(

@@ -22,7 +22,7 @@ def grades(report: CheckReport) -> Drawing:
         )
         for bar in report.label_histogram
     ]
-    return Drawing(lambda ink: grades_figure(bars, ink), grades_alt(bars))
+    return grades_chart(bars)
 
 
 # How many pairs carry each label.
@@ -30,7 +30,15 @@ def grades(report: CheckReport) -> Drawing:
 _HEIGHT = 220
 
 
-def grades_figure(bars: Sequence[tuple[str, int]], ink: style.Ink) -> go.Figure:
+def _grades_alt(bars: Sequence[tuple[str, int]]) -> str:
+    return _(
+        "How many pairs carry each label: {bars}.",
+        bars=", ".join(f"{label}: {count:,}" for label, count in bars),
+    )
+
+
+@draw.chart(_grades_alt)
+def grades_chart(ink: style.Ink, bars: Sequence[tuple[str, int]]) -> go.Figure:
     """A bar for each label or range of labels, lowest first, its count above.
 
     bars: (label, count).
@@ -53,12 +61,4 @@ def grades_figure(bars: Sequence[tuple[str, int]], ink: style.Ink) -> go.Figure:
         bargap=0.4,
         xaxis=style.axis(_("label"), type="category"),
         yaxis=style.axis(_("pairs"), rangemode="tozero", nticks=4),
-    )
-
-
-def grades_alt(bars: Sequence[tuple[str, int]]) -> str:
-    """What the chart says, in words."""
-    return _(
-        "How many pairs carry each label: {bars}.",
-        bars=", ".join(f"{label}: {count:,}" for label, count in bars),
     )

@@ -57,11 +57,46 @@ class Across:
     mean: float
 
 
-def trend_figure(
+def _trend_alt(points: Sequence[TrendPoint], metric: str, across: Sequence[Across]) -> str:
+    sentences = []
+    lines = [f"{line.name} {style.number(line.mean)}" for line in across]
+    if lines:
+        sentences.append(_("Horizontal lines: {lines}.", lines=enumerated(lines)))
+    compared = [point for point in points if point.compared and math.isfinite(point.mean)]
+    if compared:
+        best = max(compared, key=lambda point: point.mean)
+        sentences.append(
+            _(
+                (
+                    "First {first_name}: {first}; last {last_name}: {last}; highest "
+                    "{best_name}: {best}."
+                ),
+                first_name=compared[0].name,
+                first=style.number(compared[0].mean),
+                last_name=compared[-1].name,
+                last=style.number(compared[-1].mean),
+                best_name=best.name,
+                best=style.number(best.mean),
+            )
+        )
+    if len(compared) < len(points):
+        apart = sum(not point.compared for point in points)
+        sentences.append(_("Not compared, with too few queries: {n}.", n=apart))
+    return ngettext(
+        "{metric} of {n} run over time. {told}",
+        "{metric} of {n} runs over time. {told}",
+        len(points),
+        metric=metric,
+        told=" ".join(sentences),
+    ).strip()
+
+
+@draw.chart(_trend_alt)
+def trend_chart(
+    ink: style.Ink,
     points: Sequence[TrendPoint],
     metric: str,
     across: Sequence[Across],
-    ink: style.Ink,
     *,
     series: Sequence[str] = (),
     level: float = LEVEL,
@@ -127,41 +162,6 @@ def trend_figure(
         ),
         bargap=0.6,
     )
-
-
-def trend_alt(points: Sequence[TrendPoint], metric: str, across: Sequence[Across]) -> str:
-    """What the chart says, in words."""
-    sentences = []
-    lines = [f"{line.name} {style.number(line.mean)}" for line in across]
-    if lines:
-        sentences.append(_("Horizontal lines: {lines}.", lines=enumerated(lines)))
-    compared = [point for point in points if point.compared and math.isfinite(point.mean)]
-    if compared:
-        best = max(compared, key=lambda point: point.mean)
-        sentences.append(
-            _(
-                (
-                    "First {first_name}: {first}; last {last_name}: {last}; highest "
-                    "{best_name}: {best}."
-                ),
-                first_name=compared[0].name,
-                first=style.number(compared[0].mean),
-                last_name=compared[-1].name,
-                last=style.number(compared[-1].mean),
-                best_name=best.name,
-                best=style.number(best.mean),
-            )
-        )
-    if len(compared) < len(points):
-        apart = sum(not point.compared for point in points)
-        sentences.append(_("Not compared, with too few queries: {n}.", n=apart))
-    return ngettext(
-        "{metric} of {n} run over time. {told}",
-        "{metric} of {n} runs over time. {told}",
-        len(points),
-        metric=metric,
-        told=" ".join(sentences),
-    ).strip()
 
 
 def _means(

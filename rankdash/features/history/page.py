@@ -26,7 +26,7 @@ from rankdash.core.workspace import RunRow
 from rankdash.core.workspace.notes import Pins, RunNote, RunNotes
 from rankdash.features.history import charts as history_charts
 from rankdash.kit.widgets import address, dialogs, pickers, run_records, stored
-from rankdash.kit.widgets.charts import ink, show
+from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.run_records import record
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe
@@ -126,11 +126,10 @@ def chart(history: Past) -> None:
         ngettext("{name}, {n} run", "{name}, {n} runs", len(ids), name=history.name(ids[0]))
         for ids in series
     ]
-    show(
-        history_charts.trend_figure(
-            points, title, across, ink(), series=names, level=study.statistics.level
+    widgets_charts.draw(
+        history_charts.trend_chart(
+            points, title, across, series=names, level=study.statistics.level
         ),
-        alt=history_charts.trend_alt(points, title, across),
         key="history.trend",
     )
 

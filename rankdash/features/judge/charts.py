@@ -37,12 +37,7 @@ def three_ways(study: Study, challenger: str) -> Drawing | None:
         }
     )
     title, level = study.measure.title, study.statistics.level
-    return Drawing(
-        lambda ink: group_changes.group_changes_figure(
-            table, title, ink, level=level, corrected=False
-        ),
-        group_changes.group_changes_alt(table, title, level=level),
-    )
+    return group_changes.group_changes_chart(table, title, level=level, corrected=False)
 
 
 def label_curve(study: Study, challenger: str) -> Drawing | None:
@@ -54,10 +49,7 @@ def label_curve(study: Study, challenger: str) -> Drawing | None:
     curves, title = {found.judge: found.three.curve()}, study.measure.title
     if not found.three.enough or not found.three.corrected.error > 0:
         return None
-    return Drawing(
-        lambda ink: label_curve_figure(curves, title, ink),
-        label_curve_alt(curves, title),
-    )
+    return label_curve_chart(curves, title)
 
 
 # How narrow an interval becomes with more of people's queries, without a judge and with each.
@@ -67,7 +59,28 @@ Curve = Sequence[tuple[int, float, float]]
 """Queries, half the interval of people alone, and half the corrected one."""
 
 
-def label_curve_figure(curves: Mapping[str, Curve], metric: str, ink: style.Ink) -> go.Figure:
+def _label_curve_alt(curves: Mapping[str, Curve], metric: str) -> str:
+    sentences = [
+        _(
+            "{judge}: ±{both} in place of ±{alone} at {n} queries, ±{last} at {all}.",
+            judge=judge,
+            both=style.number(curve[0][2]),
+            alone=style.number(curve[0][1]),
+            n=curve[0][0],
+            last=style.number(curve[-1][2]),
+            all=curve[-1][0],
+        )
+        for judge, curve in curves.items()
+    ]
+    return _(
+        "Half the interval of the change in {metric} by the queries that people labelled. {curves}",
+        metric=metric,
+        curves=" ".join(sentences),
+    )
+
+
+@draw.chart(_label_curve_alt)
+def label_curve_chart(ink: style.Ink, curves: Mapping[str, Curve], metric: str) -> go.Figure:
     """A line for people alone, and one for each judge with people.
 
     curves: judge → its points, in order of queries, at least one; the first is what there is now.
@@ -101,25 +114,4 @@ def label_curve_figure(curves: Mapping[str, Curve], metric: str, ink: style.Ink)
         yaxis=style.axis(
             _("± {metric}", metric=style.short(metric)), tickformat=".2~f", rangemode="tozero"
         ),
-    )
-
-
-def label_curve_alt(curves: Mapping[str, Curve], metric: str) -> str:
-    """What the chart says, in words."""
-    sentences = [
-        _(
-            "{judge}: ±{both} in place of ±{alone} at {n} queries, ±{last} at {all}.",
-            judge=judge,
-            both=style.number(curve[0][2]),
-            alone=style.number(curve[0][1]),
-            n=curve[0][0],
-            last=style.number(curve[-1][2]),
-            all=curve[-1][0],
-        )
-        for judge, curve in curves.items()
-    ]
-    return _(
-        "Half the interval of the change in {metric} by the queries that people labelled. {curves}",
-        metric=metric,
-        curves=" ".join(sentences),
     )

@@ -34,10 +34,7 @@ def latency(study: Study, target_ms: float | None = None) -> Drawing | None:
         return None
     marks = style.marks(study.places, study.baseline)
     target = latency_target(study) if target_ms is None else target_ms
-    return Drawing(
-        lambda ink: latency_ecdf_figure(curves, marks, ink, target_ms=target),
-        latency_ecdf_alt(curves),
-    )
+    return latency_ecdf_chart(curves, marks, target_ms=target)
 
 
 def latency_target(study: Study) -> float:
@@ -66,8 +63,25 @@ class Curve:
     summary: LatencySummary
 
 
-def latency_ecdf_figure(
-    curves: Sequence[Curve], marks: Mapping[str, style.Mark], ink: style.Ink, *, target_ms: float
+def _latency_ecdf_alt(curves: Sequence[Curve]) -> str:
+    if not curves:
+        return _("No latency was measured.")
+    sentences = [
+        _(
+            "{name}: p50 {p50} ms, p95 {p95} ms, {queries}.",
+            name=curve.name,
+            p50=brief(curve.summary.p50),
+            p95=brief(math.nan if curve.summary.p95 is None else curve.summary.p95),
+            queries=style.queries(curve.summary.n),
+        )
+        for curve in curves
+    ]
+    return _("Share of queries answered within a time. {systems}", systems=" ".join(sentences))
+
+
+@draw.chart(_latency_ecdf_alt)
+def latency_ecdf_chart(
+    ink: style.Ink, curves: Sequence[Curve], marks: Mapping[str, style.Mark], *, target_ms: float
 ) -> go.Figure:
     """A step curve for each system on a log axis, its p50, p95 and, where it is known, p99 marked
     on it and written below; a dashed line at the target. marks: system → its mark."""
@@ -125,23 +139,6 @@ def latency_ecdf_figure(
             range=[-0.6, max(len(curves), 1) - 0.4],
         ),
     )
-
-
-def latency_ecdf_alt(curves: Sequence[Curve]) -> str:
-    """What the chart says, in words."""
-    if not curves:
-        return _("No latency was measured.")
-    sentences = [
-        _(
-            "{name}: p50 {p50} ms, p95 {p95} ms, {queries}.",
-            name=curve.name,
-            p50=brief(curve.summary.p50),
-            p95=brief(math.nan if curve.summary.p95 is None else curve.summary.p95),
-            queries=style.queries(curve.summary.n),
-        )
-        for curve in curves
-    ]
-    return _("Share of queries answered within a time. {systems}", systems=" ".join(sentences))
 
 
 def _percentiles(summary: LatencySummary) -> list[tuple[str, float, float]]:
@@ -259,8 +256,23 @@ class Spread:
     ordered: Floats
 
 
-def latency_spread_figure(
-    spreads: Sequence[Spread], marks: Mapping[str, style.Mark], ink: style.Ink, *, target_ms: float
+def _latency_spread_alt(spreads: Sequence[Spread]) -> str:
+    if not spreads:
+        return _("No latency was measured.")
+    sentences = [
+        _(
+            "{name}: half between {p25} and {p75}, 90% between {p5} and {p95}.",
+            name=each.name,
+            **_words(each),
+        )
+        for each in spreads
+    ]
+    return _("Latencies in milliseconds. {systems}", systems=" ".join(sentences))
+
+
+@draw.chart(_latency_spread_alt)
+def latency_spread_chart(
+    ink: style.Ink, spreads: Sequence[Spread], marks: Mapping[str, style.Mark], *, target_ms: float
 ) -> go.Figure:
     """A box for each system: half of its queries, its median, and whiskers to p5 and p95; the
     fastest and the slowest as dots. A dashed line at the target. marks: system → its mark."""
@@ -318,21 +330,6 @@ def latency_spread_figure(
     )
 
 
-def latency_spread_alt(spreads: Sequence[Spread]) -> str:
-    """What the chart says, in words."""
-    if not spreads:
-        return _("No latency was measured.")
-    sentences = [
-        _(
-            "{name}: half between {p25} and {p75}, 90% between {p5} and {p95}.",
-            name=each.name,
-            **_words(each),
-        )
-        for each in spreads
-    ]
-    return _("Latencies in milliseconds. {systems}", systems=" ".join(sentences))
-
-
 def _quantiles(spread: Spread) -> Floats:
     return np.quantile(spread.ordered, _SHARES)
 
@@ -381,11 +378,41 @@ class Cloud:
     fit: Fit | None
 
 
-def latency_fit_figure(
+def _latency_fit_alt(clouds: Sequence[Cloud], against: Literal["documents", "tokens"]) -> str:
+    sentences = []
+    for cloud in clouds:
+        found = cloud.fit
+        if found is None:
+            sentences.append(
+                _(
+                    "{name}: {queries}, no line.",
+                    name=cloud.name,
+                    queries=style.queries(len(cloud.points)),
+                )
+            )
+            continue
+        sentences.append(
+            _(
+                "{name}: about {first} ms at {low:,} and {last} ms at {high:,}.",
+                name=cloud.name,
+                first=brief(found.at(found.first)),
+                low=int(found.first),
+                last=brief(found.at(found.last)),
+                high=int(found.last),
+            )
+        )
+    title = (
+        _("documents of the query") if against == "documents" else _("tokens read for the query")
+    )
+    return _("Latency against {x}. {systems}", x=title, systems=" ".join(sentences))
+
+
+@draw.chart(_latency_fit_alt)
+def latency_fit_chart(
+    ink: style.Ink,
     clouds: Sequence[Cloud],
     marks: Mapping[str, style.Mark],
     against: Literal["documents", "tokens"],
-    ink: style.Ink,
     *,
     rules: bool = False,
 ) -> go.Figure:
@@ -422,36 +449,6 @@ def latency_fit_figure(
             **draw.log_axis(draw.reach(times, 0.08)),
         ),
     )
-
-
-def latency_fit_alt(clouds: Sequence[Cloud], against: Literal["documents", "tokens"]) -> str:
-    """What the chart says, in words."""
-    sentences = []
-    for cloud in clouds:
-        found = cloud.fit
-        if found is None:
-            sentences.append(
-                _(
-                    "{name}: {queries}, no line.",
-                    name=cloud.name,
-                    queries=style.queries(len(cloud.points)),
-                )
-            )
-            continue
-        sentences.append(
-            _(
-                "{name}: about {first} ms at {low:,} and {last} ms at {high:,}.",
-                name=cloud.name,
-                first=brief(found.at(found.first)),
-                low=int(found.first),
-                last=brief(found.at(found.last)),
-                high=int(found.last),
-            )
-        )
-    title = (
-        _("documents of the query") if against == "documents" else _("tokens read for the query")
-    )
-    return _("Latency against {x}. {systems}", x=title, systems=" ".join(sentences))
 
 
 def _across(clouds: Sequence[Cloud], farthest: float) -> list[float]:

@@ -28,10 +28,29 @@ class Measurement:
     levels: Sequence[Level]
 
 
-def throughput_figure(
+def _throughput_alt(measured: Sequence[Measurement]) -> str:
+    if not measured:
+        return _("No throughput was measured.")
+    sentences = []
+    for each in measured:
+        levels = [
+            _(
+                "concurrency {n}: {rate}/s, p95 {p95} ms",
+                n=level.in_flight,
+                rate=brief(level.queries_per_second),
+                p95=brief(level.p95_ms),
+            )
+            for level in each.levels
+        ]
+        sentences.append(_("{name}: {levels}.", name=each.name, levels=enumerated(levels)))
+    return _("Queries per second by concurrent queries. {systems}", systems=" ".join(sentences))
+
+
+@draw.chart(_throughput_alt)
+def throughput_chart(
+    ink: style.Ink,
     measured: Sequence[Measurement],
     marks: Mapping[str, style.Mark],
-    ink: style.Ink,
     *,
     target_ms: float,
 ) -> go.Figure:
@@ -87,25 +106,6 @@ def throughput_figure(
             domain=[0, _SPLIT - 0.04],
         ),
     )
-
-
-def throughput_alt(measured: Sequence[Measurement]) -> str:
-    """What the chart says, in words."""
-    if not measured:
-        return _("No throughput was measured.")
-    sentences = []
-    for each in measured:
-        levels = [
-            _(
-                "concurrency {n}: {rate}/s, p95 {p95} ms",
-                n=level.in_flight,
-                rate=brief(level.queries_per_second),
-                p95=brief(level.p95_ms),
-            )
-            for level in each.levels
-        ]
-        sentences.append(_("{name}: {levels}.", name=each.name, levels=enumerated(levels)))
-    return _("Queries per second by concurrent queries. {systems}", systems=" ".join(sentences))
 
 
 def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
@@ -181,7 +181,28 @@ def _rings(best: Sequence[Level], ink: style.Ink) -> style.Trace:
 _HEIGHT_TOKEN_LENGTHS = 320
 
 
-def token_lengths_figure(lengths: TokenLengths, ink: style.Ink, *, name: str) -> go.Figure:
+def _token_lengths_alt(lengths: TokenLengths, name: str) -> str:
+    """What the chart says, in words. name: of the system."""
+    cut = _("None is cut.")
+    if lengths.limit is not None:
+        cut = _(
+            "{n:,} are cut; at most {limit:,} tokens are read.", n=lengths.cut, limit=lengths.limit
+        )
+    return ngettext(
+        "Lengths of {n} pair in {name}: half have up to {p50:,} tokens, 95 in 100 up to {p95:,}. "
+        "{cut}",
+        "Lengths of {n} pairs in {name}: half have up to {p50:,} tokens, 95 in 100 up to {p95:,}. "
+        "{cut}",
+        lengths.pairs,
+        name=name,
+        p50=round(lengths.p50),
+        p95=round(lengths.p95),
+        cut=cut,
+    )
+
+
+@draw.chart(_token_lengths_alt)
+def token_lengths_chart(ink: style.Ink, lengths: TokenLengths, *, name: str) -> go.Figure:
     """A bar for each range of lengths, hatched where pairs were cut; a line at what was read of
     those at most. The last bar gathers what is longer."""
     table = lengths.table
@@ -256,24 +277,4 @@ def token_lengths_figure(lengths: TokenLengths, ink: style.Ink, *, name: str) ->
         yaxis=style.axis(
             _("share of pairs"), tickformat=".1~%", range=[0, 1.1 * highest], nticks=5
         ),
-    )
-
-
-def token_lengths_alt(lengths: TokenLengths, name: str) -> str:
-    """What the chart says, in words. name: of the system."""
-    cut = _("None is cut.")
-    if lengths.limit is not None:
-        cut = _(
-            "{n:,} are cut; at most {limit:,} tokens are read.", n=lengths.cut, limit=lengths.limit
-        )
-    return ngettext(
-        "Lengths of {n} pair in {name}: half have up to {p50:,} tokens, 95 in 100 up to {p95:,}. "
-        "{cut}",
-        "Lengths of {n} pairs in {name}: half have up to {p50:,} tokens, 95 in 100 up to {p95:,}. "
-        "{cut}",
-        lengths.pairs,
-        name=name,
-        p50=round(lengths.p50),
-        p95=round(lengths.p95),
-        cut=cut,
     )

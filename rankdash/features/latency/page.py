@@ -17,7 +17,7 @@ from rankdash.core.study.study import Study
 from rankdash.features.latency import charts, charts_load
 from rankdash.kit.drawing import style
 from rankdash.kit.widgets import pickers, view
-from rankdash.kit.widgets.charts import draw, ink, show
+from rankdash.kit.widgets.charts import draw
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.text import name_rows, signed_cells
 from rankdash.kit.widgets.view import safe_name, short_name
@@ -45,11 +45,10 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
             if times.summary.p95 is not None
         ]
         if spreads:
-            show(
-                charts.latency_spread_figure(
-                    spreads, style.marks(study.places, study.baseline), ink(), target_ms=target_ms
+            draw(
+                charts.latency_spread_chart(
+                    spreads, style.marks(study.places, study.baseline), target_ms=target_ms
                 ),
-                alt=charts.latency_spread_alt(spreads),
                 key="latency.spread",
             )
             st.caption(
@@ -140,11 +139,10 @@ def growth(study: Study, found: dict[str, Times]) -> None:
         if len(points):
             clouds.append(charts.Cloud(system, study.name(system), points, line))
     with drawn:
-        show(
-            charts.latency_fit_figure(
-                clouds, style.marks(study.places, study.baseline), against, ink(), rules=rules
+        draw(
+            charts.latency_fit_chart(
+                clouds, style.marks(study.places, study.baseline), against, rules=rules
             ),
-            alt=charts.latency_fit_alt(clouds, against),
             key=f"latency.growth.{against}",
         )
     with beside:
@@ -271,11 +269,10 @@ def draw_throughput(study: Study, target_ms: float) -> None:
             without.append(safe_name(study, system))
     if measured:
         st.markdown("  \n".join(_best_in_words(study, each, target_ms) for each in measured))
-        show(
-            charts_load.throughput_figure(
-                measured, style.marks(study.places, study.baseline), ink(), target_ms=target_ms
+        draw(
+            charts_load.throughput_chart(
+                measured, style.marks(study.places, study.baseline), target_ms=target_ms
             ),
-            alt=charts_load.throughput_alt(measured),
             key="latency.throughput",
         )
         fold(
@@ -385,11 +382,7 @@ def draw_tokens(study: Study) -> None:
                 p95=number(found.p95, 0),
             )
         )
-    show(
-        charts_load.token_lengths_figure(found, ink(), name=study.name(system)),
-        alt=charts_load.token_lengths_alt(found, study.name(system)),
-        key="latency.lengths",
-    )
+    draw(charts_load.token_lengths_chart(found, name=study.name(system)), key="latency.lengths")
     fold(
         _("Lengths as a table"),
         "latency.length_table",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pandas as pd
@@ -33,18 +33,14 @@ def systems(study: Study) -> Drawing:
     table = study.comparison.frame
     table = table[table["metric"] != study.spec_of("judged")]
     level, names, titles = study.statistics.level, study.names, study.titles
-    return Drawing(
-        lambda ink: charts_systems.systems_figure(
-            table,
-            study.baseline,
-            ink,
-            level=level,
-            names=names,
-            titles=titles,
-            corrected=study.comparison.corrected,
-            marks=style.marks(study.places, study.baseline),
-        ),
-        charts_systems.systems_alt(table, study.baseline, level=level, names=names, titles=titles),
+    return charts_systems.systems_chart(
+        table,
+        study.baseline,
+        level=level,
+        names=names,
+        titles=titles,
+        corrected=study.comparison.corrected,
+        marks=style.marks(study.places, study.baseline),
     )
 
 
@@ -54,18 +50,14 @@ def cutoffs(study: Study) -> Drawing | None:
     if curves.empty:
         return None
     title = study.measure.metric.title
-    return Drawing(
-        lambda ink: cutoffs_figure(
-            curves,
-            title,
-            study.baseline,
-            ink,
-            k=study.cutoff,
-            level=study.statistics.level,
-            names=study.names,
-            marks=style.marks(study.places, study.baseline),
-        ),
-        cutoffs_alt(curves, title, names=study.names),
+    return cutoffs_chart(
+        curves,
+        title,
+        study.baseline,
+        k=study.cutoff,
+        level=study.statistics.level,
+        names=study.names,
+        marks=style.marks(study.places, study.baseline),
     )
 
 
@@ -75,10 +67,7 @@ def headroom(study: Study) -> Drawing | None:
     if table.empty:
         return None
     title = study.measure.title
-    return Drawing(
-        lambda ink: headroom_figure(table, title, ink, names=study.names),
-        headroom_alt(table, title, names=study.names),
-    )
+    return headroom_chart(table, title, names=study.names)
 
 
 def group(study: Study, challenger: str, segment: str) -> pd.DataFrame:
@@ -140,12 +129,10 @@ def segments(study: Study, challenger: str) -> list[Drawing]:
 
 def _segments(study: Study, table: pd.DataFrame) -> Drawing:
     title, level = study.measure.title, study.statistics.level
-    return Drawing(
-        lambda ink: group_changes.group_changes_figure(
-            table, title, ink, level=level, corrected=groups_corrected(study, table)
+    return replace(
+        group_changes.group_changes_chart(
+            table, title, level=level, corrected=groups_corrected(study, table)
         ),
-        group_changes.group_changes_alt(table, title, level=level),
-        # Rows of one segment stand under no name.
         title=str(table["segment"].iloc[0]) if table["segment"].nunique() == 1 else "",
     )
 
@@ -159,11 +146,31 @@ _EDGE = 0.45
 _HOVER = "{value} ({low}…{high})"
 
 
-def cutoffs_figure(
+def _cutoffs_alt(
+    curve: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO_NAMES
+) -> str:
+    sentences = [
+        _(
+            "{system}: {first} at {first_k}, {last} at {last_k}.",
+            system=names.get(name, name),
+            first=_value(points[0], _("{value} ({low} to {high})")),
+            first_k=points[0].k,
+            last=_value(points[-1], _("{value} ({low} to {high})")),
+            last_k=points[-1].k,
+        )
+        for name, points in _curves(curve).items()
+    ]
+    return _(
+        "{metric} by the cutoff k. {curves}", metric=metric, curves=" ".join(sentences)
+    ).strip()
+
+
+@draw.chart(_cutoffs_alt)
+def cutoffs_chart(
+    ink: style.Ink,
     curve: pd.DataFrame,
     metric: str,
     baseline: str,
-    ink: style.Ink,
     *,
     k: int | None = None,
     level: float = LEVEL,
@@ -212,26 +219,6 @@ def cutoffs_figure(
             zeroline=False,
         ),
     )
-
-
-def cutoffs_alt(
-    curve: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO_NAMES
-) -> str:
-    """What the chart says, in words."""
-    sentences = [
-        _(
-            "{system}: {first} at {first_k}, {last} at {last_k}.",
-            system=names.get(name, name),
-            first=_value(points[0], _("{value} ({low} to {high})")),
-            first_k=points[0].k,
-            last=_value(points[-1], _("{value} ({low} to {high})")),
-            last_k=points[-1].k,
-        )
-        for name, points in _curves(curve).items()
-    ]
-    return _(
-        "{metric} by the cutoff k. {curves}", metric=metric, curves=" ".join(sentences)
-    ).strip()
 
 
 class _Point(NamedTuple):
@@ -303,8 +290,31 @@ _NAME_WIDTH, _NOTE_WIDTH = 44, 24
 _LABEL_SHARE = 0.135
 
 
-def headroom_figure(
-    table: pd.DataFrame, metric: str, ink: style.Ink, *, names: Mapping[str, str] = style.NO_NAMES
+def _headroom_alt(
+    table: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO_NAMES
+) -> str:
+    titles = part_titles()
+    systems = []
+    for row in table.to_dict("records"):
+        parts = [
+            _("{part} {value}", part=titles[kind], value=_value_headroom(kind, value))
+            for kind, value in _named(row)
+        ]
+        system = str(row["system"])
+        name = names.get(system, system)
+        if row["own"]:
+            name = _("{system} ({note})", system=name, note=_("own list"))
+        systems.append(_("{system}: {parts}.", system=name, parts=enumerated(parts)))
+    return _(
+        "How the best possible mean {metric} splits. {systems}",
+        metric=metric,
+        systems=" ".join(systems),
+    ).strip()
+
+
+@draw.chart(_headroom_alt)
+def headroom_chart(
+    ink: style.Ink, table: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO_NAMES
 ) -> go.Figure:
     """A bar for each system, its name above and its numbers below: the baseline's mean, what was
     won, what a perfect reranker would still win, and what no reranker can. Where reranking did
@@ -376,29 +386,6 @@ def headroom_figure(
             "showgrid": False,
         },
     )
-
-
-def headroom_alt(
-    table: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO_NAMES
-) -> str:
-    """What the chart says, in words."""
-    titles = part_titles()
-    systems = []
-    for row in table.to_dict("records"):
-        parts = [
-            _("{part} {value}", part=titles[kind], value=_value_headroom(kind, value))
-            for kind, value in _named(row)
-        ]
-        system = str(row["system"])
-        name = names.get(system, system)
-        if row["own"]:
-            name = _("{system} ({note})", system=name, note=_("own list"))
-        systems.append(_("{system}: {parts}.", system=name, parts=enumerated(parts)))
-    return _(
-        "How the best possible mean {metric} splits. {systems}",
-        metric=metric,
-        systems=" ".join(systems),
-    ).strip()
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,41 @@ _BLOCK_GAP = 0.7
 _LEAST_STEP, _MOST_TICKS = 0.01, 7
 
 
-def systems_figure(
+def _systems_alt(
     table: pd.DataFrame,
     baseline: str,
+    *,
+    level: float = LEVEL,
+    names: Mapping[str, str] = style.NO_NAMES,
+    titles: Mapping[str, str] = style.NO_NAMES,
+) -> str:
+    systems = list(dict.fromkeys(table["system"]))
+    challengers = [name for name in systems if name != baseline]
+    rows = _rows(table, level, challengers)
+    changes = [
+        _(
+            "{system}: {changes}.",
+            system=names.get(name, name),
+            changes=enumerated(_in_words(row, titles, level) for row in rows if row.system == name),
+        )
+        for name in challengers
+    ]
+    return " ".join(
+        [
+            _(
+                "Means of each system against the baseline {baseline}.",
+                baseline=names.get(baseline, baseline),
+            ),
+            *changes,
+        ]
+    )
+
+
+@draw.chart(_systems_alt)
+def systems_chart(
     ink: style.Ink,
+    table: pd.DataFrame,
+    baseline: str,
     *,
     level: float = LEVEL,
     names: Mapping[str, str] = style.NO_NAMES,
@@ -105,37 +136,6 @@ def systems_figure(
         yaxis=style.row_labels(
             ink, tickvals=list(ticks.values()), ticktext=words, range=[bottom - 0.3, -0.7]
         ),
-    )
-
-
-def systems_alt(
-    table: pd.DataFrame,
-    baseline: str,
-    *,
-    level: float = LEVEL,
-    names: Mapping[str, str] = style.NO_NAMES,
-    titles: Mapping[str, str] = style.NO_NAMES,
-) -> str:
-    """What the chart says, in words."""
-    systems = list(dict.fromkeys(table["system"]))
-    challengers = [name for name in systems if name != baseline]
-    rows = _rows(table, level, challengers)
-    changes = [
-        _(
-            "{system}: {changes}.",
-            system=names.get(name, name),
-            changes=enumerated(_in_words(row, titles, level) for row in rows if row.system == name),
-        )
-        for name in challengers
-    ]
-    return " ".join(
-        [
-            _(
-                "Means of each system against the baseline {baseline}.",
-                baseline=names.get(baseline, baseline),
-            ),
-            *changes,
-        ]
     )
 
 

@@ -97,8 +97,7 @@ def changes(study: Study, system: str) -> str | None:
 
 
 def _changes(study: Study, system: str) -> tuple[Any, str]:
-    drawing = query_changes.changes(study, system)
-    return drawing.draw(widgets_charts.ink()), drawing.alt
+    return widgets_charts.drawn(query_changes.changes(study, system))
 
 
 def definitions(study: Study, specs: Sequence[str]) -> None:

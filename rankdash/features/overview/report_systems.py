@@ -340,10 +340,7 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
     if axis == "p95":
         written, title = milliseconds, _("p95 latency added, ms")
     given = (points, study.measure.title, title)
-    return Drawing(
-        lambda ink: frontier.frontier_figure(*given, ink, written=written, size=frontier.BESIDE),
-        frontier.frontier_alt(*given, written=written),
-    )
+    return frontier.frontier_chart(*given, written=written, size=frontier.BESIDE)
 
 
 def _timed(study: Study, row: Standing) -> int:

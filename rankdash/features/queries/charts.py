@@ -23,12 +23,7 @@ def waterfall(study: Study, challenger: str, split: Split, names: Mapping[str, s
     """What each document adds to the change of a query. names: document id → name."""
     pair = (study.name(study.baseline), study.name(challenger))
     given = (split.documents, split.before, split.measure.title, pair)
-    return Drawing(
-        lambda ink: waterfall_figure(
-            *given, ink, names=names, threshold=study.conventions.threshold
-        ),
-        waterfall_alt(*given, names=names),
-    )
+    return waterfall_chart(*given, names=names, threshold=study.conventions.threshold)
 
 
 def ladder(
@@ -41,12 +36,7 @@ def ladder(
 ) -> Drawing:
     """Where the documents of a query went. titles: system → name. focus: the document to follow.
     every: all near the top, and not just those that tell something."""
-    return Drawing(
-        lambda ink: charts_ladder.ladder_figure(
-            found, ink, titles=titles, names=names, focus=focus, every=every
-        ),
-        charts_ladder.ladder_alt(found, titles=titles, every=every),
-    )
+    return charts_ladder.ladder_chart(found, titles=titles, names=names, focus=focus, every=every)
 
 
 # One query: from the baseline's value to the challenger's, document by document.
@@ -101,12 +91,48 @@ def bars(documents: pd.DataFrame, before: float) -> list[Bar]:
     return found
 
 
-def waterfall_figure(
+def _waterfall_alt(
     documents: pd.DataFrame,
     before: float,
     metric: str,
     systems: tuple[str, str],
+    *,
+    names: Mapping[str, str] = style.NO_NAMES,
+) -> str:
+    steps = bars(documents, before)
+    parts = [
+        _(
+            "{document}: {delta}, rank {ranks}.",
+            document=names.get(step.doc_id, step.doc_id),
+            delta=style.signed(step.delta),
+            ranks=_ranks(step),
+        )
+        if step.doc_id
+        else _(
+            "{others}: {delta}.",
+            others=_("{n} other documents", n=step.documents),
+            delta=style.signed(step.delta),
+        )
+        for step in steps
+    ]
+    return _(
+        ("{metric} of one query: {before} ({before_name}), then {after} ({after_name}). {parts}"),
+        metric=metric,
+        before=style.number(before),
+        after=style.number(_after(steps, before)),
+        before_name=systems[0],
+        after_name=systems[1],
+        parts=" ".join(parts),
+    ).strip()
+
+
+@draw.chart(_waterfall_alt)
+def waterfall_chart(
     ink: style.Ink,
+    documents: pd.DataFrame,
+    before: float,
+    metric: str,
+    systems: tuple[str, str],
     *,
     names: Mapping[str, str] = style.NO_NAMES,
     threshold: float = 1.0,
@@ -178,42 +204,6 @@ def waterfall_figure(
         yaxis={**scale, "ticktext": [sides[0], *named, sides[1]]},
         yaxis2={**scale, "ticktext": values, "side": "right", "overlaying": "y"},
     )
-
-
-def waterfall_alt(
-    documents: pd.DataFrame,
-    before: float,
-    metric: str,
-    systems: tuple[str, str],
-    *,
-    names: Mapping[str, str] = style.NO_NAMES,
-) -> str:
-    """What the chart says, in words."""
-    steps = bars(documents, before)
-    parts = [
-        _(
-            "{document}: {delta}, rank {ranks}.",
-            document=names.get(step.doc_id, step.doc_id),
-            delta=style.signed(step.delta),
-            ranks=_ranks(step),
-        )
-        if step.doc_id
-        else _(
-            "{others}: {delta}.",
-            others=_("{n} other documents", n=step.documents),
-            delta=style.signed(step.delta),
-        )
-        for step in steps
-    ]
-    return _(
-        ("{metric} of one query: {before} ({before_name}), then {after} ({after_name}). {parts}"),
-        metric=metric,
-        before=style.number(before),
-        after=style.number(_after(steps, before)),
-        before_name=systems[0],
-        after_name=systems[1],
-        parts=" ".join(parts),
-    ).strip()
 
 
 def _after(steps: list[Bar], before: float) -> float:

@@ -35,9 +35,37 @@ _BESIDE = 0.07
 Flags = npt.NDArray[np.bool_]
 
 
-def ladder_figure(
-    ladder: Ladder,
+def _ladder_alt(
+    ladder: Ladder, *, titles: Mapping[str, str] = style.NO_NAMES, every: bool = False
+) -> str:
+    names = [titles.get(each, each) for each in ladder.systems]
+    second = ladder.in_focus
+    move = directions(ladder.ranks[:, 0], ladder.ranks[:, second])[ladder.relevant]
+    crosses, inside = ladder.crosses[:, second], ladder.inside[:, second]
+    return ngettext(
+        "Ranks of {n} document in {systems}. From {before} to {after}, of the relevant ones "
+        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
+        "and {leaves} left it.",
+        "Ranks of {n} documents in {systems}. From {before} to {after}, of the relevant ones "
+        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
+        "and {leaves} left it.",
+        len(shown(ladder, every=every)),
+        systems=enumerated(names),
+        before=names[0],
+        after=names[second],
+        risen=int((move > 0).sum()),
+        fallen=int((move < 0).sum()),
+        held=int((move == 0).sum()),
+        enters=int((crosses & inside).sum()),
+        leaves=int((crosses & ~inside).sum()),
+        k=ladder.k,
+    )
+
+
+@draw.chart(_ladder_alt)
+def ladder_chart(
     ink: style.Ink,
+    ladder: Ladder,
     *,
     titles: Mapping[str, str] = style.NO_NAMES,
     names: Mapping[str, str] = style.NO_NAMES,
@@ -90,34 +118,6 @@ def ladder_figure(
             "showline": False,
         },
         legend={"y": 0, "yanchor": "bottom"},
-    )
-
-
-def ladder_alt(
-    ladder: Ladder, *, titles: Mapping[str, str] = style.NO_NAMES, every: bool = False
-) -> str:
-    """What the chart says, in words."""
-    names = [titles.get(each, each) for each in ladder.systems]
-    second = ladder.in_focus
-    move = directions(ladder.ranks[:, 0], ladder.ranks[:, second])[ladder.relevant]
-    crosses, inside = ladder.crosses[:, second], ladder.inside[:, second]
-    return ngettext(
-        "Ranks of {n} document in {systems}. From {before} to {after}, of the relevant ones "
-        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
-        "and {leaves} left it.",
-        "Ranks of {n} documents in {systems}. From {before} to {after}, of the relevant ones "
-        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
-        "and {leaves} left it.",
-        len(shown(ladder, every=every)),
-        systems=enumerated(names),
-        before=names[0],
-        after=names[second],
-        risen=int((move > 0).sum()),
-        fallen=int((move < 0).sum()),
-        held=int((move == 0).sum()),
-        enters=int((crosses & inside).sum()),
-        leaves=int((crosses & ~inside).sum()),
-        k=ladder.k,
     )
 
 

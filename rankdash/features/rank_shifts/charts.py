@@ -19,7 +19,36 @@ _FURNITURE = 136
 _GAP = "\u00a0\u00a0"
 
 
-def flows_figure(flow: Flow, before: str, after: str, ink: style.Ink) -> go.Figure:
+def _flows_alt(flow: Flow, before: str, after: str) -> str:
+    rows = zip(flow.bands["band"], flow.bands["entered"], flow.bands["left"], strict=True)
+    return _(
+        (
+            "Relevant documents: {total}. In the top {k} of {before}: {before_in}; in that of "
+            "{after}: {after_in}. {stayed} stayed, {came} came in, {went} dropped out. {bands}"
+        ),
+        k=flow.k,
+        total=flow.total,
+        before=before,
+        after=after,
+        before_in=flow.before,
+        after_in=flow.after,
+        stayed=flow.stayed,
+        came=flow.entered,
+        went=flow.left,
+        bands=" ".join(
+            _(
+                "{band}: {came} from there, {went} to there.",
+                band=_band(band).replace("&gt;", ">"),
+                came=came,
+                went=went,
+            )
+            for band, came, went in rows
+        ),
+    )
+
+
+@draw.chart(_flows_alt)
+def flows_chart(ink: style.Ink, flow: Flow, before: str, after: str) -> go.Figure:
     """A row for each band of ranks below k: to the right what came in from there, to the left,
     hatched, what dropped out to there.
 
@@ -80,35 +109,6 @@ def flows_figure(flow: Flow, before: str, after: str, ink: style.Ink) -> go.Figu
     )
 
 
-def flows_alt(flow: Flow, before: str, after: str) -> str:
-    """What the chart says, in words."""
-    rows = zip(flow.bands["band"], flow.bands["entered"], flow.bands["left"], strict=True)
-    return _(
-        (
-            "Relevant documents: {total}. In the top {k} of {before}: {before_in}; in that of "
-            "{after}: {after_in}. {stayed} stayed, {came} came in, {went} dropped out. {bands}"
-        ),
-        k=flow.k,
-        total=flow.total,
-        before=before,
-        after=after,
-        before_in=flow.before,
-        after_in=flow.after,
-        stayed=flow.stayed,
-        came=flow.entered,
-        went=flow.left,
-        bands=" ".join(
-            _(
-                "{band}: {came} from there, {went} to there.",
-                band=_band(band).replace("&gt;", ">"),
-                came=came,
-                went=went,
-            )
-            for band, came, went in rows
-        ),
-    )
-
-
 def _band(band: str) -> str:
     if band == UNRANKED:
         return _("not ranked")
@@ -133,7 +133,25 @@ _ROW_MOVE_SIZES = 30
 _FURNITURE_MOVE_SIZES = 126
 
 
-def move_sizes_figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.Figure:
+def _move_sizes_alt(table: pd.DataFrame, before: str, after: str) -> str:
+    counts = {}
+    for name in ("relevant", "other"):
+        for side, rows in _sides(table).items():
+            counts[f"{name}_{side}"] = int(table.loc[rows, name].sum())
+    return _(
+        (
+            "How far documents moved from {before} to {after}. Relevant: {relevant_up} "
+            "up, {relevant_same} not at all, {relevant_down} down. All others: "
+            "{other_up} up, {other_same} not at all, {other_down} down."
+        ),
+        before=before,
+        after=after,
+        **counts,
+    )
+
+
+@draw.chart(_move_sizes_alt)
+def move_sizes_chart(ink: style.Ink, table: pd.DataFrame, before: str, after: str) -> go.Figure:
     """Two bars for each distance, the farthest up on top: the share of the relevant documents, and
     of the others, hatched.
 
@@ -199,24 +217,6 @@ def move_sizes_figure(table: pd.DataFrame, before: str, after: str, ink: style.I
     )
 
 
-def move_sizes_alt(table: pd.DataFrame, before: str, after: str) -> str:
-    """What the chart says, in words."""
-    counts = {}
-    for name in ("relevant", "other"):
-        for side, rows in _sides(table).items():
-            counts[f"{name}_{side}"] = int(table.loc[rows, name].sum())
-    return _(
-        (
-            "How far documents moved from {before} to {after}. Relevant: {relevant_up} "
-            "up, {relevant_same} not at all, {relevant_down} down. All others: "
-            "{other_up} up, {other_same} not at all, {other_down} down."
-        ),
-        before=before,
-        after=after,
-        **counts,
-    )
-
-
 def _sides(table: pd.DataFrame) -> dict[str, pd.Series[bool]]:
     down, same = table["step"].str.startswith("−"), table["step"] == "0"
     return {"up": ~(down | same), "same": same, "down": down}
@@ -241,7 +241,26 @@ _COMPACT_FROM = 1_000
 _LEAST_SHARE = 0.005
 
 
-def transitions_figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.Figure:
+def _transitions_alt(table: pd.DataFrame, before: str, after: str) -> str:
+    rows, columns = list(table.index), list(table.columns)
+    totals, counts = {"up": 0, "same": 0, "down": 0}, table.to_numpy()
+    for y, start in enumerate(rows):
+        for x, end in enumerate(columns):
+            totals[_side(start, end, rows, columns)] += int(counts[y, x])
+    return ngettext(
+        "Ranks in {before} (rows) and in {after} (columns) of {n} document: {up} moved to a higher "
+        "band, {same} stayed in theirs, {down} moved to a lower one.",
+        "Ranks in {before} (rows) and in {after} (columns) of {n} documents: {up} moved to a "
+        "higher band, {same} stayed in theirs, {down} moved to a lower one.",
+        sum(totals.values()),
+        before=before,
+        after=after,
+        **totals,
+    )
+
+
+@draw.chart(_transitions_alt)
+def transitions_chart(ink: style.Ink, table: pd.DataFrame, before: str, after: str) -> go.Figure:
     """Rows are ranks before, columns ranks after, each cell with its count and its share of the
     row. Below the diagonal documents moved up, above it down: told by place, by an arrow in the
     cell and by colour; the shade is the share of the row. The customdata of a cell are its row and
@@ -331,25 +350,6 @@ def transitions_figure(table: pd.DataFrame, before: str, after: str, ink: style.
     )
 
 
-def transitions_alt(table: pd.DataFrame, before: str, after: str) -> str:
-    """What the chart says, in words."""
-    rows, columns = list(table.index), list(table.columns)
-    totals, counts = {"up": 0, "same": 0, "down": 0}, table.to_numpy()
-    for y, start in enumerate(rows):
-        for x, end in enumerate(columns):
-            totals[_side(start, end, rows, columns)] += int(counts[y, x])
-    return ngettext(
-        "Ranks in {before} (rows) and in {after} (columns) of {n} document: {up} moved to a higher "
-        "band, {same} stayed in theirs, {down} moved to a lower one.",
-        "Ranks in {before} (rows) and in {after} (columns) of {n} documents: {up} moved to a "
-        "higher band, {same} stayed in theirs, {down} moved to a lower one.",
-        sum(totals.values()),
-        before=before,
-        after=after,
-        **totals,
-    )
-
-
 def _empty(rows: int, columns: int) -> list[list[float | None]]:
     return [[None] * columns for _ in range(rows)]
 
@@ -389,9 +389,25 @@ _TAU_AT, _RBO_AT, _NAME_AT = 0.02, 0.3, -0.3
 _ROOM = 0.24
 
 
-def agreement_figure(
-    table: pd.DataFrame,
+def _agreement_alt(table: pd.DataFrame, *, names: Mapping[str, str] = style.NO_NAMES) -> str:
+    pairs = [
+        _(
+            "{one} and {other}: τ {tau}, RBO {rbo}, {queries}.",
+            one=names.get(row["one"], row["one"]),
+            other=names.get(row["other"], row["other"]),
+            tau=style.number(row["tau"], 2),
+            rbo=style.number(row["rbo"], 2),
+            queries=style.queries(row["n"]),
+        )
+        for row in table.to_dict("records")
+    ]
+    return _("Agreement of each two systems. {pairs}", pairs=" ".join(pairs)).strip()
+
+
+@draw.chart(_agreement_alt)
+def agreement_chart(
     ink: style.Ink,
+    table: pd.DataFrame,
     *,
     p: float,
     level: float = LEVEL,
@@ -476,22 +492,6 @@ def agreement_figure(
             "zeroline": False,
         },
     )
-
-
-def agreement_alt(table: pd.DataFrame, *, names: Mapping[str, str] = style.NO_NAMES) -> str:
-    """What the chart says, in words."""
-    pairs = [
-        _(
-            "{one} and {other}: τ {tau}, RBO {rbo}, {queries}.",
-            one=names.get(row["one"], row["one"]),
-            other=names.get(row["other"], row["other"]),
-            tau=style.number(row["tau"], 2),
-            rbo=style.number(row["rbo"], 2),
-            queries=style.queries(row["n"]),
-        )
-        for row in table.to_dict("records")
-    ]
-    return _("Agreement of each two systems. {pairs}", pairs=" ".join(pairs)).strip()
 
 
 def _finite(value: float) -> float:

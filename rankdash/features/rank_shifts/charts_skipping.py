@@ -20,11 +20,34 @@ _HEIGHT = 380
 _BAND, _EDGE = 0.15, 0.5
 
 
-def skipping_figure(
+def _skipping_alt(curve: pd.DataFrame, metric: str, tolerance: float) -> str:
+    chosen = curve.iloc[[round(place * (len(curve) - 1) / 4) for place in range(5)]]
+    points = [
+        _(
+            "{share:.0%}: {change} (at random {random}).",
+            share=row["share"],
+            change=style.signed(row["change"]),
+            random=style.signed(row["random"]),
+        )
+        for row in chosen.drop_duplicates("threshold").to_dict("records")
+    ]
+    return _(
+        (
+            "Change in mean {metric} against the share of queries not reranked, largest score "
+            "margin first. {points} Acceptable loss: up to {tolerance}."
+        ),
+        metric=metric,
+        points=" ".join(points),
+        tolerance=style.number(tolerance),
+    )
+
+
+@draw.chart(_skipping_alt)
+def skipping_chart(
+    ink: style.Ink,
     curve: pd.DataFrame,
     metric: str,
     tolerance: float,
-    ink: style.Ink,
     *,
     chosen: float | None = None,
     level: float = LEVEL,
@@ -100,29 +123,6 @@ def skipping_figure(
     )
 
 
-def skipping_alt(curve: pd.DataFrame, metric: str, tolerance: float) -> str:
-    """What the chart says, in words."""
-    chosen = curve.iloc[[round(place * (len(curve) - 1) / 4) for place in range(5)]]
-    points = [
-        _(
-            "{share:.0%}: {change} (at random {random}).",
-            share=row["share"],
-            change=style.signed(row["change"]),
-            random=style.signed(row["random"]),
-        )
-        for row in chosen.drop_duplicates("threshold").to_dict("records")
-    ]
-    return _(
-        (
-            "Change in mean {metric} against the share of queries not reranked, largest score "
-            "margin first. {points} Acceptable loss: up to {tolerance}."
-        ),
-        metric=metric,
-        points=" ".join(points),
-        tolerance=style.number(tolerance),
-    )
-
-
 def _hover(row: Mapping[Hashable, Any]) -> str:
     return _(
         "{share:.0%} from a margin of {threshold} on: {change} ({span})",
@@ -142,12 +142,30 @@ _GRID = 28
 _LARGEST, _SMALLEST = 20.0, 5.0
 
 
-def margins_figure(
+def _margins_alt(
+    pairs: pd.DataFrame, margin: pd.Series[float], means: pd.DataFrame, metric: str
+) -> str:
+    points = _points(pairs, margin)
+    if points.empty:
+        return _("No query has both a change and a margin.")
+    return _(
+        (
+            "Change in {metric} of {queries} against the first stage's margin. Mean change from "
+            "the tenth with the smallest to the tenth with the largest margin: {means}."
+        ),
+        metric=metric,
+        queries=style.queries(len(points)),
+        means=", ".join(style.signed(delta) for delta in means["delta"]),
+    )
+
+
+@draw.chart(_margins_alt)
+def margins_chart(
+    ink: style.Ink,
     pairs: pd.DataFrame,
     margin: pd.Series[float],
     means: pd.DataFrame,
     metric: str,
-    ink: style.Ink,
     *,
     threshold: float | None = None,
     tie_band: float = TIE_BAND,
@@ -237,24 +255,6 @@ def margins_figure(
             range=_reach(points["delta"]),
             zeroline=True,
         ),
-    )
-
-
-def margins_alt(
-    pairs: pd.DataFrame, margin: pd.Series[float], means: pd.DataFrame, metric: str
-) -> str:
-    """What the chart says, in words."""
-    points = _points(pairs, margin)
-    if points.empty:
-        return _("No query has both a change and a margin.")
-    return _(
-        (
-            "Change in {metric} of {queries} against the first stage's margin. Mean change from "
-            "the tenth with the smallest to the tenth with the largest margin: {means}."
-        ),
-        metric=metric,
-        queries=style.queries(len(points)),
-        means=", ".join(style.signed(delta) for delta in means["delta"]),
     )
 
 

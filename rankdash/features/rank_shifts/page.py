@@ -16,7 +16,7 @@ from rankdash.features.rank_shifts.agreement import PERSISTENCE
 from rankdash.features.rank_shifts.shifts import UNRANKED, Flow, Moves, went
 from rankdash.kit.widgets import address, pickers, view
 from rankdash.kit.widgets.cache import shared
-from rankdash.kit.widgets.charts import ink, show
+from rankdash.kit.widgets.charts import draw, drawn, show
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.text import markdown_safe, name_rows, rounded
 from rankdash.kit.widgets.view import safe_name
@@ -92,7 +92,7 @@ def _documents_counted() -> str | None:
 def _transitions(study: Study, challenger: str, *, relevant_only: bool) -> tuple[Any, str]:
     table = rank_shifts_study.transitions(study, challenger, relevant_only=relevant_only)
     sides = (study.name(study.baseline), study.name(challenger))
-    return charts.transitions_figure(table, *sides, ink()), charts.transitions_alt(table, *sides)
+    return drawn(charts.transitions_chart(table, *sides))
 
 
 def _flow(study: Study, challenger: str) -> None:
@@ -102,11 +102,7 @@ def _flow(study: Study, challenger: str) -> None:
     if not way.total:
         st.caption(_("It counts relevant documents only, so it needs labels that name some."))
         return
-    show(
-        charts.flows_figure(way, *sides, ink()),
-        alt=charts.flows_alt(way, *sides),
-        key="shifts.flow",
-    )
+    draw(charts.flows_chart(way, *sides), key="shifts.flow")
 
 
 def _choose_cell(key: str) -> None:
@@ -195,11 +191,7 @@ def sizes(study: Study, challenger: str) -> None:
     st.subheader(_("How far documents moved"), anchor=False)
     table = rank_shifts_study.move_sizes(study, challenger)
     before, after = study.name(study.baseline), study.name(challenger)
-    show(
-        charts.move_sizes_figure(table, before, after, ink()),
-        alt=charts.move_sizes_alt(table, before, after),
-        key="shifts.sizes",
-    )
+    draw(charts.move_sizes_chart(table, before, after), key="shifts.sizes")
     with st.expander(_("As a table")):
         share = st.column_config.NumberColumn(format="percent")
         columns = {
@@ -357,9 +349,8 @@ def draw_agreement(study: Study) -> None:
     st.subheader(_("Do the systems agree?"), anchor=False)
     table = rank_shifts_study.agreement_table(study)
     names, level = study.names, study.statistics.level
-    show(
-        charts.agreement_figure(table, ink(), p=PERSISTENCE, level=level, names=names),
-        alt=charts.agreement_alt(table, names=names),
+    draw(
+        charts.agreement_chart(table, p=PERSISTENCE, level=level, names=names),
         key="shifts.agreement",
     )
     sentences = [

@@ -36,9 +36,9 @@ from rankdash.features.rank_shifts.skipping import (
     near_ties,
     saving,
 )
+from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets import pickers, view
 from rankdash.kit.widgets.cache import shared
-from rankdash.kit.widgets.charts import ink, show
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.text import name_safe, signed_cells
 
@@ -170,7 +170,9 @@ def _skipping(study: Study, challenger: str, margin: Margin, tolerance: float) -
 def _points(study: Study, challenger: str, margin: Margin, tolerance: float) -> None:
     st.markdown(_("**Change by reranking against the margin**"))
     figure, alt = shared(_change_by_margin, study, challenger, margin, tolerance)
-    event = show(figure, alt=alt, key=f"shifts.margins.{challenger}", on_select="rerun")
+    event = widgets_charts.show(
+        figure, alt=alt, key=f"shifts.margins.{challenger}", on_select="rerun"
+    )
     st.caption(_("Click a point to open its query."))
     picked = [
         point["customdata"] for point in event["selection"]["points"] if "customdata" in point
@@ -183,36 +185,30 @@ def _change_by_margin(
     study: Study, challenger: str, margin: Margin, tolerance: float
 ) -> tuple[Any, str]:
     found = _skipping(study, challenger, margin, tolerance)
-    given = (
+    chart = charts_skipping.margins_chart(
         rank_shifts_study.against_first_stage(study, challenger),
         rank_shifts_study.margins(study, FIRST_STAGE, depth(study))[margin],
         rank_shifts_study.change_by_margin(study, challenger, margin, depth(study)),
         study.measure.title,
-    )
-    figure = charts_skipping.margins_figure(
-        *given,
-        ink(),
         threshold=found.rule.threshold if found.rule else None,
         tie_band=study.statistics.tie_band,
         names=study.dataset.query_names,
     )
-    return figure, charts_skipping.margins_alt(*given)
+    return widgets_charts.drawn(chart)
 
 
 def _cost(study: Study, challenger: str, margin: Margin, tolerance: float) -> None:
     found = _skipping(study, challenger, margin, tolerance)
     st.markdown(_("**What skipping costs**"))
     title = study.measure.title
-    show(
-        charts_skipping.skipping_figure(
+    widgets_charts.draw(
+        charts_skipping.skipping_chart(
             found.curve,
             title,
             found.tolerance,
-            ink(),
             chosen=found.rule.threshold if found.rule else None,
             level=study.statistics.level,
         ),
-        alt=charts_skipping.skipping_alt(found.curve, title, found.tolerance),
         key="shifts.skipping",
     )
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from inspect import signature
+from typing import Any, Concatenate, ParamSpec
 from urllib.parse import quote
 
 import plotly.graph_objects as go
@@ -173,6 +175,32 @@ class Drawing:
     def in_both_inks(self) -> Chart:
         light, dark = (self.draw(style.INKS[name]) for name in ("light", "dark"))
         return Chart(light, dark, self.alt)
+
+
+P = ParamSpec("P")
+
+
+def chart(
+    alt: Callable[..., str],
+) -> Callable[[Callable[Concatenate[Ink, P], go.Figure]], Callable[P, Drawing]]:
+    """Turn a function that draws a chart in an ink into one that returns its `Drawing`.
+
+    alt: what the chart says, in words, from those parameters of the chart that it names.
+    """
+    heard = signature(alt).parameters
+
+    def with_words(figure: Callable[Concatenate[Ink, P], go.Figure]) -> Callable[P, Drawing]:
+        takes = signature(figure)
+
+        @wraps(figure)
+        def drawing(*args: P.args, **named: P.kwargs) -> Drawing:
+            given = takes.bind(None, *args, **named).arguments
+            words = alt(**{name: value for name, value in given.items() if name in heard})
+            return Drawing(lambda ink: figure(ink, *args, **named), words)
+
+        return drawing
+
+    return with_words
 
 
 # The mark of a system as a small picture, for tables and texts beside the charts.

@@ -69,11 +69,44 @@ BESIDE = Size(330, 310.0, 230.0, 22)
 """Of one beside a table."""
 
 
-def frontier_figure(
+def _frontier_alt(
     points: Sequence[FrontierPoint],
     metric: str,
     x_title: str,
+    *,
+    target: float | None = None,
+    written: Callable[[float], str] = str,
+) -> str:
+    words = {
+        "front": _("Pareto-optimal"),
+        "beaten": _("dominated"),
+        "outside": _("over the target"),
+    }
+    sentences = [
+        _(
+            "{name}: {quality} at {x}, {state}.",
+            name=point.name,
+            quality=style.number(point.quality),
+            x=written(point.x),
+            state=words[_state(point, target)],
+        )
+        for point in points
+        if point.known
+    ]
+    return _(
+        "{metric} against {x_title}. {options}",
+        metric=metric,
+        x_title=x_title,
+        options=" ".join(sentences),
+    ).strip()
+
+
+@draw.chart(_frontier_alt)
+def frontier_chart(
     ink: style.Ink,
+    points: Sequence[FrontierPoint],
+    metric: str,
+    x_title: str,
     *,
     target: float | None = None,
     written: Callable[[float], str] = str,
@@ -156,39 +189,6 @@ def frontier_figure(
         xaxis=style.axis(style.short(x_title, 60), **across.layout()),
         yaxis=style.axis(style.short(metric), tickformat=".2f", zeroline=False),
     )
-
-
-def frontier_alt(
-    points: Sequence[FrontierPoint],
-    metric: str,
-    x_title: str,
-    *,
-    target: float | None = None,
-    written: Callable[[float], str] = str,
-) -> str:
-    """What the chart says, in words."""
-    words = {
-        "front": _("Pareto-optimal"),
-        "beaten": _("dominated"),
-        "outside": _("over the target"),
-    }
-    sentences = [
-        _(
-            "{name}: {quality} at {x}, {state}.",
-            name=point.name,
-            quality=style.number(point.quality),
-            x=written(point.x),
-            state=words[_state(point, target)],
-        )
-        for point in points
-        if point.known
-    ]
-    return _(
-        "{metric} against {x_title}. {options}",
-        metric=metric,
-        x_title=x_title,
-        options=" ".join(sentences),
-    ).strip()
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,45 @@ _COLUMNS = {
 }
 
 
-def group_changes_figure(
+def _group_changes_alt(
     table: pd.DataFrame,
     metric: str,
+    *,
+    level: float = LEVEL,
+    names: Mapping[str, str] = style.NO_NAMES,
+) -> str:
+    if table["delta"].isna().all():
+        return _("No group of queries can be compared.")
+    sentences = []
+    for row in _rows(table, level):
+        interval = draw.span(row.low, row.high)
+        template = (
+            _("{value}: {delta} ({level} interval {interval}{mark}), {queries}.")
+            if interval
+            else _("{value}: {delta}, {queries}.")
+        )
+        sentences.append(
+            template.format(
+                value=names.get(row.value, row.value),
+                delta=style.signed(row.delta),
+                level=level_percent(level),
+                interval=interval,
+                mark=_(", proven") if row.proven else "",
+                queries=style.queries(row.n),
+            )
+        )
+    return _(
+        "Mean change in {metric} by group of queries. {rows}",
+        metric=metric,
+        rows=" ".join(sentences),
+    )
+
+
+@draw.chart(_group_changes_alt)
+def group_changes_chart(
     ink: style.Ink,
+    table: pd.DataFrame,
+    metric: str,
     *,
     level: float = LEVEL,
     corrected: bool = True,
@@ -89,41 +124,6 @@ def group_changes_figure(
             nticks=5,
             showgrid=True,
         ),
-    )
-
-
-def group_changes_alt(
-    table: pd.DataFrame,
-    metric: str,
-    *,
-    level: float = LEVEL,
-    names: Mapping[str, str] = style.NO_NAMES,
-) -> str:
-    """What the chart says, in words."""
-    if table["delta"].isna().all():
-        return _("No group of queries can be compared.")
-    sentences = []
-    for row in _rows(table, level):
-        interval = draw.span(row.low, row.high)
-        template = (
-            _("{value}: {delta} ({level} interval {interval}{mark}), {queries}.")
-            if interval
-            else _("{value}: {delta}, {queries}.")
-        )
-        sentences.append(
-            template.format(
-                value=names.get(row.value, row.value),
-                delta=style.signed(row.delta),
-                level=level_percent(level),
-                interval=interval,
-                mark=_(", proven") if row.proven else "",
-                queries=style.queries(row.n),
-            )
-        )
-    return _(
-        "Mean change in {metric} by group of queries. {rows}",
-        metric=metric,
-        rows=" ".join(sentences),
     )
 
 

@@ -23,12 +23,7 @@ def changes(study: Study, challenger: str) -> Drawing:
     """Every query's change, worst first."""
     pairs, title = study.pairs(challenger), study.measure.title
     band = study.statistics.tie_band
-    return Drawing(
-        lambda ink: deltas_figure(
-            pairs, title, ink, tie_band=band, names=study.dataset.query_names
-        ),
-        deltas_alt(pairs, title, tie_band=band),
-    )
+    return deltas_chart(pairs, title, tie_band=band, names=study.dataset.query_names)
 
 
 MOST_BARS = 1000
@@ -40,10 +35,33 @@ _HEIGHT = 340
 _LEAST_REACH = 0.05
 
 
-def deltas_figure(
+def _deltas_alt(frame: pd.DataFrame, metric: str, *, tie_band: float = TIE_BAND) -> str:
+    delta = frame["delta"].dropna()
+    if delta.empty:
+        return _("No query can be compared.")
+    tally = counts(frame, tie_band)
+    return _(
+        (
+            "Change in {metric} for {queries}, worst first: {hurt} hurt (worst "
+            "{worst}), {same} same, {helped} helped (best {best}). The mean change is "
+            "{mean}."
+        ),
+        metric=metric,
+        queries=style.queries(tally.queries),
+        hurt=tally.hurt,
+        same=tally.same,
+        helped=tally.helped,
+        worst=style.signed(float(delta.min())),
+        best=style.signed(float(delta.max())),
+        mean=style.signed(float(delta.mean())),
+    )
+
+
+@draw.chart(_deltas_alt)
+def deltas_chart(
+    ink: style.Ink,
     frame: pd.DataFrame,
     metric: str,
-    ink: style.Ink,
     *,
     tie_band: float = TIE_BAND,
     names: Mapping[str, str] = style.NO_NAMES,
@@ -111,29 +129,6 @@ def deltas_figure(
             tickformat=".2~f",
             range=_reach(delta),
         ),
-    )
-
-
-def deltas_alt(frame: pd.DataFrame, metric: str, *, tie_band: float = TIE_BAND) -> str:
-    """What the chart says, in words."""
-    delta = frame["delta"].dropna()
-    if delta.empty:
-        return _("No query can be compared.")
-    tally = counts(frame, tie_band)
-    return _(
-        (
-            "Change in {metric} for {queries}, worst first: {hurt} hurt (worst "
-            "{worst}), {same} same, {helped} helped (best {best}). The mean change is "
-            "{mean}."
-        ),
-        metric=metric,
-        queries=style.queries(tally.queries),
-        hurt=tally.hurt,
-        same=tally.same,
-        helped=tally.helped,
-        worst=style.signed(float(delta.min())),
-        best=style.signed(float(delta.max())),
-        mean=style.signed(float(delta.mean())),
     )
 
 

@@ -39,9 +39,15 @@ def show(figure: Any, *, alt: str, key: str, on_select: Any = "ignore") -> Any:
     )
 
 
+def drawn(drawing: Drawing) -> tuple[Any, str]:
+    """Return the figure in the ink of the theme, and its words: `show` takes them from a cache."""
+    return drawing.draw(ink()), drawing.alt
+
+
 def draw(drawing: Drawing, *, key: str, on_select: Any = "ignore") -> Any:
-    """Show a chart that the report has too."""
-    return show(drawing.draw(ink()), alt=drawing.alt, key=key, on_select=on_select)
+    """Show a chart with its words."""
+    figure, alt = drawn(drawing)
+    return show(figure, alt=alt, key=key, on_select=on_select)
 
 
 # The answer in a word: the word and the icon say it without the colour.
