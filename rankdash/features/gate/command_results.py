@@ -184,10 +184,6 @@ def write_refusal(
             write(written.encode("utf-8", "replace"), target)
 
 
-def _refused_in_markdown(why: str) -> str:
-    return f"## The gate could not run\n\n{markdown_safe(why)}\n"
-
-
 def _refused_in_junit(why: str) -> str:
     counts = {"tests": "1", "failures": "0", "errors": "1"}
     root = ElementTree.Element("testsuites", {"name": "rankdash gate", **counts})
@@ -202,7 +198,7 @@ def _refused_in_junit(why: str) -> str:
 _REFUSALS: Mapping[str, Callable[[str], str]] = {
     "text": lambda why: f"The gate could not run: {one_line(why)}\n",
     "json": lambda why: _json({"passed": False, "error": one_line(why)}),
-    "markdown": _refused_in_markdown,
+    "markdown": lambda why: f"## The gate could not run\n\n{markdown_safe(why)}\n",
     "junit": _refused_in_junit,
 }
 

@@ -50,7 +50,8 @@ def draw(history: Past, chosen: Sequence[str]) -> None:
             to_overview(chosen)
         st.markdown(sentence(verdict))
         row = found.row(after, study.spec)
-        st.caption(" · ".join(_facts(history, row, found.left_out(after, study.spec))))
+        facts = change_facts(row, study.statistics, "p")
+        st.caption(" · ".join([*facts, *excluded(found.left_out(after, study.spec))]))
         systems = len(history.study.systems)
         if math.isfinite(row["p"]) and systems > 2:
             st.caption(
@@ -78,10 +79,6 @@ def to_overview(chosen: Sequence[str]) -> None:
 def _choose(chosen: Sequence[str]) -> None:
     address.choose(CHOSEN, chosen)
     address.publish()
-
-
-def _facts(history: Past, row: pd.Series, left_out: Mapping[str, int]) -> list[str]:
-    return [*change_facts(row, history.study.statistics, "p"), *excluded(left_out)]
 
 
 def _differences(history: Past, before: str, after: str) -> None:

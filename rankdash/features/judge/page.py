@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -39,7 +40,7 @@ from rankdash.core.words.judged import (
     three_ways,
     worth_sentence,
 )
-from rankdash.core.words.verdicts import change_interval
+from rankdash.core.words.verdicts import change_interval, interval
 from rankdash.core.workspace.jobs.judges import JudgeRow
 from rankdash.features.judge import charts, page_list
 from rankdash.kit.drawing import draw as drawing_draw
@@ -50,7 +51,6 @@ from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.stored import grades
 from rankdash.kit.widgets.text import markdown_safe, table_html
 
-_NONE = "–"
 _HEIGHT = 420
 
 
@@ -159,10 +159,8 @@ def _agreement(found: JudgeAgreement) -> None:
 
 
 def _kappa(found: Kappa) -> list[str]:
-    if math.isnan(found.kappa):
-        return [_NONE, _NONE]
-    interval = _NONE if math.isnan(found.low) else f"{found.low:.2f} … {found.high:.2f}"
-    return [f"{found.kappa:.2f}", interval]
+    written = partial(number, digits=2)
+    return [written(found.kappa), interval(found.low, found.high, written)]
 
 
 def _matrix(found: Kappa) -> str:
@@ -256,9 +254,9 @@ def draw_verdict(study: Study, challenger: str, framed: bool = False) -> None:
         st.write(markdown_safe(paragraph([each for each in said if each]), 800))
         left, right = st.columns(2, gap="large")
         with left:
-            interval = _("{level} interval", level=level_percent(study.statistics.level))
+            within = _("{level} interval", level=level_percent(study.statistics.level))
             rows = [_change(title, change) for title, change in three_ways(found.three)]
-            st.html(table_html([_("way"), _("mean"), interval, _("queries")], rows))
+            st.html(table_html([_("way"), _("mean"), within, _("queries")], rows))
         with right:
             _chart(charts.three_ways(study, challenger), f"judge.three.{challenger}")
         for warning in judge_warnings(study, found):
@@ -285,10 +283,8 @@ def _chart(drawn: drawing_draw.Drawing | None, key: str) -> None:
 
 
 def _change(title: str, change: MeanChange) -> list[str]:
-    if math.isnan(change.mean):
-        return [title, _NONE, _NONE, number(change.n, 0)]
-    interval = change_interval(change.low, change.high)
-    return [title, signed(change.mean, 4), interval, number(change.n, 0)]
+    ends = change_interval(change.low, change.high)
+    return [title, signed(change.mean, 4), ends, number(change.n, 0)]
 
 
 # Pairs of query and document to read: where judge and people differ, and texts that speak to a

@@ -14,7 +14,7 @@ import streamlit as st
 
 from rankdash.core.base import text as base_text
 from rankdash.core.base.errors import Finding, RankdashError
-from rankdash.core.base.i18n import enumerated, error_text, moment, ngettext
+from rankdash.core.base.i18n import enumerated, error_text, moment, ngettext, number
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import csv_bytes, distinct
 from rankdash.core.data.dataset import Dataset
@@ -155,7 +155,7 @@ def _table(dataset_id: str, rows: Sequence[Correction], place: str) -> None:
         queries = [shortened(texts.get(each.query_id, each.query_id), _TEXT) for each in shown]
         columns = {_("query"): queries, **columns}
     if len(rows) > _MOST_SHOWN:
-        st.caption(_("The latest {n} are shown.", n=f"{_MOST_SHOWN:,}"))
+        st.caption(_("The latest {n} are shown.", n=number(_MOST_SHOWN, 0)))
     event = st.dataframe(
         pd.DataFrame(columns),
         hide_index=True,
