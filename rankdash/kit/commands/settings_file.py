@@ -20,11 +20,11 @@ from typing import Any
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.files import from_toml, guarded, text_of
+from rankdash.kit.commands import registry
 from rankdash.kit.commands.arguments import Parser, described
 from rankdash.kit.commands.output import STANDARD, printable
-from rankdash.kit.commands.registry import put
 
-COMMANDS = ("gate", "evaluate", "compare", "report")
+COMMANDS = [each for each in ("gate", "evaluate", "compare", "report") if each in registry.COMMANDS]
 
 _FILE, _PROJECT = "rankdash.toml", "pyproject.toml"
 
@@ -110,7 +110,7 @@ def _table(file: str, name: str, content: Any) -> Mapping[str, Any]:
 
 def _parser_of(command: str, **settings: Any) -> Parser:
     parser = Parser(add_help=False, **settings)
-    put(command, parser)
+    registry.put(command, parser)
     return parser
 
 
