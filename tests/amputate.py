@@ -20,8 +20,8 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
+from itertools import chain, takewhile
 from pathlib import Path
 
 from tests.roles import ROOT
@@ -75,6 +75,9 @@ class Cut:
     def _spans(self, file: Path, is_test: bool) -> list[tuple[int, int]]:
         """The places of a file to remove, the last first; they do not overlap."""
         source = file.read_bytes()
+        gone = (self.feature, *chain.from_iterable([*self.names.values(), *self.fixtures.values()]))
+        if not any(each.encode() in source for each in gone):
+            return []
         tree = ast.parse(source)
         parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         module = ".".join(file.relative_to(self.tree).with_suffix("").parts)
@@ -140,24 +143,24 @@ class Cut:
         self, node: ast.AST, parents: dict[ast.AST, ast.AST], tree: ast.Module, is_test: bool
     ) -> ast.AST:
         """What to remove with a node: an element of a list, a statement, in tests a function."""
-        chain = [node]
-        while not isinstance(chain[-1], ast.Module):
-            chain.append(parents[chain[-1]])
-        top = chain[-2]
+        around = [node]
+        while not isinstance(around[-1], ast.Module):
+            around.append(parents[around[-1]])
+        top = around[-2]
         in_function = isinstance(top, ast.FunctionDef | ast.ClassDef)
-        decorated = in_function and any(each in chain for each in top.decorator_list)
+        decorated = in_function and any(each in around for each in top.decorator_list)
         if is_test and in_function and not decorated:
             return top
         if isinstance(node, ast.alias):
             return node
         if is_test and isinstance(top, ast.Assign) and isinstance(top.targets[0], ast.Tuple):
             return top
-        within = list(takewhile(lambda each: not isinstance(each, ast.stmt), chain))
+        within = list(takewhile(lambda each: not isinstance(each, ast.stmt), around))
         listed = [each for each in within if isinstance(parents[each], _DISPLAYS)]
         if listed:
             # An address may be a part of what is listed, and so may a case of a test.
             return listed[-1 if is_test or isinstance(node, ast.Constant) else 0]
-        return _whole_block(chain[len(within)], parents)
+        return _whole_block(around[len(within)], parents)
 
 
 def _whole_block(statement: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
@@ -220,16 +223,25 @@ def _lines(tree: Path) -> list[str]:
     return [each for each in shown.splitlines() if re.match(r"-(?!-)", each)]
 
 
-def amputate(tree: Path, feature: str) -> list[str]:
-    """Cut a feature out of a copy of the project. Return the lines that changed elsewhere."""
+def amputate(
+    tree: Path, feature: str, tops: Sequence[str] = ("rankdash", "pages", "tests")
+) -> list[str]:
+    """Cut a feature out of a copy of the project, out of some of its folders. Return the lines that
+    changed elsewhere."""
     cut = Cut(tree, feature)
     shutil.rmtree(tree / "rankdash/features" / feature)
     (tree / f"pages/{feature}.py").unlink(missing_ok=True)
-    files = [each for top in ("rankdash", "pages", "tests") for each in (tree / top).rglob("*.py")]
+    files = [each for top in tops for each in (tree / top).rglob("*.py")]
     while [each for each in files if cut.of(each)]:
         pass
     changed = _lines(tree)
-    _renew_lists(tree)
+    if "tests" in tops:
+        _renew_lists(tree, feature)
+    return changed
+
+
+def _renew_lists(tree: Path, feature: str) -> None:
+    """Take the feature out of the contracts and the list of slow tests; write the reference."""
     contracts = tree / "pyproject.toml"
     layers = re.sub(rf'"{feature}", |{feature} \| | \| {feature}\b', "", contracts.read_text())
     contracts.write_text(layers)
@@ -237,18 +249,13 @@ def amputate(tree: Path, feature: str) -> list[str]:
         [sys.executable, "-m", "ruff", "check", "-q", "--select", "F401,I", "--fix", "."],
         cwd=tree, check=False,
     )  # fmt: skip
-    return changed
-
-
-def _renew_lists(tree: Path) -> None:
-    """Take the tests that are gone from the list of slow ones; write the reference anew."""
     slow = tree / "tests/slow.txt"
-    kept = []
+    there = []
     for each in slow.read_text().split():
         file, _, name = each.partition("::")
         if f"def {name}(" in (tree / file).read_text():
-            kept.append(each)
-    slow.write_text("\n".join(kept) + "\n")
+            there.append(each)
+    slow.write_text("\n".join(there) + "\n")
     reference = [sys.executable, "-m", "rankdash.app.reference"]
     written = subprocess.run(reference, cwd=tree, capture_output=True, check=True)
     (tree / "docs/commands.md").write_bytes(written.stdout)
