@@ -20,7 +20,7 @@ METRICS = "RANKDASH_METRICS"
 # Said by the server to itself and to its worker.
 SHARED = "RANKDASH_SHARED"
 # The name by which the hub's token is allowed, also if the token comes from `hf auth login`.
-HUB_TOKEN = "HF_TOKEN"  # noqa: S105 - its name
+_HUB_TOKEN = "HF_TOKEN"  # noqa: S105 - its name
 ANY = "*"
 # The addresses of IPv6 that are in public use, and those that lead to addresses of IPv4 (RFC 6052).
 _UNICAST = ipaddress.IPv6Network("2000::/3")
@@ -61,7 +61,7 @@ def may_read_key(variable: str) -> bool:
 def hub_token() -> Literal[False] | None:
     """Return the argument `token` of the hub's client: None for the token of this machine, which
     the client sends to the hub only; False if visitors may not use it."""
-    return None if may_read_key(HUB_TOKEN) else False
+    return None if may_read_key(_HUB_TOKEN) else False
 
 
 def environment() -> dict[str, str]:

@@ -163,7 +163,7 @@ def numbers_of(values: Any, missing: int = -1) -> npt.NDArray[Any]:
     return np.from_dlpack(values)
 
 
-def flags_of(values: Any) -> npt.NDArray[np.bool_]:
+def _flags_of(values: Any) -> npt.NDArray[np.bool_]:
     """Arrow flags, none of them missing, as an array."""
     return numbers_of(values.cast(pa.uint8())).view(np.bool_)
 
@@ -299,7 +299,7 @@ def run_starts(texts: Any) -> Integers:
     changes = pc.not_equal(texts.slice(1), texts.slice(0, max(len(texts) - 1, 0)))
     first = np.zeros(min(len(texts), 1), dtype=np.int64)
     changes = changes.fill_null(True) if changes.null_count else changes
-    return np.concatenate([first, np.flatnonzero(flags_of(changes)) + 1])
+    return np.concatenate([first, np.flatnonzero(_flags_of(changes)) + 1])
 
 
 # Arithmetic on lists laid end to end: segment `i` is `values[offsets[i]:offsets[i + 1]]`.

@@ -10,9 +10,9 @@ from typing import Literal
 TOO_MANY_UNKNOWN = 0.1
 # A computation that keeps its threads busy gets at least this share of them; below it, other
 # programs took the processor away, and the times are longer than the machine needs.
-CONTENDED_SHARE = 0.7
+_CONTENDED_SHARE = 0.7
 # In less time than this, starting threads and the clock's own steps weigh as much.
-CONTENDED_SECONDS = 1.0
+_CONTENDED_SECONDS = 1.0
 
 WithoutText = Literal["exclude", "empty"]
 """Candidates without a text: not scored, below those that are, or scored as empty texts."""
@@ -140,6 +140,6 @@ class Measured:
         """Whether other programs held the processor, so that the times are too long; never said of
         less than a second."""
         return (
-            self.seconds + self.serial_seconds >= CONTENDED_SECONDS
-            and self.cpu_per_wall < CONTENDED_SHARE * self.threads
+            self.seconds + self.serial_seconds >= _CONTENDED_SECONDS
+            and self.cpu_per_wall < _CONTENDED_SHARE * self.threads
         )

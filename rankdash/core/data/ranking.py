@@ -43,7 +43,7 @@ from rankdash.core.data.arrays import (
 from rankdash.core.data.measured import Measured
 
 
-def tie_order(
+def _tie_order(
     runs: Integers, ties: Ties, given: Integers, by_id: Callable[[], Integers]
 ) -> Integers:
     """(T,) the order of tied rows: by run of equal scores, then by the rule.
@@ -123,7 +123,7 @@ def group_rows(ids: Any) -> Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
+class _Ordered:
     """Rows by group and score, ties settled.
 
     rows:   (N,) the row at each position.
@@ -142,7 +142,7 @@ def order_rows(
     ids_of: Any,
     ties: Ties,
     precision: ScorePrecision = "float64",
-) -> Ordered:
+) -> _Ordered:
     """Order grouped rows by (N,) finite score, descending.
 
     ids_of: called with (R,) rows, gives their document ids as Arrow text; None where ties are
@@ -163,8 +163,8 @@ def order_rows(
         def by_id() -> Integers:
             return descending_ids(ids_of(tied_rows))
 
-        rows[positions] = tied_rows[tie_order(runs, ties, tied_rows, by_id)]
-    return Ordered(rows, ranked, tied_groups(positions, groups.offsets))
+        rows[positions] = tied_rows[_tie_order(runs, ties, tied_rows, by_id)]
+    return _Ordered(rows, ranked, tied_groups(positions, groups.offsets))
 
 
 # `Ranking` (what IR calls a run) and `Run`, a ranking with how it came about.
@@ -309,7 +309,7 @@ class Ranking:
                 return descending_ids(self.documents.take(arrow_integers(named)))[codes]
 
             rows = self.given[positions].astype(np.int64)
-            source = positions[tie_order(runs, ties, rows, by_id)]
+            source = positions[_tie_order(runs, ties, rows, by_id)]
             docs[positions], given[positions] = self.docs[source], self.given[source]
         tied = tied_groups(positions, self.offsets)
         return replace(self, docs=docs, given=given, scores=scores, tied=tied, ties=ties)

@@ -10,7 +10,7 @@ import json
 import math
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -84,8 +84,8 @@ class RunRow:
 
 def from_row(kind: type[_Made], row: sqlite3.Row, **other: Any) -> _Made:
     """Return a dataclass whose fields are columns of a row, except those in `other`."""
-    names = kind.__dataclass_fields__.keys() - other  # type: ignore[attr-defined]
-    return kind(**{name: row[name] for name in names}, **other)
+    names: Iterable[str] = kind.__dataclass_fields__  # type: ignore[attr-defined]
+    return kind(**{name: row[name] for name in names if name not in other}, **other)
 
 
 def run_row(row: sqlite3.Row) -> RunRow:
@@ -225,7 +225,7 @@ def or_nan(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-READ_ONLY = StoreError(
+_READ_ONLY = StoreError(
     "This workspace is open for reading only: nothing in it can be changed.",
     remedy="Start rankdash without RANKDASH_READ_ONLY to change it.",
 )
@@ -264,7 +264,7 @@ def migrate(db: sqlite3.Connection, file: Path) -> None:
         raise
 
 
-def refuse_other_versions(db: sqlite3.Connection, file: Path) -> None:
+def _refuse_other_versions(db: sqlite3.Connection, file: Path) -> None:
     """Raise StoreError where the workspace would have to be brought up to date first, or was
     written by a newer rankdash."""
     version = version_of(db)
@@ -307,7 +307,7 @@ class Database:
         prepare: Callable[[sqlite3.Connection, Path], None] = migrate,
         *,
         read_only: bool = False,
-        refusal: StoreError = READ_ONLY,
+        refusal: StoreError = _READ_ONLY,
         each_day: Callable[[], bool] = lambda: True,
     ) -> None:
         self.file = file
@@ -317,7 +317,7 @@ class Database:
         self._checked = checksums.checked(file)
         if read_only:
             with self.reading() as db:
-                refuse_other_versions(db, file)
+                _refuse_other_versions(db, file)
             return
         try:
             with in_words(file), closing(self._connect("mode=rwc")) as db:

@@ -198,7 +198,7 @@ def _is_own(entry: Path) -> bool:
 # What was swept or replaced, kept in trash/<time>-<token>/, deleted after 30 days.
 
 TRASH = "trash"
-EMPTY_AFTER = timedelta(days=30)
+_EMPTY_AFTER = timedelta(days=30)
 
 _TRASH_NAME = re.compile(r"(?P<time>\d{8}T\d{6}Z)-[0-9a-f]{8}")
 _TRASH_TIME = "%Y%m%dT%H%M%SZ"
@@ -226,7 +226,7 @@ def empty_trash(root: Path) -> None:
         if match := _TRASH_NAME.fullmatch(place.name):
             with suppress(ValueError):
                 moved = datetime.strptime(match["time"], _TRASH_TIME).replace(tzinfo=UTC)
-                if moved < datetime.now(UTC) - EMPTY_AFTER:
+                if moved < datetime.now(UTC) - _EMPTY_AFTER:
                     shutil.rmtree(place, ignore_errors=True)
 
 
@@ -253,7 +253,7 @@ _COLUMNS: dict[str, dict[str, Any]] = {
 _LATER = {"candidates_name": ""}
 _JSON = ("report", "settings", "machine")
 
-RecordRow = dict[str, object]
+_RecordRow = dict[str, object]
 
 
 def write_record(folder: Path, kind: str, row: sqlite3.Row) -> None:
@@ -300,10 +300,10 @@ def recorded(root: Path) -> dict[str, list[Path]]:
 
 def recorded_rows(
     root: Path, found: Mapping[str, Collection[Path]], datasets: Collection[str]
-) -> list[tuple[str, RecordRow]]:
+) -> list[tuple[str, _RecordRow]]:
     """(kind, row) of each record that can be read, data sets first; of runs those whose data set
     has a record too or is one of `datasets`."""
-    rows: list[tuple[str, RecordRow]] = []
+    rows: list[tuple[str, _RecordRow]] = []
     known: set[object] = set(datasets)
     for kind in STORED:
         for folder in found[kind]:
@@ -316,7 +316,7 @@ def recorded_rows(
     return rows
 
 
-def _values(folder: Path, kind: str) -> RecordRow:
+def _values(folder: Path, kind: str) -> _RecordRow:
     """Raises ValueError, LookupError or TypeError where the record is none."""
     told: Any = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     row = {name: (_LATER | told["row"])[name] for name in _COLUMNS[kind]}

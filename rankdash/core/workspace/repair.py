@@ -31,7 +31,7 @@ from rankdash.core.workspace.database import (
 from rankdash.core.workspace.failures import UNREADABLE, first_sentence, in_words, is_damage
 from rankdash.core.workspace.migrations import clean_rows
 
-COUNTED = ("datasets", "runs", "notes", "run_notes", "corrections", "settings")
+_COUNTED = ("datasets", "runs", "notes", "run_notes", "corrections", "settings")
 _UNKNOWN = math.inf
 
 
@@ -98,7 +98,7 @@ def rebuild(root: Path, target: Path) -> Repaired:
         # A copy may be older than the step that cleans what is stored.
         clean_rows(db)
         repaired.rows = Counter(
-            {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in COUNTED}  # noqa: S608
+            {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in _COUNTED}  # noqa: S608
         )
         repaired.unlisted = _unlisted(db, root)
         db.execute("COMMIT")

@@ -23,7 +23,7 @@ from rankdash.core.workspace import checksums, folders
 from rankdash.core.workspace.database import Database, delete, files_of, insert
 from rankdash.core.workspace.failures import in_words, is_damage
 
-DEFAULT_LIMIT_BYTES = 512 * 1024 * 1024
+_DEFAULT_LIMIT_BYTES = 512 * 1024 * 1024
 
 # After reaching the limit it shrinks to this share of it, so that not every write has to.
 _ROOM_AFTER = 0.9
@@ -169,7 +169,7 @@ class ScoreCache:
     def limit(self) -> int:
         """How many bytes it may take; 0 = nothing is kept."""
         row = self._database.row("size_limit")
-        return DEFAULT_LIMIT_BYTES if row is None else int(row["bytes"])
+        return _DEFAULT_LIMIT_BYTES if row is None else int(row["bytes"])
 
     @limit.setter
     def limit(self, size_bytes: int) -> None:

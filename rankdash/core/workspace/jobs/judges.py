@@ -343,7 +343,7 @@ class StoredJudges(Leases["JudgeRow"]):
         return from_row(JudgeRow, row, **json_of(row), **state_of(row), **counted)
 
 
-def usage_of(row: sqlite3.Row) -> dict[str, Any]:
+def _usage_of(row: sqlite3.Row) -> dict[str, Any]:
     """What the calls of a judge came to; row: all columns of `judges`. Raises StoreError if it
     cannot be read."""
     usage: dict[str, Any] = read_json(row, "usage", JudgeUsage)
@@ -363,7 +363,7 @@ def json_of(row: sqlite3.Row) -> dict[str, Any]:
     return {
         "settings": read_json(row, "settings", Settings),
         "systems": read_json(row, "systems", tuple[str, ...]),
-        "usage": usage_of(row),
+        "usage": _usage_of(row),
     }
 
 

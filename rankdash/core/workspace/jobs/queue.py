@@ -241,7 +241,7 @@ class Queue(Leases["JobRow"]):
         """Add a job that scores only the queries that failed in a job that is done. Raises
         StoreError if the results of the others are gone."""
         row = self.row(job_id)
-        copy_parts(self._workspace, job_id, new_id)
+        _copy_parts(self._workspace, job_id, new_id)
         self.submit(
             dataset_id=row.dataset_id,
             name=name,
@@ -309,7 +309,7 @@ def has_parts(workspace: Workspace, job_id: str) -> bool:
     return any((workspace.root / "jobs" / job_id).glob("*.parquet"))
 
 
-def copy_parts(workspace: Workspace, job_id: str, new_id: str) -> None:
+def _copy_parts(workspace: Workspace, job_id: str, new_id: str) -> None:
     """Copy the results of a job for another one. Raises StoreError if there are none."""
     workspace.database.refuse_read_only()
     if not has_parts(workspace, job_id):

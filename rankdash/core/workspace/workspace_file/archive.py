@@ -294,8 +294,8 @@ class Unpacker:
 SUFFIX = ".rankdash.zip"
 FORMAT, VERSION = "rankdash workspace", 1
 SETTINGS = "settings.json"
-DAMAGED_DATASET, DAMAGED_RUN = "archive.damaged_dataset", "archive.damaged_run"
-DAMAGED_JUDGE = "archive.damaged_judge"
+DAMAGED_DATASET, _DAMAGED_RUN = "archive.damaged_dataset", "archive.damaged_run"
+_DAMAGED_JUDGE = "archive.damaged_judge"
 MEASURED_PARTS = ("reading", "measured", "calls")
 """The tables that a run has only where it measured what they hold."""
 
@@ -337,14 +337,14 @@ def export(
             progress(done := done + 1 + len(runs[row.id]), total)
             continue
         for name, why in _pack_dataset(workspace, packer, row.id).items():
-            excluded[f"{row.name}: {name}"] = DAMAGED_JUDGE, why
+            excluded[f"{row.name}: {name}"] = _DAMAGED_JUDGE, why
         contents[row.id] = []
         progress(done := done + 1, total)
         for run in runs[row.id]:
             try:
                 workspace.run(run.id)
             except StoreError as error:
-                excluded[f"{row.name}: {run.name}"] = DAMAGED_RUN, error
+                excluded[f"{row.name}: {run.name}"] = _DAMAGED_RUN, error
             else:
                 _pack_run(workspace, packer, run.id)
                 contents[row.id].append(run.id)
@@ -392,13 +392,13 @@ def datasets_in(file: Path) -> list[str]:
         return [str(each) for each in parts.head.datasets]
 
 
-def without_paths(value: Any) -> Any:
+def _without_paths(value: Any) -> Any:
     """The same with the last step of every path on this machine only, and without what an address
     says before "@"."""
     if isinstance(value, dict):
-        return {name: without_paths(each) for name, each in value.items()}
+        return {name: _without_paths(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [without_paths(each) for each in value]
+        return [_without_paths(each) for each in value]
     if not isinstance(value, str):
         return value
     for kind in (PurePosixPath, PureWindowsPath):
@@ -467,7 +467,7 @@ def _judges(
         except StoreError as error:
             excluded[row["name"]] = error
         else:
-            settings = without_paths(about["settings"])
+            settings = _without_paths(about["settings"])
             found.append({**about, "settings": settings, "unsettled": unsettled})
     return found, excluded
 
@@ -477,7 +477,7 @@ def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
         row = _one(db, "runs", run_id)
         notes, pins = (select(db, name, run_id=run_id) for name in ("run_notes", "pins"))
         explained = select(db, "explanations", "id", run_id=run_id, state="done")
-    texts = {name: without_paths(read_json(row, name, Record)) for name in ("settings", "machine")}
+    texts = {name: _without_paths(read_json(row, name, Record)) for name in ("settings", "machine")}
     about = {
         **_fields(RunPart, row),
         **texts,

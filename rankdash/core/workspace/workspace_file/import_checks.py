@@ -194,7 +194,7 @@ def _text(most: int, least: int = 0) -> Meta:
     return Meta(min_length=least, max_length=most, pattern=r"^[^\0\ud800-\udfff]*\Z")
 
 
-class Moment(str):
+class _Moment(str):
     """A time in ISO 8601."""
 
 
@@ -214,7 +214,7 @@ Contents = dict[_Id, list[_Id]]
 """Data set → its runs."""
 
 
-class WorkspacePart(Struct):
+class _WorkspacePart(Struct):
     """What the list says of a part."""
 
     bytes: _Count
@@ -225,7 +225,7 @@ class Head(Struct):
     """The list of parts, and what the file is. datasets: `Contents` in a file of this version.
     excluded: the names of what was damaged where the file was written."""
 
-    parts: dict[_PartName, WorkspacePart]
+    parts: dict[_PartName, _WorkspacePart]
     format: str = ""
     version: int = 0
     rankdash: str = ""
@@ -237,7 +237,7 @@ class NoteRow(Struct):
     query_id: _Text
     tags: Annotated[list[Annotated[str, _text(LONGEST_TAG, least=1)]], Meta(max_length=MOST_TAGS)]
     note: Annotated[str, _text(LONGEST_NOTE)]
-    changed: Moment
+    changed: _Moment
     # Files of an older version do not say.
     who: _Person = ""
 
@@ -252,7 +252,7 @@ class CorrectionRow(Struct):
     withdrawn: Literal[0, 1]
     label: _Number | None
     who: _Person
-    made: Moment
+    made: _Moment
 
 
 class LabelNoteRow(Struct):
@@ -264,7 +264,7 @@ class LabelNoteRow(Struct):
 
 class PauseRow(Struct):
     who: _Person
-    ended: Moment
+    ended: _Moment
 
 
 class PlanRow(Struct):
@@ -274,7 +274,7 @@ class PlanRow(Struct):
     settings: dict[_Text, Any]
     before: _Count
     guidelines: Annotated[str, _text(LONGEST_GUIDELINES)]
-    created: Moment
+    created: _Moment
     pauses: list[PauseRow]
 
     def __post_init__(self) -> None:
@@ -282,7 +282,7 @@ class PlanRow(Struct):
             raise ValueError("settings are too long")
 
 
-class AnswerRow(Struct):
+class _AnswerRow(Struct):
     grade: _Number | None
     reason: _Reason
     error: _Text
@@ -298,7 +298,7 @@ class JudgedPairRow(Struct):
     reason: _Reason | None
     error: _Text | None
     kind: _Kind | None
-    answers: Annotated[list[AnswerRow], Meta(max_length=100)]
+    answers: Annotated[list[_AnswerRow], Meta(max_length=100)]
 
 
 class JudgePart(Struct):
@@ -313,9 +313,9 @@ class JudgePart(Struct):
     state: Literal["done", "failed", "cancelled", "interrupted"]
     usage: JudgeUsage
     unsettled: _Count
-    created: Moment
-    started: Moment | None
-    finished: Moment | None
+    created: _Moment
+    started: _Moment | None
+    finished: _Moment | None
     pairs: list[JudgedPairRow]
 
     def __post_init__(self) -> None:
@@ -348,7 +348,7 @@ class DatasetPart(Struct):
 
 class RunNoteRow(Struct):
     note: Annotated[str, _text(LONGEST_NOTE, least=1)]
-    changed: Moment
+    changed: _Moment
     who: _Person = ""
 
 
@@ -357,7 +357,7 @@ class Explained(Struct):
     doc_id: _Text
     level: _Kind
     result: Annotated[str, _text(5_000_000)]
-    finished: Moment
+    finished: _Moment
 
 
 class RunPart(Struct):
@@ -367,9 +367,9 @@ class RunPart(Struct):
     machine: Record
     depth: _Count | None
     load_ms: _Number | None
-    created: Moment
+    created: _Moment
     note: RunNoteRow | None
-    pinned: Moment | None
+    pinned: _Moment | None
     explanations: list[Explained]
 
     def __post_init__(self) -> None:

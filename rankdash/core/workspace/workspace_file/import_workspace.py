@@ -350,7 +350,7 @@ class _Taking:
 
 # Rows of a workspace file beside those that are here: what is new is added, what is here stays.
 
-Join = Callable[[sqlite3.Connection, dict[str, Any], "TakenIn"], bool]
+_Join = Callable[[sqlite3.Connection, dict[str, Any], "TakenIn"], bool]
 
 
 @dataclass
@@ -374,7 +374,7 @@ def _joining(
     code: str = "",
     template: str = "",
     counted: str | None = None,
-) -> Join:
+) -> _Join:
     """How a row of a table joins: it is added, or the one that is here stays.
 
     ours: asks for that one; where it differs in one of the columns `differ`, that is reported by
@@ -475,7 +475,7 @@ def _judges(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> 
     return True
 
 
-JOIN: dict[str, Join] = {
+JOIN: dict[str, _Join] = {
     "datasets": _joining("datasets", counted="datasets"),
     "runs": _joining("runs", counted="runs"),
     "explanations": _joining("explanations", counted="explanations"),
