@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -95,24 +96,13 @@ class ScoreCache:
         with self._database.writing() as db:
             for query, documents, found in scored:
                 ask, key = _use(db, fingerprint, query), _ask_key(fingerprint, query)
-                good = np.isfinite(found.scores)
-                rows = zip(
-                    documents,
-                    good.tolist(),
-                    found.scores.view(np.int64).tolist(),
-                    found.read.tolist(),
-                    found.full.tolist(),
-                    strict=True,
-                )
-                found_rows = [
-                    (_text_key(text), bits, read, full)
-                    for text, kept, bits, read, full in rows
-                    if kept
-                ]
+                numbers = (found.scores.view(np.int64), found.read, found.full)
+                columns = (map(_text_key, documents), *(each.tolist() for each in numbers))
+                rows = compress(zip(*columns, strict=True), np.isfinite(found.scores))
                 db.executemany(
                     "INSERT OR REPLACE INTO pairs (ask, document, score, read, full, checksum) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
-                    [(ask, *row, checksums.of((key, *row))) for row in found_rows],
+                    [(ask, *row, checksums.of((key, *row))) for row in rows],
                 )
         self._shrink(self.limit)
 
@@ -200,10 +190,10 @@ class ScoreCache:
             asks = [row["id"] for row in db.execute("SELECT id FROM asks ORDER BY used, id")]
             step = max(1, len(asks) // _SHRINK_STEPS)
             for start in range(0, len(asks), step):
-                oldest = [(ask,) for ask in asks[start : start + step]]
-                db.executemany("DELETE FROM pairs WHERE ask = ?", oldest)
-                db.executemany("DELETE FROM answers WHERE ask = ?", oldest)
-                db.executemany("DELETE FROM asks WHERE id = ?", oldest)
+                for ask in asks[start : start + step]:
+                    delete(db, "pairs", ask=ask)
+                    delete(db, "answers", ask=ask)
+                    delete(db, "asks", id=ask)
                 if _size(db) <= limit * _ROOM_AFTER:
                     break
         self._give_back()
