@@ -382,22 +382,16 @@ KIND = RerankerKind(
             "Model",
             "The model name that the service uses. Empty: a common one.",
         ),
-        SettingSpec(
+        connection.price(
             "price_searches",
-            0.0,
             "Price of 1,000 search units, $",
             "For services that bill searches: one unit is a query with up to 100 documents. 0 if "
             "not known.",
-            within=(0, 1_000_000),
-            advanced=True,
         ),
-        SettingSpec(
+        connection.price(
             "price_tokens",
-            0.0,
             "Price of a million tokens, $",
             "For services that bill tokens. 0 if not known.",
-            within=(0, 1_000_000),
-            advanced=True,
         ),
         SettingSpec(
             "documents_per_request",

@@ -291,10 +291,13 @@ def _sentences(folder: Path) -> tuple[str, bool, int | None] | None:
 def _tokenizer(purpose: Purpose, folder: Path) -> tuple[Any, int]:
     """The tokenizer, and the longest input that it declares. Raises ValueError for one that is
     neither BERT's nor described by its file alone, and where its two files disagree."""
-    told, own = _json(folder / "tokenizer_config.json"), _json(folder / "tokenizer.json")
+    from tokenizers import Tokenizer
+
+    path = folder / "tokenizer.json"
+    told, own = _json(folder / "tokenizer_config.json"), _json(path)
     if told["tokenizer_class"] == "PreTrainedTokenizerFast" and purpose != "pair":
         # Its file says all but the token types of pairs.
-        return _read_tokenizer(folder), int(told["model_max_length"])
+        return Tokenizer.from_file(str(path)), int(told["model_max_length"])
     normalizer = _NORMALIZER | {
         "handle_chinese_chars": told.get("tokenize_chinese_chars", True),
         "strip_accents": told.get("strip_accents"),
@@ -310,17 +313,7 @@ def _tokenizer(purpose: Purpose, folder: Path) -> tuple[Any, int]:
     )
     if not usual:
         raise ValueError
-    return _read_tokenizer(folder), int(told["model_max_length"])
-
-
-def _read_tokenizer(folder: Path) -> Any:
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    # Files may carry truncation and padding to a fixed length.
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
+    return Tokenizer.from_file(str(path)), int(told["model_max_length"])
 
 
 def _tensors(folder: Path, purpose: Purpose, config: Mapping[str, Any]) -> dict[str, Array] | None:

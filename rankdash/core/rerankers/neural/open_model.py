@@ -291,11 +291,10 @@ def _opened_export(
         backend = getattr(model.tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise NotExportableError("its tokenizer is written in Python")
-        raw = _copied(backend)
         compared = partial(
-            export.write_compared, loading.purpose, module, card, raw.get_vocab_size()
+            export.write_compared, loading.purpose, module, card, backend.get_vocab_size()
         )
-        exported = export.keep(loading.purpose, weights, card, raw, compared)
+        exported = export.keep(loading.purpose, weights, card, backend, compared)
     subwords = Subwords(RawTokenizer.from_file(exported.tokenizer), pairs=loading.purpose == "pair")
     name = str(settings["runtime"])
     timed: Mapping[str, float] = {}
@@ -454,17 +453,12 @@ def _module(purpose: Purpose, model: Any, inputs: Sequence[str]) -> Any:
 
 
 def _source(tokenizer: Any) -> TokenizerSource:
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    return SlowTokenizer(tokenizer) if backend is None else RawTokenizer(_copied(backend))
-
-
-def _copied(backend: Any) -> Any:
     from tokenizers import Tokenizer
 
-    copy = Tokenizer.from_str(backend.to_str())
-    copy.no_padding()
-    copy.no_truncation()
-    return copy
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return SlowTokenizer(tokenizer)
+    return RawTokenizer(Tokenizer.from_str(backend.to_str()))
 
 
 def _device(wanted: str, runtime: str) -> str:

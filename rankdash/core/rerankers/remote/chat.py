@@ -87,22 +87,8 @@ SAYING = (
         lines=2,
         advanced=True,
     ),
-    SettingSpec(
-        "price_in",
-        0.0,
-        "Price of a million tokens read, $",
-        "0 if not known.",
-        within=(0, 1_000_000),
-        advanced=True,
-    ),
-    SettingSpec(
-        "price_out",
-        0.0,
-        "Price of a million tokens written, $",
-        "0 if not known.",
-        within=(0, 1_000_000),
-        advanced=True,
-    ),
+    connection.price("price_in", "Price of a million tokens read, $"),
+    connection.price("price_out", "Price of a million tokens written, $"),
 )
 
 

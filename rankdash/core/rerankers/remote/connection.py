@@ -312,6 +312,11 @@ class Policy(Settings):
         return cls(**{each.name: settings[each.name] for each in settings_of(Policy)})
 
 
+def price(name: str, title: str, help_text: str = "0 if not known.") -> SettingSpec:
+    """The setting of a price in dollars."""
+    return SettingSpec(name, 0.0, title, help_text, within=(0, 1_000_000), advanced=True)
+
+
 SENDING: tuple[SettingSpec, ...] = (
     SettingSpec(
         "key_variable",
