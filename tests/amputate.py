@@ -265,7 +265,7 @@ _PLUGIN = """
 import re
 import pytest
 
-MISSING = re.compile(r{missing!r})
+MISSING = re.compile({missing!r})
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item):
