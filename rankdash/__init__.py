@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         study_of,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Comparison",
