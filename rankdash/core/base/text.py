@@ -100,25 +100,20 @@ def distinguishing(titles: Mapping[str, str], width: int = _NARROW) -> dict[str,
 
     The opening of a text, which ends in an ellipsis, is no title, and stays as it is."""
     words = {option: title.split() for option, title in titles.items() if not title.endswith("…")}
-    starts = Counter(
-        tuple(parts[:length])
-        for parts in words.values()
-        for length in range(1, min(len(parts), _LONGEST_START + 1))
-    )
+    starts = Counter(itertools.chain.from_iterable(map(_starts, words.values())))
     result = dict(titles)
     for option, parts in words.items():
-        shared = max(
-            (
-                length
-                for length in range(1, min(len(parts), _LONGEST_START + 1))
-                if starts[tuple(parts[:length])] >= _COMMON_START
-            ),
-            default=0,
-        )
+        common = (len(start) for start in _starts(parts) if starts[start] >= _COMMON_START)
+        shared = max(common, default=0)
         cut = (("… " if start else "") + " ".join(parts[start:]) for start in range(shared + 1))
         *longer, shortest = cut
         result[option] = next((each for each in longer if fits(each, width)), shortest)
     return result
+
+
+def _starts(words: list[str]) -> list[tuple[str, ...]]:
+    most = min(len(words), _LONGEST_START + 1)
+    return [tuple(words[:length]) for length in range(1, most)]
 
 
 # Text from the data on its way into HTML.

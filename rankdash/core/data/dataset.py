@@ -133,19 +133,17 @@ class Dataset:
     @cached_property
     def labels(self) -> Mapping[str, Any]:
         """`qrels` with the ids as `Coded`: what rankings are joined with."""
-        return _labels(self._tables.qrels)
+        return _labels(self.qrels)
 
     @cached_property
     def id(self) -> str:
         """A hash of the content (see `content_id`)."""
-        return content_id(
-            self._tables.queries, self._tables.documents, self.labels, self.candidates
-        )
+        return content_id(self.queries, self.documents, self.labels, self.candidates)
 
     @cached_property
     def label_values(self) -> tuple[float, ...]:
         """Every label that is in use, ascending."""
-        return tuple(float(label) for label in sorted(self._tables.qrels["label"].unique()))
+        return tuple(float(label) for label in sorted(self.qrels["label"].unique()))
 
     @cached_property
     def labelled_queries(self) -> int:
@@ -191,13 +189,10 @@ class Dataset:
     def document_names(self) -> tuple[dict[str, str], dict[str, str]]:
         """Document id → its title, and document id → how its text begins: what a person knows it
         by. What is missing is replaced by the other, and both by the id."""
-        ids, texts = (
-            list(self._tables.documents["doc_id"]),
-            self._tables.documents["text"].fillna("").str,
-        )
+        ids, texts = list(self.documents["doc_id"]), self.documents["text"].fillna("").str
         cut = np.where(texts.len() > _OPENING, "…", "")
         starts: list[str] = list(texts[:_OPENING].str.rstrip() + cut)
-        rows = list(zip(ids, self._tables.documents["title"], starts, strict=True))
+        rows = list(zip(ids, self.documents["title"], starts, strict=True))
         return (
             {doc_id: title or start or doc_id for doc_id, title, start in rows},
             {doc_id: start or title or doc_id for doc_id, title, start in rows},
@@ -217,12 +212,12 @@ class Dataset:
     @cached_property
     def document_places(self) -> dict[str, int]:
         """Document id → its row in `documents`."""
-        return {doc: place for place, doc in enumerate(self._tables.documents["doc_id"])}
+        return {doc: place for place, doc in enumerate(self.documents["doc_id"])}
 
     @cached_property
     def ids_with_blanks(self) -> bool:
         """Whether an id of a query or a document cannot stand in a TREC file."""
-        ids = (self._tables.queries["query_id"], self._tables.documents["doc_id"])
+        ids = (self.queries["query_id"], self.documents["doc_id"])
         return any(bool(each.str.contains(r"[ \t\n\r\v\f]", regex=True).any()) for each in ids)
 
     @property
@@ -240,7 +235,7 @@ class Dataset:
     @property
     def segments(self) -> list[str]:
         """The query columns beyond id and text."""
-        return list(self._tables.queries.columns[2:])
+        return list(self.queries.columns[2:])
 
     def relabelled(self, changes: pd.DataFrame) -> Self:
         """This data set with other labels for some pairs; all else is shared, not copied.
@@ -254,8 +249,8 @@ class Dataset:
         new = _table(changes, ["query_id", "doc_id", "label"], "changes")
         _unique(new, ["query_id", "doc_id"], "changes")
         for column, table, name in (
-            ("query_id", self._tables.queries, "queries"),
-            ("doc_id", self._tables.documents, "documents"),
+            ("query_id", self.queries, "queries"),
+            ("doc_id", self.documents, "documents"),
         ):
             _closed(text_array(new[column]), table[column], "changes", name)
         if np.isinf(new["label"].to_numpy(dtype=np.float64)).any():
@@ -264,7 +259,7 @@ class Dataset:
             (query, doc): label
             for query, doc, label in zip(new["query_id"], new["doc_id"], new["label"], strict=True)
         }
-        old = self._tables.qrels
+        old = self.qrels
         labels = old["label"].to_numpy(dtype=np.float64).copy()
         near = old["query_id"].isin(new["query_id"]) & old["doc_id"].isin(new["doc_id"])
         for row in np.flatnonzero(near).tolist():
@@ -294,14 +289,14 @@ class Dataset:
     def document_text(self, rows: npt.NDArray[np.intp] | None = None) -> pd.Series[str]:
         """doc_id → title and text joined by a space, as a model reads it; "" where missing. rows:
         of `documents`, in this order; None for all."""
-        chosen = self._tables.documents if rows is None else self._tables.documents.iloc[rows]
+        chosen = self.documents if rows is None else self.documents.iloc[rows]
         text = (chosen["title"] + " " + chosen["text"].fillna("")).str.strip()
         return pd.Series(text.to_numpy(dtype=object), index=chosen["doc_id"])
 
     def query_text(self) -> pd.Series[str]:
         """query_id → text; "" where missing."""
-        text = self._tables.queries["text"].fillna("").to_numpy(dtype=object)
-        return pd.Series(text, index=self._tables.queries["query_id"])
+        text = self.queries["text"].fillna("").to_numpy(dtype=object)
+        return pd.Series(text, index=self.queries["query_id"])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dataset) and other.id == self.id
@@ -310,7 +305,7 @@ class Dataset:
         return hash(self.id)
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name!r}, {len(self._tables.queries)} queries, id={self.id})"
+        return f"Dataset({self.name!r}, {len(self.queries)} queries, id={self.id})"
 
 
 def _checked(

@@ -242,19 +242,9 @@ class Queue(Leases["JobRow"]):
         StoreError if the results of the others are gone."""
         row = self.row(job_id)
         _copy_parts(self._workspace, job_id, new_id)
-        self.submit(
-            dataset_id=row.dataset_id,
-            name=name,
-            reranker=row.reranker,
-            settings=row.settings,
-            depth=row.depth,
-            sample=row.sample,
-            seed=row.seed,
-            timing=row.timing,
-            without_text=row.without_text,
-            actors=row.actors,
-            job_id=new_id,
-        )
+        same = ("dataset_id", "reranker", "settings", "depth", "sample", "seed", "timing",
+                "without_text", "actors")  # fmt: skip
+        self.submit(name=name, job_id=new_id, **{each: getattr(row, each) for each in same})
 
     def delete(self, row_id: str) -> None:
         """Delete a job and its unfinished results, not a finished run; one that runs stops."""

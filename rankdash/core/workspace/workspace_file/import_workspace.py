@@ -198,13 +198,8 @@ class _Taking:
         about = self._parts.read_json(f"{place}/about.json", DatasetPart)
         if here:
             data = self._workspace.dataset(dataset_id)
-            if about.name != data.name:
-                self.result.stays(
-                    "archive.name",
-                    "The data set {theirs} is called {ours} here, and stays so.",
-                    theirs=about.name,
-                    ours=data.name,
-                )
+            called = "The data set {theirs} is called {ours} here, and stays so."
+            self._name_stays(called, about.name, data.name)
         else:
             data = self._new_dataset(dataset_id, place, about)
         pairs = (*about.corrections, *about.label_notes)
@@ -212,9 +207,8 @@ class _Taking:
         for note in about.notes:
             values = {**asdict(note), "tags": json.dumps(tidy(note.tags))}
             self._rows.append(("notes", {"dataset_id": dataset_id, **values}))
-        log = [asdict(entry) for entry in about.corrections]
-        plan = self._plan(about)
-        self._rows.append(("corrections", {"dataset_id": dataset_id, "log": log, "plan": plan}))
+        log = {"log": list(map(asdict, about.corrections)), "plan": self._plan(about)}
+        self._rows.append(("corrections", {"dataset_id": dataset_id, **log}))
         for judge in about.judges:
             checks.refuse_unknown(data, judge.pairs, judge.pairs)
             judged = [
@@ -292,13 +286,8 @@ class _Taking:
                     name=run.name,
                 )
                 return
-            if ours.name != run.name:
-                self.result.stays(
-                    "archive.name",
-                    "The run {theirs} is called {ours} here, and stays so.",
-                    theirs=run.name,
-                    ours=ours.name,
-                )
+            called = "The run {theirs} is called {ours} here, and stays so."
+            self._name_stays(called, run.name, ours.name)
         else:
             named = self._folder("runs", run_id)
             write_run(self._workspace.root / named, run)
@@ -338,6 +327,10 @@ class _Taking:
             measured=measured_of(tables["measured"]) if "measured" in tables else None,
             calls=checks.calls(tables["calls"]) if "calls" in tables else None,
         )
+
+    def _name_stays(self, template: str, theirs: str, ours: str) -> None:
+        if theirs != ours:
+            self.result.stays("archive.name", template, theirs=theirs, ours=ours)
 
     def _table(self, place: str, name: str) -> Any:
         return self._parts.read_table(f"{place}/{name}.parquet")
