@@ -10,7 +10,7 @@ import pytest
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers.remote import client
 from rankdash.core.rerankers.remote.client import Client, Gate, GoneError, Reply
-from rankdash.core.rerankers.remote.connection import Budget, Estimate, Place, Policy, each
+from rankdash.core.rerankers.remote.connection import Budget, Estimate, Place, Policy, concurrently
 from tests.approved import masked, table
 from tests.rerankers.held_clock import HeldClock
 from tests.results import shown
@@ -214,7 +214,7 @@ def test_everything_is_answered_in_order_by_threads_if_several_may_be_under_way(
 
     for items, at_once, threads in ((0, 4, 0), (1, 4, 0), (5, 1, 0), (5, 3, 1), (2, 64, 1)):
         expected = [(2 * item, bool(threads)) for item in range(items)]
-        assert each(double, range(items), at_once) == expected
+        assert concurrently(double, range(items), at_once) == expected
 
 
 def test_estimates_add_up_and_a_share_of_one_has_whole_calls():

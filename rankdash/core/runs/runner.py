@@ -25,7 +25,7 @@ from rankdash.core.rerankers.base import Literate
 from rankdash.core.runs.concurrency import load_average, measure, threads_of
 from rankdash.core.runs.plan import Plan, Timing, drawn, plan
 from rankdash.core.runs.results import QueryResult, assemble, still_good
-from rankdash.core.runs.scoring import Requests, ScoreStore, Scoring, Spread
+from rankdash.core.runs.scoring import OptionalCache, Requests, Scoring, Spread
 
 # How much work a kill can cost: what was scored since the last batch was handed on.
 BATCH_SECONDS = 1.0
@@ -52,7 +52,7 @@ def rerank(
     done: Iterable[QueryResult] = (),
     capabilities: Capabilities = Capabilities(),  # noqa: B008 - it is frozen
     timing: Timing = Timing(),  # noqa: B008 - it is frozen
-    cache: ScoreStore | None = None,
+    cache: OptionalCache | None = None,
     on_step: Callable[[base.Step], object] = lambda step: None,
     on_prepared: Callable[[], object] = lambda: None,
     on_loaded: Callable[[float], None] = lambda load_ms: None,
@@ -139,12 +139,12 @@ class _Work:
     timing: Timing
     requests: Requests
     asked: Plan
-    store: InitVar[ScoreStore | None]
+    store: InitVar[OptionalCache | None]
     cancelled: Callable[[], bool]
     clocks: InitVar[tuple[Callable[[], int], Callable[[], int]]]
 
     def __post_init__(
-        self, store: ScoreStore | None, clocks: tuple[Callable[[], int], Callable[[], int]]
+        self, store: OptionalCache | None, clocks: tuple[Callable[[], int], Callable[[], int]]
     ) -> None:
         self._cache = store if self.capabilities.cacheable else None
         self._clock = clocks[0]
@@ -157,7 +157,9 @@ class _Work:
         repeats = self.timing.repeats
         self._scoring = Scoring(self.reranker, self.requests, repeats, not self._blocks, *clocks)
         self._ready: list[QueryResult] = []
-        self._todo = _Todo([], [])
+        # Queries to score, one by one and in blocks.
+        self._alone: list[str] = []
+        self._together: list[str] = []
         self._first_call_ms = math.nan
 
     def load(self, left: list[str], on_prepared: Callable[[], object]) -> float:
@@ -243,15 +245,13 @@ class _Work:
         self._ready += [self._scoring.cached(query) for query in left if query in whole]
         scored = [query for query in left if query not in whole]
         if not self._blocks:
-            self._todo = _Todo(scored, [])
+            self._alone = scored
             return
         alone = set(sample) - set(self._scoring.kept)
         if timing.latency == "never":
             alone = set()
-        self._todo = _Todo(
-            [query for query in scored if query in alone],
-            [query for query in scored if query not in alone],
-        )
+        self._alone = [query for query in scored if query in alone]
+        self._together = [query for query in scored if query not in alone]
 
     def _read_cache(self, left: list[str], again: set[str]) -> None:
         """What is kept of the queries that are left, but for those to be scored again."""
@@ -273,7 +273,7 @@ class _Work:
 
     def _warm_up(self) -> None:
         """Score a query for nothing; without one to score and nothing to measure, not at all."""
-        waiting = [*self._todo.alone, *self._todo.together]
+        waiting = [*self._alone, *self._together]
         if not waiting and self.timing.concurrency:
             every = self.asked.documents
             waiting = [query for query in every if not self.requests.lacking(query)]
@@ -283,8 +283,7 @@ class _Work:
 
     def _first_call_counts(self) -> None:
         """Where a call may cost money, the first one gives its result; its time is no latency."""
-        todo = self._todo
-        queue = todo.alone or todo.together
+        queue = self._alone or self._together
         if queue:
             started = self._clock()
             result = self._scoring.cold(queue.pop(0))
@@ -292,7 +291,7 @@ class _Work:
             self._ready += self._kept([result])
 
     def _one_by_one(self) -> Iterator[list[QueryResult]]:
-        queries = takewhile(lambda _query: not self.cancelled(), self._todo.alone)
+        queries = takewhile(lambda _query: not self.cancelled(), self._alone)
         return self._by_the_second([self._scoring.alone(query)] for query in queries)
 
     def _by_the_second(self, found: Iterable[list[QueryResult]]) -> Iterator[list[QueryResult]]:
@@ -308,7 +307,7 @@ class _Work:
             yield self._kept(batch)
 
     def _in_blocks(self) -> Iterator[list[QueryResult]]:
-        queries = self._todo.together
+        queries = self._together
         place, size = 0, FIRST_BLOCK
         rate = self._first_rate()
         while place < len(queries) and not self.cancelled():
@@ -323,7 +322,7 @@ class _Work:
     def _streamed(self, spread: Spread) -> Iterator[list[QueryResult]]:
         """Batches for several processes, each of which takes one of them about a second; those at
         the end are smaller, so that all processes end together."""
-        queries, rate = self._todo.together, self._first_rate()
+        queries, rate = self._together, self._first_rate()
         left = sum(map(self._scoring.missing, queries))
 
         def blocks() -> Iterator[list[str]]:
@@ -341,9 +340,8 @@ class _Work:
 
         def streamed() -> Iterator[list[QueryResult]]:
             nonlocal rate
-            for each in self._scoring.stream(spread, blocks()):
-                rate = each.pairs / each.seconds if each.seconds > 0 else math.inf
-                yield each.results
+            for results, rate in self._scoring.stream(spread, blocks()):  # noqa: B007 - for blocks
+                yield results
 
         return self._by_the_second(streamed())
 
@@ -375,11 +373,3 @@ class _Work:
     def _stop_if_cancelled(self) -> None:
         if self.cancelled():
             raise Cancelled
-
-
-@dataclass(frozen=True)
-class _Todo:
-    """Queries to score, one by one and in blocks."""
-
-    alone: list[str]
-    together: list[str]

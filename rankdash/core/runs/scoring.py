@@ -28,20 +28,6 @@ T = TypeVar("T")
 Scoreds = tuple[str, Sequence[str], KeptScores]
 
 
-class ScoreStore(Protocol):
-    """Where scores are kept from run to run, such as `core.workspace.score_cache.ScoreCache`."""
-
-    def read(
-        self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
-    ) -> list[KeptScores]:
-        """What is kept for each (query text, document texts)."""
-        ...
-
-    def write(self, fingerprint: str, scored: Sequence[Scoreds]) -> None:
-        """Keep the scores of each (query text, document texts, what was found)."""
-        ...
-
-
 class Requests:
     """The texts that a reranker is given."""
 
@@ -173,15 +159,6 @@ def ask(
     return Asked(requests, usable, seconds, cpu_seconds)
 
 
-@dataclass(frozen=True)
-class Streamed:
-    """The results of a batch; pairs: how many were scored, in so many seconds of one process."""
-
-    results: list[QueryResult]
-    pairs: int
-    seconds: float
-
-
 @dataclass
 class Scoring:
     """Scores queries with one prepared reranker.
@@ -266,9 +243,12 @@ class Scoring:
             for query, request, answer in zip(queries, requests, asked.answers, strict=True)
         ]
 
-    def stream(self, spread: Spread, batches: Iterable[Sequence[str]]) -> Iterator[Streamed]:
-        """Score batches of queries as `Spread.stream` does. Their throughput is that of all
-        processes together, from one answer to the next."""
+    def stream(
+        self, spread: Spread, batches: Iterable[Sequence[str]]
+    ) -> Iterator[tuple[list[QueryResult], float]]:
+        """Score batches of queries as `Spread.stream` does, and yield the results of each with the
+        pairs per second of the process that scored it. The throughput is that of all processes
+        together, from one answer to the next."""
         requests = ([self._request(query) for query in batch] for batch in batches)
         started = self.clock()
         for asked in spread.stream(requests):
@@ -280,7 +260,7 @@ class Scoring:
                 for request, answer in zip(asked.requests, asked.answers, strict=True)
             ]
             pairs = sum(len(request.doc_ids) for request in asked.requests)
-            yield Streamed(results, pairs, asked.seconds)
+            yield results, pairs / asked.seconds if asked.seconds > 0 else math.inf
 
     def _request(self, query: str) -> Request:
         """The query with those of its documents that have no kept score."""

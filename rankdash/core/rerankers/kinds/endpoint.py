@@ -290,7 +290,7 @@ class Endpoint:
             raise ScoringError("There is no connection yet: prepare() comes first.")
         at_once = self.settings["concurrency"]
         inside = at_once if len(requests) == 1 else 1
-        return connection.each(
+        return connection.concurrently(
             lambda request: self._score(client, request, inside), requests, at_once
         )
 
@@ -302,7 +302,7 @@ class Endpoint:
             range(start, min(start + self._chunk, len(documents)))
             for start in range(0, len(documents), self._chunk)
         ]
-        parts = connection.each(
+        parts = connection.concurrently(
             lambda place: self._ask(client, request, place, budget), places, at_once
         )
         calls: list[Call] = []

@@ -75,7 +75,7 @@ class LlmPointwise(ChatReranker):
         items = [
             (number, text) for number, request in enumerate(requests) for text in request.documents
         ]
-        judged = iter(connection.each(judge, items, self.settings["concurrency"]))
+        judged = iter(connection.concurrently(judge, items, self.settings["concurrency"]))
         listed = self._answer != "number"
         return [
             _together([next(judged) for _ in request.documents], listed) for request in requests
@@ -258,7 +258,7 @@ class LlmListwise(ChatReranker):
 
         A query fails where a request fails or no answer at all held an order.
         """
-        return connection.each(self._score, requests, self.settings["concurrency"])
+        return connection.concurrently(self._score, requests, self.settings["concurrency"])
 
     def _score(self, request: Request) -> Scored:
         count = len(request.documents)
@@ -422,7 +422,9 @@ class LlmPairwise(ChatReranker):
         """
         at_once = self.settings["concurrency"]
         inside = at_once if len(requests) == 1 else 1
-        return connection.each(lambda request: self._score(request, inside), requests, at_once)
+        return connection.concurrently(
+            lambda request: self._score(request, inside), requests, at_once
+        )
 
     def _score(self, request: Request, at_once: int) -> Scored:
         count = len(request.documents)
@@ -467,7 +469,7 @@ class _Match:
     def all_pairs(self, top: int, at_once: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         """(top,) wins of each document against every other."""
         pairs = list(itertools.combinations(range(top), 2))
-        shares = connection.each(lambda pair: self._compare(*pair), pairs, at_once)
+        shares = connection.concurrently(lambda pair: self._compare(*pair), pairs, at_once)
         wins = np.zeros(top)
         for (one, other), share in zip(pairs, shares, strict=True):
             wins[one] += share

@@ -354,7 +354,7 @@ class Budget:
         return self._end - self._clock.now()
 
 
-def each(
+def concurrently(
     function: Callable[[_Item], _Answer], items: Sequence[_Item], at_once: int
 ) -> list[_Answer]:
     """`function` of every item, in order, so many at once. After an error no more are begun."""
