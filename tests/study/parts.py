@@ -24,6 +24,7 @@ from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.study.unjudged.system_bounds import RankedLabels
+from rankdash.core.value.assumptions import Assumption
 from rankdash.core.value.targets import Goals
 from rankdash.features.queries import study as queries_study
 from tests.roles import numbers
@@ -184,6 +185,8 @@ def brief(value: Any) -> str:
     match value:
         case Measure():
             return value.spec
+        case Assumption():
+            return value.name
         case Study() | Run() | Ranking() | Judged() | RankedLabels() | Conventions():
             return type(value).__name__
         case pd.DataFrame():

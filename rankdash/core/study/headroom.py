@@ -33,7 +33,7 @@ from rankdash.core.data.arrays import (
     places,
     sort_descending,
 )
-from rankdash.core.data.ranking import adds_documents, pooled
+from rankdash.core.data.ranking import pooled
 from rankdash.core.metrics import (
     Conventions,
     Evaluation,
@@ -52,7 +52,7 @@ from rankdash.core.statistics.alignment import (
     reason_counts,
     reason_names,
 )
-from rankdash.core.study.cache import Key, part
+from rankdash.core.study.cache import part
 from rankdash.core.study.systems import FIRST_STAGE
 
 SHARES = ("baseline", "won", "to_win", "retriever")
@@ -317,7 +317,8 @@ def limits_of(study: Study, system: str) -> Ceilings:
     candidates, as deep as it reordered them; for any other system its own list, if that has other
     documents than the candidates."""
     run = study.run(system)
-    own = run is not None and run.reranker in _LISTS and _has_other_documents(study, system)
+    own = run is not None and run.reranker in _LISTS
+    own = own and (study.adds_documents(system) or study.lacks_documents(system))
     depth = None if run is None else run.depth
     documents = system if own else FIRST_STAGE
     return _limits(study, documents, depth, own)
@@ -334,7 +335,8 @@ def _limits(study: Study, documents: str, depth: int | None, own: bool) -> Ceili
 def best_of_all(study: Study, specs: tuple[str, ...]) -> Evaluation:
     """What the best order of the documents that the chosen systems rank, the first stage's
     candidates among them, gets on each metric, query by query: no order of theirs gets more."""
-    return _best(study, specs, study.chosen if systems_adding_documents(study) else ())
+    adding = any(map(study.adds_documents, study.chosen))
+    return _best(study, specs, study.chosen if adding else ())
 
 
 @part("labels", "conventions")
@@ -347,48 +349,8 @@ def _best(study: Study, specs: tuple[str, ...], pool: tuple[str, ...]) -> Evalua
     return study.of_pool(best) if pool else study.of_judged(FIRST_STAGE, best)
 
 
-def systems_adding_documents(study: Study) -> list[str]:
-    """The chosen systems that rank documents for labelled queries that the first stage did not
-    find."""
-    return [system for system in study.chosen if _adds_documents(study, system)]
-
-
-def _has_other_documents(study: Study, system: str) -> bool:
-    """Return whether a run lists other documents, or fewer, than the first stage."""
-    return _adds_documents(study, system) or _lacks_documents(study, system)
-
-
-def _lacks_documents(study: Study, system: str) -> bool:
-    def lacks() -> bool:
-        judged = study.judged(system)
-        candidates, own = study.dataset.candidates, study.ranking(system)
-        return adds_documents(candidates, own, judged.query_ids[judged.present])
-
-    return study.once(lacking_key(study, system), lacks)
-
-
-def _adds_documents(study: Study, system: str) -> bool:
-    run = study.run(system)
-    return run is not None and study.once(
-        adding_key(study, system),
-        lambda: adds_documents(
-            run.ranking, study.dataset.candidates, study.judged(FIRST_STAGE).query_ids
-        ),
-    )
-
-
 @part("labels", "chosen", "order")
 def pool_of(study: Study) -> Judged:
     """Every document that a chosen system ranks, with its label."""
     rankings = [study.ranking(system) for system in study.chosen]
     return judge(pooled(rankings), study.dataset.qrels, study.conventions)
-
-
-def adding_key(study: Study, system: str) -> Key:
-    """Under which a study keeps whether a system adds documents."""
-    return "adds documents", study.dataset_id, system
-
-
-def lacking_key(study: Study, system: str) -> Key:
-    """Under which a study keeps whether a system lacks candidates of the queries that it ranks."""
-    return "lacks documents", study.dataset_id, system

@@ -34,8 +34,8 @@ from rankdash.core.readers.formats.trec import (
 from rankdash.core.readers.join.combine import rankings_in
 from rankdash.core.readers.join.conflicts import join_labels
 from rankdash.core.readers.join.parsed_file import Pairs
-from rankdash.core.study.cache import Key, Made
-from rankdash.core.study.headroom import Ceilings, adding_key, lacking_key
+from rankdash.core.study.cache import Made
+from rankdash.core.study.headroom import Ceilings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
 
@@ -147,7 +147,6 @@ def study_large(
         )
         for system in challengers
     }
-    known = _Known()
     study = _LargeStudy.on(
         spec,
         others=tuple(others),
@@ -157,24 +156,34 @@ def study_large(
         challengers=tuple(run.id for run in runs.values()),
         conventions=conventions,
         statistics=statistics(len(order)),
-        cache=known,
         kept=kept,
         files={FIRST_STAGE: baseline, **{run.id: system for system, run in runs.items()}},
         queries=pieces.queries,
+        adding=frozenset(adding),
+        lacking=frozenset(lacking),
     )
-    for system, run in runs.items():
-        known[adding_key(study, run.id)] = system in adding
-        known[lacking_key(study, run.id)] = system in lacking
     return study, pieces.findings()
 
 
 @dataclass(frozen=True, eq=False)
 class _LargeStudy(Study):
-    """files: system → its name among the pieces. queries: as from `split`."""
+    """files: system → its name among the pieces. queries: as from `split`. adding, lacking: names
+    with other documents than the first stage, or fewer."""
 
     kept: JudgedPieces = field(kw_only=True, repr=False)
     files: Mapping[str, str] = field(kw_only=True, repr=False)
     queries: Any = field(kw_only=True, repr=False)
+    adding: frozenset[str] = field(kw_only=True, repr=False)
+    lacking: frozenset[str] = field(kw_only=True, repr=False)
+
+    def judged(self, system: str) -> Judged:
+        raise KeyError(f"The ranking of {system} was read piece by piece.")
+
+    def adds_documents(self, system: str) -> bool:
+        return self.files[system] in self.adding
+
+    def lacks_documents(self, system: str) -> bool:
+        return self.files[system] in self.lacking
 
     def of_judged(self, system: str, make: Callable[[Judged], Made]) -> Made:
         return self._whole(self.files[system], make)
@@ -190,16 +199,6 @@ class _LargeStudy(Study):
         if isinstance(first, Ceilings):
             return cast(Made, _joined_ceilings(found, self.queries))
         return cast(Made, sum(found[1:], first))
-
-
-class _Known(dict[Key, Any]):
-    """What was worked out of the rankings. No study can work it out again."""
-
-    def __call__(self, key: Key, make: Callable[[], Made]) -> Made:
-        if key[0] in ("judged", "adds documents", "lacks documents", "pool"):
-            found: Made = self[key]
-            return found
-        return make()
 
 
 def _without_rankings(name: str, query_ids: Any) -> Dataset:

@@ -17,7 +17,7 @@ import pandas as pd
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.data.ranking import Ranking, Run, adds_documents
 from rankdash.core.metrics import (
     Conventions,
     Evaluation,
@@ -36,7 +36,7 @@ from rankdash.core.study.headroom import Headroom, best_of_all, limits_of, pool_
 from rankdash.core.study.headroom import headroom as split_headroom
 from rankdash.core.study.reasons.contributions import splits
 from rankdash.core.study.reasons.reasons import counted, reasons
-from rankdash.core.study.systems import Money, System
+from rankdash.core.study.systems import FIRST_STAGE, Money, System
 from rankdash.core.study.unjudged.system_bounds import (
     RankedLabels,
     UnjudgedComparison,
@@ -242,6 +242,22 @@ class Study:
     def of_pool(self, make: Callable[[Judged], Made]) -> Made:
         """The same of every document that a chosen system ranks."""
         return make(pool_of(self))
+
+    @part("labels")
+    def adds_documents(self, system: str) -> bool:
+        """Whether a run ranks documents for labelled queries that the first stage did not find."""
+        run = self.run(system)
+        if run is None:
+            return False
+        queries = self.judged(FIRST_STAGE).query_ids
+        return adds_documents(run.ranking, self.dataset.candidates, queries)
+
+    @part("labels")
+    def lacks_documents(self, system: str) -> bool:
+        """Whether a system lacks candidates of the labelled queries that it ranks."""
+        judged = self.judged(system)
+        queries = judged.query_ids[judged.present]
+        return adds_documents(self.dataset.candidates, self.ranking(system), queries)
 
     @part(alone=True)
     def evaluate(self, system: str, specs: tuple[str, ...]) -> Evaluation:
