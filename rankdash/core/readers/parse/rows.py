@@ -33,7 +33,7 @@ from rankdash.core.readers.parse.columns import (
 from rankdash.core.readers.parse.limits import counted
 from rankdash.core.readers.parse.source import Source, stem_of
 from rankdash.core.readers.parse.table import Table
-from rankdash.core.readers.parse.values import blank, labels, numbers
+from rankdash.core.readers.parse.values import Flags, Floats, Texts, blank, labels, numbers
 
 Key = Literal["query_id", "doc_id"]
 _SIDES: dict[Key, str] = {"query_id": "queries", "doc_id": "documents"}
@@ -158,15 +158,9 @@ def _one_row_an_id(
     missing = blank(ids)
     table.refuse(f"no_{text}", np.flatnonzero(missing))
     again = pd.Series(ids, dtype=object).duplicated().to_numpy() & ~missing
-    told = [fields[field] for field in (text, "title") if field in fields]
-    content = pd.factorize(pd.MultiIndex.from_frame(frame[told].fillna("")))[0] if told else ids
-    codes = pd.factorize(ids)[0]
-    first = np.zeros(codes.max(initial=-1) + 1, dtype=np.int64)
-    kept = np.flatnonzero(~again & ~missing)
-    first[codes[kept]] = kept
-    other = np.zeros(len(ids), dtype=bool)
-    rows = np.flatnonzero(again)
-    other[rows] = content[rows] != content[first[codes[rows]]]
+    texts = frame[[fields[field] for field in (text, "title") if field in fields]].fillna("")
+    content = pd.factorize(pd.MultiIndex.from_frame(texts))[0] if len(texts.columns) else ids
+    other = again & (content != pd.Series(content).groupby(ids).transform("first").to_numpy())
     table.refuse("repeated_id", np.flatnonzero(other))
     table.refusals.stop_if_most(len(frame))
     same = int((again & ~other).sum())
@@ -175,9 +169,7 @@ def _one_row_an_id(
     return frame[~missing & ~again], notes
 
 
-def one_each(
-    values: npt.NDArray[np.object_], codes: npt.NDArray[np.intp]
-) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.bool_]]:
+def one_each(values: Texts, codes: npt.NDArray[np.intp]) -> tuple[Texts, Flags]:
     """((G,) the first value that is not blank of each group, or None; (G,) whether it has
     others)."""
     groups = int(codes.max()) + 1 if len(codes) else 0
@@ -202,10 +194,7 @@ def free_name(column: str, found: pd.DataFrame) -> str:
     return name
 
 
-# From a table with its fields to a `ParsedFile`: checked rows, sorted into what they say.
-
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
+# Rows of a query and a document.
 
 # The first stage's values → why a row is refused where one cannot be read.
 _BAD = {"score": "bad_score", "rank": "bad_rank"}
@@ -280,7 +269,7 @@ class _Rows:
         self.refused = 0
         self.cannot_tell = np.zeros(len(table), dtype=bool)
 
-    def _texts(self, column: str) -> npt.NDArray[np.object_]:
+    def _texts(self, column: str) -> Texts:
         return self._table.frame[column].to_numpy(dtype=object)
 
     def _ids(self, column: str) -> Coded:
@@ -497,10 +486,7 @@ class _Rows:
         ids = self._texts(self._query)[self._keep]
         codes, unique = pd.factorize(ids)
         found = pd.DataFrame({"query_id": unique}, dtype=object)
-        text, varying = one_each(self._texts(self._fields["query"])[self._keep], codes)
-        if varying.any():
-            self._other_texts(ids, codes, self._fields["query"], varying)
-        found["text"] = texts(text)
+        found["text"] = self._one_text(ids, codes, self._fields["query"])
         ignored: list[str] = []
         for column in self._table.frame.columns:
             if column in self._fields.values() or column in self._numbers:
@@ -528,17 +514,16 @@ class _Rows:
         for field, target in (("title", "title"), ("document", "text")):
             found[target] = texts([None] * len(unique))
             if field in self._fields:
-                values, varying = one_each(self._texts(self._fields[field])[self._keep], codes)
-                if varying.any():
-                    self._other_texts(ids, codes, self._fields[field], varying)
-                found[target] = texts(values)
+                found[target] = self._one_text(ids, codes, self._fields[field])
         return found
 
-    def _other_texts(
-        self, ids: npt.NDArray[np.object_], codes: npt.NDArray[np.intp], column: str, varying: Flags
-    ) -> None:
+    def _one_text(self, ids: Texts, codes: npt.NDArray[np.intp], column: str) -> pd.Series[Any]:
+        """The text of each id, the first of several."""
+        text, varying = one_each(self._texts(column)[self._keep], codes)
         rows = np.flatnonzero(varying[codes])
         names = list(dict.fromkeys(ids[rows]))
+        if not names:
+            return texts(text)
         self.findings.append(
             counted(
                 "warning",
@@ -553,6 +538,7 @@ class _Rows:
                 column=column,
             )
         )
+        return texts(text)
 
 
 def in_order(codes: npt.NDArray[np.int32], ranks: Floats) -> bool:
