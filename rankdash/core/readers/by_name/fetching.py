@@ -144,7 +144,7 @@ def _asked(name: str) -> _Asked:
 
 
 def _info(hub: Any, asked: _Asked) -> Any:
-    name, endpoint, token = asked.repository, hub.constants.ENDPOINT, hub_token()
+    name, token = asked.repository, hub_token()
     try:
         return hub.HfApi(token=token).dataset_info(
             name,
@@ -152,39 +152,25 @@ def _info(hub: Any, asked: _Asked) -> Any:
             files_metadata=True,
             timeout=hub.constants.HF_HUB_ETAG_TIMEOUT,
         )
-    except hub.errors.GatedRepoError as error:
-        raise DataError(
-            "The hub gives the data set {name!r} only to those who accepted its terms.",
-            remedy="Accept them on its page and set HF_TOKEN, or load its files."
-            if token is None
-            else _ASK,
-            name=name,
-        ) from error
-    except hub.errors.RevisionNotFoundError as error:
-        raise DataError(
-            "The data set {name!r} has no revision {revision!r}.",
-            remedy="Remove what follows @ for the newest one.",
-            name=name,
-            revision=asked.revision,
-        ) from error
-    except hub.errors.RepositoryNotFoundError as error:
-        raise DataError(
-            "The hub at {hub} has no data set {name!r}, or it is private.",
-            remedy="Check the name; for a private data set set HF_TOKEN."
-            if token is None
-            else _ASK,
-            name=name,
-            hub=endpoint,
-        ) from error
     except Exception as error:
-        # The hub's HTTP client, and with it the errors for "no answer", differs between releases.
-        raise DataError(
-            "The hub at {hub} cannot be reached ({reason}), so {name} cannot be opened.",
-            remedy=_ELSEWHERE,
-            name=name,
-            hub=endpoint,
-            reason=_reason(error),
-        ) from error
+        if isinstance(error, hub.errors.GatedRepoError):
+            template = "The hub gives the data set {name!r} only to those who accepted its terms."
+            remedy = "Accept them on its page and set HF_TOKEN, or load its files."
+            remedy = remedy if token is None else _ASK
+        elif isinstance(error, hub.errors.RevisionNotFoundError):
+            template = "The data set {name!r} has no revision {revision!r}."
+            remedy = "Remove what follows @ for the newest one."
+        elif isinstance(error, hub.errors.RepositoryNotFoundError):
+            template = "The hub at {hub} has no data set {name!r}, or it is private."
+            remedy = "Check the name; for a private data set set HF_TOKEN."
+            remedy = remedy if token is None else _ASK
+        else:
+            # The hub's HTTP client, and with it the errors for "no answer", differs between
+            # releases.
+            template = "The hub at {hub} cannot be reached ({reason}), so {name} cannot be opened."
+            remedy = _ELSEWHERE
+        params = {"name": name, "revision": asked.revision, "hub": hub.constants.ENDPOINT}
+        raise DataError(template, remedy=remedy, reason=_reason(error), **params) from error
 
 
 def _chosen(asked: _Asked, names: Sequence[str]) -> tuple[list[str], dict[str, Finding]]:
