@@ -161,7 +161,12 @@ class CheckReport:
         return tuple(finding for finding in self.findings if finding.severity == severity)
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False, default=_plain)
+        return json.dumps(
+            asdict(self),
+            ensure_ascii=False,
+            # NumPy numbers are Python numbers in JSON.
+            default=lambda value: value.item() if isinstance(value, np.generic) else str(value),
+        )
 
     @classmethod
     def from_json(cls, text: str) -> CheckReport:
@@ -267,11 +272,6 @@ def _ids(dataset: Dataset, systems: Mapping[str, Ranking]) -> tuple[list[str], i
         added = ranking.documents.take(arrow_integers(new))
         documents = pa.concat_arrays([alike(documents), alike(added)])
     return list(dict.fromkeys(queries)), len(documents)
-
-
-def _plain(value: object) -> object:
-    """NumPy numbers as Python numbers, for JSON."""
-    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def _chars(texts: pd.Series[str]) -> LabelSpread | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from rankdash.core.base.errors import Finding, FormatError
@@ -196,7 +197,13 @@ def _lists_in(outer: Record) -> _Lists | None:
         elif all(at.isdigit() for value in frame for at in value):
             columns = {key: list(value.values()) for key, value in outer.items()}
     meant = {key for key in columns if _name(key) != key or known([key]) or _role(key)}
-    meant |= {key for key, cells in columns.items() if cells and all(map(_numbers, cells))}
+    meant |= {
+        key
+        for key, cells in columns.items()
+        if cells
+        and all(isinstance(cell, list) for cell in cells)
+        and all(isinstance(each, int | float) for each in chain.from_iterable(cells))
+    }
     lists = _Lists(columns, meant, index)
     # Lists of objects are tables of their own, and no columns.
     return None if len(meant) < 2 or lists.any_cell(dict) else lists
@@ -244,10 +251,6 @@ def _ignored(outer: object, file: str) -> tuple[Finding, ...]:
             count=len(others),
         ),
     )
-
-
-def _numbers(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, int | float) for each in value)
 
 
 def _role(key: str) -> bool:

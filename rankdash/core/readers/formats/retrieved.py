@@ -116,7 +116,10 @@ def _refused(record: Record, roles: Mapping[str, list[str]]) -> nested.RefusedEn
     scores = [
         key
         for key, value in lists.items()
-        if value and _scores(key, value) and key not in graded and len(value) not in reranked
+        if value
+        and (nested.scores_in(key, value) or (plain(key) in SCORES and _numeric(value)))
+        and key not in graded
+        and len(value) not in reranked
     ]
     if not documents:
         return nested.uneven(record, [*relevant[:1], *scores])
@@ -125,10 +128,6 @@ def _refused(record: Record, roles: Mapping[str, list[str]]) -> nested.RefusedEn
     return nested.uneven(record, [*given, *grades, *scores]) or nested.uneven(
         record, [key for key in apart if lists[key]]
     )
-
-
-def _scores(key: str, value: list[Any]) -> bool:
-    return nested.scores_in(key, value) or (plain(key) in SCORES and _numeric(value))
 
 
 def is_role(name: str) -> bool:
