@@ -126,11 +126,11 @@ class RecordPlaces:
         nothing."""
         if outer is None or not outer.value or not isinstance(outer.value, dict | list):
             return
-        text = self._text
+        text, keyed = self._text, isinstance(outer.value, dict)
         at = _skip(text, outer.position + 1)
         while text[at] not in "]}":
             name, begin = "", at
-            if isinstance(outer.value, dict):
+            if keyed:
                 name, stop = self._decode(text, at)
                 at = _skip(text, _skip(text, stop) + 1)
             part, stop = self._part(name, begin, at)

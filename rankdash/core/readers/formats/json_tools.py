@@ -200,16 +200,19 @@ def is_ranx(outer: object) -> bool:
 def read_ranx(text: str, file: str, limits: ReadLimits) -> Table:
     """A row a pair; a value that is no number is refused with its line."""
     places, refusals = RecordPlaces(text), Refusals(file)
-    rows: list[Row] = []
+    rows: list[tuple[str | None, ...]] = []
+    lines: list[int] = []
     values: list[object] = []
     for query in places.inside(places.outermost()):
         if not query.value:
             refusals.add("no_documents", [query.line], [query.name])
         for document in places.inside(query):
             values.append(document.value)
-            rows.append((document.line, (query.name, document.name, text_of(document.value))))
+            lines.append(document.line)
+            rows.append((query.name, document.name, text_of(document.value)))
     field, name = ("label", "ranx qrels") if _are_labels(values) else ("score", "ranx run")
-    return table_of_rows(name, ("query_id", "doc_id", field), rows, refusals, limits)
+    numbered = zip(lines, rows, strict=True)
+    return table_of_rows(name, ("query_id", "doc_id", field), numbered, refusals, limits)
 
 
 def _are_labels(values: list[object]) -> bool:

@@ -163,21 +163,20 @@ def table_of_rows(
     """
     file = refusals.file
     lines: list[int] = []
-    cells: list[list[str | None]] = [[] for _ in columns]
+    read: list[Sequence[str | None]] = []
     for line, row in rows:
         lines.append(line)
-        for column, cell in zip(cells, row, strict=True):
-            column.append(cell)
+        read.append(row)
         if len(lines) % 10_000 == 0:
             refuse_many_rows(len(lines) + refusals.count, file, limits)
     refuse_many_rows(len(lines) + refusals.count, file, limits)
+    cells = {column: [row[at] for row in read] for at, column in enumerate(columns)}
     numbers = np.array(lines, dtype=np.int64)
-    for column in cells:
-        refuse_long_fields(column, numbers, file, limits)
-    frame = frame_of(dict(zip(columns, cells, strict=True)))
+    for texts in cells.values():
+        refuse_long_fields(texts, numbers, file, limits)
     if not (fields or named):
         fields = {column: column for column in columns if column in FIELDS}
-    return Table(file, name, frame, numbers, refusals, fields)
+    return Table(file, name, frame_of(cells), numbers, refusals, fields)
 
 
 def unique_names(cells: Iterable[str | None]) -> list[str]:
