@@ -19,7 +19,7 @@ import numpy as np
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from rankdash.core.metrics import STATES, Conventions, Evaluation, parse_measures
+from rankdash.core.metrics import STATES, Conventions, Evaluation, parse_metrics
 from rankdash.core.statistics.bootstrap import Columns, bca_interval, bootstrap_means
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings, compare
 from rankdash.core.statistics.inference import sign_flip_p
@@ -33,7 +33,7 @@ def systems(failing: float) -> dict[str, Evaluation]:
     """Values that rise a little from one system to the next; a share `failing` of the
     queries has none."""
     rng = np.random.default_rng(0)
-    measures = parse_measures(SPECS)
+    measures = tuple(parse_metrics(SPECS).measures.values())
     query_ids = np.array([f"query{number:05d}" for number in range(QUERIES)], dtype=object)
     base = rng.beta(4, 4, (QUERIES, len(measures)))
     found = {}

@@ -34,14 +34,14 @@ def tables() -> Callable:
 
 @pytest.fixture(scope="session")
 def evaluation_of() -> Callable:
-    """(lists, specs, unranked=…, left_out=…, only=…, any convention) → Evaluation."""
+    """(lists, specs, unranked=…, left_out=…, any convention) → Evaluation."""
 
-    def evaluation_of(lists, specs, unranked=None, left_out=None, only=None, **settings):
+    def evaluation_of(lists, specs, unranked=None, left_out=None, **settings):
         run, qrels = _tables(lists, unranked or {})
         conventions = Conventions(**settings)
         ranking = Ranking.from_columns(run["query_id"], run["doc_id"], run["score"])
         judged = judge(ranking, qrels, conventions)
-        return evaluate(judged, specs, conventions, left_out or {}, only=only)
+        return evaluate(judged, specs, conventions, left_out or {})
 
     return evaluation_of
 

@@ -12,7 +12,6 @@ from rankdash.core.metrics import (
     Conventions,
     evaluate,
     judge,
-    judge_frame,
     registry,
 )
 from tests.results import results
@@ -62,10 +61,9 @@ EVALUATED = {
         {"good": [1], "empty": [0], "tried": [1]}, ["ndcg@10", "judged@10"],
         {"absent": [1], "broken": [1]}, ({"left_out": {"broken": "failed", "tried": "skipped"}},),
     ),
-    # Only some leave no trace of the others.
     "queries without labels": (
         {"a": [1], "b": [0, 1], "stray": [None]}, ["mrr"], {"absent": [1]},
-        ({}, {"only": ["b", "unknown"]}),
+        ({},),
     ),
     "failed, with nothing relevant": (
         {"a": [0], "b": [0]}, ["mrr"], {},
@@ -167,13 +165,6 @@ def test_ties(made_with, rule, value):
     evaluation = evaluate(judge(tied_ranking(made_with), qrels, conventions), ["mrr"], conventions)
     assert evaluation.mean("mrr") == value
     assert evaluation.counts["tied"] == 1
-
-
-def test_ties_in_one_table():
-    frame = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": 1.0, "label": [1, 0]})
-    for rule, value in (("as_ranked", 1.0), ("stable", 1.0), ("trec", 0.5)):
-        conventions = Conventions(ties=rule)
-        assert evaluate(judge_frame(frame, conventions), ["mrr"], conventions).mean("mrr") == value
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.metrics import Conventions, evaluate, judge, judge_frame, registry
+from rankdash.core.metrics import evaluate, judge, registry
 
 EVERY = tuple(registry)
 QUALITY = tuple(name for name, metric in registry.items() if metric.measures_quality)
@@ -200,19 +200,6 @@ def test_judged_only_is_the_list_without_unlabelled_documents(values_of, labels,
     specs = at(QUALITY, k)
     only = values_of(specs, labels, judged_only=True)
     assert_all(QUALITY, close(only, values_of(specs, condensed)))
-
-
-@pytest.mark.parametrize("conventions", [Conventions(), Conventions.trec_eval()])
-def test_labels_in_the_table_and_labels_apart_give_the_same(generated_set, conventions):
-    run, _ = generated_set(5, tied=True)
-    rng = np.random.default_rng(5)
-    frame = run.assign(label=rng.choice([np.nan, -1.0, 0.0, 1.0, 2.0], len(run)))
-    apart = frame[["query_id", "doc_id", "label"]].dropna()
-    ranking = Ranking.from_columns(frame["query_id"], frame["doc_id"], frame["score"])
-    left = evaluate(judge_frame(frame, conventions), list(EVERY), conventions)
-    right = evaluate(judge(ranking, apart, conventions), list(EVERY), conventions)
-    pd.testing.assert_frame_equal(left.wide().sort_index(), right.wide().sort_index())
-    assert left.counts == right.counts
 
 
 @pytest.mark.parametrize("name", EVERY)

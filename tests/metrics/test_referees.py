@@ -10,7 +10,7 @@ import pytrec_eval
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
 
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.metrics import Conventions, evaluate, judge, judge_frame, parse_measure, registry
+from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure, registry
 
 TREC_NAMES = {
     "ndcg": "ndcg",
@@ -211,8 +211,6 @@ def test_scores_beyond_single_precision():
     conventions = Conventions.trec_eval(9)
     expected = {"q": 1 / 2, "p": 1.0}
     judged = judge(ranking_of(run), qrels, conventions)
-    assert evaluate(judged, ["mrr"], conventions).wide()["mrr"].to_dict() == expected
-    judged = judge_frame(run.merge(qrels, how="left"), conventions)
     assert evaluate(judged, ["mrr"], conventions).wide()["mrr"].to_dict() == expected
     referee = pytrec_eval.RelevanceEvaluator(as_dicts(qrels, "label", int), {"recip_rank"})
     assert referee.evaluate(as_dicts(run, "score", float))["q"]["recip_rank"] == 1 / 2

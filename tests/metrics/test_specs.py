@@ -3,7 +3,7 @@
 import pytest
 
 from rankdash.core.base.errors import SpecError
-from rankdash.core.metrics import parse_measure, parse_measures, parse_metrics, registry
+from rankdash.core.metrics import parse_measure, parse_metrics, registry
 from tests.results import results
 
 SPELLED = """
@@ -77,9 +77,9 @@ def test_every_metric_parses_by_name_and_describes_itself(name):
 
 
 def test_a_list_of_specs_in_one_string():
-    measures = parse_measures("ndcg@10, MRR,, p@1,ndcg_cut_10")
-    assert [measure.spec for measure in measures] == ["ndcg@10", "mrr", "precision@1"]
-    assert parse_measures(["map", "ap"]) == parse_measures("map")
+    found = parse_metrics("ndcg@10, MRR,, p@1,ndcg_cut_10")
+    assert found.specs == ("ndcg@10", "mrr", "precision@1")
+    assert parse_metrics(["map", "ap"]).specs == parse_metrics("map").specs
 
 
 @pytest.mark.parametrize("digits", [20, 21])

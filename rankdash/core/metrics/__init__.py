@@ -1,19 +1,18 @@
 """Metrics: what a ranking is worth, by reference definitions under stated conventions.
 
 judged = judge(ranking, qrels, conventions)        # once for a ranking
-evaluation = evaluate(judged, parse_measures("ndcg@10, mrr@10"), conventions)
+evaluation = evaluate(judged, ["ndcg@10", "mrr@10"], conventions)
 evaluation.mean("ndcg@10")
 """
 
 from rankdash.core.base.rules import CONVENTION_SETTINGS, Conventions
 from rankdash.core.metrics.engine import Measure, MetricDefinition, Parameter
 from rankdash.core.metrics.evaluation import STATES, Evaluation, evaluate, judge_again
-from rankdash.core.metrics.judged import Judged, judge, judge_frame, judge_list, match
+from rankdash.core.metrics.judged import Judged, judge, judge_list, match
 from rankdash.core.metrics.specs import (
     MetricList,
     one_threshold,
     parse_measure,
-    parse_measures,
     parse_metrics,
     registry,
 )
@@ -31,12 +30,10 @@ __all__ = [
     "evaluate",
     "judge",
     "judge_again",
-    "judge_frame",
     "judge_list",
     "match",
     "one_threshold",
     "parse_measure",
-    "parse_measures",
     "parse_metrics",
     "registry",
 ]

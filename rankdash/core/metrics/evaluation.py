@@ -125,8 +125,6 @@ def evaluate(
     measures: Sequence[Measure | str],
     conventions: Conventions | None = None,
     left_out: Mapping[str, str] = _NONE_LEFT_OUT,
-    *,
-    only: Collection[str] | None = None,
 ) -> Evaluation:
     """Score every labelled query.
 
@@ -134,7 +132,6 @@ def evaluate(
     conventions: must join rankings and labels as those did that `judged` was made with.
     left_out: query id → "failed" or "skipped", for queries that have no result: they get NaN and
         that state, whatever `conventions.missing` says.
-    only: the queries to evaluate, such as a sample or a segment; the others leave no trace.
 
     Raises SpecError for a spec that does not exist, or conventions that `judged` was not made with.
     """
@@ -149,7 +146,7 @@ def evaluate(
     parsed = tuple(parse_measure(each) if isinstance(each, str) else each for each in measures)
     relevance = Relevance(judged, conventions)
     base = _absent_states(judged, left_out)
-    chosen = _chosen(judged, base, conventions, only)
+    chosen = (base != _MISSING) | (conventions.queries != "both")
     # One measure after the other, as they are made and compared.
     values = np.empty((len(judged.query_ids), len(parsed)), order="F")
     cells = np.empty(values.shape, dtype=np.int8, order="F")
@@ -168,7 +165,7 @@ def evaluate(
         cell_states=cells,
         measures=parsed,
         conventions=conventions,
-        counts=_counts(judged, states, chosen, only),
+        counts=_counts(judged, states, chosen),
     )
 
 
@@ -180,22 +177,6 @@ def _absent_states(judged: Judged, left_out: Mapping[str, str]) -> npt.NDArray[n
             if query in left_out:
                 states[position] = STATES.index(left_out[query])
     return states
-
-
-def _chosen(
-    judged: Judged,
-    states: npt.NDArray[np.int8],
-    conventions: Conventions,
-    only: Collection[str] | None,
-) -> Flags:
-    """(Q,) which queries are evaluated."""
-    chosen = np.ones(len(states), dtype=bool)
-    if conventions.queries == "both":
-        chosen = states != _MISSING
-    if only is not None:
-        asked = frozenset(only)
-        chosen &= np.array([query in asked for query in judged.query_ids], dtype=bool)
-    return chosen
 
 
 def _with_no_relevant(states: npt.NDArray[np.int8], nothing: Flags) -> npt.NDArray[np.int8]:
@@ -224,22 +205,14 @@ def _score(
     return values, states
 
 
-def _counts(
-    judged: Judged,
-    states: npt.NDArray[np.int8],
-    chosen: Flags,
-    only: Collection[str] | None,
-) -> dict[str, int]:
-    per_state = np.bincount(states, minlength=len(STATES))
-    unlabelled = judged.unlabelled
-    if only is not None:
-        asked = frozenset(only)
-        unlabelled = tuple(query for query in unlabelled if query in asked)
-    counts = {"queries": len(states)}
-    counts.update({name: int(per_state[code]) for code, name in enumerate(STATES[:_UNDEFINED])})
-    counts["tied"] = int(judged.tied[chosen].sum())
-    counts["unlabelled"] = len(unlabelled)
-    return counts
+def _counts(judged: Judged, states: npt.NDArray[np.int8], chosen: Flags) -> dict[str, int]:
+    per_state = np.bincount(states, minlength=len(STATES)).tolist()
+    return {
+        "queries": len(states),
+        **dict(zip(STATES[:_UNDEFINED], per_state, strict=False)),
+        "tied": int(judged.tied[chosen].sum()),
+        "unlabelled": len(judged.unlabelled),
+    }
 
 
 def mean_of_known(values: Floats) -> float:

@@ -26,8 +26,6 @@ from rankdash.core.data.arrays import (
     Flags,
     Floats,
     Integers,
-    arrow_integers,
-    objects,
     offsets_from,
     places,
     places_in,
@@ -38,9 +36,7 @@ from rankdash.core.data.ranking import (
     Ranking,
     coded,
     group_rows,
-    order_rows,
     places_of,
-    text_array,
 )
 
 
@@ -226,46 +222,6 @@ def _rows_of(ranking: Ranking, lists: Integers, documents: Coded) -> tuple[Integ
 def _lists_of(ranking: Ranking, query_ids: Iterable[str]) -> Integers:
     """(Q,) the list of each query in the ranking, -1 where it has none."""
     return np.array([ranking.positions.get(query, -1) for query in query_ids], dtype=np.int64)
-
-
-def judge_frame(frame: pd.DataFrame, conventions: Conventions | None = None) -> Judged:
-    """Join labels that stand beside the scores: the fast path for one table.
-
-    frame: query_id, doc_id, score, label; label is NaN where a document is not labelled. Every
-        labelled document is in the frame, and no (query, document) pair is there twice: checking
-        that is the reader's part. A query of which no document is labelled is not evaluated.
-
-    Equal scores are ordered as `conventions.ties` says; "as_ranked" means in the order given.
-
-    Raises DataError where a score or a label is not finite.
-    """
-    conventions = conventions or Conventions()
-    scores = np.asarray(frame["score"], dtype=np.float64)
-    labels = np.asarray(frame["label"], dtype=np.float64)
-    if not np.isfinite(scores).all():
-        raise DataError("A score is not a finite number.")
-    if np.isinf(labels).any():
-        raise DataError("A label is not a finite number.")
-    groups = group_rows(text_array(frame["query_id"]))
-    ordered = order_rows(
-        groups,
-        scores,
-        lambda rows: text_array(frame["doc_id"]).take(arrow_integers(rows)),
-        conventions.order_rule("stable"),
-        conventions.score_precision,
-    )
-    row_label = labels[ordered.rows]
-    judged_before = _count_before(row_label)
-    labelled = np.diff(judged_before[groups.offsets]) > 0
-    if conventions.negative == "unjudged" and bool((row_label < 0).any()):
-        row_label[row_label < 0] = np.nan
-        judged_before = _count_before(row_label)
-    ids = objects(groups.ids)
-    at = np.flatnonzero(labelled)
-    lists = _Lists(at, groups.offsets, ordered.tied, row_label, judged_before)
-    size = np.diff(judged_before[groups.offsets])[at]
-    pool = _Pool.of(lists.positive_query, row_label[lists.positive_rows], size)
-    return _assemble(ids[at], lists, pool, tuple(ids[~labelled]), conventions)
 
 
 def judge_list(

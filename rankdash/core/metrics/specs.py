@@ -86,13 +86,6 @@ def parse_metrics(specs: str | Iterable[str]) -> MetricList:
     return MetricList(measures, threshold, tuple(implied))
 
 
-def parse_measures(specs: str | Iterable[str]) -> tuple[Measure, ...]:
-    """Measures from lists with commas between; repeats are dropped. Raises SpecError as
-    `parse_measure` does."""
-    measures = map(parse_measure, split_specs(specs))
-    return tuple({measure.spec: measure for measure in measures}.values())
-
-
 def parse_measure(spec: str, threshold: float | None = None) -> Measure:
     """A measure from its spec: "ndcg@10", "MAP", "p@1", "rbp(0.95)@10", "ndcg_cut_10".
 

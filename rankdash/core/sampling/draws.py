@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Literal, Self
@@ -504,25 +504,21 @@ def next_pairs(
     count: int,
     *,
     doubled: float = 0.0,
-    taken: Collection[int] = (),
     largest: bool = False,
 ) -> Integers:
     """The pairs that a rater gets next, at most `count`, as indexes into the pool.
 
     doubled: the share of pairs that a second rater gets too, spread evenly over the draws.
-    taken: pairs that others have in hand. largest: those first that can move the differences most,
-    in place of the order of the draws.
+    largest: those first that can move the differences most, in place of the order of the draws.
     """
     order = plan.order
     mine = np.zeros(len(plan.pool), dtype=bool)
     mine[answered.latest.loc[answered.latest["rater"] == rater, "pair"]] = True
-    busy = np.zeros(len(plan.pool), dtype=bool)
-    busy[list(taken)] = True
     places = np.arange(len(order))
     twice = np.floor((places + 1) * doubled) > np.floor(places * doubled)
     given = answered.raters[order]
     wanted = (given == 0) | (twice & (given == 1) & ~mine[order])
-    found: Integers = order[wanted & ~busy[order]]
+    found: Integers = order[wanted]
     if largest:
         found = found[np.argsort(-plan.reach[found], kind="stable")]
     return found[:count]
