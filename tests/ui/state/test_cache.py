@@ -125,7 +125,7 @@ def test_comparing_many_pairs_of_runs_forgets_no_data_set():
     assert (kept("dataset", "shop"), kept("label rows", "shop")) == (data, labels)
 
 
-def test_the_documents_of_two_systems_count_under_the_limit_of_pairs():
+def test_what_is_large_of_a_study_counts_under_its_limit():
     keys = []
 
     def recorded(key: Key, make: Callable[[], Made]) -> Made:
@@ -135,3 +135,4 @@ def test_the_documents_of_two_systems_count_under_the_limit_of_pairs():
     study = replace(parts.study(), cache=recorded)
     moves(study, study.challengers[0])
     assert [key[0] for key in keys if "rank_shifts" in str(key)] == ["pairs", "pairs"]
+    assert {"judged", "run"} < {key[0] for key in keys}
