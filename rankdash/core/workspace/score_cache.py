@@ -11,7 +11,7 @@ import hashlib
 import math
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -73,19 +73,16 @@ class ScoreCache:
         self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
     ) -> list[KeptScores]:
         """What is kept for each (query text, document texts), in order; counts as use."""
-        answers, used = [], []
+        found, used = [], []
         with self._database.reading() as db:
             for query, documents in asked:
-                ask = db.execute(
-                    "SELECT id FROM asks WHERE key = ?", (_ask_key(fingerprint, query),)
-                ).fetchone()
-                answers.append(_kept(db, ask, _ask_key(fingerprint, query), documents))
-                if ask is not None:
-                    used.append((time.time(), ask["id"]))
-        if used:
-            with self._database.writing() as db:
-                db.executemany("UPDATE asks SET used = ? WHERE id = ?", used)
-        return answers
+                # One by one: together they may be more than memory holds.
+                key = _ask_key(fingerprint, query)
+                rows = _cached(db, "pairs", "score, read, full", [key]).get(key, {})
+                found.append(_kept(rows, documents))
+                used += [query] if rows else []
+        self._used(fingerprint, used)
+        return found
 
     def write(
         self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], KeptScores]]
@@ -114,18 +111,12 @@ class ScoreCache:
         queries = dict.fromkeys(query for query, _ in asked)
         keys = {query: _ask_key(fingerprint, query) for query in queries}
         with self._database.reading() as db:
-            cached = _answers(db, list(keys.values()))
-        answers = [
-            own.get(_text_key(document), "") if (own := cached.get(keys[query])) else ""
-            for query, document in asked
-        ]
-        if use and any(answers):
-            with self._database.writing() as db:
-                for query in dict.fromkeys(
-                    query for (query, _), kept in zip(asked, answers, strict=True) if kept
-                ):
-                    _use(db, fingerprint, query)
-        return answers
+            cached = _cached(db, "answers", "answers", list(keys.values()))
+        rows = [cached.get(keys[query], {}).get(_text_key(document)) for query, document in asked]
+        if use:
+            found = (query for (query, _), row in zip(asked, rows, strict=True) if row)
+            self._used(fingerprint, dict.fromkeys(found))
+        return ["" if row is None else str(row["answers"]) for row in rows]
 
     def write_answers(self, fingerprint: str, given: Sequence[tuple[str, str, str]]) -> None:
         """Keep the answers, one text, to each (query text, document text, answers)."""
@@ -181,6 +172,12 @@ class ScoreCache:
             for table in ("pairs", "answers", "asks"):
                 delete(db, table)
         self._give_back()
+
+    def _used(self, fingerprint: str, queries: Collection[str]) -> None:
+        if queries:
+            with self._database.writing() as db:
+                for query in queries:
+                    _use(db, fingerprint, query)
 
     def _shrink(self, limit: int) -> None:
         with self._database.reading() as db:
@@ -238,45 +235,31 @@ def _prepare(db: sqlite3.Connection, file: Path) -> None:
 _INCREMENTAL = 2
 
 
-def _kept(
-    db: sqlite3.Connection, ask: sqlite3.Row | None, key: bytes, documents: Sequence[str]
-) -> KeptScores:
-    """A score that changed on the disk is not cached."""
+def _kept(rows: Mapping[bytes, sqlite3.Row], documents: Sequence[str]) -> KeptScores:
     kept = KeptScores.nothing(len(documents))
-    if ask is None:
-        return kept
-    bits = kept.scores.view(np.int64)
-    rows = {
-        row["document"]: row
-        for row in db.execute(
-            "SELECT document, score, read, full, checksum AS own FROM pairs WHERE ask = ?",
-            (ask["id"],),
-        )
-        if row["own"] in (None, checksums.of((key, *row[:-1])))
-    }
-    for place, text in enumerate(documents):
-        row = rows.get(_text_key(text))
-        if row is not None:
-            bits[place] = row["score"]
-            kept.read[place] = row["read"]
-            kept.full[place] = row["full"]
+    bits, read, full = kept.scores.view(np.int64), kept.read, kept.full
+    for place, text in enumerate(documents if rows else ()):
+        if (row := rows.get(_text_key(text))) is not None:
+            bits[place], read[place], full[place] = row[2:5]
     return kept
 
 
-def _answers(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, str]]:
-    """Return, for each of the keys of asks that has any, document → what is kept of its answers."""
-    found: dict[bytes, dict[bytes, str]] = {}
+def _cached(
+    db: sqlite3.Connection, table: str, columns: str, keys: Sequence[bytes]
+) -> dict[bytes, dict[bytes, sqlite3.Row]]:
+    """Return, for each of the keys of asks that has any, document → its row, except rows that
+    changed on the disk."""
+    found: dict[bytes, dict[bytes, sqlite3.Row]] = {}
     for start in range(0, len(keys), _KEYS_AT_ONCE):
         some = keys[start : start + _KEYS_AT_ONCE]
         marks = ", ".join("?" * len(some))
         for row in db.execute(
-            "SELECT key, document, answers, checksum AS own FROM asks JOIN answers ON ask = id "  # noqa: S608
-            f"WHERE key IN ({marks})",
+            f"SELECT key, document, {columns}, checksum AS own FROM asks "  # noqa: S608
+            f"JOIN {table} ON ask = id WHERE key IN ({marks})",
             some,
         ):
-            if row["own"] not in (None, checksums.of(row[:-1])):
-                continue
-            found.setdefault(row["key"], {})[row["document"]] = str(row["answers"])
+            if row[-1] in (None, checksums.of(row[:-1])):
+                found.setdefault(row[0], {})[row[1]] = row
     return found
 
 
