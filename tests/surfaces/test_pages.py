@@ -134,7 +134,7 @@ def test_a_column_is_on_every_surface_that_it_names(case, app):
     page = Page(html(study, Front(sections=("systems",))).decode())
     assert page.tables["systems"][0][0][2:] == titles("report", mean="mean")
 
-    head = [each.short or each.title for each in shown["file"]]
+    head = [each.short or each.title for each in columns("file", level, corrected=True)]
     assert f"| system | {' | '.join(head)} |" in compare(case, RULES[0], "markdown")
     lines = (line.split() for line in compare(case, RULES[0], "text").splitlines())
     assert [title, *" ".join(head).split()] in lines

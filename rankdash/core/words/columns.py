@@ -8,9 +8,10 @@ them that name "data".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
@@ -29,11 +30,16 @@ Kind = Literal["number", "change", "size", "share", "change of a share", "count"
 Row = Mapping[Any, Any] | pd.Series
 """A row of `Comparison.frame`, or one with the same fields that are shown."""
 
-EVERYWHERE: frozenset[Surface] = frozenset(
-    ("leaderboard", "overview", "report", "file", "data", "gate", "history")
-)
-_FILE_DIGITS = 4
+EVERYWHERE: tuple[Surface, ...] = get_args(Surface)
 _DASH = "–"
+_WRITERS: Mapping[str, Callable[[Any], str]] = {
+    "size": partial(number, digits=2),
+    "share": partial(percent, digits=1),
+    "change of a share": partial(signed_percent, digits=1),
+    "count": partial(number, digits=0),
+    "p": p_value,
+    "words": str,
+}
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class Column:
     name: str
     kind: Kind
     title: str
-    on: Collection[Surface]
+    on: tuple[Surface, ...] = EVERYWHERE
     compute: Callable[[Row], Any] | None = None
     compared: bool = True
     short: str = ""
@@ -75,26 +81,19 @@ class Column:
         """Return the value as it is printed; a dash if there is none."""
         if self._is_absent(row):
             return _DASH
-        value = self.value(row)
-        match self.kind:
-            case "number":
-                return number(value, self.digits)
-            case "change":
-                return signed(value, self.digits)
-            case "size":
-                return number(value, 2)
-            case "share":
-                return percent(value, 1)
-            case "change of a share":
-                return signed_percent(value, 1)
-            case "count":
-                return number(value, 0)
-            case "p":
-                return p_value(value)
-        return str(value)
+        if self.kind in ("number", "change"):
+            return (signed if self.kind == "change" else number)(self.value(row), self.digits)
+        return _WRITERS[self.kind](self.value(row))
 
     def _is_absent(self, row: Row) -> bool:
         return self.compared and row["verdict"] == "baseline"
+
+
+_OVERVIEW: tuple[Surface, ...] = ("overview",)
+_COUNTS: tuple[Surface, ...] = ("overview", "file", "gate")
+_PAGES: tuple[Surface, ...] = ("overview", "report", "history")
+_TABLES: tuple[Surface, ...] = (*_PAGES, "file")
+_SHOWN: tuple[Surface, ...] = (*_TABLES, "leaderboard", "gate")
 
 
 def columns(on: Surface, level: float, corrected: bool, metric: str = "") -> list[Column]:
@@ -103,14 +102,64 @@ def columns(on: Surface, level: float, corrected: bool, metric: str = "") -> lis
     level: of the intervals. corrected: whether p is corrected. metric: the title of the column of
     means; "mean" by default.
     """
-    digits = _FILE_DIGITS if on == "file" else 3
-    found = [
-        replace(each, digits=digits)
-        for each in _declared(level_percent(level), corrected, metric, digits)
-        if on in each.on
+    digits = 4 if on == "file" else 3
+
+    def of_mean(row: Row) -> str:
+        return interval(row["mean_low"], row["mean_high"])
+
+    def of_change(row: Row) -> str:
+        return interval(row["delta_low"], row["delta_high"], partial(signed, digits=digits))
+
+    def of_verdict(row: Row) -> str:
+        return chip(row["verdict"])
+
+    power, sure = percent(POWER), level_percent(level)
+    within = _("{level} interval", level=sure)
+    of_means = _("{level} interval of the mean", level=sure)
+    of_changes = _("{level} interval of the change", level=sure)
+    proves = _("The true change that this many queries prove in {power} of all cases.", power=power)
+    needs = _(
+        "If the true change is the observed one, this many more queries like these prove it in "
+        "{power} of all cases.",
+        power=power,
+    )
+    p = "p corrected" if corrected else "p"
+    mean = metric or _("mean")
+    declared = [
+        Column("mean", "number", mean, _SHOWN, compared=False, small=within, below=of_mean),
+        Column("interval", "words", of_means, _PAGES, of_mean, compared=False),
+        Column("delta", "change", _("change"), _SHOWN, short="Δ", small=within, below=of_change),
+        Column("change_interval", "words", of_changes, _TABLES, of_change, short="interval of Δ"),
+        Column("relative_delta", "change of a share", "Δ %", ("file",)),
+        Column("p", "p", "p", ("overview", "file") if corrected else ()),
+        Column("p_corrected", "p", p_title(corrected), _TABLES, short=p),
+        Column("effect_size", "size", _("effect size d"), _OVERVIEW),
+        Column("verdict", "words", _("verdict"), _TABLES, of_verdict, compared=False),
+        Column(
+            "helped_hurt",
+            "words",
+            _("Helped / hurt"),
+            ("leaderboard",),
+            lambda row: f"{number(row['helped'], 0)} / {number(row['hurt'], 0)}",
+            small=_("queries"),
+        ),
+        Column("helped", "count", _("helped"), _COUNTS),
+        Column("same", "count", _("same"), _COUNTS),
+        Column("hurt", "count", _("hurt"), _COUNTS),
+        Column("n", "count", _("queries"), ("overview", "gate", "history"), compared=False),
+        Column("paired", "count", _("queries"), ("report", "file", "gate"), compared=False),
+        Column("left_out", "count", _("excluded"), (*_COUNTS, "report")),
+        Column(
+            "smallest_detectable", "number", _("minimum detectable change"), _OVERVIEW, help=proves
+        ),
+        Column(
+            "more_queries", "count", _("more queries, for the change seen"), _OVERVIEW, help=needs
+        ),
     ]
     # In a printed table the words follow the numbers.
-    return sorted(found, key=lambda each: on in ("report", "file") and each.name == "verdict")
+    last = "verdict" if on in ("report", "file") else ""
+    shown = (replace(each, digits=digits) for each in declared if on in each.on)
+    return sorted(shown, key=lambda each: each.name == last)
 
 
 def records(comparison: Comparison) -> list[dict[str, Any]]:
@@ -120,105 +169,4 @@ def records(comparison: Comparison) -> list[dict[str, Any]]:
         {str(name): value for name, value in row.items()}
         | {each.name: each.value(row) for each in computed}
         for row in comparison.frame.to_dict("records")
-    ]
-
-
-def _declared(level: str, corrected: bool, metric: str, digits: int) -> list[Column]:
-    def of_mean(row: Row) -> str:
-        return interval(row["mean_low"], row["mean_high"])
-
-    def of_change(row: Row) -> str:
-        ends = row["delta_low"], row["delta_high"]
-        return interval(*ends, lambda value: signed(value, digits))
-
-    within = _("{level} interval", level=level)
-    power = percent(POWER)
-    return [
-        Column(
-            "mean",
-            "number",
-            metric or _("mean"),
-            EVERYWHERE - {"data"},
-            compared=False,
-            short="mean",
-            small=within,
-            below=of_mean,
-        ),
-        Column(
-            "interval",
-            "words",
-            _("{level} interval of the mean", level=level),
-            {"overview", "report", "history"},
-            of_mean,
-            compared=False,
-        ),
-        Column(
-            "delta",
-            "change",
-            _("change"),
-            EVERYWHERE - {"data"},
-            short="Δ",
-            small=within,
-            below=of_change,
-        ),
-        Column(
-            "change_interval",
-            "words",
-            _("{level} interval of the change", level=level),
-            {"overview", "report", "file", "history"},
-            of_change,
-            short="interval of Δ",
-        ),
-        Column("relative_delta", "change of a share", "Δ %", {"file"}),
-        Column("p", "p", "p", {"overview", "file"} if corrected else ()),
-        Column(
-            "p_corrected",
-            "p",
-            p_title(corrected),
-            {"overview", "report", "file", "history"},
-            short="p corrected" if corrected else "p",
-        ),
-        Column("effect_size", "size", _("effect size d"), {"overview"}),
-        Column(
-            "verdict",
-            "words",
-            _("verdict"),
-            {"overview", "report", "file", "history"},
-            lambda row: chip(row["verdict"]),
-            compared=False,
-        ),
-        Column(
-            "helped_hurt",
-            "words",
-            _("Helped / hurt"),
-            {"leaderboard"},
-            lambda row: f"{number(row['helped'], 0)} / {number(row['hurt'], 0)}",
-            small=_("queries"),
-        ),
-        Column("helped", "count", _("helped"), {"overview", "file", "gate"}),
-        Column("same", "count", _("same"), {"overview", "file", "gate"}),
-        Column("hurt", "count", _("hurt"), {"overview", "file", "gate"}),
-        Column("n", "count", _("queries"), {"overview", "gate", "history"}, compared=False),
-        Column("paired", "count", _("queries"), {"report", "file", "gate"}, compared=False),
-        Column("left_out", "count", _("excluded"), {"overview", "report", "file", "gate"}),
-        Column(
-            "smallest_detectable",
-            "number",
-            _("minimum detectable change"),
-            {"overview"},
-            help=_(
-                "The true change that this many queries prove in {power} of all cases.", power=power
-            ),
-        ),
-        Column(
-            "more_queries",
-            "count",
-            _("more queries, for the change seen"),
-            {"overview"},
-            help=_(
-                "If the true change is the observed one, this many more queries like these prove "
-                "it in {power} of all cases.",
-                power=power,
-            ),
-        ),
     ]
