@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain, count
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -383,7 +384,8 @@ def with_ids(
     named = [part for part in parts if key not in part.keyed_by_text]
     if len(named) == len(parts):
         return list(parts), []
-    known = {identity for part in named for identity in _ids(part, key)}
+    known = set(chain.from_iterable(part.mentioned(key) for part in named))
+    known.update(*(_table(part, key)[key] for part in named))
     tables = [_table(part, key) for part in named]
     pairs = (pair for each in tables for pair in zip(each["text"], each[key], strict=True))
     listed = [(text, identity) for text, identity in pairs if text]
@@ -393,7 +395,7 @@ def with_ids(
     findings: list[Finding] = []
     made: dict[str, str] = {}
     found: list[ParsedFile] = []
-    number = 0
+    unused = (name for n in count(1) if (name := f"{_PREFIX[key]}{n}") not in taken)
     for part in parts:
         if key not in part.keyed_by_text:
             found.append(part)
@@ -416,12 +418,8 @@ def with_ids(
             found.append(replace(part, keyed_by_text=others, **{_TABLES[key]: forgotten}))
             continue
         for text in given:
-            if text in id_of or text in made:
-                continue
-            number += 1
-            while f"{_PREFIX[key]}{number}" in taken:
-                number += 1
-            made[text] = f"{_PREFIX[key]}{number}"
+            if text not in id_of and text not in made:
+                made[text] = next(unused)
         found.append(_renamed(part, key, {**made, **id_of}))
     if made:
         _refuse_chance(parts, key, made, taken, strict=strict)
@@ -442,21 +440,15 @@ def _refuse_chance(
         for part in parts
         if key not in part.keyed_by_text
         for identity in (
-            _ids(part, key)
+            [*_table(part, key)[key], *part.mentioned(key)]
             if strict
             else [*part.labels.ids(key).texts.to_pylist(), *_table(part, key)[key]]
         )
     }.difference(taken)
-    own = {
-        text
-        for part in parts
-        if key in part.keyed_by_text and len(part.labels)
-        for text in _table(part, key)[key]
-    }
-    for part in parts:
-        if key not in part.keyed_by_text or len(part.labels):
-            continue
-        for text in _table(part, key)[key]:
+    keyed = [part for part in parts if key in part.keyed_by_text]
+    own = {text for part in keyed if len(part.labels) for text in _table(part, key)[key]}
+    for part in keyed:
+        for text in () if len(part.labels) else _table(part, key)[key]:
             if text not in own and made.get(text) in unnamed:
                 raise DataError(
                     "The file names its queries by their text, but the queries it is compared with "
@@ -475,14 +467,6 @@ def _table(part: ParsedFile, key: Key) -> pd.DataFrame:
     """The queries or the documents of a part; where it is keyed by text, all of them."""
     table: pd.DataFrame | None = getattr(part, _TABLES[key])
     return empty(key, "text") if table is None else table
-
-
-def _ids(part: ParsedFile, key: Key) -> Iterable[str]:
-    for frame in (_table(part, key), part.pairs):
-        if frame is not None:
-            yield from pd.unique(frame[key])
-    for pairs in (part.labels, *(scores.pairs for scores in part.scores)):
-        yield from pairs.ids(key).texts.to_pylist()
 
 
 def _renamed(part: ParsedFile, key: Key, id_of: dict[str, str]) -> ParsedFile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Literal, NamedTuple, Self
@@ -144,6 +144,13 @@ class ParsedFile:
     findings: tuple[Finding, ...] = ()
     columns: tuple[str, ...] = ()
     draws: pd.DataFrame | None = None
+
+    def mentioned(self, key: Literal["query_id", "doc_id"]) -> Iterator[str]:
+        """The ids that its rows, labels and rankings speak of."""
+        if self.pairs is not None:
+            yield from pd.unique(self.pairs[key])
+        for pairs in (self.labels, *(scores.pairs for scores in self.scores)):
+            yield from pairs.ids(key).texts.to_pylist()
 
     @property
     def only_labels(self) -> bool:

@@ -93,7 +93,11 @@ def settle(
     there = {
         key: any(getattr(part, side) is not None for part in parts) for key, side in _SIDES.items()
     }
-    sides = {key: _mentioned(parts, key) for key in _SIDES}
+    # What labels, rankings and rows speak of.
+    sides = [
+        {each for part in parts if key not in part.keyed_by_text for each in part.mentioned(key)}
+        for key in _SIDES
+    ]
     found: list[ParsedFile] = []
     doubtful: list[tuple[Table, Source]] = []
 
@@ -108,7 +112,7 @@ def settle(
 
     for table, source in unsettled:
         ids = set(table.frame[_columns(table)[0]].dropna())
-        queries, documents = (len(ids & known) / max(len(known), 1) for known in sides.values())
+        queries, documents = (len(ids & known) / max(len(known), 1) for known in sides)
         name = stem_of(table.file)
         named = bool(_QUERIES.search(name)) - bool(_DOCUMENTS.search(name))
         if queries > documents or (queries == documents and named > 0):
@@ -122,18 +126,6 @@ def settle(
         if len(lacking) != 1:
             raise MappingNeeded(table.file, table.frame, "query or document")
         read(table, source, lacking[0])
-    return found
-
-
-def _mentioned(parts: Sequence[ParsedFile], key: Key) -> set[str]:
-    """The ids that labels, rankings and rows speak of."""
-    found: set[str] = set()
-    for part in parts:
-        if key not in part.keyed_by_text:
-            if part.pairs is not None:
-                found.update(pd.unique(part.pairs[key]))
-            for pairs in (part.labels, *(scores.pairs for scores in part.scores)):
-                found.update(pairs.ids(key).texts.to_pylist())
     return found
 
 

@@ -202,9 +202,7 @@ _MARKS = (
 )
 _BINARY = (
     (b"%PDF-", Phrase("a PDF document")),
-    (b"\x89PNG", Phrase("a picture")),
-    (b"\xff\xd8\xff", Phrase("a picture")),
-    (b"GIF89a", Phrase("a picture")),
+    *((magic, Phrase("a picture")) for magic in (b"\x89PNG", b"\xff\xd8\xff", b"GIF89a")),
     (b"SQLite format 3", Phrase("an SQLite database")),
     (b"\xd0\xcf\x11\xe0", Phrase("an old Excel or Word file")),
     (b"7z\xbc\xaf\x27\x1c", Phrase("a 7z archive")),
@@ -213,10 +211,10 @@ _BINARY = (
     (b"\xfd7zXZ", Phrase("an xz archive")),
     (b"\x28\xb5\x2f\xfd", Phrase("a Zstandard archive")),
     (b"\x93NUMPY", Phrase("a NumPy file")),
-    (b"\x80\x02", Phrase("a Python pickle, which rankdash never opens")),
-    (b"\x80\x03", Phrase("a Python pickle, which rankdash never opens")),
-    (b"\x80\x04", Phrase("a Python pickle, which rankdash never opens")),
-    (b"\x80\x05", Phrase("a Python pickle, which rankdash never opens")),
+    *(
+        (bytes((0x80, protocol)), Phrase("a Python pickle, which rankdash never opens"))
+        for protocol in (2, 3, 4, 5)
+    ),
     (b"ARROW1", Phrase("an Arrow file")),
 )
 _SAMPLE = 4096
