@@ -115,10 +115,8 @@ def settle(
         queries, documents = (len(ids & known) / max(len(known), 1) for known in sides)
         name = stem_of(table.file)
         named = bool(_QUERIES.search(name)) - bool(_DOCUMENTS.search(name))
-        if queries > documents or (queries == documents and named > 0):
-            read(table, source, "query_id")
-        elif documents > queries or named < 0:
-            read(table, source, "doc_id")
+        if surer := (queries - documents) or named:
+            read(table, source, "query_id" if surer > 0 else "doc_id")
         else:
             doubtful.append((table, source))
     for table, source in doubtful:
