@@ -72,7 +72,7 @@ def _form(dataset_id: str) -> None:
     if method == "rrf":
         k = middle.number_input(
             of_k.title,
-            of_k.least,
+            float(of_k.least or 0),
             _MOST_K,
             k,
             step=10.0,
