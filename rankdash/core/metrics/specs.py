@@ -73,7 +73,7 @@ def parse_metrics(specs: str | Iterable[str]) -> MetricList:
     Raises SpecError as `parse_measure` does, where two specs differ in `rel=`, and where there is
     none.
     """
-    found = {spec: parse_with_threshold(spec) for spec in split_specs(specs)}
+    found = {spec: _parse_with_threshold(spec) for spec in _split_specs(specs)}
     if not found:
         raise SpecError("There is no metric to evaluate.", remedy="For example: ndcg@10")
     threshold = one_threshold(rel for _, rel in found.values())
@@ -95,7 +95,7 @@ def parse_measure(spec: str, threshold: float | None = None) -> Measure:
     Raises SpecError, naming the nearest spec, where there is no such metric, the cutoff is not a
     positive whole number, or what is in brackets is not known.
     """
-    measure, said = parse_with_threshold(spec)
+    measure, said = _parse_with_threshold(spec)
     if said is None:
         return measure
     if threshold is None:
@@ -121,7 +121,7 @@ def one_threshold(given: Iterable[float | None]) -> float | None:
     return found[0] if found else None
 
 
-def split_specs(specs: str | Iterable[str]) -> list[str]:
+def _split_specs(specs: str | Iterable[str]) -> list[str]:
     """The specs of lists with commas between: "ndcg@5,10" is "ndcg@5" and "ndcg@10"."""
     found: list[str] = []
     for text in [specs] if isinstance(specs, str) else specs:
@@ -131,7 +131,7 @@ def split_specs(specs: str | Iterable[str]) -> list[str]:
     return found
 
 
-def parse_with_threshold(spec: str) -> tuple[Measure, float | None]:
+def _parse_with_threshold(spec: str) -> tuple[Measure, float | None]:
     """As `parse_measure`, with the lowest relevant label where `rel=` says it."""
     text = _plain(spec)
     match = _SPEC.fullmatch(text)

@@ -420,7 +420,7 @@ class LabelPlan:
     def remaining(self) -> Floats:
         """(D,) the share of all there is to draw that has not been drawn before each draw; 1 for
         the first."""
-        return undrawn_share(self.drawing)
+        return _undrawn_share(self.drawing)
 
     @property
     def probabilities(self) -> Floats:
@@ -441,7 +441,7 @@ class LabelPlan:
         return self.pool.systems[baseline], self.pool.systems[challenger]
 
 
-def undrawn_share(drawing: Floats) -> Floats:
+def _undrawn_share(drawing: Floats) -> Floats:
     """(…, M) for (…, M) what is drawn, in order: the share of it all that comes at or after each
     draw. Summed from the end, so that the last ones are not what rounding left over."""
     behind: Floats = np.cumsum(drawing[..., ::-1], axis=-1)[..., ::-1]

@@ -220,7 +220,7 @@ def _exact_part(plan: LabelPlan, contrast: int, gains: Floats, difference: float
     return difference / total if total > 0 else math.nan
 
 
-def each_draw(
+def _each_draw(
     plan: LabelPlan, weights: Floats, gains: Floats, guess: Guess
 ) -> tuple[Floats, Floats, Guess]:
     """(D,) the weight of each draw in a total, its gain (0 where a label is missing), and the
@@ -251,25 +251,25 @@ def follow_draws(
     """
     weights, totals = plan.weights[contrast], plan.baselines[contrast]
     before = ~np.isnan(plan.known) & ((weights != 0) | (totals > 0))
-    own, won, drawn = each_draw(plan, weights, gains, guess)
+    own, won, drawn = _each_draw(plan, weights, gains, guess)
     size, seen = len(drawn.start), None
     if plan.mode != "query":
         count = _sums(guess.groups[before], np.ones(int(before.sum())), size)
         seen = count, _sums(guess.groups[before], gains[before], size)
     there = np.where(before, gains, 0.0)
-    reach = squared_reach(own, own, plan.drawing)
+    reach = _squared_reach(own, own, plan.drawing)
     of = None
     # Documents at the same rank in all systems are drawn in plans that have a share for them.
     if not (np.isnan(plan.known) & ~plan.weighs & (totals > 0)).any():
-        whole, held, _ = each_draw(plan, totals, gains, guess)
+        whole, held, _ = _each_draw(plan, totals, gains, guess)
         shared = _sums(plan.draw, (weights * totals)[plan.order], len(plan.drawing))
-        of = Divisor(
+        of = _Divisor(
             whole[:draws],
             held[:draws],
             _sums(drawn.groups, whole, size),
             float((totals * there).sum()),
-            squared_reach(shared, np.ones(len(shared)), plan.drawing),
-            squared_reach(whole, whole, plan.drawing),
+            _squared_reach(shared, np.ones(len(shared)), plan.drawing),
+            _squared_reach(whole, whole, plan.drawing),
         )
     path = follow(
         own[:draws],
@@ -314,11 +314,11 @@ def _half_ahead(plan: LabelPlan, path: ConfidenceSequence, reach: float) -> Floa
     taken to stay as it is."""
     n = len(path.mean)
     ahead = plan.remaining[n:]
-    each = draw_weight(ahead)
+    each = _draw_weight(ahead)
     weight = path.weight[-1] + np.cumsum(each)
     noise = path.noise[-1] + np.cumsum((each * ahead) ** 2)
     draws = n + np.arange(1.0, len(ahead) + 1)
-    return half_width(float(path.spread[-1]), weight, noise, draws, reach, plan.alpha)
+    return _half_width(float(path.spread[-1]), weight, noise, draws, reach, plan.alpha)
 
 
 def _labels_to(plan: LabelPlan, enough: Flags) -> int:
@@ -424,11 +424,11 @@ class ConfidenceSequence:
 
 
 @dataclass(frozen=True, eq=False)
-class Divisor:
+class _Divisor:
     """What a total is a part of, drawn by the same draws.
 
     weights, gains: (…, n) of each draw in this total. left, base: as `follow` has them. cross,
-    reach: the squared reach of both totals together, and of this one, as `squared_reach` gives it.
+    reach: the squared reach of both totals together, and of this one, as `_squared_reach` gives it.
     """
 
     weights: Floats
@@ -454,7 +454,7 @@ def follow(
     base: float = 0.0,
     fewest: int = FEWEST_DRAWS,
     alpha: float,
-    of: Divisor | None = None,
+    of: _Divisor | None = None,
 ) -> ConfidenceSequence:
     """Follow n draws.
 
@@ -462,7 +462,7 @@ def follow(
         probability was in proportion to, its gain, and the group of its guess.
     left: (…, G) the sum of all weights of each group before the first draw. start: (G,) the gain
         that each group starts from. remaining: (…, n) the share not drawn before each draw.
-    unit: the sum of `drawing` over all that there is to draw. reach: as `squared_reach` gives it.
+    unit: the sum of `drawing` over all that there is to draw. reach: as `_squared_reach` gives it.
     seen: (G,) how many labels of each group were there before, and the sum of their gains.
     base: what the pairs add whose labels were there before. fewest: draws before an interval is
         given. alpha: the probability that the interval ever fails. of: what the total is a part of.
@@ -484,7 +484,7 @@ def follow(
     draws = np.arange(1.0, weights.shape[-1] + 1)
     looks = (draws >= fewest) & (moving >= FEWEST_NON_ZERO)
     first = value(weights, gains, left, base)
-    each = draw_weight(remaining)
+    each = _draw_weight(remaining)
     weight, noise = np.cumsum(each, axis=-1), np.cumsum((each * remaining) ** 2, axis=-1)
     mean, spread = _mean(first, each), _shared_spread(first, first, each, noise)
     bound = _bound(weight, noise, alpha)
@@ -502,20 +502,20 @@ def follow(
     return replace(found, ratio=ratio, ratio_low=low, ratio_high=high)
 
 
-def squared_reach(weights: Floats, others: Floats, drawing: Floats) -> float:
+def _squared_reach(weights: Floats, others: Floats, drawing: Floats) -> float:
     """How far the value of a draw is from its total where its gain is 1 away from the guess, as the
     mean square: for the (D,) weights of all there is to draw in a total and in another one (or the
     same), and what it is drawn in proportion to."""
     return float((weights * others / drawing).sum() * drawing.sum())
 
 
-def draw_weight(remaining: Floats) -> Floats:
+def _draw_weight(remaining: Floats) -> Floats:
     """What each draw weighs in the estimate: one over the variance of its value, within a bound."""
     found: Floats = np.minimum(1 / remaining, _MOST_WEIGHT) ** 2
     return found
 
 
-def half_width(
+def _half_width(
     spread: Floats | float, weight: Floats, noise: Floats, draws: Floats, reach: float, alpha: float
 ) -> Floats:
     """Half the interval after (…) draws: the asymptotic confidence sequence of Waudby-Smith et al.,

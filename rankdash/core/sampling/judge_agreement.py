@@ -237,7 +237,7 @@ def agreement(
     """Compare a judge with human labels: query_id, doc_id and label, one row a pair.
 
     If the highest label is not the judge's highest grade, the scales differ, and the two are
-    compared as relevant or not (`grade_cut`). Fewer than `_MANY_LABELS` labels below the judge's
+    compared as relevant or not (`_grade_cut`). Fewer than `_MANY_LABELS` labels below the judge's
     highest grade may be on its scale, unless all are 0 and 1.
     """
     # Any number of labels may have been given: the ones in question are those of the judge's pairs.
@@ -254,14 +254,14 @@ def agreement(
         pairs=given,
         without_grade=len(labels) - len(given),
         threshold=threshold,
-        cut=grade_cut(judgements, values, threshold, highest) if binary else threshold,
+        cut=_grade_cut(judgements, values, threshold, highest) if binary else threshold,
         highest=highest,
         top=top,
         binary=binary,
     )
 
 
-def grade_cut(judgements: Judgements, values: Floats, threshold: float, highest: float) -> float:
+def _grade_cut(judgements: Judgements, values: Floats, threshold: float, highest: float) -> float:
     """Return the lowest grade that counts as relevant on the judge's own scale.
 
     On the scale of the labels, the border is halfway between the threshold and the next lower

@@ -12,7 +12,7 @@ import pandas as pd
 
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.rules import TIE_BAND
-from rankdash.core.data.arrays import Floats
+from rankdash.core.data.arrays import Flags, Floats
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 
 Codes = npt.NDArray[np.int8]
@@ -47,12 +47,12 @@ class Aligned:
     states: Codes
 
     @cached_property
-    def known(self) -> npt.NDArray[np.bool_]:
+    def known(self) -> Flags:
         """(S, Q, M) whether there is a value."""
         return ~np.isnan(self.values)
 
     @cached_property
-    def answered(self) -> npt.NDArray[np.bool_]:
+    def answered(self) -> Flags:
         """(S, Q, M) whether there is a value that comes from documents the system returned; a
         judged query that it lacks may count 0 all the same."""
         return self.known & ~np.isin(self.states, _UNANSWERED)

@@ -50,7 +50,7 @@ def _libraries() -> ThreadpoolController:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def _one_thread() -> Iterator[None]:
     """Products in one thread. They are so small that a second thread mostly spins while it waits,
     and on a busy machine each waits until the other is scheduled: ten times slower. The limit is
     the process's, hence the lock."""
@@ -156,7 +156,7 @@ def bootstrap_means(columns: Columns, *, resamples: int = RESAMPLES, seed: int =
             means[alike] = sums[alike] / count
     for members, alike in _by_queries(known, np.flatnonzero((sizes > 0) & ~large)):
         own = steps[np.ix_(members, alike)].T
-        with one_thread():
+        with _one_thread():
             for draws, counted in _multinomial_counts(len(members), resamples, seed):
                 means[alike, draws] = own @ counted.T.astype(np.float64) / len(members)
     return columns.without_rounding_errors(means.T * columns.step)
@@ -169,7 +169,7 @@ def weighted_sums(columns: Floats, tiles: Iterable[Tile], draws: int) -> Floats:
     lowest, highest = (each.reduceat(columns, starts) for each in (np.minimum, np.maximum))
     # New memory for each tile costs more than the product.
     kept = np.empty((TILE, TILE))
-    with one_thread():
+    with _one_thread():
         for drawn, rows, times in tiles:
             weights = kept[: times.shape[0], : times.shape[1]]
             np.copyto(weights, times)

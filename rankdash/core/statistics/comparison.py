@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.rules import FEWEST_QUERIES, STATISTICS_SETTINGS, StatisticsSettings
-from rankdash.core.data.arrays import Floats
+from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 from rankdash.core.statistics.alignment import Aligned, align, direction, reason_counts
 from rankdash.core.statistics.inference import (
@@ -69,8 +68,8 @@ class Comparison:
     conventions: Conventions
     settings: StatisticsSettings
     frame: pd.DataFrame
-    verdicts: Verdicts
-    reasons: Reasons
+    verdicts: _Verdicts
+    reasons: _Reasons
 
     def row(self, system: str, spec: str | Measure) -> pd.Series:
         """The row of the frame. Raises SpecError for a system or metric that was not compared."""
@@ -221,7 +220,7 @@ def compare(
     raw = p_values(columns[:, split:], settings, again=True)[:size].reshape(shape)
     raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
     after_correction, comparisons = corrected_by_family(raw, settings)
-    deltas = Deltas(
+    deltas = _Deltas(
         values=differences,
         low=low[split:].reshape(shape),
         high=high[split:].reshape(shape),
@@ -231,7 +230,7 @@ def compare(
         best=aligned.highest(best).T,
     )
     means = low[:split].reshape(systems, width), high[:split].reshape(systems, width)
-    frame, verdicts, reasons = comparison_rows(aligned, means, deltas, settings)
+    frame, verdicts, reasons = _comparison_rows(aligned, means, deltas, settings)
     return Comparison(
         baseline=aligned.systems[0],
         challengers=aligned.systems[1:],
@@ -294,17 +293,17 @@ def _differences(after: Floats, before: Floats) -> Floats:
 
 # The rows of a comparison: means, changes and verdicts, of what was drawn and tested for them.
 
-Verdicts = Mapping[tuple[str, str], Verdict]
+_Verdicts = Mapping[tuple[str, str], Verdict]
 """(challenger, spec) → what may be said of it."""
 
-Reasons = Mapping[tuple[str, str], Mapping[str, int]]
+_Reasons = Mapping[tuple[str, str], Mapping[str, int]]
 """(system, spec) → reason → how many queries it kept out of the pairs."""
 
 _MISSING = STATES.index("missing")
 
 
 @dataclass(frozen=True, eq=False)
-class Deltas:
+class _Deltas:
     """S - 1 challengers × M measures; values (S - 1, M, Q), best (M, Q): the highest possible."""
 
     values: Floats
@@ -312,16 +311,16 @@ class Deltas:
     high: Floats
     p: Floats
     corrected: Floats
-    comparisons: npt.NDArray[np.int64]
+    comparisons: Integers
     best: Floats
 
 
-def comparison_rows(
+def _comparison_rows(
     aligned: Aligned,
     means: tuple[Floats, Floats],
-    deltas: Deltas,
+    deltas: _Deltas,
     settings: StatisticsSettings,
-) -> tuple[pd.DataFrame, Verdicts, Reasons]:
+) -> tuple[pd.DataFrame, _Verdicts, _Reasons]:
     """The frame of a `Comparison`, the verdict on each challenger, and why each system lacks
     queries. means: the ends of the intervals of the means, each (S, M)."""
     reasons = _reason_counts(aligned)
@@ -380,8 +379,8 @@ class _Side:
     """One system: (M, Q) as `Aligned` has them, each measure in one piece."""
 
     values: Floats
-    known: npt.NDArray[np.bool_]
-    answered: npt.NDArray[np.bool_]
+    known: Flags
+    answered: Flags
 
     @classmethod
     def of(cls, aligned: Aligned, s: int) -> _Side:
@@ -392,7 +391,7 @@ class _Side:
 def _change(
     aligned: Aligned,
     sides: tuple[_Side, _Side],
-    deltas: Deltas,
+    deltas: _Deltas,
     s: int,
     m: int,
     settings: StatisticsSettings,
@@ -472,7 +471,7 @@ def _planned(planned: QueryPlan | None) -> dict[str, object]:
     return {name: number for name, number in zip(names, numbers, strict=True) if number}
 
 
-def _reason_counts(aligned: Aligned) -> Reasons:
+def _reason_counts(aligned: Aligned) -> _Reasons:
     reasons = aligned.reasons()
     return {
         (system, measure.spec): reason_counts(reasons[s, :, m])

@@ -10,10 +10,9 @@ from hashlib import sha256
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from rankdash.core.base.rules import FEWEST_QUERIES, RESAMPLES, SEED, Correction, StatisticsSettings
-from rankdash.core.data.arrays import Floats
+from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.statistics.bootstrap import (
     TIE,
     Columns,
@@ -29,7 +28,7 @@ from rankdash.core.statistics.bootstrap import (
     weighted_sums,
 )
 
-Ends = float | Floats
+_Ends = float | Floats
 _Content = tuple[bytes, StatisticsSettings]
 ROUNDING = 1e-12
 """The last digits of two sums must not make a change out of none."""
@@ -105,7 +104,7 @@ def intervals(
     settings: StatisticsSettings,
     *,
     again: bool = False,
-    possible: tuple[Ends, Ends] = (-math.inf, math.inf),
+    possible: tuple[_Ends, _Ends] = (-math.inf, math.inf),
 ) -> tuple[Floats, Floats]:
     """(low, high), each (C,), of the mean of each column (n, C); NaN for too few values, and for
     too few that are not 0, unless all are the same.
@@ -143,7 +142,7 @@ def _intervals(columns: Floats, settings: StatisticsSettings) -> Floats:
 
 
 def _t(columns: Columns, settings: StatisticsSettings) -> Floats:
-    return t_interval(columns, settings.level, skewed=settings.interval == "skew-t")
+    return _t_interval(columns, settings.level, skewed=settings.interval == "skew-t")
 
 
 def relative_interval(
@@ -219,9 +218,7 @@ def _without_nan(values: Floats) -> Floats:
     return values[~np.isnan(values)]
 
 
-def corrected_by_family(
-    p: Floats, settings: StatisticsSettings
-) -> tuple[Floats, npt.NDArray[np.int64]]:
+def corrected_by_family(p: Floats, settings: StatisticsSettings) -> tuple[Floats, Integers]:
     """(challengers, M) corrected p values, and over how many comparisons each."""
     made = ~np.isnan(p)
     if settings.family == "all":
@@ -370,13 +367,13 @@ def effect_size(differences: Floats) -> float:
 # Sources: Student (1908); Hall, P. (1992), On the removal of skewness by transformation, Journal of
 # the Royal Statistical Society B 54, 221–228.
 
-Numbers = TypeVar("Numbers", float, Floats)
+_Numbers = TypeVar("_Numbers", float, Floats)
 
 # Below this skewness over √n both ends are those of t, to the last digit.
 _NOT_SKEWED = 1e-9
 
 
-def t_interval(columns: Columns, level: float, *, skewed: bool) -> Floats:
+def _t_interval(columns: Columns, level: float, *, skewed: bool) -> Floats:
     """Return (2, C), the ends of the interval of the mean of each column.
 
     skewed: whether an end moves outwards if Hall's transformation is wider there. A column without
@@ -412,7 +409,7 @@ def p_below(values: Floats, limit: float) -> float:
     return float(stdtr(len(values) - 1, -decides))
 
 
-def without_skewness(t: Numbers, skew: Numbers) -> Numbers:
+def without_skewness(t: _Numbers, skew: _Numbers) -> _Numbers:
     """Return t after Hall's transformation; skew: the skewness over √n."""
     return t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
 

@@ -10,13 +10,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from rankdash.core.base.rules import LEVEL, SEED, Test
-from rankdash.core.data.arrays import Flags, Floats
+from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.statistics.inference import sign_flip_p, spread_of, without_skewness
-
-IntArray = npt.NDArray[np.int64]
 
 POWER = 0.80
 FEWEST_PLANNED = 20
@@ -80,10 +77,9 @@ def plan(
     test: Test = "sign-flip",
     level: float = LEVEL,
     verdict_level: float = LEVEL,
-    power: float = POWER,
     seed: int = SEED,
 ) -> QueryPlan | None:
-    """Return the numbers of queries like these to add, so that `power` of all draws prove a change:
+    """Return the numbers of queries like these to add, so that `POWER` of all draws prove a change:
     p is at most 1 - level and the interval at `verdict_level` excludes 0.
 
     differences: (n,). ends: the interval of their mean at `verdict_level`. The queries that are
@@ -103,7 +99,7 @@ def plan(
     # A quarter of what the true change may be lies beyond either end of the middle half.
     middle = float(ndtri(0.75) / ndtri((1 + verdict_level) / 2))
     near, far = sorted(sign * (mean + middle * (end - mean)) for end in ends)
-    queries = _Queries(differences * sign, test, (level, verdict_level), power, seed)
+    queries = _Queries(differences * sign, test, (level, verdict_level), seed)
     numbers = _two_digits(max(PRACTICAL, 10 * n))
     likely = queries.fewest(abs(mean), numbers)
     if likely is None:
@@ -123,11 +119,10 @@ class _Queries:
         differences: Floats,
         test: Test,
         levels: tuple[float, float],
-        power: float,
         seed: int,
     ) -> None:
         """levels: of p and of the interval."""
-        self.n, self._test, self._seed, self._power = len(differences), test, seed, power
+        self.n, self._test, self._seed = len(differences), test, seed
         self._alpha, self._level = 1 - levels[0], levels[1]
         values, counts = _kinds(differences)
         self._step = _common_step(values)
@@ -135,7 +130,7 @@ class _Queries:
         self._values = np.append(values, 0.0)
         self._present = np.append(counts, self.n - counts.sum())
 
-    def fewest(self, change: float, numbers: IntArray) -> int | None:
+    def fewest(self, change: float, numbers: Integers) -> int | None:
         """Return the least of the ascending `numbers` of more queries that prove a true change
         often enough; None if none of them does.
 
@@ -148,20 +143,20 @@ class _Queries:
         shares = self._tilted(change)
         if shares is None:
             return None
-        foreseen, target = self._foreseen(numbers, shares), ndtri(self._power)
+        foreseen, target = self._foreseen(numbers, shares), ndtri(POWER)
         low, high, found, tried = -1, len(numbers), foreseen, 0
         while high - low > 1:
             place = (low + high) // 2
             if tried < _FORESEEN:
                 place = min(max(int((found < target).sum()), low + 1), high - 1)
             reached = self._proven(int(numbers[place]), shares)
-            low, high = (low, place) if reached >= self._power else (place, high)
+            low, high = (low, place) if reached >= POWER else (place, high)
             # Half a draw from 0 and 1, whose quantiles are infinite.
             shift = ndtri(np.clip(reached, 0.5 / _DRAWS, 1 - 0.5 / _DRAWS)) - foreseen[place]
             found, tried = foreseen + shift, tried + 1
         return int(numbers[high]) if high < len(numbers) else None
 
-    def _foreseen(self, numbers: IntArray, shares: Floats) -> Floats:
+    def _foreseen(self, numbers: Integers, shares: Floats) -> Floats:
         """(N,) the power with each number of more queries, as a quantile, if sums were normal."""
         from scipy.special import ndtri
 
@@ -252,7 +247,7 @@ class _Queries:
         return sign_flip_p(columns, flips=_FLIPS, seed=self._seed)[place.reshape(-1)]
 
 
-def _two_digits(most: int) -> IntArray:
+def _two_digits(most: int) -> Integers:
     """All numbers of at most two digits before zeros, up to `most`: no plan is more exact."""
     units = 10 ** np.arange(len(str(most)))
     numbers = np.unique(np.outer(units, np.arange(1, 100)))
@@ -268,7 +263,7 @@ def _common_step(values: Floats) -> float:
     return step
 
 
-def _kinds(differences: Floats) -> tuple[Floats, IntArray]:
+def _kinds(differences: Floats) -> tuple[Floats, Integers]:
     """Values other than 0 and how many queries have each; of many, about `_KINDS` groups of
     neighbours with their mean."""
     values, counts = np.unique(np.round(differences[differences != 0], 9), return_counts=True)

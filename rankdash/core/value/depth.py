@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import DataError
@@ -30,8 +29,8 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, Measure, evaluate, judge
 from rankdash.core.statistics.inference import corrected, intervals, p_values
 
-USUAL = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
-MOST_OF_GAIN = 0.9
+_USUAL = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
+_MOST_OF_GAIN = 0.9
 _ROUNDING = 1e-12
 
 
@@ -97,7 +96,7 @@ def _first_ranks(deep: Ranking, candidates: Ranking) -> Integers:
 def depths_for(deepest: int, run_depth: int | None) -> tuple[int, ...]:
     """The usual depths up to what was reranked, and that depth itself."""
     most = deepest if run_depth is None else min(deepest, run_depth)
-    return tuple(sorted({depth for depth in USUAL if depth < most} | ({most} if most else set())))
+    return tuple(sorted({depth for depth in _USUAL if depth < most} | ({most} if most else set())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +178,7 @@ def depth_curve(
             **behind.drop(columns="p").add_prefix("behind_"),
         }
     )
-    reached = table["gain"] >= MOST_OF_GAIN * table["gain"][best] - _ROUNDING
+    reached = table["gain"] >= _MOST_OF_GAIN * table["gain"][best] - _ROUNDING
     good = table["gain_proven"] & ~table["behind_proven"]
     helps = bool(table["gain_proven"].any())
     return DepthCurve(
@@ -192,7 +191,7 @@ def depth_curve(
 
 
 def _proven(
-    differences: npt.NDArray[np.float64], own: int, settings: StatisticsSettings, measure: Measure
+    differences: Floats, own: int, settings: StatisticsSettings, measure: Measure
 ) -> pd.DataFrame:
     """low, high, p (not corrected) and proven (to be above 0) of each column; `own` is the column
     that the others are compared with, which is no comparison."""
@@ -217,5 +216,5 @@ def latency_at(queries: pd.DataFrame, depth: int, quantile: float = 0.95) -> flo
     if rows.empty:
         return float("nan")
     pairs: Floats = rows["pairs"].to_numpy(dtype=np.float64)
-    shares: npt.NDArray[np.float64] = np.minimum(depth, pairs) / pairs
+    shares: Floats = np.minimum(depth, pairs) / pairs
     return float(np.quantile(rows["latency_ms"].to_numpy(dtype=np.float64) * shares, quantile))

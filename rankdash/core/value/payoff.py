@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from rankdash.core.base.errors import DataError
+from rankdash.core.data.arrays import Flags
 from rankdash.core.value import break_even
 from rankdash.core.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.core.value.break_even import Figure, Reason, quotient
@@ -27,7 +27,7 @@ the input is; "loses" or "tenfold" of a return; None where there is no interval.
 # What is beyond it is none that anybody reaches: a hundred years.
 _MOST_MONTHS = 1200.0
 _ROUNDING = 1e-9
-MOST_RETURN = 10.0
+_MOST_RETURN = 10.0
 """The highest return that is given as a number."""
 
 
@@ -123,7 +123,7 @@ class Outcome:
     cost_per_thousand: for 1,000 searches, upkeep left out.
     cost_per_month: upkeep included, the one-off cost left out.
     value_per_month, net_per_month: what it brings, and that less the cost.
-    roi: net ÷ cost, a share from 0 to `MOST_RETURN`.
+    roi: net ÷ cost, a share from 0 to `_MOST_RETURN`.
     payback_months: until the one-off cost is earned.
     break_even_elasticity: percent of value that 1 % of quality must bring for it to pay.
     break_even_worth: what 1 % of quality must be worth, for 1,000 searches, for it to pay.
@@ -325,7 +325,7 @@ def return_on(net: float, cost: float, searches: float = 1.0) -> Figure:
     share = net / cost
     if share < -_ROUNDING:
         return "loses"
-    return max(share, 0.0) if share <= MOST_RETURN + _ROUNDING else "tenfold"
+    return max(share, 0.0) if share <= _MOST_RETURN + _ROUNDING else "tenfold"
 
 
 _NEEDS_BOTH = (
@@ -501,7 +501,7 @@ ARCHETYPES = (
 # Which options no other beats on cost and quality: the Pareto-optimal ones.
 
 
-def pareto(costs: Sequence[float], qualities: Sequence[float]) -> npt.NDArray[np.bool_]:
+def pareto(costs: Sequence[float], qualities: Sequence[float]) -> Flags:
     """(n,) which options no other beats: none is as cheap and better, or as good and cheaper.
 
     NaN on either side is never on the front.
@@ -509,5 +509,5 @@ def pareto(costs: Sequence[float], qualities: Sequence[float]) -> npt.NDArray[np
     cost, quality = np.asarray(costs, dtype=float), np.asarray(qualities, dtype=float)
     at_least = (cost[:, None] <= cost) & (quality[:, None] >= quality)
     better = at_least & ((cost[:, None] < cost) | (quality[:, None] > quality))
-    front: npt.NDArray[np.bool_] = ~better.any(axis=0) & np.isfinite(cost) & np.isfinite(quality)
+    front: Flags = ~better.any(axis=0) & np.isfinite(cost) & np.isfinite(quality)
     return front

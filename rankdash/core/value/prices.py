@@ -12,15 +12,15 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from rankdash.core.base.errors import DataError, Phrase
 from rankdash.core.base.files import from_json_or_toml, guarded, text_of
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.shipped import ASSETS
+from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.value.assumptions import ASSUMPTIONS, DAYS_PER_MONTH
 
-Number = float | npt.NDArray[np.float64]
+Number = float | Floats
 BillingUnit = Literal["flat", "search", "tokens", "template", "hour"]
 
 UNITS: Mapping[BillingUnit, str] = MappingProxyType(
@@ -58,9 +58,9 @@ class Searches:
     sum is N and above 0.
     """
 
-    query_tokens: npt.NDArray[np.float64]
-    document_tokens: npt.NDArray[np.float64]
-    sizes: npt.NDArray[np.int64]
+    query_tokens: Floats
+    document_tokens: Floats
+    sizes: Integers
 
     def load(self, documents: float) -> Load:
         """Return the mean search, with so many documents."""
@@ -159,12 +159,12 @@ def search_units(load: Load, chunk_tokens: int = CHUNK_TOKENS) -> Number:
     return _plain(np.ceil(chunks / DOCUMENTS_PER_UNIT))
 
 
-def _room(query_tokens: Number, chunk_tokens: int) -> npt.NDArray[np.float64]:
+def _room(query_tokens: Number, chunk_tokens: int) -> Floats:
     """Tokens of a document that one chunk has room for."""
     return np.maximum(chunk_tokens - np.asarray(query_tokens, dtype=np.float64), 1.0)
 
 
-def _chunks(document_tokens: Number, room: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _chunks(document_tokens: Number, room: Floats) -> Floats:
     return np.maximum(np.ceil(document_tokens / room), 1.0)
 
 
@@ -241,7 +241,7 @@ class Machines:
         return Machines(self.per_month, served)
 
 
-def _plain(value: npt.NDArray[np.float64] | np.floating) -> Number:
+def _plain(value: Floats | np.floating) -> Number:
     """A float for one number, the array for many."""
     return float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=np.float64)
 

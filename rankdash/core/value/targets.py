@@ -19,7 +19,7 @@ from rankdash.core.base.files import from_json, from_json_or_toml, from_toml, gu
 from rankdash.core.base.shipped import ASSETS
 from rankdash.core.metrics import parse_measure
 
-SHIPPED = ASSETS / "targets.toml"
+_SHIPPED = ASSETS / "targets.toml"
 
 Status = Literal["met", "missed", "undecided", "unreachable"]
 """What an interval says of a target. undecided: it holds the target, or there is no interval.
@@ -271,7 +271,7 @@ def _read_profile(file: str) -> Profile:
 @cache
 def shipped() -> Targets:
     """The targets that come with rankdash."""
-    return Targets.from_toml(SHIPPED.read_text(encoding="utf-8"))
+    return Targets.from_toml(_SHIPPED.read_text(encoding="utf-8"))
 
 
 def is_file(name: str) -> bool:

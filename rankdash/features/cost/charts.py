@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import brief, quantity
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.arrays import Floats
 from rankdash.core.study.costs import Choice, choices
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
@@ -40,7 +40,7 @@ class Axis:
 
 
 def _break_even_alt(
-    net: npt.NDArray[np.float64],
+    net: Floats,
     across: Axis,
     upward: Axis,
     *,
@@ -64,7 +64,7 @@ def _break_even_alt(
 @draw.chart(_break_even_alt)
 def break_even_chart(
     ink: style.Ink,
-    net: npt.NDArray[np.float64],
+    net: Floats,
     across: Axis,
     upward: Axis,
     *,
@@ -160,7 +160,7 @@ def break_even_chart(
     )
 
 
-def _scale(net: npt.NDArray[np.float64], now: float) -> float:
+def _scale(net: Floats, now: float) -> float:
     """Below about this size colours grow evenly, above it by powers of ten; from the present net,
     or from the middle of the chart where that is nothing."""
     return abs(now) / 3 or float(np.median(np.abs(net))) or 1.0
@@ -220,7 +220,7 @@ class NetMap:
 
     across: Axis
     upward: Axis
-    net: npt.NDArray[np.float64]
+    net: Floats
     now: float
 
     def drawing(self, period: str, currency: str) -> Drawing:

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from rankdash.core.base.i18n import enumerated, ngettext, plain
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import fits
-from rankdash.core.data.arrays import Floats
+from rankdash.core.data.arrays import Flags, Floats
 from rankdash.features.queries.ladder import Ladder
 from rankdash.kit.drawing import draw, style
 
@@ -32,7 +32,7 @@ _FADED = 0.3
 # pixels in half of a page, which the columns share.
 _BESIDE = 0.07
 
-Flags = npt.NDArray[np.bool_]
+Flags = Flags
 
 
 def _ladder_alt(
