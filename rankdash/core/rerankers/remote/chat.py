@@ -109,7 +109,7 @@ class Said:
 class Chat:
     """Puts prompts to one model.
 
-    settings: `CONNECTION`, `SAYING` and `remote.SENDING`, with the address in force.
+    settings: `CONNECTION`, `SAYING` and `connection.SENDING`, with the address in force.
 
     Raises SettingError for an address, a variable or further fields that cannot be used.
     """
