@@ -295,15 +295,14 @@ def _tokenizer(purpose: Purpose, folder: Path) -> tuple[Any, int]:
 
     path = folder / "tokenizer.json"
     told, own = _json(folder / "tokenizer_config.json"), _json(path)
-    if told["tokenizer_class"] == "PreTrainedTokenizerFast" and purpose != "pair":
-        # Its file says all but the token types of pairs.
-        return Tokenizer.from_file(str(path)), int(told["model_max_length"])
+    # Its file says all but the token types of pairs.
+    own_class = told["tokenizer_class"] == "PreTrainedTokenizerFast" and purpose != "pair"
     normalizer = _NORMALIZER | {
         "handle_chinese_chars": told.get("tokenize_chinese_chars", True),
         "strip_accents": told.get("strip_accents"),
         "lowercase": told.get("do_lower_case", True),
     }
-    usual = (
+    usual = own_class or (
         told["tokenizer_class"].removesuffix("Fast") == "BertTokenizer"
         and "model_input_names" not in told
         and told.get("pad_token", "[PAD]") == "[PAD]"
@@ -313,7 +312,11 @@ def _tokenizer(purpose: Purpose, folder: Path) -> tuple[Any, int]:
     )
     if not usual:
         raise ValueError
-    return Tokenizer.from_file(str(path)), int(told["model_max_length"])
+    tokenizer = Tokenizer.from_file(str(path))
+    # Files may carry truncation and padding to a fixed length.
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer, int(told["model_max_length"])
 
 
 def _tensors(folder: Path, purpose: Purpose, config: Mapping[str, Any]) -> dict[str, Array] | None:
