@@ -215,29 +215,25 @@ def effort_sentence(found: LabelStatus) -> str:
     return paragraph(said)
 
 
-# The next step after an estimate from sampled labels.
+STEPS = {
+    "worse": "Stop: keep {baseline}. {name} is worse.",
+    "same": "Stop: keep {baseline}. {name} changes nothing that counts.",
+    "price": "Set the price of {name} and the value of a search, then compare gain and cost.",
+    "loss": "Stop: keep {baseline}. {name} costs more than it brings under these assumptions.",
+    "trial": "Run a trial: serve {name} to part of the traffic and compare it with {baseline}.",
+}
+"""The next step after a result, by estimate or by verdict."""
 
 
 def estimate_step(status: LabelStatus, found: Estimate, choice: Choice, priced: bool) -> str:
     """Return one thing to do. priced: whether somebody set price and assumptions."""
-    names = {"name": found.challenger, "baseline": found.baseline}
     if not found.settled and found.state != "complete":
         return paragraph([_("Label on, then decide."), effort_sentence(status)])
-    if found.difference < 0:
-        return _("Stop: keep {baseline}. {name} is worse.", **names)
-    if found.difference == 0:
-        return _("Stop: keep {baseline}. {name} changes nothing that counts.", **names)
-    if not priced:
-        return _(
-            "Set the price of {name} and the value of a search, then compare gain and cost.",
-            **names,
-        )
     net = choice.came.net_per_month.value
-    if net is not None and net <= 0:
-        return _(
-            "Stop: keep {baseline}. {name} costs more than it brings under these assumptions.",
-            **names,
-        )
-    return _(
-        "Run a trial: serve {name} to part of the traffic and compare it with {baseline}.", **names
-    )
+    if found.difference <= 0:
+        step = "worse" if found.difference < 0 else "same"
+    elif not priced:
+        step = "price"
+    else:
+        step = "loss" if net is not None and net <= 0 else "trial"
+    return _(STEPS[step], name=found.challenger, baseline=found.baseline)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from rankdash.core.base.i18n import brief, ngettext, number, paragraph, percent, plain, quantity
 from rankdash.core.base.i18n import gettext as _
@@ -12,9 +12,10 @@ from rankdash.core.statistics.planning import FEWEST_PLANNED
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.words import prices
+from rankdash.core.words.labelling import STEPS
 from rankdash.core.words.verdicts import kinds
 from rankdash.features.overview.caveats import GAINS, Section
-from rankdash.features.report.decision import Decision, HitCounts, Step
+from rankdash.features.report.decision import Decision, HitCounts
 
 _LONGEST = 200
 
@@ -118,7 +119,8 @@ def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list
     return said or [_("Nothing: labels, price and assumptions are your own.")]
 
 
-_STEPS: Mapping[Step, str] = {
+_STEPS = {
+    **STEPS,
     "data": "Correct the data first, then compare again.",
     "same_queries": "Compare systems that answer the same queries under the same ids.",
     "metric": "Choose a metric of quality, such as NDCG@10, for the verdict.",
@@ -126,16 +128,12 @@ _STEPS: Mapping[Step, str] = {
     "baseline": "Add the ranking of your own search and compare {name} with it.",
     "latency": "Measure the latency of {name} on the machine that will serve it.",
     "faster": "Make {name} faster (fewer documents, a smaller model), then measure it again.",
-    "worse": "Stop: keep {baseline}. {name} is worse.",
-    "same": "Stop: keep {baseline}. {name} changes nothing that counts.",
     "unprovable": "Stop: keep {baseline}. More queries like these are not likely to show the "
     "minimum practically relevant gain of {minimum} (set by the user).",
     "minimum": "Set the minimum practically relevant gain. The true change may be 0, and only this "
     "minimum shows whether more labels are worth their effort.",
     "open": "Label more queries like these, then compare again: neither 0 nor the minimum "
     "practically relevant gain of {minimum} (set by the user) is excluded.",
-    "loss": "Stop: keep {baseline}. {name} costs more than it brings under these assumptions.",
-    "trial": "Run a trial: serve {name} to part of the traffic and compare it with {baseline}.",
 }
 
 
@@ -182,11 +180,6 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
             return _("Set the value of a search, then compare gain and cost.")
         case "price" if study.money is not None and study.money.valued:
             return _("Set the price of {name}, then compare gain and cost.", name=name)
-        case "price":
-            return _(
-                "Set the price of {name} and the value of a search, then compare gain and cost.",
-                name=name,
-            )
         case "more":
             return ngettext(
                 "Label at least {n} more query like these, then compare again: how many prove the "
