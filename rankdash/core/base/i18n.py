@@ -202,11 +202,8 @@ def number(value: float | None, digits: int = 3) -> str:
     """A number with that many decimals and the language's separators; a dash when there is none."""
     if value is None or not math.isfinite(value):
         return _DASH
-    code = language()
-    if _separates_as_python(code):
-        return _zero_unsigned(f"{value:,.{digits}f}")
-    # Rounded in the same way, so that one number is never two.
-    return _separated(f"{value:.{digits}f}", digits, code)
+    # Rounded as the charts and the command line round, so that one number is never two.
+    return _separated(f"{value:.{digits}f}", digits, language())
 
 
 @cache
@@ -224,6 +221,8 @@ def _separates_as_python(code: str) -> bool:
 # A page writes the same few numbers again at each rerun.
 @lru_cache(maxsize=2**12)
 def _separated(rounded: str, digits: int, code: str) -> str:
+    if _separates_as_python(code):
+        return _zero_unsigned(f"{Decimal(rounded):,f}")
     from babel.numbers import format_decimal
 
     pattern = "#,##0" + ("." + "0" * digits if digits else "")

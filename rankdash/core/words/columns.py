@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Literal, get_args
 
 import pandas as pd
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import level_percent, number, percent, signed, signed_percent
+from rankdash.core.base.i18n import language, level_percent, number, percent, signed, signed_percent
 from rankdash.core.statistics.comparison import Comparison
 from rankdash.core.statistics.planning import POWER
 from rankdash.core.words.verdicts import chip, interval, p_title, p_value
@@ -102,6 +102,13 @@ def columns(on: Surface, level: float, corrected: bool, metric: str = "") -> lis
     level: of the intervals. corrected: whether p is corrected. metric: the title of the column of
     means; "mean" by default.
     """
+    return _in_language(on, level, corrected, metric, language())
+
+
+@lru_cache(maxsize=64)
+def _in_language(
+    on: Surface, level: float, corrected: bool, metric: str, _language: str
+) -> list[Column]:
     digits = 4 if on == "file" else 3
 
     def of_mean(row: Row) -> str:

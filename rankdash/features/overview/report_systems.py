@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,7 +14,7 @@ from rankdash.core.study.leaderboard import Axis, Standing, standings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.words import prices, targets
-from rankdash.core.words.columns import Column, columns
+from rankdash.core.words.columns import Column, Row, columns
 from rankdash.core.words.latency import added, busy_notes, milliseconds, without_p95
 from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
@@ -40,12 +40,11 @@ def means(draft: Draft) -> str:
     shown = columns("report", level, corrected)
     rows = [
         [
-            metric_title(spec),
-            study.name(system),
-            *(each.text(study.comparison.row(system, spec)) for each in shown),
+            metric_title(row["metric"]),
+            study.name(row["system"]),
+            *(each.text(row) for each in shown),
         ]
-        for spec in study.specs
-        for system in study.chosen
+        for row in study.comparison.frame.to_dict("records")
     ]
     head = [_("metric"), _("system"), *(each.title for each in shown)]
     said = [
@@ -173,6 +172,7 @@ def _columns(study: Study, axis: Axis) -> list[_BoardColumn]:
     """The name, the columns of the comparison, latency, price, and whether a system is
     Pareto-optimal. What does not exist is a dash with its reason."""
     level, corrected = study.statistics.level, study.comparison.corrected
+    rows = {system: study.comparison.row(system, study.spec) for system in study.chosen}
     against = _("latency") if axis == "p95" else _("price")
     pareto = Cell(_("Pareto"), _("quality, {axis}", axis=against), optimal_meaning(axis))
     return [
@@ -183,7 +183,7 @@ def _columns(study: Study, axis: Axis) -> list[_BoardColumn]:
         *(
             _BoardColumn(
                 Cell(each.title[:1].upper() + each.title[1:], each.small, each.help),
-                partial(_compared, study, each),
+                partial(_compared, rows, each),
             )
             for each in columns("leaderboard", level, corrected, study.measure.title)
         ),
@@ -193,9 +193,8 @@ def _columns(study: Study, axis: Axis) -> list[_BoardColumn]:
     ]
 
 
-def _compared(study: Study, column: Column, row: Standing) -> Cell:
-    own = study.comparison.row(row.system, study.spec)
-    return Cell(column.text(own), column.small_text(own))
+def _compared(rows: Mapping[str, Row], column: Column, row: Standing) -> Cell:
+    return Cell(column.text(rows[row.system]), column.small_text(rows[row.system]))
 
 
 def _p95(study: Study, row: Standing) -> Cell:
