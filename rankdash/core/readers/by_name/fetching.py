@@ -237,13 +237,12 @@ def _reason(error: Exception) -> str:
 # Data sets of the package `ir_datasets`, which knows where hundreds of them lie and how to read
 # them.
 
-EXTRA = "ir_datasets"
 _BATCH = 10_000
 _HOST = re.compile(r"host='([^']+)'")
 # What a query says beside its text describes it only where few say different things.
 _MOST_VALUES = 20
 _NEAR = 3
-_ELSEWHERE_IRDS = (
+_IRDS_ELSEWHERE = (
     "Check the connection, or download the data set on a machine that reaches it and load its "
     "files."
 )
@@ -261,7 +260,7 @@ def fetch_from_ir_datasets(name: str, folder: Path) -> list[Fetched]:
             "{name} needs the package ir_datasets, which is not installed.",
             remedy="Install it with: pip install {extra}. Then load the data set again.",
             name=f"ir_datasets:{name}",
-            extra=EXTRA,
+            extra="ir_datasets",
         ) from error
     try:
         dataset = ir_datasets.load(name)
@@ -423,14 +422,14 @@ def _failed(name: str, error: Exception) -> DataError:
     if answer is None:
         return DataError(
             "{name} cannot be read: {reason}.",
-            remedy=_ELSEWHERE_IRDS,
+            remedy=_IRDS_ELSEWHERE,
             name=asked,
             reason=(str(error) or type(error).__name__)[:300].rstrip("."),
         )
     host, reason = answer
     return DataError(
         "{name} cannot be fetched from {host}: {reason}.",
-        remedy=_ELSEWHERE_IRDS,
+        remedy=_IRDS_ELSEWHERE,
         name=asked,
         host=host,
         reason=reason,
@@ -448,11 +447,11 @@ def _answer(error: BaseException) -> tuple[str, str] | None:
             named = _HOST.search(str(each))
             asked = each.request.url if each.request is not None else None
             host = urlsplit(str(asked)).netloc if asked else named[1] if named else "its server"
-            return host, _reason_irds(each)
+            return host, _failure(each)
     return None
 
 
-def _reason_irds(error: Exception) -> str:
+def _failure(error: Exception) -> str:
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:

@@ -45,7 +45,7 @@ IMPLAUSIBLE = (
 )
 """Warnings by which a verdict on the data may be wrong as a whole, the most serious first."""
 
-MANY_REFUSED = 0.1
+_MANY_REFUSED = 0.1
 """The share of rows excluded that a verdict mentions."""
 
 _NO_DOCUMENT_TEXT = Finding(
@@ -126,7 +126,7 @@ class CheckReport:
         rows = {each.file: int(str(each.params["rows"])) for each in found}
         count = sum(each.count for each in found)
         total = sum(rows.values())
-        return (count, total) if total and count >= MANY_REFUSED * total else None
+        return (count, total) if total and count >= _MANY_REFUSED * total else None
 
     @property
     def implausible(self) -> tuple[Finding, ...]:
@@ -202,7 +202,17 @@ def check(
     queries, documents = _ids(dataset, systems)
     texts = None if dataset.only_ids else dataset.document_text()
     noticed += [*_texts(dataset, texts), *_queries(queries, dataset.candidates)]
-    checks = tuple(ranking_check(name, ranking, dataset) for name, ranking in systems.items())
+    checks = tuple(
+        RankingCheck(
+            name=name,
+            queries=len(ranking.query_ids),
+            rows=len(ranking),
+            judged_at_10=judged_at_10(ranking, labels),
+            tied_queries=int(ranking.tied.sum()),
+            tied_rows=_tied_rows(ranking),
+        )
+        for name, ranking in systems.items()
+    )
     noticed += sparse_labels(labels, [(each.name, each.judged_at_10) for each in checks])
     made = "" if dataset.first_stage == "given" else FIRST_STAGE
     noticed += [finding for found in checks for finding in ties(found, made=found.name == made)]
@@ -383,17 +393,6 @@ class RankingCheck:
     judged_at_10: float | None
     tied_queries: int
     tied_rows: int
-
-
-def ranking_check(name: str, ranking: Ranking, dataset: Dataset) -> RankingCheck:
-    return RankingCheck(
-        name=name,
-        queries=len(ranking.query_ids),
-        rows=len(ranking),
-        judged_at_10=judged_at_10(ranking, dataset.labels),
-        tied_queries=int(ranking.tied.sum()),
-        tied_rows=_tied_rows(ranking),
-    )
 
 
 def judged_at_10(ranking: Ranking, labels: Mapping[str, Any]) -> float | None:

@@ -16,7 +16,7 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics.judged import labelled_rows
 from rankdash.core.readers.parse.limits import counted
 
-THRESHOLD = 1.0
+_THRESHOLD = 1.0
 _MOST_BARS = 20
 _BINS = 10
 # When labels are suspected to run the wrong way: over at least this many queries with two grades
@@ -78,7 +78,7 @@ def label_findings(qrels: Mapping[str, Any]) -> list[Finding]:
                 {"label": plain(low)},
             )
         )
-    elif low >= THRESHOLD:
+    elif low >= _THRESHOLD:
         findings.append(
             Finding(
                 "warning",
@@ -90,7 +90,7 @@ def label_findings(qrels: Mapping[str, Any]) -> list[Finding]:
                 "all labels.",
             )
         )
-    if high < THRESHOLD:
+    if high < _THRESHOLD:
         findings.append(
             Finding(
                 "warning",
@@ -115,7 +115,7 @@ def label_findings(qrels: Mapping[str, Any]) -> list[Finding]:
 def _without_relevant(queries: Coded, labels: Floats) -> list[Finding]:
     best = np.full(len(queries.texts), -np.inf)
     np.maximum.at(best, queries.codes, labels)
-    none = np.flatnonzero(best < THRESHOLD)
+    none = np.flatnonzero(best < _THRESHOLD)
     if not len(none) or len(none) == len(best):
         return []
     return [
@@ -147,7 +147,7 @@ def sparse_labels(
     name, judged = few[0]
     per_query = len(qrels["label"]) / len(qrels["query_id"].texts)
     params = {"judged": judged, "labels": per_query}
-    only_relevant = float(qrels["label"].min()) >= THRESHOLD
+    only_relevant = float(qrels["label"].min()) >= _THRESHOLD
     if only_relevant and per_query <= _ABOUT_ONE:
         if name != rankings[0][0]:
             return []

@@ -273,7 +273,7 @@ def overlap_findings(dataset: Dataset) -> list[Finding]:
     given = [at for at, pair in enumerate(zip(asked, found, strict=True)) if all(pair)]
     if len(given) < _LEAST:
         return []
-    shared = shared_words([asked[at] for at in given], [found[at] for at in given])
+    shared = _shared_words([asked[at] for at in given], [found[at] for at in given])
     own = np.diagonal(shared)
     other = documents[given][:, None] != documents[given][None, :]
     counts = other.sum(axis=1)
@@ -316,7 +316,7 @@ def _texts(table: Any, ids: Sequence[str]) -> list[str]:
     return [str(text)[:_CHARS] for text in table.reindex(ids).fillna("")]
 
 
-def words_of(text: str) -> set[str]:
+def _words_of(text: str) -> set[str]:
     """The words of a text, in lower case; pairs of characters where a script has no blanks."""
     found: set[str] = set()
     for piece in _HAN.split(text.casefold()):
@@ -327,11 +327,11 @@ def words_of(text: str) -> set[str]:
     return found
 
 
-def shared_words(queries: Sequence[str], documents: Sequence[str]) -> Floats:
+def _shared_words(queries: Sequence[str], documents: Sequence[str]) -> Floats:
     """(Q, D) the share of each query's words that are in each document, rare words counting
     more."""
-    asked = [words_of(text) for text in queries]
-    found = [words_of(text) for text in documents]
+    asked = [_words_of(text) for text in queries]
+    found = [_words_of(text) for text in documents]
     places = {word: at for at, word in enumerate(sorted(set().union(*asked)))}
     often = Counter(word for words in (*asked, *found) for word in words if word in places)
     total = len(asked) + len(found)

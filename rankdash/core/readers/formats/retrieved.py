@@ -327,7 +327,7 @@ class _Entry:
                 paired[key] = value
             else:
                 shared[_QUERIES.get(plain(key), key)] = value
-        return {**of_the_query(shared, made), **self._lists(paired)}
+        return {**_of_the_query(shared, made), **self._lists(paired)}
 
     def _lists(self, paired: Record) -> Record:
         """docs, labels, ranks and scores, of the documents that were listed and of the others."""
@@ -380,7 +380,7 @@ def _agree(listed: Sequence[str], grades: Sequence[Any], relevant: Sequence[str]
     return len(listed) == len(grades) and graded == set(listed) & set(relevant)
 
 
-def of_the_query(shared: Record, made: str) -> Record:
+def _of_the_query(shared: Record, made: str) -> Record:
     """The values of the query, none under a name that rows have for a document's."""
     fields = {column: field for field, column in recognise(list(shared)).items()}
     named = {
@@ -556,7 +556,7 @@ def _entry(record: Record, made: str, graded: str, first: str | None) -> Record:
     if nested.documents_in(record) is None:
         lists["doc_ids"] = [f"{made}-{place}" for place in range(1, len(grades) + 1)]
     unnamed = not any(isinstance(value, str | dict) for value in shared.values())
-    shared = of_the_query(shared, made) if unnamed else shared
+    shared = _of_the_query(shared, made) if unnamed else shared
     # The lists come first, so that no other list of labels goes before them.
     return {**lists, **{f"{key} (2)" if key in lists else key: shared[key] for key in shared}}
 

@@ -71,7 +71,7 @@ def identified(
     everything = [*kept, *beside]
     for key in KEYS:
         # Rankings alone are held against each other.
-        everything, notes = with_ids(everything, key, strict=not parts)
+        everything, notes = _with_ids(everything, key, strict=not parts)
         findings += notes
     return everything[: len(kept)], everything[len(kept) :], findings
 
@@ -138,8 +138,8 @@ def _tables(
     parts: Sequence[ParsedFile], labels: Pairs, ranked: Sequence[Ranking]
 ) -> tuple[ParsedTables, list[Finding]]:
     qrels = labels.frame("label")[["query_id", "doc_id", "label"]]
-    given = [empty("query_id", "doc_id"), *(part.pairs for part in parts)]
-    pairs = pd.concat(given, ignore_index=True).drop_duplicates(ignore_index=True)
+    frames = [empty("query_id", "doc_id"), *(part.pairs for part in parts)]
+    pairs = pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True)
     queries, findings = _queries(parts, qrels, pairs, ranked)
     documents = _documents(parts, qrels, pairs, ranked)
     return ParsedTables(queries, documents, qrels, pairs), findings
@@ -367,7 +367,7 @@ _PREFIX = {"query_id": "q", "doc_id": "d"}
 _TABLES = {"query_id": "queries", "doc_id": "documents"}
 
 
-def with_ids(
+def _with_ids(
     parts: Sequence[ParsedFile], key: Key, *, strict: bool = False
 ) -> tuple[list[ParsedFile], list[Finding]]:
     """The parts, all keyed by ids.

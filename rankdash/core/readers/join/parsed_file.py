@@ -125,7 +125,7 @@ class ParsedFile:
 
     queries:   query_id, text, then segments.        documents: doc_id, title, text.
     labels:    labelled pairs. draws: in which draw each came, where the file says so (see
-               `parse.drawn.draws_of`).
+               `parse.annotators.draws_of`).
     pairs:     query_id, doc_id: the rows of a file that says what each query's documents are.
     keyed_by_text: which of "query_id" and "doc_id" hold a text, since the file has no ids.
     columns:   as the file calls them.
@@ -214,7 +214,7 @@ class Parsed:
 
 # What a data set is called when nobody names it.
 
-UNNAMED = "My data set"
+_UNNAMED = "My data set"
 # Words that say what a file holds, which split it is or how it was ranked, not which data it is.
 _GENERIC = """
 answer answers baseline bm candidate candidates collection content corpus csv data dataset dev
@@ -235,7 +235,7 @@ def data_set_name(parts: Sequence[ParsedFile]) -> str:
     archive that texts came with. The file of a ranking is called after the system that made it, and
     gives no name.
 
-    A single file gives its name in any case; `UNNAMED` is what is left.
+    A single file gives its name in any case; `_UNNAMED` is what is left.
     """
     origins = {part.origin for part in parts}
     origin = origins.pop()
@@ -256,7 +256,7 @@ def data_set_name(parts: Sequence[ParsedFile]) -> str:
     for name in names:
         if not all(word.casefold() in _GENERIC_WORDS for word in _WORD.findall(name)):
             return name
-    return UNNAMED
+    return _UNNAMED
 
 
 def _without_ending(origin: str) -> str:

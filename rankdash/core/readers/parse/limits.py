@@ -301,13 +301,13 @@ def _message(reason: Reason, lines: Sequence[int]) -> Phrase:
 DAMAGED_FILE = "The {format} file is damaged or cut short ({problem}). Nothing of it was kept."
 DAMAGED_ARCHIVE = "The {kind} archive is damaged or cut short ({problem}). Nothing of it was kept."
 BAD_COLUMN = "The column {column!r} holds a value that cannot be read ({problem})."
-CONTENT = "The file holds something that no reader expects ({problem})."
+_CONTENT = "The file holds something that no reader expects ({problem})."
 _AGAIN = "Copy or download the file again."
 
 
 @contextmanager
 def reading(
-    file: str, template: str = CONTENT, remedy: str = _AGAIN, **params: Any
+    file: str, template: str = _CONTENT, remedy: str = _AGAIN, **params: Any
 ) -> Iterator[None]:
     """Around everything that reads content which anyone may have written.
 

@@ -47,7 +47,7 @@ def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> Par
     for column in frame.columns:
         told = column not in fields.values() and not is_id(str(column))
         if told and not blank(frame[column].to_numpy(dtype=object)).all():
-            found[free_name(column, found)] = frame[column]
+            found[_free_name(column, found)] = frame[column]
     return replace(part, queries=found.reset_index(drop=True))
 
 
@@ -159,7 +159,7 @@ def _one_row_an_id(
     return frame[~missing & ~again], notes
 
 
-def one_each(values: Texts, codes: npt.NDArray[np.intp]) -> tuple[Texts, Flags]:
+def _one_each(values: Texts, codes: npt.NDArray[np.intp]) -> tuple[Texts, Flags]:
     """((G,) the first value that is not blank of each group, or None; (G,) whether it has
     others)."""
     groups = int(codes.max()) + 1 if len(codes) else 0
@@ -176,7 +176,7 @@ def one_each(values: Texts, codes: npt.NDArray[np.intp]) -> tuple[Texts, Flags]:
     return chosen, varying
 
 
-def free_name(column: str, found: pd.DataFrame) -> str:
+def _free_name(column: str, found: pd.DataFrame) -> str:
     """A name for a segment that `found` does not use yet."""
     name = column
     while name in found.columns:
@@ -481,11 +481,11 @@ class _Rows:
         for column in self._table.frame.columns:
             if column in self._fields.values() or column in self._numbers:
                 continue
-            values, varying = one_each(self._texts(column)[self._keep], codes)
+            values, varying = _one_each(self._texts(column)[self._keep], codes)
             if varying.any() or is_id(column):
                 ignored.append(column)
             elif any(value for value in values):
-                found[free_name(column, found)] = texts(values)
+                found[_free_name(column, found)] = texts(values)
         if ignored:
             self._note(
                 "ignored_columns",
@@ -509,7 +509,7 @@ class _Rows:
 
     def _one_text(self, ids: Texts, codes: npt.NDArray[np.intp], column: str) -> pd.Series[Any]:
         """The text of each id, the first of several."""
-        text, varying = one_each(self._texts(column)[self._keep], codes)
+        text, varying = _one_each(self._texts(column)[self._keep], codes)
         rows = np.flatnonzero(varying[codes])
         names = list(dict.fromkeys(ids[rows]))
         if not names:

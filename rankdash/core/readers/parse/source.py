@@ -156,7 +156,7 @@ def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[S
         )
     origin = path.resolve().name
     contents = ((file, Source.from_path(file, limits=limits).content) for file in found)
-    return [Source(file.relative_to(path).as_posix(), held, origin) for file, held in contents]
+    return [Source(file.relative_to(path).as_posix(), each, origin) for file, each in contents]
 
 
 def refuse_large(name: str, size: int, limits: ReadLimits) -> None:

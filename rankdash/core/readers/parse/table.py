@@ -110,7 +110,8 @@ class Table:
         """(N,) Arrow text: the cells of a column."""
         if isinstance(self.cells, Columns):
             return self.cells.text(column)
-        return as_arrow(self.cells[column].to_numpy(dtype=object))
+        cells = self.cells[column].to_numpy(dtype=object)
+        return pa.array(cells, type=pa.string(), from_pandas=True)
 
     def values(self, column: str) -> Any:
         """The same, or Arrow numbers, and no longer held where the file can be read again."""
@@ -131,11 +132,6 @@ class Table:
         else:
             cells = [self.cells.text(name)[position].as_py() for name in self.cells]
         return " | ".join("" if cell is None else cell for cell in cells)
-
-
-def as_arrow(cells: Texts) -> Any:
-    """Object cells, str or None, as Arrow text."""
-    return pa.array(cells, type=pa.string(), from_pandas=True)
 
 
 def frame_of(columns: Mapping[str, Sequence[str | None] | Texts]) -> pd.DataFrame:
