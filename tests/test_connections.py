@@ -11,8 +11,8 @@ import pytest
 import uvicorn
 from websockets.sync.client import connect
 
+from rankdash.app import connections
 from rankdash.app.processes import Front
-from rankdash.core.base import connections
 
 PART = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: b\r\n"
 WHOLE = PART + b"\r\n"

@@ -16,6 +16,7 @@ from typing import Any
 
 import streamlit as st
 
+from rankdash.app.guard import bound_to
 from rankdash.core.base import allowed, i18n
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text
@@ -24,7 +25,6 @@ from rankdash.core.base.shipped import FIRST_VARIABLE, FRONT_VARIABLE
 from rankdash.core.intake import reading
 from rankdash.features.data import page_samples
 from rankdash.kit.widgets import redraw
-from rankdash.kit.widgets.guard import bound_to
 from rankdash.kit.widgets.server import read_only, work_on, worker, workspace
 from rankdash.kit.widgets.text import markdown_safe
 

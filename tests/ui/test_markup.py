@@ -19,7 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.app import server as app_server
 from rankdash.core.base.errors import StoreError
 from rankdash.core.workspace import Workspace
-from rankdash.kit.html import images
+from rankdash.features.report import charts_images
 from rankdash.kit.widgets import address
 from tests.marked import Markup, fill, rows_marked, written
 from tests.ui.conftest import opened_at
@@ -118,7 +118,7 @@ def offered(monkeypatch):
 
     for owner in (DeltaGenerator, st):
         monkeypatch.setattr(owner, "download_button", noted(owner.download_button))
-    monkeypatch.setattr(images, "drawn", lambda _figures: {})
+    monkeypatch.setattr(charts_images, "drawn", lambda _figures: {})
     return files
 
 

@@ -17,10 +17,10 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.drawn import only_estimates
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.notes import Notes
-from rankdash.features.report import hard_negatives, page_preview, report, report_zip
+from rankdash.features.report import charts_images, hard_negatives, page_preview, report, report_zip
 from rankdash.features.report.page_preview import Preview
 from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
-from rankdash.kit.html import html_page, images, tables
+from rankdash.kit.html import html_page, tables
 from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import dialogs, label_plan, narrow, pickers, uploader, view
 from rankdash.kit.widgets.server import workspace
@@ -386,7 +386,7 @@ def _trec(study: Study, named: Study) -> list[_File]:
 
 def _charts_note() -> str:
     camera = _("The camera above any chart saves it as SVG, in the colours you see it in.")
-    if images.browser() is None:
+    if charts_images.browser() is None:
         missing = _(
             "The zip has no pictures: drawing them needs Chrome, Chromium or Edge on the machine "
             "that runs rankdash."

@@ -32,12 +32,11 @@ from rankdash.features.cost.report import money_files
 from rankdash.features.overview import report_systems
 from rankdash.features.overview.caveats import unknown_tokens
 from rankdash.features.overview.charts import segments
-from rankdash.features.report import report_queries
+from rankdash.features.report import charts_images, report_queries
 from rankdash.features.report.hard_negatives import as_json_lines
 from rankdash.kit.drawing.draw import Drawing
 from rankdash.kit.drawing.query_changes import changes
 from rankdash.kit.drawing.style import INKS
-from rankdash.kit.html import images
 from rankdash.kit.html.tables import (
     ZipPart,
     compact_latex,
@@ -222,7 +221,7 @@ def _add_figures(packed: _Packed, study: Study) -> None:
     charts = drawings(study)
     inked = {name: chart.draw(INKS["light"]) for name, chart in charts.items()}
     try:
-        for file, content in images.drawn(inked).items():
+        for file, content in charts_images.drawn(inked).items():
             name = file.rpartition(".")[0]
             packed.add(f"figures/{file}", f"{_whose(study, name)}{charts[name].alt}", content)
     except RankdashError as error:

@@ -24,8 +24,8 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, System, first_stage_name, systems_of
 from rankdash.core.value.prices import shipped
 from rankdash.core.workspace import Workspace
+from rankdash.features.report import charts_images
 from rankdash.features.report.report_zip import MANIFEST, bundle, drawings, slug
-from rankdash.kit.html import images
 from rankdash.kit.html.tables import ZipPart, english, file_name
 from tests.approved import table
 from tests.reporting.exports.test_exports import study_of
@@ -125,7 +125,7 @@ def test_no_name_in_it_is_taken_from_a_persons_text_unchanged(name):
 
 @pytest.mark.browser
 def test_charts_are_drawn_by_the_installed_browser():
-    if images.browser() is None:
+    if charts_images.browser() is None:
         pytest.skip("no browser here")
     hostile = "第一阶段 </script><script>document.body.remove()</script>"
     study = replace(study_of(name=hostile), money=Money())
@@ -136,10 +136,10 @@ def test_charts_are_drawn_by_the_installed_browser():
     assert {"systems", "cutoffs", "headroom", "changes-1"} <= set(drawn)
     for name, chart in drawn.items():
         root = ElementTree.fromstring(files[f"figures/{name}.svg"].decode())
-        assert root.tag.endswith("svg") and root.get("width") == str(images.WIDTH)
+        assert root.tag.endswith("svg") and root.get("width") == str(charts_images.WIDTH)
         png = files[f"figures/{name}.png"]
         assert png.startswith(b"\x89PNG")
-        assert int.from_bytes(png[16:20]) == 2 * images.WIDTH
+        assert int.from_bytes(png[16:20]) == 2 * charts_images.WIDTH
         whose = f"{hostile}: " if re.search("[0-9]", name) else ""
         assert named[f"figures/{name}.svg"] == whose + chart.alt
     svg = files["figures/systems.svg"].decode()
@@ -152,9 +152,9 @@ def test_without_a_browser_the_charts_are_left_out_and_the_manifest_says_what_to
     monkeypatch.setattr(shutil, "which", lambda name: None)
     # There, no place but the PATH is looked at.
     monkeypatch.setattr(sys, "platform", "linux")
-    assert images.browser() is None
+    assert charts_images.browser() is None
     with pytest.raises(UnavailableError):
-        images.drawn({"one": go.Figure()})
+        charts_images.drawn({"one": go.Figure()})
     files, manifest = opened(study_of(), pictures=True)
     [gone] = manifest["left_out"]
     assert gone["name"] == "figures/" and "Install one of them" in gone["why"]
@@ -165,9 +165,9 @@ def test_a_browser_that_draws_nothing_is_said_so(monkeypatch):
     true = shutil.which("true")
     if true is None:
         pytest.skip("no program that does nothing")
-    monkeypatch.setattr(images, "browser", lambda: true)
+    monkeypatch.setattr(charts_images, "browser", lambda: true)
     with pytest.raises(UnavailableError, match="true did not draw"):
-        images.drawn({"one": go.Figure()})
+        charts_images.drawn({"one": go.Figure()})
 
 
 @pytest.mark.parametrize(

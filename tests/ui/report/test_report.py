@@ -11,10 +11,9 @@ import pytest
 from rankdash.core.base.i18n import speaking
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.features.report import charts_images, page_preview
 from rankdash.features.report import page as report_page
-from rankdash.features.report import page_preview
 from rankdash.features.report.report import SECTIONS, Front
-from rankdash.kit.html import images
 from rankdash.kit.widgets import view
 from tests.approved import table
 from tests.stored import keep_rows
@@ -99,7 +98,7 @@ def test_what_the_page_cannot_offer(sets, approved, monkeypatch, lang):
     usual, blank = page_text(offered()), offered(of="blank", systems=["turned"])
     told = {"ids with blanks, no texts": page_text(blank)}
     told["no challenger"] = page_text(offered(of="alone", systems=[]))
-    monkeypatch.setattr(images, "browser", lambda: None)
+    monkeypatch.setattr(charts_images, "browser", lambda: None)
     told["no browser on the machine"] = page_text(offered())
     cases = {why: unlike(usual, text) for why, text in told.items()}
     approved(f"pages/report.{lang}", table(cases))
@@ -118,7 +117,7 @@ def study_of(sets, **changed):
 
 
 def test_the_zip_holds_the_report_in_the_language_of_the_reader(sets, monkeypatch):
-    monkeypatch.setattr(images, "drawn", lambda _figures: {})
+    monkeypatch.setattr(charts_images, "drawn", lambda _figures: {})
     front = Front(title="T", sections=tuple(each.id for each in SECTIONS), language="zh")
     with speaking("zh"):
         archive = zipfile.ZipFile(io.BytesIO(report_page.whole(study_of(sets), front)))

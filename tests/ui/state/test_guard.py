@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import streamlit as st
 
+from rankdash.app.guard import Guard
 from rankdash.core.base import allowed
 from rankdash.core.base.shipped import FRONT_VARIABLE
-from rankdash.kit.widgets.guard import Guard
 
 
 @pytest.fixture

@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import streamlit as st
 
+from rankdash.app import guard
 from rankdash.app import server as app_server
 from rankdash.core.base import allowed
 from rankdash.core.base.errors import StoreError
 from rankdash.core.base.shipped import FIRST_VARIABLE, FRONT_VARIABLE
 from rankdash.core.workspace.jobs.queue import Queue
-from rankdash.kit.widgets import guard, server
+from rankdash.kit.widgets import server
 from tests.sets import ROOT
 
 HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "jieba")
