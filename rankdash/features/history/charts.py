@@ -110,7 +110,8 @@ def trend_chart(
     compared = [point for point in points if point.compared and math.isfinite(point.mean)]
     across = [line for line in across if math.isfinite(line.mean)]
     means = [line.mean for line in across]
-    known = [*(each for point in compared for each in _ends(point)), *means]
+    values = (each for point in compared for each in (point.mean, point.low, point.high))
+    known = [*values, *means]
     low, high = style.reach(known, 0.1, _LEAST_ROOM, -0.01)
     apart = [point for point in points if not point.compared]
     if apart:
@@ -214,6 +215,8 @@ def _across(
 ) -> list[style.Trace]:
     """Named in the legend, with their value: on the line itself a label would cover the runs."""
     ends = [points[0].number - _BESIDE, points[-1].number + _BESIDE] if points else []
+    # The baseline's first.
+    looks = [(ink.text, "dot"), (ink.muted, "dash"), (ink.muted, "longdashdot")]
     return [
         draw.scatter(
             ends,
@@ -222,13 +225,8 @@ def _across(
             name=f"{style.short(line.name, 40)} {style.number(line.mean)}",
             line={"color": colour, "dash": dash, "width": 2},
         )
-        for line, (colour, dash) in zip(lines, _looks(ink), strict=False)
+        for line, (colour, dash) in zip(lines, looks, strict=False)
     ]
-
-
-def _looks(ink: style.Ink) -> list[tuple[str, str]]:
-    """(colour, dash) of the lines across, the baseline's first."""
-    return [(ink.text, "dot"), (ink.muted, "dash"), (ink.muted, "longdashdot")]
 
 
 def _apart(points: Sequence[TrendPoint], floor: float, metric: str, ink: style.Ink) -> style.Trace:
@@ -291,10 +289,6 @@ def _said(point: TrendPoint, metric: str) -> str:
 
 def _known(value: float) -> float:
     return value if math.isfinite(value) else 0.0
-
-
-def _ends(point: TrendPoint) -> tuple[float, float, float]:
-    return point.mean, point.low, point.high
 
 
 def _domains(heights: Sequence[int]) -> list[list[float]]:

@@ -73,16 +73,9 @@ def cutoffs(study: Study) -> None:
         return
     widgets_charts.draw(drawn, key="overview.cutoffs")
     with st.expander(_("As a table")):
-        curves, names = study.curves, study.names
-        means = dict(
-            zip(zip(curves["system"], curves["k"], strict=True), curves["mean"], strict=True)
-        )
-        cutoffs = sorted(curves["k"].unique())
-        columns = {
-            names[system]: [means.get((system, k)) for k in cutoffs] for system in study.chosen
-        }
+        means = study.curves.pivot(index="k", columns="system", values="mean")
         st.dataframe(
-            pd.DataFrame(columns, index=pd.Index(cutoffs, name="k")),
+            means.reindex(columns=study.chosen).rename(columns=study.names),
             alt=_("The metric at each cutoff for each system"),
         )
 
