@@ -112,7 +112,6 @@ def curve(draft: Draft) -> str:
 
 # The leaderboard as a page and a report show it: headings, and a row of cells for each system.
 
-_NONE = "–"
 # On a narrow page each system is a block: its name, then its cells with their headings.
 _STYLE = """<style>
 .rd-board { container-type: inline-size; overflow-x: auto; }
@@ -202,14 +201,14 @@ def _p95(study: Study, row: Standing) -> Cell:
         beside = [added(study.run(row.system)), _("machine was busy") if row.busy else ""]
         return Cell(milliseconds(row.p95), " · ".join(each for each in beside if each))
     if timed := _timed(study, row):
-        return Cell(_NONE, _("too few timed"), without_p95(timed))
-    return Cell(_NONE, _("not measured"))
+        return Cell(DASH, _("too few timed"), without_p95(timed))
+    return Cell(DASH, _("not measured"))
 
 
 def _optimal(axis: Axis, row: Standing) -> Cell:
     if axis in row.unsure:
         return Cell(_("within noise"))
-    return Cell({True: _("✓ optimal"), False: _("dominated"), None: _NONE}[row.pareto[axis]])
+    return Cell({True: _("✓ optimal"), False: _("dominated"), None: DASH}[row.pareto[axis]])
 
 
 def optimal_meaning(axis: Axis) -> str:
@@ -274,7 +273,7 @@ def _table(study: Study, axis: Axis) -> tuple[list[Cell], list[list[Cell]]]:
         cells = [each.cell(row) for row in board]
         rerankers = zip(board, cells, strict=True)
         if each.always or any(
-            cell.value != _NONE for row, cell in rerankers if row.system != FIRST_STAGE
+            cell.value != DASH for row, cell in rerankers if row.system != FIRST_STAGE
         ):
             shown.append((each.title, *cells))
     titles, *rows = map(list, zip(*shown, strict=True))
@@ -371,7 +370,7 @@ def _price(study: Study, row: Standing) -> Cell:
     if cost is None:
         return Cell(money(row.per_thousand, (study.money or Money()).currency))
     if cost.lack:
-        return Cell(_NONE, prices.lack(cost))
+        return Cell(DASH, prices.lack(cost))
     marks = prices.marks(cost)
     amount = money(cost.per_thousand, cost.currency)
     return Cell(amount, marks[0] if marks else "", all_of(marks))
