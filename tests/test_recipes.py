@@ -14,6 +14,7 @@ it names, in one of these forms, and its indentation follows from its place:
 commands of the step "Check:" run at the end, without slow tests: none may fail.
 """
 
+import filecmp
 import os
 import re
 import shutil
@@ -49,23 +50,22 @@ class Tree:
     """A copy of the project, which is as it was after each recipe."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.before: dict[str, str | None] = {}
+        self.folder, self._original = folder / "project", folder / "original"
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT, check=True, capture_output=True, text=True,
         ).stdout  # fmt: skip
         for name in filter(None, listed.split("\0")):
             if (ROOT / name).is_file():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, folder / name)
+                (self._original / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, self._original / name)
+        shutil.copytree(self._original, self.folder)
 
     def read(self, name: str) -> str | None:
         file = self.folder / name
         return file.read_text(encoding="utf-8") if file.is_file() else None
 
     def write(self, name: str, text: str) -> None:
-        self.before.setdefault(name, self.read(name))
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(text, encoding="utf-8")
 
@@ -74,17 +74,28 @@ class Tree:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         ended = subprocess.run(
             command, cwd=self.folder, check=False, capture_output=True, text=True, shell=True,
-            env=os.environ | {"PATH": path, "PYTHONPATH": str(self.folder)},
+            env=os.environ
+            | {"PATH": path, "PYTHONPATH": str(self.folder), "PYTEST_ADDOPTS": "--show-capture=no"},
         )  # fmt: skip
         assert ended.returncode == 0, f"{command}\n{ended.stdout[-6000:]}{ended.stderr[-3000:]}"
 
     def restore(self) -> None:
-        for name, text in self.before.items():
-            if text is None:
-                (self.folder / name).unlink()
-            else:
-                (self.folder / name).write_text(text, encoding="utf-8")
-        self.before.clear()
+        """Undo all changes, those by commands too."""
+        for file in self._files(self.folder):
+            if not (self._original / file.parent).exists():
+                shutil.rmtree(self.folder / file.parent, ignore_errors=True)
+            elif not (self._original / file).exists():
+                (self.folder / file).unlink()
+        for file in self._files(self._original):
+            if not filecmp.cmp(self._original / file, self.folder / file):
+                shutil.copy2(self._original / file, self.folder / file)
+
+    def _files(self, below: Path) -> list[Path]:
+        return [
+            file.relative_to(below)
+            for file in below.rglob("*")
+            if file.is_file() and "__pycache__" not in file.parts
+        ]
 
 
 @pytest.fixture(scope="module")

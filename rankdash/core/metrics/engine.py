@@ -220,24 +220,24 @@ class Terms:
         places = relevance.hits if self.of_hits else relevance
         inside = within(places.rank, k)
         query, weights = places.query[inside], self.weights[inside]
-        found = relevance.total(query, weights)
+        values = relevance.total(query, weights)
         if self.divisor is not None:
-            found = ratio(found, self.divisor)
+            values = ratio(values, self.divisor)
         if np.isnan(self.nothing):
-            found[relevance.total(query[weights != 0]) == 0] = np.nan
-        return found
+            values[relevance.total(query[weights != 0]) == 0] = np.nan
+        return values
 
     def credits(self, relevance: Relevance, k: int | None) -> Floats:
         """Return (J,) what each position adds to the value of its query."""
         places = relevance.hits if self.of_hits else relevance
-        own = self.weights
+        shares = self.weights
         if self.divisor is not None:
-            own = ratio(own, self.divisor[places.query])
-        own = np.where(within(places.rank, k), own, 0.0)
+            shares = ratio(shares, self.divisor[places.query])
+        shares = np.where(within(places.rank, k), shares, 0.0)
         if not self.of_hits:
-            return own
+            return shares
         credit = np.zeros(len(relevance.rank))
-        credit[relevance.relevant] = own
+        credit[relevance.relevant] = shares
         return credit
 
 
@@ -307,15 +307,15 @@ class MetricDefinition:
 
     def compute(self, relevance: Relevance, k: int | None, parameter: float) -> Floats:
         """Return (Q,) values; NaN for a query without a value."""
-        found = self.terms(relevance, k, parameter)
-        return found.sums(relevance, k) if isinstance(found, Terms) else found
+        terms = self.terms(relevance, k, parameter)
+        return terms.sums(relevance, k) if isinstance(terms, Terms) else terms
 
     def credits(self, relevance: Relevance, k: int | None, parameter: float) -> Floats:
         """Return (J,) what each position adds to the value of its query."""
-        found = self.terms(relevance, k, parameter)
-        if not isinstance(found, Terms):
+        terms = self.terms(relevance, k, parameter)
+        if not isinstance(terms, Terms):
             return np.zeros(len(relevance.rank))
-        return found.credits(relevance, k)
+        return terms.credits(relevance, k)
 
 
 @dataclass(frozen=True)

@@ -187,15 +187,15 @@ def chart(
 
     alt: what the chart says, in words, from those parameters of the chart that it names.
     """
-    heard = signature(alt).parameters
+    of_alt = signature(alt).parameters
 
     def with_words(figure: Callable[Concatenate[Ink, P], go.Figure]) -> Callable[P, Drawing]:
-        takes = signature(figure)
+        of_chart = signature(figure)
 
         @wraps(figure)
         def drawing(*args: P.args, **named: P.kwargs) -> Drawing:
-            given = takes.bind(None, *args, **named).arguments
-            words = alt(**{name: value for name, value in given.items() if name in heard})
+            values = of_chart.bind(None, *args, **named).arguments
+            words = alt(**{name: value for name, value in values.items() if name in of_alt})
             return Drawing(lambda ink: figure(ink, *args, **named), words)
 
         return drawing
