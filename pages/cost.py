@@ -6,7 +6,8 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.features.cost import page as cost_page
 from rankdash.features.cost import page_calculator
 from rankdash.features.overview import page_verdict
-from rankdash.kit.widgets import label_plan, view
+from rankdash.kit.widgets import view
+from rankdash.kit.widgets.labels import plan as labels_plan
 
 st.title(_("Cost & ROI"))
 study = view.study("cost")
@@ -16,8 +17,8 @@ if not study.challengers:
     page_calculator.before_any_run(study)
 elif page_verdict.above_means(study, "cost"):
     cost_page.draw(study, view.in_focus(study))
-elif (plan := label_plan.sampled(study.stored_id)) is not None:
-    found = label_plan.estimated(study, plan)
+elif (plan := labels_plan.sampled(study.stored_id)) is not None:
+    found = labels_plan.estimated(study, plan)
     cost_page.draw(found, found.challengers[0])
 else:
     page_calculator.before_any_run(study)

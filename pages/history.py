@@ -7,7 +7,7 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext
 from rankdash.features.history import page as history_page
-from rankdash.features.history import page_pair, page_table
+from rankdash.features.history import page_table
 from rankdash.features.overview import page_verdict
 from rankdash.kit.widgets import view
 
@@ -35,7 +35,7 @@ match chosen:
     case [one]:
         history_page.draw_run(history, one)
     case [_one, _other]:
-        page_pair.draw(history, chosen)
+        history_page.draw_pair(history, chosen)
     case _:
         st.caption(_("Select two to see how they differ."))
-        page_pair.to_overview(chosen)
+        history_page.to_overview(chosen)

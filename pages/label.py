@@ -5,14 +5,14 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.features.label import page as label_page
 from rankdash.features.label import page_plan
-from rankdash.kit.widgets import label_plan, narrow, view
-from rankdash.kit.widgets.labels import unjudged
+from rankdash.kit.widgets import narrow, view
+from rankdash.kit.widgets.labels import plan, unjudged
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import read_only
 
 st.title(_("Label"))
 dataset_id = view.dataset("label")
-labelling = label_plan.current(dataset_id)
+labelling = plan.current(dataset_id)
 if labelling is None:
     st.write(
         _(

@@ -8,9 +8,9 @@ from rankdash.features.cost import page_targets
 from rankdash.features.judge import page as judge_page
 from rankdash.features.overview import page as overview_page
 from rankdash.features.overview import page_verdict
-from rankdash.kit.widgets import address, label_plan, view
+from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets.cache import shared
-from rankdash.kit.widgets.labels import unjudged
+from rankdash.kit.widgets.labels import plan, unjudged
 from rankdash.kit.widgets.redraw import fold
 
 head = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
@@ -24,7 +24,7 @@ if not page_verdict.above_means(study, "overview"):
 if study.challengers:
     page_verdict.draw_not_compared(study)
     if study.judge is not None:
-        shared(judge_page.draw_verdict, label_plan.under_way(study), in_focus, True)
+        shared(judge_page.draw_verdict, plan.under_way(study), in_focus, True)
         st.caption(without_judge())
     shared(page_verdict.draw, study, in_focus)
     page_verdict.draw_leaderboard(study, in_focus)

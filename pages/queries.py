@@ -9,16 +9,16 @@ from rankdash.features.overview import page_verdict
 from rankdash.features.queries import page as queries_page
 from rankdash.features.queries import page_filters, page_list, page_why
 from rankdash.features.queries import study as queries_study
-from rankdash.kit.widgets import address, label_plan, pickers, sharing_link, view
-from rankdash.kit.widgets.labels import progress
+from rankdash.kit.widgets import address, pickers, sharing_link, view
+from rankdash.kit.widgets.labels import plan as labels_plan
 
 st.title(_("Queries"))
 study = view.study("queries")
 view.caption(study)
 view.needs_challenger(study, "queries")
 if not page_verdict.above_means(study, "queries"):
-    if (plan := label_plan.sampled(study.stored_id)) is not None:
-        progress.draw_labelled_queries(study, plan)
+    if (plan := labels_plan.sampled(study.stored_id)) is not None:
+        labels_plan.draw_labelled_queries(study, plan)
     st.stop()
 challenger = view.in_focus(study)
 view.tally_line(study, challenger)

@@ -5,12 +5,13 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.features.rank_shifts import page as rank_shifts_page
 from rankdash.features.rank_shifts import page_skipping
-from rankdash.kit.widgets import label_plan, view
+from rankdash.kit.widgets import view
 from rankdash.kit.widgets.cache import shared
+from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.redraw import fold
 
 st.title(_("Rank shifts"))
-study = label_plan.without_sampled(view.study("rank_shifts"))
+study = plan.without_sampled(view.study("rank_shifts"))
 view.caption(study)
 view.needs_challenger(study, "rank_shifts")
 challenger = view.in_focus(study)

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 from websockets.sync.client import connect
 
-from rankdash.app import connections
+from rankdash.app import guard
 from rankdash.app.processes import Front
 
 PART = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: b\r\n"
@@ -39,7 +39,7 @@ async def app(scope, receive, send):
 
 @contextmanager
 def serving():
-    config = uvicorn.Config(app, http=connections.Connection, log_level="critical", lifespan="off")
+    config = uvicorn.Config(app, http=guard.Connection, log_level="critical", lifespan="off")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -54,7 +54,7 @@ def serving():
 @pytest.fixture
 def few(monkeypatch):
     """A process with few file handles: 8 connections may wait."""
-    monkeypatch.setattr(connections, "most_connections", lambda: 16)
+    monkeypatch.setattr(guard, "most_connections", lambda: 16)
 
 
 def opened(port, text):
@@ -83,7 +83,7 @@ def test_a_head_that_does_not_come_in_time_ends_the_connection(monkeypatch):
         assert link.recv(15) == b"HTTP/1.1 200 OK"
         while not link.recv(1000).endswith(b"ok"):
             pass
-        monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+        monkeypatch.setattr(guard, "HEAD_SECONDS", 0.2)
         # That of a later request too.
         link.sendall(PART)
         assert is_closed(link)
@@ -117,7 +117,7 @@ def test_many_slow_connections_leave_the_server_to_others_and_what_is_asked_stay
 
 
 def test_the_front_of_several_servers_closes_slow_connections_too(few, monkeypatch, tmp_path):
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(guard, "HEAD_SECONDS", 0.2)
     # A file is not a workspace, so that no worker is started.
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("RANKDASH_HOME", str(tmp_path / "file"))

@@ -20,7 +20,7 @@ import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
-from rankdash.app.connections import Waiting
+from rankdash.app.guard import Waiting
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.shipped import FIRST_VARIABLE, FRONT_VARIABLE, python_path
 from rankdash.core.runs.jobs import (

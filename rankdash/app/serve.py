@@ -110,7 +110,7 @@ def serve(arguments: argparse.Namespace) -> int:
     sys.argv = ["streamlit", "run", str(APP), *options]
     signal.signal(signal.SIGINT, _stopped)
     # Streamlit starts uvicorn with the protocol of this name.
-    HTTP_PROTOCOLS["auto"] = "rankdash.app.connections:Connection"
+    HTTP_PROTOCOLS["auto"] = "rankdash.app.guard:Connection"
     runpy.run_module("streamlit", run_name="__main__")
     return DONE
 

@@ -15,7 +15,8 @@ from rankdash.core.metrics import registry
 from rankdash.core.workspace import DatasetRow, RunRow
 from rankdash.core.workspace.notes import Pins
 from rankdash.features.data import page_samples
-from rankdash.kit.widgets import address, comparison_settings, label_plan, language, pickers, stored
+from rankdash.kit.widgets import address, language, pickers, settings_form, stored
+from rankdash.kit.widgets.labels import plan as labels_plan
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import names_help
 from rankdash.kit.widgets.view import MOST_COMPARED, WHOLE_LIST, cutoff_of
@@ -87,7 +88,7 @@ def _draw_choices(rows: Mapping[str, DatasetRow], *, analysis: bool) -> None:
     )
     if dataset_id and analysis and stored.damage(dataset_id) is None:
         _draw_comparison(dataset_id)
-        comparison_settings.draw(stored.dataset(dataset_id).label_values)
+        settings_form.draw_comparison_settings(stored.dataset(dataset_id).label_values)
     if dataset_id is None:
         address.settle("data", None)
 
@@ -153,7 +154,7 @@ def _draw_comparison(dataset_id: str) -> None:
         format_func=lambda value: _(registry[value].title),
         help=_("Its meaning, formula and source are at the end of Overview."),
     )
-    if (plan := label_plan.sampled(dataset_id)) is not None:
+    if (plan := labels_plan.sampled(dataset_id)) is not None:
         st.caption(
             _(
                 "Not in use: the labels are a sample, and the result is by {metric}.",

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.notes import Corrections, LabelPlans
-from rankdash.kit.widgets.label_plan import LabelSettings
+from rankdash.kit.widgets.labels.plan import LabelSettings
 from tests.stored import keep_lists, keep_rows
 
 from .conftest import serving, visiting

@@ -29,7 +29,7 @@ def go(app: AppTest, page: str, **params: str) -> AppTest:
 
 
 def test_no_field_of_the_address_waits_for_its_page():
-    fresh = "from rankdash.kit.widgets import address, comparison_settings\n"
+    fresh = "from rankdash.kit.widgets import address, settings_form\n"
     fresh += "import importlib, pkgutil, rankdash; before = dict(address.FIELDS)\n"
     fresh += "for each in pkgutil.walk_packages(rankdash.__path__, 'rankdash.'):\n"
     fresh += "    if '.page_' in each.name: importlib.import_module(each.name)\n"

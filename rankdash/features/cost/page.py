@@ -32,11 +32,7 @@ from rankdash.core.value.prices import (
 from rankdash.core.words.prices import lack, words
 from rankdash.features.cost import charts_prices, page_calculator, page_inputs, page_sensitivity
 from rankdash.features.cost.page_cards import answer, assumptions_table, draw_cards, grounds
-from rankdash.features.cost.page_terms import (
-    amount,
-    as_csv,
-    choose_period,
-)
+from rankdash.features.cost.page_inputs import amount, as_csv, choose_period
 from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import address, narrow, pickers, scenario, sharing_link
 from rankdash.kit.widgets import charts as widgets_charts

@@ -37,9 +37,9 @@ from rankdash.core.value.prices import MOST_AMOUNT
 from rankdash.core.words.costs import return_words
 from rankdash.core.words.latency import milliseconds
 from rankdash.core.words.prices import symbol
-from rankdash.features.cost import page_cards, page_inputs, page_terms
+from rankdash.features.cost import page_cards, page_inputs
 from rankdash.features.cost.page_cards import Cell
-from rankdash.features.cost.page_terms import amount, period
+from rankdash.features.cost.page_inputs import amount, period
 from rankdash.kit.widgets import address, dialogs, narrow, pickers, scenario, sharing_link
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, table_html
@@ -355,12 +355,12 @@ def _compared(
 def _row(came: Outcome) -> list[Cell]:
     span = period()
     return [
-        page_terms.cell(span.of(came.cost_per_month)),
-        page_terms.cell(span.of(came.value_per_month)),
-        page_terms.cell(span.of(came.net_per_month)),
-        page_terms.cell(came.roi, "percent"),
-        page_terms.cell(came.payback_months, "months"),
-        page_terms.cell(came.break_even_elasticity, "elasticity"),
+        page_inputs.cell(span.of(came.cost_per_month)),
+        page_inputs.cell(span.of(came.value_per_month)),
+        page_inputs.cell(span.of(came.net_per_month)),
+        page_inputs.cell(came.roi, "percent"),
+        page_inputs.cell(came.payback_months, "months"),
+        page_inputs.cell(came.break_even_elasticity, "elasticity"),
     ]
 
 

@@ -31,12 +31,7 @@ from rankdash.core.words.costs import Answer
 from rankdash.core.words.latency import added, busy_notes, milliseconds, without_p95
 from rankdash.core.words.verdicts import interval
 from rankdash.features.cost import words as cost_words_module
-from rankdash.features.cost.page_terms import (
-    assumption_rows,
-    cell,
-    context,
-    period,
-)
+from rankdash.features.cost.page_inputs import assumption_rows, cell, context, period
 from rankdash.kit.widgets.charts import _UNKNOWN, Look
 from rankdash.kit.widgets.text import markdown_safe, shortened
 

@@ -22,7 +22,7 @@ from rankdash.core.value.payoff import pareto
 from rankdash.core.words import prices
 from rankdash.core.words.latency import milliseconds
 from rankdash.features.cost import charts
-from rankdash.features.cost.page_terms import amount, period
+from rankdash.features.cost.page_inputs import amount, period
 from rankdash.features.cost.sensitivity import (
     GAIN,
     INPUTS,

@@ -24,10 +24,10 @@ from rankdash.core.study.systems import first_stage_name
 from rankdash.core.words.queries import judged_title
 from rankdash.features.data import charts
 from rankdash.features.data.words import Light, State, label_count, lights
-from rankdash.kit.widgets import address, label_plan, stored, view
+from rankdash.kit.widgets import address, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
-from rankdash.kit.widgets.label_plan import Labelling
-from rankdash.kit.widgets.labels import unjudged
+from rankdash.kit.widgets.labels import plan, unjudged
+from rankdash.kit.widgets.labels.plan import Labelling
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_rows, shortened, table_html
 
@@ -39,7 +39,7 @@ def draw(dataset_id: str, *, blocking_said: bool) -> None:
     report = stored.check_report(stored.in_force(dataset_id))
     if report is None:
         return
-    sampled = label_plan.sampled(dataset_id)
+    sampled = plan.sampled(dataset_id)
     name = next(row.name for row in workspace().datasets() if row.id == dataset_id)
     st.subheader(_("Check report: {name}", name=markdown_safe(name, 60)), anchor=False)
     if report.blocks_reranking is not None and not blocking_said:

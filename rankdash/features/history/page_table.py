@@ -16,13 +16,11 @@ from rankdash.core.data.ranking import digest
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.columns import columns
 from rankdash.core.workspace import RunRow
-from rankdash.features.history.page import Past
+from rankdash.features.history.page import CHOSEN, Past
 from rankdash.kit.widgets import address, pickers, run_records
 from rankdash.kit.widgets.run_records import reranker_title, settings_in_words
 from rankdash.kit.widgets.text import compared_cells, signed_cells
 
-# The chosen runs in the address: of two the first is the one that the other is compared with.
-CHOSEN = "runs"
 _ROW, _MOST_SHOWN = 35, 14
 # Of the names, in pixels a letter and in letters: a longer one is cut in its middle, and is whole
 # in the chart and below once it is chosen.

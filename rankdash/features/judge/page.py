@@ -44,9 +44,10 @@ from rankdash.core.words.verdicts import change_interval, interval
 from rankdash.core.workspace.jobs.judges import JudgeRow
 from rankdash.features.judge import charts, page_list
 from rankdash.kit.drawing import draw as drawing_draw
-from rankdash.kit.widgets import address, label_plan, stored, view
+from rankdash.kit.widgets import address, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.cache import cache, shared
+from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.stored import grades
 from rankdash.kit.widgets.text import markdown_safe, table_html
@@ -56,7 +57,7 @@ _HEIGHT = 420
 
 def draw(study: Study, row: JudgeRow) -> None:
     judge = stored.judgements(row)
-    judged = replace(label_plan.under_way(study), judge=judge)
+    judged = replace(plan.under_way(study), judge=judge)
     if study.challengers:
         st.subheader(_("Verdict"), anchor=False)
         _beside(row)
@@ -208,7 +209,7 @@ def _groups(study: Study, judge: Judgements) -> None:
 def draw_choice(study: Study, rows: Sequence[JudgeRow]) -> None:
     """rows: judges with grades, at least two."""
     challenger = view.in_focus(study)
-    found, study = {}, label_plan.under_way(study)
+    found, study = {}, plan.under_way(study)
     for row in rows:
         judge = stored.judgements(row)
         judged = replace(study, judge=judge)

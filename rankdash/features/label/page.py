@@ -25,9 +25,9 @@ from rankdash.core.workspace.notes import (
     Pair,
     tidy_name,
 )
-from rankdash.kit.widgets import label_plan, language, stored, view
-from rankdash.kit.widgets.label_plan import Labelling
-from rankdash.kit.widgets.labels import progress
+from rankdash.kit.widgets import language, stored, view
+from rankdash.kit.widgets.labels import plan
+from rankdash.kit.widgets.labels.plan import Labelling
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import (
@@ -52,7 +52,7 @@ _AHEAD = 200
 @st.fragment
 def draw(dataset_id: str, plan_id: str, who: str) -> None:
     """Each key draws only this anew. plan_id: of the plan that the rest of the page is about."""
-    labelling = label_plan.current(dataset_id)
+    labelling = plan.current(dataset_id)
     if labelling is None:
         st.rerun()
     if labelling.kept.id != plan_id:
@@ -70,7 +70,7 @@ def draw(dataset_id: str, plan_id: str, who: str) -> None:
     else:
         _next_card(labelling, who)
     with strip:
-        progress.draw_estimate_strip(labelling)
+        plan.draw_estimate_strip(labelling)
         if labelling.status.settled and not labelling.complete:
             _conclusive(labelling)
     fold(_("People"), "label.people", ":material/group:", lambda: draw_people(labelling))

@@ -27,9 +27,10 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.notes import LONGEST_GUIDELINES, LabelPlans
 from rankdash.features.label.page import REPLACED
-from rankdash.kit.widgets import address, dialogs, label_plan, stored, view
+from rankdash.kit.widgets import address, dialogs, stored, view
 from rankdash.kit.widgets.cache import cache
-from rankdash.kit.widgets.label_plan import SCALES, Labelling, LabelSettings
+from rankdash.kit.widgets.labels import plan as labels_plan
+from rankdash.kit.widgets.labels.plan import SCALES, Labelling, LabelSettings
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, paragraphs_safe, shortened
 
@@ -189,7 +190,7 @@ def _settings(dataset_id: str, names: dict[str, str], before: Labelling | None) 
 def _judge(dataset_id: str, top: float, last: str) -> str:
     """The id of the judge whose grades are the guess; "" for none. Asked where there is one with
     that scale."""
-    judges = label_plan.guessing(dataset_id, top)
+    judges = labels_plan.guessing(dataset_id, top)
     if not judges:
         scales = {row.top for row in stored.judge_rows(dataset_id).values() if row.graded}
         if scales:
@@ -273,7 +274,7 @@ def _keep(top: float, changed: float | None) -> bool:
 def _offer(dataset_id: str, settings: LabelSettings) -> bool:
     """Say what there is to label; whether there is anything."""
     try:
-        plan = label_plan.offered(dataset_id, settings)
+        plan = labels_plan.offered(dataset_id, settings)
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
         return False

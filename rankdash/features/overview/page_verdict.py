@@ -23,12 +23,12 @@ from rankdash.core.words.queries import excluded, metric_title
 from rankdash.core.words.verdicts import documents, p_fact, sentence
 from rankdash.features.overview import report_systems
 from rankdash.features.overview.caveats import caveats
-from rankdash.kit.widgets import address, label_plan, pickers, scenario, stored, view
+from rankdash.kit.widgets import address, pickers, scenario, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.cache import shared
 from rankdash.kit.widgets.charts import Colour
-from rankdash.kit.widgets.label_plan import Labelling
-from rankdash.kit.widgets.labels import progress
+from rankdash.kit.widgets.labels import plan
+from rankdash.kit.widgets.labels.plan import Labelling
 from rankdash.kit.widgets.text import markdown_safe, name_safe
 
 _STYLE = """<style>
@@ -226,7 +226,7 @@ def draw_estimate_decision(study: Study, labelling: Labelling, page: str) -> Non
 
     page: the name of its file; Cost says itself whether it pays off.
     """
-    found = scenario.with_money(label_plan.estimated(study, labelling))
+    found = scenario.with_money(plan.estimated(study, labelling))
     money = found.money or Money()
     by_system = {each.system: each for each in costs.choices(found)}
     for challenger in found.challengers:
@@ -276,12 +276,12 @@ def above_means(study: Study, page: str) -> bool:
     Returns whether there are means to show: labels came with the data, or all that can move the
     difference are there. Of labels that were sampled there is the estimate only.
     """
-    labelling = label_plan.current(study.stored_id)
+    labelling = plan.current(study.stored_id)
     uploaded = stored.dataset(stored.stored(study.stored_id)).labelled_queries
     if labelling is None and uploaded:
         return True
     open_still = labelling is None or not labelling.complete
-    sampled = label_plan.sampled(study.stored_id)
+    sampled = plan.sampled(study.stored_id)
     with st.container(border=True):
         if labelling is None:
             st.subheader(_("No labels yet"), anchor=False)
@@ -294,7 +294,7 @@ def above_means(study: Study, page: str) -> bool:
             )
             view.link("label", _("Label documents"), ":material/label:")
         else:
-            progress.draw_estimate_strip(labelling)
+            plan.draw_estimate_strip(labelling)
             draw_estimate_decision(study, labelling, page)
     if uploaded and open_still and sampled is None:
         st.caption(_("The means below count documents without a label as not relevant."))

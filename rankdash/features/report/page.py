@@ -22,7 +22,8 @@ from rankdash.features.report.page_preview import Preview
 from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
 from rankdash.kit.html import html_page, tables
 from rankdash.kit.html.tables import english, file_name
-from rankdash.kit.widgets import dialogs, label_plan, narrow, pickers, uploader, view
+from rankdash.kit.widgets import dialogs, narrow, pickers, uploader, view
+from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe, shortened
 
@@ -75,8 +76,8 @@ def _show(study: Study, front: report.Front, file: str) -> None:
 def for_report(study: Study) -> Study:
     """With the notes on queries, and what the labels say that are being given: as a note if most
     labels came with the data, else as all there is."""
-    labelled = label_plan.under_way(study)
-    if only_estimates(labelled) and label_plan.sampled(study.stored_id) is None:
+    labelled = plan.under_way(study)
+    if only_estimates(labelled) and plan.sampled(study.stored_id) is None:
         labelled = study
     return replace(
         labelled,

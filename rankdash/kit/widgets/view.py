@@ -24,8 +24,9 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.queries import excluded
 from rankdash.core.workspace.notes import Corrections
-from rankdash.kit.widgets import address, comparison_settings, label_plan, pickers, scenario, stored
+from rankdash.kit.widgets import address, pickers, scenario, settings_form, stored
 from rankdash.kit.widgets.cache import cache
+from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.scenario import with_money
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe, names_help
@@ -60,7 +61,7 @@ def study(page: str) -> Study:
     dataset_id = stored.with_corrections(uploaded, layer.revision) if in_force else uploaded
     data = stored.dataset(dataset_id)
     baseline = address.one("base") or FIRST_STAGE
-    statistics = comparison_settings.statistics(data.labelled_queries)
+    statistics = settings_form.statistics(data.labelled_queries)
     # Of others the page shows nothing, and they count where all are corrected together.
     alone = page in _OF_ONE_METRIC and statistics.family == "metric"
     return with_money(
@@ -71,7 +72,7 @@ def study(page: str) -> Study:
             challengers=tuple(name for name in address.several("system") if name != baseline),
             metric=address.one("metric") or "ndcg",
             cutoff=cutoff_of(address.one("k")),
-            conventions=comparison_settings.conventions(),
+            conventions=settings_form.conventions(),
             others=() if alone else None,
             statistics=statistics,
             check=stored.check_report(dataset_id),
@@ -212,7 +213,7 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
     if names:
         compared += " → " + enumerated(names)
     rows = stored.rows(study.stored_id)
-    sampled = label_plan.sampled(study.stored_id)
+    sampled = plan.sampled(study.stored_id)
     newest = max((rows[system].created for system in study.chosen if system in rows), default="")
     parts = [
         markdown_safe(data.name, 60),

@@ -12,7 +12,7 @@ from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.notes import LabelPlans
 from rankdash.features.judge import page_list
 from rankdash.features.judge.asking import JudgeRequest, Judging, submit
-from rankdash.kit.widgets.label_plan import LabelSettings
+from rankdash.kit.widgets.labels.plan import LabelSettings
 from tests.approved import masked
 from tests.results import shown
 from tests.stored import keep_lists, keep_rows

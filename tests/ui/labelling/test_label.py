@@ -14,7 +14,7 @@ from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.notes import Corrections, LabelPlans
 from rankdash.features.label import page as label_page
 from rankdash.features.label import page_plan
-from rankdash.kit.widgets import label_plan
+from rankdash.kit.widgets.labels import plan as labels_plan
 from rankdash.kit.widgets.labels import unjudged
 from tests.approved import masked
 from tests.ui.labelling.test_label_texts import CHANGING, GRADES, add_judge
@@ -74,7 +74,7 @@ class Acts:
 
     def elsewhere(self, what):
         """Another window takes a document, lets go, or takes the last one that Ann left."""
-        plan, asked = label_plan.current(self.data).kept.id, pairs(self.data)
+        plan, asked = labels_plan.current(self.data).kept.id, pairs(self.data)
         if what == "last":
             take_in(self.workspace, self.data, "Ann", dict.fromkeys(asked[:-1], 0.0))
         wanted = {"last": asked[-1:], "second": asked[1:2], "none": []}[what]
@@ -89,11 +89,11 @@ class Acts:
 
     def another(self):
         """Unfold the form of another plan."""
-        self.app.session_state[f"label.another.{label_plan.current(self.data).kept.id}"] = True
+        self.app.session_state[f"label.another.{labels_plan.current(self.data).kept.id}"] = True
 
     def file(self):
         """The labels, notes and draws of the file."""
-        if not label_plan.current(self.data):
+        if not labels_plan.current(self.data):
             return "no plan"
         written = io.BytesIO(unjudged.table_bytes(self.data))
         table = pd.read_csv(written, keep_default_na=False, dtype=str)
@@ -103,7 +103,7 @@ class Acts:
         )
 
     def plan(self):
-        found = label_plan.current(self.data)
+        found = labels_plan.current(self.data)
         if not found:
             return "none"
         told = {**found.settings.__dict__, "known": int(np.isfinite(found.plan.known).sum())}
@@ -160,7 +160,7 @@ def test_a_key_after_the_data_set_was_deleted_does_no_harm(workspace, unlabelled
 def test_with_all_labels_there_are_means(workspace, unlabelled):
     begin(workspace, unlabelled)
     take_in(workspace, unlabelled, "Ann", dict.fromkeys(pairs(unlabelled), 0.0))
-    assert label_plan.current(unlabelled).complete and opened("overview", unlabelled).metric
+    assert labels_plan.current(unlabelled).complete and opened("overview", unlabelled).metric
 
 
 def test_a_judge_is_the_guess_of_a_plan_and_is_never_shown_beside_a_document(workspace, unlabelled):
@@ -169,7 +169,7 @@ def test_a_judge_is_the_guess_of_a_plan_and_is_never_shown_beside_a_document(wor
     app = page("label", chosen={"data": unlabelled}, state=ANN)
     app.selectbox(key="labelling.judge.1").set_value(judge_id).run()
     press(app, "start")
-    labelling = label_plan.current(unlabelled)
+    labelling = labels_plan.current(unlabelled)
     name, grades = labelling.judge
     assert (name, labelling.settings.judge) == ("Judge **A**", judge_id)
     places = [map(int, doc.removeprefix("q").split("d")) for doc in labelling.plan.pool.doc_ids]
@@ -180,11 +180,11 @@ def test_a_judge_is_the_guess_of_a_plan_and_is_never_shown_beside_a_document(wor
     given = {labelling.pair(place): float(grades[place]) for place in order}
     take_in(workspace, unlabelled, "Ann", given)
     app.run()
-    saved = label_plan.current(unlabelled).status.saved
+    saved = labels_plan.current(unlabelled).status.saved
     assert saved > 0 and f"The judge Judge **A** has saved about {saved} labels so far" in said(app)
     StoredJudges(workspace).delete(judge_id)
     app.run()
-    assert label_plan.current(unlabelled).judge is None
+    assert labels_plan.current(unlabelled).judge is None
 
 
 def test_the_best_system_is_set_against_the_baseline_to_begin_with(workspace, stored):

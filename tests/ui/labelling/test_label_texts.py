@@ -11,7 +11,8 @@ from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.notes import LabelPlans
 from rankdash.features.report import page as report_page
 from rankdash.features.report import report as report_report
-from rankdash.kit.widgets import label_plan, server
+from rankdash.kit.widgets import server
+from rankdash.kit.widgets.labels import plan
 from tests.approved import masked, table
 from tests.ui.conftest import opened_at
 from tests.ui.labelling.two_rankings import (
@@ -58,7 +59,7 @@ class Told:
 
     def _text(self, lang, dataset_id, another=False, **state):
         usual = {"labelling.name": "Ann", "label.people": True, "label.files": True}
-        if found := label_plan.current(dataset_id):
+        if found := plan.current(dataset_id):
             usual[f"label.another.{found.kept.id}"] = another
         app = page("label", lang=lang, chosen={"data": dataset_id}, state=usual | state)
         return masked(page_text(app), **CHANGING)

@@ -10,8 +10,9 @@ from rankdash.core.readers import Source
 from rankdash.core.readers.loading import Loaded, load
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.notes import Correction, Corrections, LabelPlans, Pair
-from rankdash.kit.widgets import label_plan, stored
-from rankdash.kit.widgets.label_plan import LabelSettings
+from rankdash.kit.widgets import stored
+from rankdash.kit.widgets.labels import plan
+from rankdash.kit.widgets.labels.plan import LabelSettings
 
 QUERIES, DOCS = 12, 12
 BEGAN = datetime(2026, 11, 1, 10, tzinfo=UTC)
@@ -80,7 +81,7 @@ def begin(workspace: Workspace, dataset_id: str, guidelines: str = "", **changes
 
 def pairs(dataset_id: str) -> list[Pair]:
     """What the plan asks for, in its order."""
-    found = label_plan.current(dataset_id)
+    found = plan.current(dataset_id)
     return [found.pair(place) for place in found.plan.order.tolist()]
 
 

@@ -16,8 +16,9 @@ from rankdash.core.study.labelling import merge_labels, to_label_jsonl
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.notes import Corrections, LabelPlans
 from rankdash.core.workspace.workspace_file import archive, import_workspace
-from rankdash.kit.widgets import label_plan, server, stored
+from rankdash.kit.widgets import server, stored
 from rankdash.kit.widgets.labels import corrections, unjudged
+from rankdash.kit.widgets.labels import plan as labels_plan
 from tests.ui.labelling.two_rankings import begin, trec, two_rankings
 
 QUERIES, DOCS = 30, 6
@@ -79,7 +80,7 @@ def test_the_list_comes_back_as_answers_that_the_estimate_counts(
     shop = made(workspace, prefix)
     begin(workspace, shop, mode=mode, **SETTINGS)
     table = opened(unjudged.drawn_bytes(write, shop))
-    plan = label_plan.current(shop).plan
+    plan = labels_plan.current(shop).plan
     assert list(table) == [
         "query_id", "query", "doc_id", "document", "label", "rank", "draw", "probability",
     ]  # fmt: skip
@@ -93,7 +94,7 @@ def test_the_list_comes_back_as_answers_that_the_estimate_counts(
         assert take(shop, filled(table, done))
     else:
         assert corrections.take_answers(shop, Source("list.jsonl", write(filled(table, done))))
-    [found] = label_plan.current(shop).status.estimates
+    [found] = labels_plan.current(shop).status.estimates
     counted = (plan.draw < plan.draw[done]).sum() if mode == "query" else done
     assert (found.labels, found.labels + found.waiting, found.known) == (counted, done, 2)
     # What is still open is on the next list.
@@ -107,16 +108,16 @@ def test_people_times_and_what_cannot_be_told_come_back_too(workspace, shop):
     table["rater"] = ["Ann", "<b>Bo</b>", "Ann"]
     table["time"] = ["2026-11-01T10:00:00Z", "2026-11-01T10:00:05Z", "2026-11-01T10:00:20Z"]
     assert take(shop, table)
-    status = label_plan.current(shop).status
+    status = labels_plan.current(shop).status
     assert (status.cannot_tell, status.estimates[0].labels) == (1, 3)
     assert [(each.name, each.answers) for each in status.raters] == [("<b>Bo</b>", 1), ("Ann", 2)]
     assert status.seconds == 20
     # The file of the page comes back as it went out, into a plan that was begun anew.
     file = unjudged.table_bytes(shop)
     Corrections(workspace).withdraw(shop, [each.pair for each in Corrections(workspace).all(shop)])
-    assert label_plan.current(shop).status.estimates[0].labels == 0
+    assert labels_plan.current(shop).status.estimates[0].labels == 0
     assert corrections.take_answers(shop, Source("labels.csv", file))
-    assert label_plan.current(shop).status.numbers() == status.numbers()
+    assert labels_plan.current(shop).status.numbers() == status.numbers()
 
 
 def test_draws_of_another_plan_and_labels_above_the_scale_are_not_taken(workspace, shop):
@@ -132,7 +133,7 @@ def test_draws_of_another_plan_and_labels_above_the_scale_are_not_taken(workspac
 
 def test_every_estimate_can_be_made_again_from_a_workspace_file(workspace, shop, monkeypatch):
     assert take(shop, filled(drawn_list(shop), 90))
-    wanted = label_plan.current(shop).status.numbers()
+    wanted = labels_plan.current(shop).status.numbers()
     content = io.BytesIO()
     archive.export(workspace, content, "1.2.3", None)
     elsewhere = Workspace.open(workspace.root / "elsewhere")
@@ -140,7 +141,7 @@ def test_every_estimate_can_be_made_again_from_a_workspace_file(workspace, shop,
     monkeypatch.setenv("RANKDASH_HOME", str(elsewhere.root))
     server.workspace.cache_clear()
     st.cache_resource.clear()
-    assert label_plan.current(shop).status.numbers() == wanted
+    assert labels_plan.current(shop).status.numbers() == wanted
 
 
 def command(*arguments: object) -> dict:
@@ -158,7 +159,7 @@ def test_files_of_labels_go_from_the_page_to_commands_and_back(shop, tmp_path_fa
         file.write_bytes(trec([*order], range(QUERIES)))
     (files / "qrels.txt").write_text("q0 0 q0d0 1\nq1 0 q1d5 0\n")
     assert take(shop, filled(drawn_list(shop), 90))
-    [wanted] = label_plan.current(shop).status.numbers()["estimates"]
+    [wanted] = labels_plan.current(shop).status.numbers()["estimates"]
     labels.write_bytes(unjudged.table_bytes(shop))
     [found] = command("evaluate", labels, *ranked)["labelling"]["estimates"]
     for name in ("difference", "low", "high"):
@@ -185,4 +186,4 @@ def test_files_of_labels_go_from_the_page_to_commands_and_back(shop, tmp_path_fa
 def test_a_plan_that_is_none_breaks_no_page(workspace, shop, settings):
     sound = LabelPlans(workspace).newest(shop).settings
     LabelPlans(workspace).begin(shop, {**sound, **settings} if settings else {}, "")
-    assert label_plan.current(shop) is None
+    assert labels_plan.current(shop) is None

@@ -15,8 +15,9 @@ from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.notes import Corrections, Pins
 from rankdash.core.workspace.repair import Repaired
 from rankdash.features.data import page_damaged
-from rankdash.kit.widgets import address, comparison_settings, label_plan, sharing_link, view
+from rankdash.kit.widgets import address, settings_form, sharing_link, view
 from rankdash.kit.widgets import stored as widgets_stored
+from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.view import LARGEST_CUTOFF, PAGES, cutoff_of
 from tests.approved import table
 from tests.stored import keep_rows
@@ -148,7 +149,7 @@ def test_the_newest_whole_runs_are_compared_to_begin_with(
     ],
 )
 def test_grades_that_the_labels_have_are_offered_as_thresholds(labels, thresholds, tops):
-    app = part(comparison_settings.draw, labels, state={"sidebar.rules": True})
+    app = part(settings_form.draw_comparison_settings, labels, state={"sidebar.rules": True})
     boxes = {box.key: box.options for box in app.selectbox}
     offered = boxes.get("address.threshold")
     assert offered is thresholds or [*map(float, offered)] == thresholds
@@ -186,7 +187,7 @@ def preset(app):
 
 
 def test_one_click_sets_the_common_minimum():
-    app = part(comparison_settings.draw, [1.0], state={"sidebar.statistics": True})
+    app = part(settings_form.draw_comparison_settings, [1.0], state={"sidebar.statistics": True})
     assert app.selectbox(key=FIELD).value == "auto"
     preset(app)[0].click().run()
     assert app.session_state["address.choices"]["worthwhile"] == ["0.15"]
@@ -199,7 +200,12 @@ def test_one_click_sets_the_common_minimum():
 def test_a_link_of_before_opens_and_what_it_does_not_name_is_not_set(written, chosen):
     """15 % was the default and was not written into a link: without it nothing was chosen."""
     given = {} if written is None else {"worthwhile": written}
-    app = part(comparison_settings.draw, [1.0], chosen=given, state={"sidebar.statistics": True})
+    app = part(
+        settings_form.draw_comparison_settings,
+        [1.0],
+        chosen=given,
+        state={"sidebar.statistics": True},
+    )
     assert app.selectbox(key=FIELD).value == chosen
     assert bool(preset(app)) is (chosen == "auto")
     assert address.FIELDS["worthwhile"] == "auto"
@@ -232,7 +238,7 @@ def test_the_line_below_the_title_says_what_is_compared(workspace, stored, monke
     told |= {"one label corrected": line(), "and not used": line(labels="uploaded")}
     Corrections(workspace).correct(stored, ("q2", "d3"), 1.0, "")
     told |= {"two corrected": line(), "and neither used": line(labels="uploaded")}
-    monkeypatch.setattr(label_plan, "sampled", lambda _id: Sampled())
+    monkeypatch.setattr(plan, "sampled", lambda _id: Sampled())
     told["the labels are a sample"] = line()
     approved("pages/caption.en", table(told))
 

@@ -8,7 +8,7 @@ from rankdash.core.metrics import Conventions
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.value.prices import shipped as shipped_prices
 from rankdash.core.value.targets import shipped as shipped_targets
-from rankdash.kit.widgets import address, comparison_settings, pickers, scenario, stored
+from rankdash.kit.widgets import address, pickers, scenario, settings_form, stored
 from tests.ui.state.test_cache import made
 
 BY_NAME = {each.name: each for each in ASSUMPTIONS}
@@ -229,9 +229,9 @@ def test_a_number_or_a_rule_out_of_range_is_left_at_its_default_and_said():
     address.take_over({"traffic_share": ["1"]})
     assert scenario.assumptions() == Assumptions() and address.lost() == {}
     address.take_over({"threshold": ["2"], "missing": ["nonsense"], "level": ["0.9"]})
-    assert comparison_settings.conventions() == Conventions(threshold=2.0)
-    assert comparison_settings.statistics(100).level == 0.9
+    assert settings_form.conventions() == Conventions(threshold=2.0)
+    assert settings_form.statistics(100).level == 0.9
     assert address.lost() == {"missing": "nonsense"}
     address.take_over({"level": ["2"], "worthwhile": ["0.5"]})
-    found = comparison_settings.statistics(100)
+    found = settings_form.statistics(100)
     assert found.level == 0.95 and found.worthwhile == 0.5

@@ -30,7 +30,8 @@ from rankdash.core.words.queries import label_words
 from rankdash.core.workspace import RunRow
 from rankdash.core.workspace.notes import LONGEST_NAME, Correction, Corrections, Layer, Notes
 from rankdash.kit.html.tables import file_name, qrels_bytes
-from rankdash.kit.widgets import address, dialogs, label_plan, language, pickers, stored
+from rankdash.kit.widgets import address, dialogs, language, pickers, stored
+from rankdash.kit.widgets.labels import plan as labels_plan
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import name_safe, shortened
 from rankdash.kit.widgets.uploader import uploader
@@ -379,7 +380,7 @@ def draw_new_labels(dataset_id: str) -> None:
 def take_answers(dataset_id: str, source: Source) -> bool:
     """Take the labels of a file as answers of the plan that is under way; whether they are draws of
     it. Raises DataError for a label above the top of its scale, and keeps none."""
-    labelling = label_plan.current(dataset_id)
+    labelling = labels_plan.current(dataset_id)
     draws = read_beside([source], {}).draws if labelling is not None else None
     if labelling is None or draws is None:
         return False

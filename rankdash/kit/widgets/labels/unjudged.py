@@ -25,9 +25,10 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
 from rankdash.core.workspace.notes import Corrections, LabelNotes, LabelPlans
 from rankdash.kit.html.tables import file_name
-from rankdash.kit.widgets import dialogs, label_plan, stored
-from rankdash.kit.widgets.label_plan import LabelSettings
+from rankdash.kit.widgets import dialogs, stored
+from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.labels.corrections import keep_beside
+from rankdash.kit.widgets.labels.plan import LabelSettings
 from rankdash.kit.widgets.server import read_only, workspace
 from rankdash.kit.widgets.text import name_rows, name_safe, table_html
 
@@ -94,7 +95,7 @@ def _order(study: Study) -> bool:
             "give an unbiased estimate of the difference at any time."
         )
     )
-    labelling = label_plan.current(study.stored_id)
+    labelling = plan.current(study.stored_id)
     if labelling is None:
         if not read_only() and st.button(
             _("Draw the documents"), icon=":material/casino:", key="unjudged.draw"
@@ -129,7 +130,7 @@ def _begin(study: Study) -> None:
         secrets.randbits(32),
     )
     try:
-        label_plan.offered(study.stored_id, settings)
+        plan.offered(study.stored_id, settings)
         LabelPlans(workspace()).begin(study.stored_id, asdict(settings), "")
     except RankdashError as error:
         dialogs.say_error(error_text(error))
@@ -139,7 +140,7 @@ def _begin(study: Study) -> None:
 
 def drawn_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> bytes:
     """Those that are still open now; nothing where the plan was deleted meanwhile."""
-    labelling = label_plan.current(dataset_id)
+    labelling = plan.current(dataset_id)
     if labelling is None:
         return b""
     data = stored.dataset(dataset_id)
@@ -318,7 +319,7 @@ def draw_files(dataset_id: str) -> None:
 def table_bytes(dataset_id: str) -> bytes:
     """The labels of now; nothing where the plan was deleted meanwhile. A document with a note and
     no label has a row too, whose label is empty."""
-    labelling = label_plan.current(dataset_id)
+    labelling = plan.current(dataset_id)
     if labelling is None:
         return b""
     table = labels_table(labelling.plan, labelling.answered)
