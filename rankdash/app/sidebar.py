@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAuthError
 
-from rankdash.app import login
 from rankdash.core.base.i18n import LANGUAGES, language_name
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import middle
@@ -18,7 +19,7 @@ from rankdash.features.data import page_samples
 from rankdash.kit.widgets import address, language, pickers, settings_form, stored
 from rankdash.kit.widgets.labels import plan as labels_plan
 from rankdash.kit.widgets.server import read_only, workspace
-from rankdash.kit.widgets.text import names_help
+from rankdash.kit.widgets.text import markdown_safe, names_help
 from rankdash.kit.widgets.view import MOST_COMPARED, WHOLE_LIST, cutoff_of
 
 Menu = tuple[list[DeltaGenerator], dict[str, list[str]]]
@@ -70,7 +71,7 @@ def draw_sidebar(*, analysis: bool) -> str | None:
             required=True,
         )
         if not read_only():
-            login.draw()
+            draw_login()
     return gone
 
 
@@ -191,3 +192,33 @@ def update_menu(menu: Menu, pages: Sequence[st.Page]) -> None:
     if carried != before:
         for link, page in zip(links, pages, strict=True):
             link.page_link(page, query_params=carried, width="stretch")
+
+
+# Logging in and out, where the server's secrets name a provider: for names on notes, no more.
+
+
+def draw_login() -> None:
+    if not language.can_log_in():
+        return
+    name = language.person_name()
+    if name:
+        st.caption(_("Logged in as {name}", name=markdown_safe(name, 60)))
+        st.button(_("Log out"), icon=":material/logout:", on_click=st.logout, width="stretch")
+    elif st.button(
+        _("Log in"),
+        icon=":material/login:",
+        width="stretch",
+        help=_("Notes and corrections are then signed with your name."),
+    ):
+        _log_in()
+
+
+def _log_in() -> None:
+    if importlib.util.find_spec("authlib") is None:
+        text = _('Logging in needs a package that is not installed: pip install "rankdash[login]"')
+        st.error(markdown_safe(text, 200), icon=":material/extension_off:")
+        return
+    try:
+        st.login()
+    except StreamlitAuthError as error:
+        st.error(markdown_safe(str(error), 500), icon=":material/error:")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from rankdash.app import login
+from rankdash.app import sidebar
 from rankdash.core.base.errors import StoreError
 from rankdash.core.data.ranking import Ranking, Reading
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
@@ -199,7 +199,7 @@ def test_a_life_of_a_page(life, approved, workspace, stored, only_shown, sure, h
     acts = Acts(workspace, stored, monkeypatch, only_shown)
     monkeypatch.setattr(page_upload, "AT_ONCE_SECONDS", float("inf"))
     for name in ("login", "logout"):
-        monkeypatch.setattr(login.st, name, partial(acts.asked.append, name))
+        monkeypatch.setattr(sidebar.st, name, partial(acts.asked.append, name))
 
     def chosen():
         found = acts.app.session_state["address.choices"] if acts.app else {}
