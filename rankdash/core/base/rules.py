@@ -21,7 +21,6 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 from rankdash.core.base.errors import Phrase, RankdashError, SettingError, SpecError
-from rankdash.core.base.i18n import plain
 
 SettingValue = str | int | float | bool
 
@@ -87,6 +86,9 @@ class Setting:
     @property
     def range(self) -> str:
         """ "1 to 512", "at least 1", or "" if every number is possible."""
+        # Not needed to list the commands, which takes no longer than to import it.
+        from rankdash.core.base.i18n import plain
+
         if math.isfinite(self.most):
             return f"{plain(self.least)} to {plain(self.most)}"
         return f"at least {plain(self.least)}" if math.isfinite(self.least) else ""
