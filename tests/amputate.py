@@ -5,9 +5,9 @@
 works in a clone of what is committed. It removes the folder of the feature, its page, its lines in
 the registries (`REGISTRIES`: menu, commands, sections and charts of the report, worker), what else
 mentions it, at most `MOST` lines, and its tests: those that use a name of the feature, and those
-that fail because its page or its command is missing. Approved texts are written anew, since a
-report without a section is another text. Then the quick tests of everything else run. Ends with 1
-if one fails or if more lines change.
+that fail because its page, its command or its section of the report is missing. Approved texts are
+written anew, since a report without a section is another text. Then the quick tests of everything
+else run. Ends with 1 if one fails or if more lines change.
 
 The docs describe every feature, so that tests of the docs do not run.
 """
@@ -294,7 +294,7 @@ def main() -> int:
             subprocess.run(["git", "clone", "-q", str(ROOT), str(tree)], check=True)
             commands = "|".join(_commands(tree, feature))
             changed = amputate(tree, feature)
-            missing = rf"pages/{feature}\.py|invalid choice: '({commands})'"
+            missing = rf"pages/{feature}\.py|invalid choice: '({commands})'|There is no section"
             plugin = _PLUGIN.format(missing=missing, feature=feature)
             (tree / "without_feature.py").write_text(plugin)
             print(f"{feature}: {len(changed)} lines change outside", *changed, sep="\n  ")

@@ -54,6 +54,13 @@ def test_help_loads_next_to_nothing_and_evaluate_and_check_no_heavy_library(
     assert loaded_by("check", qrels, first).isdisjoint(HEAVY)
 
 
+def test_a_file_of_settings_is_read_before_a_library_that_comes_late(tmp_path, qrels, first):
+    (tmp_path / "rankdash.toml").write_text('[evaluate]\nmetric = "p@1"\n')
+    moved = f"from rankdash.app.command import main; import os; os.chdir({str(tmp_path)!r}); "
+    done = python("-c", f"{moved}main(['evaluate', {str(qrels)!r}, {str(first)!r}])")
+    assert done.stdout.splitlines()[0].split() == ["system", "p@1"], done.stderr
+
+
 def test_a_program_makes_tables_where_a_finding_needs_them(qrels: Path, first: Path):
     qrels.write_text(qrels.read_text() + "q1 0 d1 2\n")
     done = python("-m", "rankdash", "evaluate", "--qrels", qrels, "--run", first, "-m", "mrr")

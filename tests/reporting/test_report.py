@@ -19,6 +19,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, System
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.targets import Goals
+from rankdash.features.cost.charts import break_even
 from rankdash.features.overview.report_systems import lines
 from rankdash.features.report.report import ALL, PRESETS, Front, html
 from rankdash.features.report.report_zip import drawings
@@ -139,7 +140,10 @@ def test_the_origin_of_packaged_weights_is_in_the_report(report):
     assert f"model_package: {WEIGHTS.package} {WEIGHTS.released}" in text
     for name in ("sha256", "origin", "licence"):
         assert f"model_{name}: {getattr(WEIGHTS, name)}" in text
-    assert ["mover plain", "plain"] in report.rows
+
+
+def test_the_section_on_latency_names_the_reranker_of_each_system(better):
+    assert ["mover plain", "plain"] in read(better, "latency").rows
 
 
 def test_only_the_chosen_sections_are_written_in_the_order_of_the_report(better):
@@ -220,15 +224,20 @@ def test_it_loads_nothing_and_is_small(better):
 
 
 def test_every_chart_of_a_subject_is_offered_by_name(better):
-    names = ["systems", "cutoffs", "headroom", "latency", "changes-1", "segments-1-1"]
-    assert list(drawings(better)) == names
-    # Where it pays can be drawn of a price and a value that were set, or of examples.
-    shown = drawings(dataclasses.replace(better, money=Money(example=True)))
-    assert list(shown) == [*names[:-1], "break-even-1", names[-1]]
-    assert shown["break-even-1"].title.endswith("(example values)")
-    for drawing in drawings(better).values():
+    found = drawings(better)
+    names = ["systems", "cutoffs", "headroom", "changes-1", "segments-1-1"]
+    assert [each for each in found if each in names] == names
+    for drawing in found.values():
         assert drawing.alt
         assert len(drawing.in_both_inks().light.data)
+
+
+def test_break_even_is_drawn_of_a_price_and_a_value_that_were_set_or_of_examples(better):
+    assert "break-even-1" not in drawings(better)
+    priced = dataclasses.replace(better, money=Money(example=True))
+    drawn = break_even(priced, priced.challengers[0])
+    assert drawn is not None and drawn.title.endswith("(example values)")
+    assert drawings(priced)["break-even-1"].title == drawn.title
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from pandas.util import hash_array
 from scipy import special
 
 from rankdash.core.base.rules import FEWEST_QUERIES
@@ -410,7 +409,9 @@ def _places(pool: LabelPool) -> Iterator[Floats]:
     systems and queries changes nothing."""
     orders = np.tile(np.arange(_DRAWS) / _DRAWS, (_ORDERS, 1))
     steps = np.random.default_rng(0).permuted(orders, axis=1).T
-    query, doc = (hash_array(ids, categorize=False) for ids in (pool.query_ids, pool.doc_ids))
+    query, doc = (
+        pd.util.hash_array(ids, categorize=False) for ids in (pool.query_ids, pool.doc_ids)
+    )
     codes = query[pool.query] + doc
     order, shift = codes % _ORDERS, codes / 2.0**64
     for step in steps:
