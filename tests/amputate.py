@@ -54,11 +54,17 @@ class Cut:
         self.package = f"rankdash.features.{feature}"
         self.names: dict[str, set[str]] = defaultdict(set)
         self.fixtures: dict[Path, set[str]] = defaultdict(set)
-        named, part = rf"(?:rankdash\.)?features\.{feature}\.\w+", rf"{feature}\.\w+"
+        named, part = (
+            rf"(?:rankdash\.)?features\.{feature}\.\w+",
+            rf"{feature}\.(?:page|report|charts)\w*",
+        )
         address = rf"{named}(?::\w+)?|{part}:\w+"
         self.address = re.compile(address)
         self.listed = re.compile(f"{address}|{part}")
         self.feature = feature
+        # What notebooks call is named after its feature, if there is such a function.
+        if f"\ndef {feature}(" in (tree / "rankdash/api.py").read_text():
+            self.names["rankdash"].add(feature)
 
     def of(self, file: Path) -> bool:
         """Cut what is gone out of a file. Return whether the file changed."""
@@ -101,6 +107,9 @@ class Cut:
         bound = set(self.names[module])
         objects: dict[str, set[str]] = {}
         for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                known = (each for each in node.names if each.name in self.names)
+                objects |= {each.asname or each.name: self.names[each.name] for each in known}
             if not isinstance(node, ast.ImportFrom) or node.module is None:
                 continue
             whole = f"{node.module}.".startswith(f"{self.package}.")
@@ -131,6 +140,11 @@ class Cut:
                 case ast.arg(arg=name) if is_test and name in fixtures | bound:
                     yield node
                 case ast.Constant(value=str(text)) if address.fullmatch(text):
+                    yield node
+                case ast.BinOp(
+                    left=ast.BinOp(right=ast.Constant("features")),
+                    right=ast.Constant(self.feature),
+                ):
                     yield node
                 case ast.Constant(value=str(text)) if is_test and text in fixtures:
                     yield node
@@ -231,6 +245,7 @@ def amputate(
     cut = Cut(tree, feature)
     shutil.rmtree(tree / "rankdash/features" / feature)
     (tree / f"pages/{feature}.py").unlink(missing_ok=True)
+    shutil.rmtree(tree / "tests/ui" / feature, ignore_errors=True)
     files = [each for top in tops for each in (tree / top).rglob("*.py")]
     while [each for each in files if cut.of(each)]:
         pass

@@ -720,5 +720,6 @@ def figures_of(ink: style.Ink) -> dict[str, go.Figure]:
     return {
         f"{title}: {name}": drawn(title, name, case, ink)[0]
         for title, cases in examples().items()
+        if title in CHARTS
         for name, case in cases.items()
     }

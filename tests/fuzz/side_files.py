@@ -128,7 +128,7 @@ def _grades(file: Path) -> None:
     file.write_text(re.sub(r'20\d\d-[^",]+', TIME, file.read_text()))
 
 
-def _read_grades(file: Path) -> None:
+def read_grades(file: Path) -> None:
     GradesFile.open(file, "m", _judge())
     read_judged(Source(file.name, file.read_bytes()))
 
@@ -221,8 +221,8 @@ SIDE_FILES = {
     ),
     "settings": SideFile("rankdash.toml", SETTINGS, _read_settings),
     "label plan": SideFile("plan.jsonl", _plan, _read_plan),
-    "grades": SideFile("grades.csv", _grades, _read_grades),
-    "grades as JSON": SideFile("grades.jsonl", _grades, _read_grades),
+    "grades": SideFile("grades.csv", _grades, read_grades),
+    "grades as JSON": SideFile("grades.jsonl", _grades, read_grades),
     "labels of raters": SideFile("rated.csv", RATED, _source(read_rated)),
     "labels that were drawn": SideFile("drawn.csv", DRAWN, _read_drawn),
     "timings": SideFile("timings.csv", TIMINGS, _source(read_timings)),

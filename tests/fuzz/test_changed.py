@@ -5,7 +5,7 @@ import json
 import re
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import error_text
 from rankdash.core.readers.loading import Loaded, examine
+from rankdash.features.report.command import read_money
 from tests.fuzz import side_files
 from tests.fuzz.independent import silently_wrong
 from tests.fuzz.mutated import FORMATS, mutated, sources
@@ -112,19 +113,29 @@ def _refused(kind: str, content: bytes) -> bool:
         ("prices", b"[[prices]]\nkey = \n", 2),
         ("prices as JSON", b'{"prices": [\n1,\n]}', 3),
         ("profile", b"title = 1\n\n[", 3),
-        ("assumptions", b"searches_per_day = 5\nx", 2),
-        ("grades as JSON", None, 3),
     ],
 )
 def test_the_line_and_what_to_do_are_told(kind, content, line, tmp_path):
-    if content is None:
-        rows = side_files.whole(kind).splitlines()
-        changed = json.loads(rows[line - 1]) | {"billed": {"calls": None}}
-        rows[line - 1] = json.dumps(changed).encode()
-        content = b"\n".join(rows) + b"\n"
-    file: Path = tmp_path / SIDE_FILES[kind].name
+    refused_at(tmp_path / SIDE_FILES[kind].name, SIDE_FILES[kind].read, content, line)
+
+
+def test_the_line_of_a_damaged_assumption_is_told(tmp_path):
+    content = b"searches_per_day = 5\nx"
+    refused_at(
+        tmp_path / "money.toml", lambda file: read_money(file, {"run": "minilm"}), content, 2
+    )
+
+
+def test_the_line_of_a_grade_with_other_calls_is_told(tmp_path):
+    rows = side_files.whole("grades as JSON").splitlines()
+    rows[2] = json.dumps(json.loads(rows[2]) | {"billed": {"calls": None}}).encode()
+    content = b"\n".join(rows) + b"\n"
+    refused_at(tmp_path / "grades.jsonl", side_files.read_grades, content, 3)
+
+
+def refused_at(file: Path, read: Callable[[Path], object], content: bytes, line: int) -> None:
     file.write_bytes(content)
     with pytest.raises(DataError) as refused:
-        SIDE_FILES[kind].read(file)
+        read(file)
     assert (refused.value.line, Path(refused.value.file).name) == (line, file.name)
     assert refused.value.remedy

@@ -20,6 +20,7 @@ from rankdash.core.study.systems import FIRST_STAGE, Money, System
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.targets import Goals
 from rankdash.features.cost.charts import break_even
+from rankdash.features.judge.charts import three_ways
 from rankdash.features.overview.report_systems import lines
 from rankdash.features.report.report import ALL, PRESETS, Front, html
 from rankdash.features.report.report_zip import drawings
@@ -85,19 +86,30 @@ def test_a_report_says_what_is_approved(better, samples, language, approved):
         approved(f"report/decision_of_{other}.{language}", page.written())
 
 
-def test_charts_and_tables_name_the_level_and_no_judge_alone_proves_a_change(better):
-    grades = better.dataset.qrels.rename(columns={"label": "grade"}).assign(error="")
-    rules = dataclasses.replace(better.statistics, level=0.9)
-    study = dataclasses.replace(better, judge=Judgements("judge", (0, 1), grades), statistics=rules)
+def judged_at_90(study: Study) -> Study:
+    """The study with a judge that grades as people label, at a confidence of 90 %."""
+    grades = study.dataset.qrels.rename(columns={"label": "grade"}).assign(error="")
+    rules = dataclasses.replace(study.statistics, level=0.9)
+    return dataclasses.replace(study, judge=Judgements("judge", (0, 1), grades), statistics=rules)
+
+
+def test_charts_and_tables_name_the_level(better):
+    study = judged_at_90(better)
     assert all(each.endswith("90% interval") for each in lines(study, "p95")[0][1:3])
     found = drawings(study)
     said = {
         name: [each for each in worded(drawn.draw(INKS["light"])) if re.match(r"\d+% int", each)]
         for name, drawn in found.items()
     }
-    assert {"systems", "cutoffs", "judge-1", "segments-1-1"} <= {*filter(said.get, said)}
+    assert {"systems", "cutoffs", "segments-1-1"} <= {*filter(said.get, said)}
     assert all(each.startswith("90%") for own in said.values() for each in own)
-    ways = re.findall(r"\w+ alone: [^)]*\)", found["judge-1"].alt)
+
+
+def test_no_judge_alone_proves_a_change(better):
+    study = judged_at_90(better)
+    drawn = three_ways(study, study.challengers[0])
+    assert drawn is not None and "90%" in "".join(worded(drawn.draw(INKS["light"])))
+    ways = re.findall(r"\w+ alone: [^)]*\)", drawn.alt)
     assert ["proven" in each for each in ways] == [True, False]
 
 

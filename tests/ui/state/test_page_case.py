@@ -35,7 +35,7 @@ def test_the_address_keeps_what_it_contains(client):
         client.get("/Data/?data=aB&q=%E5%A6%82&text=a%26b").text
         == "/data?data=aB&q=%E5%A6%82&text=a%26b"
     )
-    assert client.get("/COST?price=x%3DY").text == "/cost?price=x%3DY"
+    assert client.get("/DATA?price=x%3DY").text == "/data?price=x%3DY"
 
 
 @pytest.mark.parametrize("path", ["/", "/Nothing", "/static/Data.js", "/_stcore/health", "/Data/x"])
