@@ -268,7 +268,7 @@ def _renew_lists(tree: Path, feature: str) -> None:
     there = []
     for each in slow.read_text().split():
         file, _, name = each.partition("::")
-        if f"def {name}(" in (tree / file).read_text():
+        if (tree / file).is_file() and f"def {name}(" in (tree / file).read_text():
             there.append(each)
     slow.write_text("\n".join(there) + "\n")
     reference = [sys.executable, "-m", "rankdash.app.reference"]
