@@ -58,7 +58,7 @@ class Cut:
             rf"(?:rankdash\.)?features\.{feature}\.\w+",
             rf"{feature}\.(?:page|report|charts)\w*",
         )
-        address = rf"{named}(?::\w+)?|{part}:\w+"
+        address = rf"{named}(?:[.:]\w+)*|{part}:\w+"
         self.address = re.compile(address)
         self.listed = re.compile(f"{address}|{part}")
         self.feature = feature
