@@ -445,8 +445,8 @@ class StatisticsSettings(Settings):
     level: float = setting(
         LEVEL,
         "Confidence",
-        "How sure an interval is to hold the true value; a p of at most 1 minus this is "
-        "significant.",
+        "The probability with which an interval contains the true value; a p of at most 1 minus "
+        "this is significant.",
         option="confidence",
         within=(0.5, 0.9999),
     )

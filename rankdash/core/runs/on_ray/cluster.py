@@ -36,12 +36,12 @@ _ADDRESS = re.compile(r"(ray://)?(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\]):(?P<port>\
 
 @dataclass(frozen=True)
 class Actors(Settings):
-    """The processes that score at once, each with a model of its own. None: by the cluster."""
+    """The processes that score at once, each with its copy of the model. None: by the cluster."""
 
     number: int | None = setting(
         None,
         "Actors",
-        "How many processes score at once, each with a model of its own.",
+        "How many processes score at once, each with a separate copy of the model.",
         unset="one for each GPU of the cluster, or without GPUs one for each machine",
         within=(1, 10_000),
         number=int,

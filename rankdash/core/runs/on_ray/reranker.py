@@ -1,4 +1,4 @@
-"""A reranker whose work is done by Ray actors, each with a model of its own.
+"""A reranker whose work Ray actors do, each with a separate copy of the model.
 
 Each actor has two batches, one that it scores and the next. What an actor that dies was scoring is
 scored by another: query by query, so that one on which actors die takes no other with it.
