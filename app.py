@@ -7,8 +7,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from rankdash.app.guard import Guard
-from rankdash.app.page_case import PageCase
-from rankdash.app.server import lifespan, on_script_error
+from rankdash.app.server import PageCase, lifespan, on_script_error
 from rankdash.core.base.shipped import INTERFACE
 from rankdash.core.workspace.workspace import READ_ONLY_VARIABLE
 from rankdash.kit.widgets.uploader import UploadLimits

@@ -8,8 +8,7 @@ from rankdash.features.data import page_list, page_upload
 from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets.labels import corrections
 from rankdash.kit.widgets.redraw import fold
-from rankdash.kit.widgets.server import read_only, workspace
-from rankdash.kit.widgets.stored import damage
+from rankdash.kit.widgets.stored import damage, read_only, workspace
 
 st.title(_("Data"))
 stored = workspace().datasets()

@@ -8,7 +8,7 @@ from rankdash.features.judge import page as judge_page
 from rankdash.features.judge import page_form, page_list
 from rankdash.kit.widgets import stored, view
 from rankdash.kit.widgets.redraw import fold
-from rankdash.kit.widgets.server import read_only
+from rankdash.kit.widgets.stored import read_only
 
 st.title(_("Judge"))
 study = view.study("judge")

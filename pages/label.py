@@ -8,7 +8,7 @@ from rankdash.features.label import page_plan
 from rankdash.kit.widgets import narrow, view
 from rankdash.kit.widgets.labels import plan, unjudged
 from rankdash.kit.widgets.redraw import fold
-from rankdash.kit.widgets.server import read_only
+from rankdash.kit.widgets.stored import read_only
 
 st.title(_("Label"))
 dataset_id = view.dataset("label")

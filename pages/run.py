@@ -6,7 +6,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.features.data import page_damaged
 from rankdash.features.run import page_combine, page_form, page_jobs, page_runs
 from rankdash.kit.widgets import address, view
-from rankdash.kit.widgets.server import read_only
+from rankdash.kit.widgets.stored import read_only
 
 st.title(_("Run"))
 dataset_id = address.one("data")

@@ -35,7 +35,7 @@ from rankdash.core.runs import runner
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.core.statistics.comparison import compare as compare_evaluations
 from rankdash.core.study import leaderboard
-from rankdash.core.study.drawn import with_draws
+from rankdash.core.study.labelling import with_draws
 from rankdash.core.study.leaderboard import Standing
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, systems_of

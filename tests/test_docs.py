@@ -18,7 +18,7 @@ from rankdash.core.readers.loading import examine, load
 from rankdash.core.readers.parse.limits import variable
 from rankdash.core.rerankers.kinds.endpoint import DIALECTS
 from rankdash.core.statistics import bootstrap, planning, verdict
-from rankdash.core.study import drawn, groups, history, latency
+from rankdash.core.study import groups, history, labelling, latency
 from rankdash.core.study.reasons import reasons
 from rankdash.core.value import prices
 from rankdash.core.value.assumptions import ASSUMPTIONS
@@ -108,7 +108,7 @@ def test_verdicts_and_reasons():
         ("## Why queries changed", f"the first {reasons.PAGE} where"),
         ("## Why queries changed", f"at most {reasons.ONE_SIDED:.0%} of the l".replace("%", " %")),
         ("## Kinds of queries", f"fewer than {groups.SMALL} queries"),
-        ("## Depth, and when not to rerank", f"({drawn.TOLERANCE:.0%} of".replace("%", " %")),
+        ("## Depth, and when not to rerank", f"({labelling.TOLERANCE:.0%} of".replace("%", " %")),
         ("## Depth, and when not to rerank", f"needs {skipping.FEWEST} queries"),
         ("## Depth, and when not to rerank", f"({skipping.FOLDS} folds)"),
         ("## Latency", f"at least {latency.P99_NEEDS:,} queries"),

@@ -72,7 +72,7 @@ def _parser(typed: Sequence[str]) -> Parser:
     parser.add_argument("--version", action="version", version=f"rankdash {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     asked = next((each for each in typed if not each.startswith("-")), None)
-    for name, (_module, help_line) in COMMANDS.items():
+    for name, (_address, help_line) in COMMANDS.items():
         command = commands.add_parser(name, help=help_line)
         if name == asked:
             put(name, command)

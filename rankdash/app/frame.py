@@ -18,7 +18,7 @@ from rankdash.kit.widgets import (
     uploader,
     view,
 )
-from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.stored import workspace
 
 # Before the pages: the browser would fetch a page's own icon from a font service; this file is
 # served from here.

@@ -1,4 +1,4 @@
-"""The life of the server: what it prepares, announces and ends."""
+"""The life of the server: what it prepares, announces, redirects and ends."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import streamlit as st
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rankdash.app.guard import bound_to
 from rankdash.core.base import allowed, i18n
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.shipped import FIRST_VARIABLE, FRONT_VARIABLE
+from rankdash.core.base.shipped import FIRST_VARIABLE, FRONT_VARIABLE, PAGES
 from rankdash.core.intake import reading
 from rankdash.features.data import page_samples
 from rankdash.kit.widgets import redraw
-from rankdash.kit.widgets.server import read_only, work_on, worker, workspace
+from rankdash.kit.widgets.stored import read_only, work_on, worker, workspace
 from rankdash.kit.widgets.text import markdown_safe
 
 # The addresses that stand for all of a machine.
@@ -132,3 +134,28 @@ def on_script_error(error: Exception) -> bool:
         icon=":material/error:",
     )
     return True
+
+
+class PageCase:
+    """Redirects a request for a page in another case, such as /Data; passes on the rest."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._names = {page.stem for page in PAGES.glob("*.py")}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        target = self._target(scope) if scope["type"] == "http" else None
+        if target is None:
+            await self._app(scope, receive, send)
+        else:
+            await RedirectResponse(target)(scope, receive, send)
+
+    def _target(self, scope: Scope) -> str | None:
+        """The address of the page, relative to the one asked for; None for any other request."""
+        path: str = scope["path"]
+        name = path.rstrip("/").rpartition("/")[2]
+        if name == name.lower() or name.lower() not in self._names:
+            return None
+        query = scope.get("query_string", b"").decode("latin-1")
+        up = "../" if path.endswith("/") else ""
+        return f"{up}{name.lower()}" + (f"?{query}" if query else "")

@@ -18,7 +18,7 @@ from rankdash.core.workspace.notes import Pins
 from rankdash.features.data import page_samples
 from rankdash.kit.widgets import address, language, pickers, settings_form, stored
 from rankdash.kit.widgets.labels import plan as labels_plan
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, names_help
 from rankdash.kit.widgets.view import MOST_COMPARED, WHOLE_LIST, cutoff_of
 

@@ -60,7 +60,7 @@ def costs(queries: int) -> None:
 def grade(dataset_id: str) -> None:
     """Add a judge that gave the labels, one too high in every fifth place."""
     from rankdash.core.workspace.jobs.judges import StoredJudges
-    from rankdash.kit.widgets.server import workspace
+    from rankdash.kit.widgets.stored import workspace
 
     qrels = workspace().dataset(dataset_id).qrels
     rows = qrels[qrels["query_id"].isin(qrels["query_id"].unique()[:JUDGED])]

@@ -18,8 +18,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from rankdash.core.data.arrays import Floats
-from rankdash.core.sampling.draws import Additive, Guess, LabelPlan, LabelPool
-from rankdash.core.statistics.kappa import cohen_kappa
+from rankdash.core.sampling.label_plan import Additive, Guess, LabelPlan, LabelPool
+from rankdash.core.sampling.rater_agreement import cohen_kappa
 from tests.analysis.labelling.pools import real_pool, without_difference
 from tests.benchmarks.robot import (
     Replay,

@@ -5,9 +5,16 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from rankdash.core.sampling.draws import VALUE_SHARE, Additive, Guess, LabelPlan, LabelPool, Mode
 from rankdash.core.sampling.estimate import ConfidenceSequence, follow_draws
-from rankdash.core.statistics.kappa import cohen_kappa
+from rankdash.core.sampling.label_plan import (
+    VALUE_SHARE,
+    Additive,
+    Guess,
+    LabelPlan,
+    LabelPool,
+    Mode,
+)
+from rankdash.core.sampling.rater_agreement import cohen_kappa
 
 
 @dataclass(frozen=True, eq=False)

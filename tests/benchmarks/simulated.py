@@ -10,8 +10,8 @@ from rankdash.core.data.ranking import coded
 from rankdash.core.metrics import Conventions, evaluate
 from rankdash.core.metrics import judge as join
 from rankdash.core.sampling.bias_corrected import Corrected, correct, expected_changes
-from rankdash.core.sampling.draws import Additive, LabelPlan, LabelPool
-from rankdash.core.statistics.kappa import cohen_kappa
+from rankdash.core.sampling.label_plan import Additive, LabelPlan, LabelPool
+from rankdash.core.sampling.rater_agreement import cohen_kappa
 from tests.analysis.labelling.pools import real_pool
 from tests.benchmarks.robot import failing, favouring, judge, one_grade_off
 from tests.sets import loaded

@@ -12,7 +12,7 @@ from rankdash.core.metrics import parse_measure
 from rankdash.features.overview import charts as overview_charts
 from rankdash.features.overview import charts_systems
 from rankdash.features.queries import charts as queries_charts
-from rankdash.kit.drawing import query_changes, style
+from rankdash.kit.drawing import changes, style
 from tests.charts.examples import SYSTEMS, compared, made_pairs, shares, split, splits
 
 INK = style.INKS["light"]
@@ -21,8 +21,8 @@ INK = style.INKS["light"]
 def test_many_queries_share_bars_of_one_direction_and_none_is_lost():
     frame = made_pairs(10_000)
     delta = frame["delta"].dropna()
-    hurt, helped, same, _mean = query_changes.deltas_chart(frame, "M").draw(INK).data
-    assert len(hurt.x) + len(helped.x) <= query_changes.MOST_BARS
+    hurt, helped, same, _mean = changes.deltas_chart(frame, "M").draw(INK).data
+    assert len(hurt.x) + len(helped.x) <= changes.MOST_BARS
     for trace, of in ((hurt, delta < -0.005), (helped, delta > 0.005), (same, abs(delta) <= 0.005)):
         assert sum(point[1] for point in trace.customdata) == of.sum()
     assert sum([*hurt.width, *helped.width]) == (delta.abs() > 0.005).sum()

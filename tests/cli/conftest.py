@@ -68,7 +68,7 @@ def no_plugin_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv(rerankers.PLUGINS_VARIABLE, os.pathsep.join(files))
         rerankers.add_plugins([])
 
-    monkeypatch.setattr("rankdash.features.run.command_rerankers.add_plugins", add)
+    monkeypatch.setattr("rankdash.features.run.command_rerank.add_plugins", add)
     yield
     monkeypatch.undo()
     rerankers.add_plugins([])

@@ -20,7 +20,7 @@ from rankdash.core.readers.loading import examine
 from rankdash.core.readers.rated import read_judged, read_rated, read_timings
 from rankdash.core.runs.combining import complete, merge
 from rankdash.core.runs.results import QueryResult, ResultsFile
-from rankdash.core.sampling.draws import Additive, LabelPlan, pool_of
+from rankdash.core.sampling.label_plan import Additive, LabelPlan, pool_of
 from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.prices import SHIPPED, parse_prices, shipped, to_json

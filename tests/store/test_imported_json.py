@@ -12,7 +12,7 @@ from msgspec import convert
 from rankdash.core.base.errors import FormatError
 from rankdash.core.readers.checks import check
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS
-from rankdash.core.sampling.draws import LabelSettings
+from rankdash.core.sampling.label_plan import LabelSettings
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.notes import LabelPlans, Notes

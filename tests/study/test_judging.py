@@ -14,11 +14,11 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.readers import sources_from_path
 from rankdash.core.readers.loading import load
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.core.sampling.draws import Additive, LabelPlan, draws_table, pool_of
-from rankdash.core.sampling.judge_agreement import Circularity
+from rankdash.core.sampling.label_plan import Additive, LabelPlan, draws_table, pool_of
+from rankdash.core.sampling.rater_agreement import Circularity
 from rankdash.core.study.costs import gain
-from rankdash.core.study.drawn import with_draws
 from rankdash.core.study.judged import agreement_groups, circularity, favours, verdicts
+from rankdash.core.study.labelling import with_draws
 from rankdash.core.study.study import Study
 from rankdash.features.report.decision import decision
 from tests.approved import table

@@ -8,11 +8,11 @@ import pytest
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Conventions
-from rankdash.core.study import drawn
+from rankdash.core.study import labelling
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.features.report import hard_negatives
-from rankdash.features.report.hard_negatives import as_json_lines
+from rankdash.features.report import report_exports
+from rankdash.features.report.report_exports import triplet_lines
 from tests.study.builders import changed, small
 
 DOCS = "abcdefgh"
@@ -34,7 +34,7 @@ def test_the_verdict_on_the_first_stage_is_corrected_as_the_settings_say(rules, 
     one, other = of.challengers
     of = replace(of, baseline=one, challengers=(other,),
                  statistics=StatisticsSettings(resamples=1000, **rules))  # fmt: skip
-    assert drawn.first_stage_kind(of, other) == kind
+    assert labelling.first_stage_kind(of, other) == kind
 
 
 def labelled(labels: dict[str, list[float | None]], texts: bool = True, **given: object) -> Study:
@@ -63,17 +63,17 @@ def labelled(labels: dict[str, list[float | None]], texts: bool = True, **given:
 )
 def test_negatives_of_each_relevant_document(labels, threshold, negatives):
     of = labelled(labels, conventions=Conventions(threshold=threshold))
-    rows = hard_negatives.triplets(of, FIRST_STAGE)[["query_id", "positive_id", "negative_id"]]
+    rows = report_exports.triplets(of, FIRST_STAGE)[["query_id", "positive_id", "negative_id"]]
     expected = [("q", doc, each) for doc, found in negatives.items() for each in found]
     assert list(rows.itertuples(index=False, name=None)) == expected
 
 
 def test_the_file_has_query_positive_and_negative_in_the_order_that_a_trainer_takes():
     """The trainer of sentence-transformers takes columns by their order, whatever their names."""
-    lines = as_json_lines(labelled({"q": [0, 1], "p": [0, 0, 1]}), FIRST_STAGE).decode()
+    lines = triplet_lines(labelled({"q": [0, 1], "p": [0, 0, 1]}), FIRST_STAGE).decode()
     rows = [json.loads(line) for line in lines.splitlines()]
     assert [list(row) for row in rows] == [["query", "positive", "negative"]] * 3
     assert [*rows[0].values()] == ["ask q", *(f'{doc} "says" {{this}}\nand 那' for doc in "ba")]
-    assert as_json_lines(labelled({"q": [1, 0]}), FIRST_STAGE) == b""
+    assert triplet_lines(labelled({"q": [1, 0]}), FIRST_STAGE) == b""
     with pytest.raises(DataError, match="no texts"):
-        as_json_lines(labelled({"q": [0, 1]}, texts=False), FIRST_STAGE)
+        triplet_lines(labelled({"q": [0, 1]}, texts=False), FIRST_STAGE)

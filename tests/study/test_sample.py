@@ -15,7 +15,7 @@ from rankdash.core.metrics import Conventions
 from rankdash.core.readers import sources_from_path
 from rankdash.core.readers.loading import load
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.core.sampling.draws import pool_of
+from rankdash.core.sampling.label_plan import pool_of
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from tests.approved import table

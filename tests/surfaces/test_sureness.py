@@ -10,7 +10,7 @@ import pytest
 
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.verdict import TITLES
-from rankdash.core.study import costs, drawn, history, leaderboard
+from rankdash.core.study import costs, history, labelling, leaderboard
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumptions
@@ -117,7 +117,7 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
     found = rank_shifts_study.skipping(study, system, "first", 1, 0.01)
     all_skipped = found.curve.iloc[-1][["high", "low"]].to_numpy(dtype=float)
     assert row["delta"] == 0 or (-all_skipped).tolist() == pytest.approx(ends, nan_ok=True)
-    assert drawn.first_stage_kind(study, system) == kind
+    assert labelling.first_stage_kind(study, system) == kind
     assert found.rule is None or found.rule.share < 1 or not proven
 
 

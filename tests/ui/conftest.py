@@ -23,7 +23,8 @@ from rankdash.core.base.shipped import INTERFACE
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.workspace import Workspace
-from rankdash.kit.widgets import dialogs, redraw, server
+from rankdash.kit.widgets import dialogs, redraw
+from rankdash.kit.widgets import stored as widgets_stored
 from tests.stored import keep_rows
 
 ROOT = Path(__file__).parents[2]
@@ -59,8 +60,8 @@ def opened_at(folder: Path) -> Iterator[Workspace]:
     """The workspace of a folder, as the server opens it, read by one connection as a page is."""
 
     def forget() -> None:
-        server.worker.cache_clear()
-        server.workspace.cache_clear()
+        widgets_stored.worker.cache_clear()
+        widgets_stored.workspace.cache_clear()
         st.cache_resource.clear()
 
     if not folder.is_dir() or not any(folder.iterdir()):
@@ -68,11 +69,11 @@ def opened_at(folder: Path) -> Iterator[Workspace]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RANKDASH_HOME", str(folder))
         forget()
-        made = server.workspace()
+        made = widgets_stored.workspace()
         with made.database.held_open():
             yield made
-        if server.worker.cache_info().currsize:
-            server.worker().stop()
+        if widgets_stored.worker.cache_info().currsize:
+            widgets_stored.worker().stop()
         forget()
 
 
@@ -131,7 +132,7 @@ class Hand:
 def hand(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Hand:
     """The worker that nothing starts."""
     made = Hand()
-    monkeypatch.setattr(server, "WorkerProcess", lambda _workspace: made)
+    monkeypatch.setattr(widgets_stored, "WorkerProcess", lambda _workspace: made)
     return made
 
 
@@ -232,7 +233,7 @@ def only_shown(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callabl
 
     def reopened() -> None:
         monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
-        server.workspace.cache_clear()
+        widgets_stored.workspace.cache_clear()
         st.cache_resource.clear()
 
     return reopened

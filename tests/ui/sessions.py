@@ -30,7 +30,7 @@ def part(
         import streamlit as st
 
         from rankdash.core.base.shipped import PAGES
-        from rankdash.kit.widgets.server import workspace
+        from rankdash.kit.widgets.stored import workspace
 
         # Links lead to pages that the app knows.
         st.navigation([st.Page(page) for page in PAGES.glob("*.py")], position="hidden")

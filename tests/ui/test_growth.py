@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 
 from rankdash.core.base.shipped import INTERFACE
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.kit.widgets import server
+from rankdash.kit.widgets import stored
 from tests.benchmarks.large_set import store
 
 ROOT = Path(__file__).parents[2]
@@ -65,17 +65,17 @@ def homes(tmp_path_factory) -> Iterator[dict[int, tuple[Path, str]]]:
         for size in SIZES:
             home = tmp_path_factory.mktemp("home")
             patch.setenv("RANKDASH_HOME", str(home))
-            server.workspace.cache_clear()
+            stored.workspace.cache_clear()
             dataset_id = store(
                 {"a": 0.8, "b": 1.2}, queries=size, candidates=5, documents=size, words=8
             )
-            qrels = server.workspace().dataset(dataset_id).qrels
+            qrels = stored.workspace().dataset(dataset_id).qrels
             grades = qrels.assign(grade=qrels["label"], error="").drop(columns="label")
-            StoredJudges(server.workspace()).add(dataset_id, "judge", "tiny", 3, grades)
+            StoredJudges(stored.workspace()).add(dataset_id, "judge", "tiny", 3, grades)
             found[size] = home, dataset_id
-    server.workspace.cache_clear()
+    stored.workspace.cache_clear()
     yield found
-    server.workspace.cache_clear()
+    stored.workspace.cache_clear()
 
 
 @pytest.mark.thorough
@@ -87,7 +87,7 @@ def test_doubling_the_queries_at_most_triples_what_they_add(
     for size in (SIZES[0], *SIZES):
         home, dataset_id = homes[size]
         monkeypatch.setenv("RANKDASH_HOME", str(home))
-        server.workspace.cache_clear()
+        stored.workspace.cache_clear()
         st.cache_resource.clear()
         app = AppTest.from_file(str(INTERFACE), default_timeout=300)
         app.query_params["data"] = dataset_id

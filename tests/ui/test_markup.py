@@ -16,7 +16,7 @@ import streamlit as st
 from markdown_it import MarkdownIt
 from streamlit.delta_generator import DeltaGenerator
 
-from rankdash.app import server as app_server
+from rankdash.app import server
 from rankdash.core.base.errors import StoreError
 from rankdash.core.workspace import Workspace
 from rankdash.features.report import charts_images
@@ -184,9 +184,9 @@ def test_a_page_renders_no_part_of_a_link(unfolded, page):
 def test_what_ends_a_page_is_said_without_markup(monkeypatch):
     said = []
     monkeypatch.setattr(st, "error", lambda text, **_settings: said.append(text))
-    assert app_server.on_script_error(StoreError("There is no {name!r}.", name=MARKUP.text("name")))
+    assert server.on_script_error(StoreError("There is no {name!r}.", name=MARKUP.text("name")))
     (text,) = said
     assert "There is no" in text
     assert re.search(MARKDOWN, text) is None
-    assert app_server.on_script_error(ZeroDivisionError("secret"))
+    assert server.on_script_error(ZeroDivisionError("secret"))
     assert "secret" not in said[-1]

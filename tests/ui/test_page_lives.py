@@ -16,7 +16,8 @@ from rankdash.core.workspace.database import files_of
 from rankdash.core.workspace.notes import Corrections, Notes, Pins
 from rankdash.features.data import page_list, page_upload
 from rankdash.kit.widgets import address as widgets_address
-from rankdash.kit.widgets import language, server
+from rankdash.kit.widgets import language
+from rankdash.kit.widgets import stored as widgets_stored
 from rankdash.kit.widgets.text import markdown_safe
 from rankdash.kit.widgets.view import PAGES
 from tests.approved import masked
@@ -40,7 +41,7 @@ class Ids:
 
     @property
     def all(self):
-        now = server.workspace()
+        now = widgets_stored.workspace()
         rows = (*now.datasets(), *now.runs())
         self.found |= {row.name: row.id for row in rows}
         return self.found
@@ -167,7 +168,7 @@ class Acts:
         [folder, *_] = sorted((self.workspace.root / kind).glob("*"))
         content = (folder / name).read_bytes()
         (folder / name).write_bytes(content[:9] + bytes([content[9] ^ 1]) + content[10:])
-        server.workspace.cache_clear()
+        widgets_stored.workspace.cache_clear()
 
     def lose(self):
         """The database, with its copies and what SQLite keeps beside it."""
@@ -175,7 +176,7 @@ class Acts:
         for copy in (*(self.workspace.root / "backups").glob("*"), *files_of(file)[1:]):
             copy.unlink(missing_ok=True)
         file.rename(file.with_name("elsewhere"))
-        server.workspace.cache_clear()
+        widgets_stored.workspace.cache_clear()
         st.cache_resource.clear()
 
     def user(self, *claims):
@@ -214,7 +215,7 @@ def test_a_life_of_a_page(life, approved, workspace, stored, only_shown, sure, h
         return [each.label for each in buttons if each.proto.type == "primary"]
 
     def kept():
-        now = server.workspace()
+        now = widgets_stored.workspace()
         notes = [f"{each.text} by {each.who}" for each in Notes(now).all(stored)]
         labels = [
             f"{each.doc_id} {each.label} by {each.who}" for each in Corrections(now).all(stored)

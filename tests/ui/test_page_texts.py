@@ -15,7 +15,7 @@ from rankdash.core.workspace import Workspace
 from rankdash.features.data import page as data_page
 from rankdash.features.data import page_upload
 from rankdash.features.overview import page as overview_page
-from rankdash.kit.widgets import server, view
+from rankdash.kit.widgets import stored, view
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
 from tests.ui.conftest import ROWS, lists_at, opened_at
@@ -68,7 +68,7 @@ def opened(page: str, dataset_id: str, language: str = "en") -> AppTest:
 def test_a_page_says(approved, found, monkeypatch, page, language):
     def text(dataset_id: str, read_only: bool = False) -> str:
         monkeypatch.setenv("RANKDASH_READ_ONLY", "1" if read_only else "")
-        server.workspace.cache_clear()
+        stored.workspace.cache_clear()
         shown = page_text(opened(page, dataset_id, language), charts=False)
         for name, pattern in CHANGING.items():
             shown = re.sub(pattern, f"<{name}>", shown)

@@ -16,7 +16,7 @@ from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.core.workspace.notes import Corrections, Notes, Pins, RunNotes
-from rankdash.kit.widgets import server
+from rankdash.kit.widgets import stored as widgets_stored
 from rankdash.kit.widgets.view import PAGES
 
 EVERY = sorted(page.stem for page in PAGES.glob("*.py"))
@@ -52,9 +52,9 @@ def read_only(workspace, stored, monkeypatch):
         seed=0,
     )  # fmt: skip
     monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
-    server.workspace.cache_clear()
+    widgets_stored.workspace.cache_clear()
     st.cache_resource.clear()
-    return server.workspace()
+    return widgets_stored.workspace()
 
 
 def bytes_of(root):
@@ -87,9 +87,9 @@ def test_a_walk_through_every_page_leaves_every_byte_as_it_was(unfolded, read_on
         assert not any(re.search(WRITING, each) for each in labels), page
         assert len(app.file_uploader) == 0 or page == "report"
     assert bytes_of(read_only.root) == before
-    assert server.worker.cache_info().currsize == 0
+    assert widgets_stored.worker.cache_info().currsize == 0
     with pytest.raises(StoreError, match="reading only"):
-        server.worker()
+        widgets_stored.worker()
 
 
 @pytest.mark.parametrize(("arguments", "read_only"), [([], False), (["--read-only"], True)])

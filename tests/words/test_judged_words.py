@@ -10,8 +10,8 @@ from rankdash.core.data.dataset import Judgements
 from rankdash.core.readers import sources_from_path
 from rankdash.core.readers.loading import load
 from rankdash.core.sampling.bias_corrected import correct
-from rankdash.core.sampling.draws import pool_of
-from rankdash.core.sampling.judge_agreement import lifted_by
+from rankdash.core.sampling.label_plan import pool_of
+from rankdash.core.sampling.rater_agreement import lifted_by
 from rankdash.core.study.judged import JudgedVerdict, verdicts
 from rankdash.core.study.study import Study
 from rankdash.core.words.judged import (

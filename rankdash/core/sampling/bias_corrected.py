@@ -22,8 +22,8 @@ from scipy import special
 
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.arrays import Flags, Floats, Integers
-from rankdash.core.sampling.draws import LabelPool
-from rankdash.core.sampling.judge_agreement import JudgeAgreement
+from rankdash.core.sampling.label_plan import LabelPool
+from rankdash.core.sampling.rater_agreement import JudgeAgreement
 
 FEWEST_PEOPLE = 10
 """Below so many queries of people's there is no corrected number."""

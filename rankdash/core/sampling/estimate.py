@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from rankdash.core.data.arrays import Flags, Floats, Integers
-from rankdash.core.sampling.draws import (
+from rankdash.core.sampling.label_plan import (
     FEWEST_DRAWS,
     FEWEST_NON_ZERO,
     PSEUDO_LABELS,

@@ -16,7 +16,8 @@ from rankdash.core.data.arrays import Floats
 from rankdash.core.data.dataset import Judgements
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import parse_measure
-from rankdash.core.sampling.draws import (
+from rankdash.core.sampling.estimate import Estimate, estimate, next_draw
+from rankdash.core.sampling.label_plan import (
     ADDITIVE,
     MODES,
     VALUE_SHARE,
@@ -28,8 +29,7 @@ from rankdash.core.sampling.draws import (
     Mode,
     pool_of,
 )
-from rankdash.core.sampling.estimate import Estimate, estimate, next_draw
-from rankdash.core.statistics.kappa import Kappa, cohen_kappa
+from rankdash.core.sampling.rater_agreement import Kappa, cohen_kappa
 
 # A longer pause between two answers of a rater is not work.
 _PAUSE_S = 300.0

@@ -20,8 +20,8 @@ from rankdash.core.statistics.inference import intervals, relative_interval
 from rankdash.core.statistics.verdict import Kind, Verdict, relative_change
 from rankdash.core.study import headroom, latency
 from rankdash.core.study.cache import Key, part
-from rankdash.core.study.drawn import estimate_of, first_stage_kind, only_estimates
 from rankdash.core.study.judged import JudgedVerdict, headline
+from rankdash.core.study.labelling import estimate_of, first_stage_kind, only_estimates
 from rankdash.core.study.latency import OnTarget, on_target, timed_by
 from rankdash.core.study.pricing import Bill, Waiting, bill, load, priced, waiting
 from rankdash.core.study.study import Study

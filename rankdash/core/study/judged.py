@@ -23,8 +23,8 @@ from rankdash.core.sampling.bias_corrected import (
     correct,
     expected_changes,
 )
-from rankdash.core.sampling.draws import ADDITIVE, LabelPool, pool_of
-from rankdash.core.sampling.judge_agreement import (
+from rankdash.core.sampling.label_plan import ADDITIVE, LabelPool, pool_of
+from rankdash.core.sampling.rater_agreement import (
     Circularity,
     Favour,
     JudgeAgreement,

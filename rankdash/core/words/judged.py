@@ -20,7 +20,7 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.sampling.bias_corrected import FEWEST_PEOPLE, Corrected, MeanChange
-from rankdash.core.sampling.judge_agreement import FAVOUR_LEVEL, GRADE, LABEL, JudgeAgreement
+from rankdash.core.sampling.rater_agreement import FAVOUR_LEVEL, GRADE, LABEL, JudgeAgreement
 from rankdash.core.statistics.verdict import TITLES, Kind
 from rankdash.core.study.groups import DERIVED_SEGMENTS
 from rankdash.core.study.judged import (

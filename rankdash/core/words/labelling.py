@@ -16,8 +16,8 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.metrics import parse_measure
-from rankdash.core.sampling.draws import FEWEST_DRAWS, FEWEST_NON_ZERO, FEWEST_QUERIES
 from rankdash.core.sampling.estimate import Estimate
+from rankdash.core.sampling.label_plan import FEWEST_DRAWS, FEWEST_NON_ZERO, FEWEST_QUERIES
 from rankdash.core.sampling.status import LabelStatus
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number
 from rankdash.core.study import costs as study_costs
 from rankdash.core.study.costs import Choice
-from rankdash.core.study.drawn import only_estimates
+from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.pricing import priced
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money

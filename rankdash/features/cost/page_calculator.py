@@ -41,7 +41,7 @@ from rankdash.features.cost import page_cards, page_inputs
 from rankdash.features.cost.page_cards import Cell
 from rankdash.features.cost.page_inputs import amount, period
 from rankdash.kit.widgets import address, dialogs, narrow, pickers, scenario, sharing_link
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, table_html
 
 # The price that is typed where there is no system.

@@ -19,7 +19,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import columns, html_safe, middle
 from rankdash.core.data.measured import meets
 from rankdash.core.study.costs import Choice, system_of
-from rankdash.core.study.drawn import only_estimates
+from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.pricing import Bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money

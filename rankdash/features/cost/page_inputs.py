@@ -48,7 +48,7 @@ from rankdash.kit.widgets.scenario import (
     price_keys,
     typed_prices,
 )
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe
 from rankdash.kit.widgets.uploader import uploader
 

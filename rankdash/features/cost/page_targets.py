@@ -18,7 +18,7 @@ from rankdash.core.words import targets
 from rankdash.core.words.queries import metric_title
 from rankdash.kit.html.tables import file_name
 from rankdash.kit.widgets import address, dialogs, pickers, scenario
-from rankdash.kit.widgets.server import read_only
+from rankdash.kit.widgets.stored import read_only
 from rankdash.kit.widgets.text import table_html
 
 _LEVELS = ("minimum", "target", "excellent")

@@ -28,7 +28,7 @@ from rankdash.kit.widgets import address, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.labels import plan, unjudged
 from rankdash.kit.widgets.labels.plan import Labelling
-from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_rows, shortened, table_html
 
 _EXAMPLE_CHARS = 200

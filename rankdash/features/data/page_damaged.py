@@ -15,7 +15,7 @@ from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.repair import Repaired
 from rankdash.features.data import page_samples
 from rankdash.kit.widgets import address, dialogs, stored
-from rankdash.kit.widgets.server import read_only, reopen, workspace
+from rankdash.kit.widgets.stored import read_only, reopen, workspace
 from rankdash.kit.widgets.text import markdown_safe
 
 

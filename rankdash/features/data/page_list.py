@@ -25,7 +25,7 @@ from rankdash.features.data import page_upload
 from rankdash.kit.html.tables import file_name
 from rankdash.kit.widgets import address, dialogs, pickers, redraw, stored
 from rankdash.kit.widgets.labels import corrections
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_rows
 from rankdash.kit.widgets.uploader import uploader
 

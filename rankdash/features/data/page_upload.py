@@ -36,7 +36,7 @@ from rankdash.features.data.page_reading import (
     match_choice,
 )
 from rankdash.kit.widgets import language, pickers, redraw
-from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe
 from rankdash.kit.widgets.uploader import uploader
 

@@ -15,7 +15,7 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
 from rankdash.core.readers.checks.check import FIRST_STAGE, CheckReport, LabelSpread
-from rankdash.core.study.drawn import sampled_from
+from rankdash.core.study.labelling import sampled_from
 from rankdash.core.study.systems import first_stage_name
 from rankdash.core.words import queries
 from rankdash.core.words.queries import judged_title

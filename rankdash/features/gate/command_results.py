@@ -19,9 +19,9 @@ from rankdash.core.sampling.bias_corrected import FEWEST_PEOPLE
 from rankdash.core.statistics.comparison import StatisticsSettings
 from rankdash.core.statistics.inference import FEWEST_CHANGED
 from rankdash.core.statistics.verdict import TITLES, Kind
-from rankdash.core.study.drawn import only_estimates
 from rankdash.core.study.judged import numbers as judged_numbers
 from rankdash.core.study.judged import verdicts
+from rankdash.core.study.labelling import only_estimates
 from rankdash.core.words.columns import columns
 from rankdash.core.words.judged import judged_facts
 from rankdash.core.words.labelling import labelling_sentences

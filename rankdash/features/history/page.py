@@ -34,7 +34,7 @@ from rankdash.kit.widgets.run_records import (
     reranker_title,
     setting_titles,
 )
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe
 
 # The field of the address that says which runs stand on the line.

@@ -25,7 +25,7 @@ from rankdash.core.runs.results import Usage
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.scoring import OptionalCache
 from rankdash.core.runs.worker import Claimed, Pace
-from rankdash.core.sampling.draws import LabelPool
+from rankdash.core.sampling.label_plan import LabelPool
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import MOST_UNKEPT, JudgeRow, StoredJudges, grade_or_none
 from rankdash.core.workspace.jobs.leases import Owner

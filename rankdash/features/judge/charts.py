@@ -12,7 +12,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.judged import verdicts
 from rankdash.core.study.study import Study
 from rankdash.core.words.judged import three_ways as three_ways_of
-from rankdash.kit.drawing import draw, group_changes, style
+from rankdash.kit.drawing import changes, draw, style
 from rankdash.kit.drawing.draw import Drawing
 
 
@@ -37,7 +37,7 @@ def three_ways(study: Study, challenger: str) -> Drawing | None:
         }
     )
     title, level = study.measure.title, study.statistics.level
-    return group_changes.group_changes_chart(table, title, level=level, corrected=False)
+    return changes.group_changes_chart(table, title, level=level, corrected=False)
 
 
 def label_curve(study: Study, challenger: str) -> Drawing | None:

@@ -3,18 +3,52 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
+import pandas as pd
+
+from rankdash.core.base.errors import DataError, SettingError
+from rankdash.core.metrics import Conventions
+from rankdash.core.readers.loading import judgements_at
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS, MOST_REPEATS
 from rankdash.core.rerankers.remote.prompts import JUDGE
-from rankdash.features.judge import command_agreement, command_run
+from rankdash.core.sampling.label_plan import LabelPool, pool_of
+from rankdash.core.sampling.rater_agreement import (
+    FEWEST_PAIRS,
+    Favour,
+    JudgeAgreement,
+    Kappa,
+    agreement,
+)
+from rankdash.core.study.judged import agreement_groups, favours, flagged
+from rankdash.core.study.study import Study
+from rankdash.core.words.judged import copied_sentence, group_kind, group_name
+from rankdash.features.judge import command_run
 from rankdash.kit.commands.arguments import (
+    DONE,
     NAMES,
     Parser,
     add_first_stage,
     add_label_rules,
     add_labels,
     add_settings,
+    columns_of,
     settings_lines,
+)
+from rankdash.kit.commands.output import aligned, one_line, or_null, warn
+from rankdash.kit.commands.rankings import (
+    Files,
+    Rules,
+    labels_of,
+    names_of,
+    spare_the_labels,
+    study_of,
 )
 
 # Options of their own.
@@ -139,4 +173,245 @@ def _add_agreement(parser: Parser) -> None:
     )
     add_label_rules(parser)
     parser.formats(("text", "json"))
-    parser.set_defaults(command=command_agreement.run)
+    parser.set_defaults(command=_agreement)
+
+
+# What `judge agreement` does.
+
+_KAPPAS = (("kappa", "kappa"), ("quadratic", "quadratic kappa"))
+_MOST_PAIRS = 20
+
+
+def _agreement(arguments: argparse.Namespace) -> int:
+    for file in arguments.judge:
+        spare_the_labels(file, [arguments.qrels])
+    study = _study(arguments)
+    labels = labels_of(arguments.qrels, arguments) if study is None else study.dataset.qrels
+    pool = _pool(study, arguments.depth)
+    found = [
+        Agreed.of(file, labels, study, pool, arguments.threshold)
+        for file in names_of(arguments.judge).values()
+    ]
+    if arguments.format == "json":
+        sys.stdout.write(json.dumps([_numbers(each) for each in found], indent=2) + "\n")
+        return DONE
+    for each in found:
+        _say(each)
+    return DONE
+
+
+def _study(arguments: argparse.Namespace) -> Study | None:
+    """The rankings and the texts; None where neither is given."""
+    if not (arguments.data or arguments.run):
+        return None
+    if arguments.depth < 1:
+        raise SettingError("The depth must be at least 1, not {depth}.", depth=arguments.depth)
+    labels = Path(arguments.qrels).resolve()
+    given = {Path(each).resolve() for each in arguments.data}
+    known = not given.isdisjoint({labels, labels.parent})
+    baseline, *challengers = arguments.run or [None]
+    files = Files(
+        data=[] if not given else [*arguments.data, *([] if known else [arguments.qrels])],
+        qrels=None if given else arguments.qrels,
+        baseline=baseline,
+        challengers=challengers,
+    )
+    rules = Rules(
+        Conventions(threshold=arguments.threshold),
+        conflict=arguments.conflict,
+        worst_label=arguments.worst_label,
+        columns=columns_of(arguments.columns),
+    )
+    return study_of(files, rules, f"ndcg@{arguments.depth}", (), check=baseline is None)
+
+
+def _pool(study: Study | None, depth: int) -> LabelPool | None:
+    if study is None or not study.challengers:
+        return None
+    return pool_of({study.name(each): study.ranking(each) for each in study.chosen}, depth)
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """A judge beside people, on the pairs of the rankings where these are given.
+
+    groups: as of `agreement_groups`; by label and grade alone without a study. favours: of each
+    challenger, by name. flagged: as of `judge.verdict.flagged`; None where there are no texts.
+    """
+
+    found: JudgeAgreement
+    study: Study | None
+    groups: pd.DataFrame
+    favours: Sequence[Favour]
+    flagged: pd.DataFrame | None
+
+    @classmethod
+    def of(
+        cls,
+        file: Path,
+        labels: pd.DataFrame,
+        study: Study | None,
+        pool: LabelPool | None,
+        threshold: float,
+    ) -> Agreed:
+        judge, noticed = judgements_at(file)
+        warn(noticed)
+        if pool is not None:
+            inside, graded = (
+                pd.MultiIndex.from_frame(table[["query_id", "doc_id"]]).isin(pool.index)
+                for table in (labels, judge.table)
+            )
+            labels = labels[inside]
+            judge = replace(judge, table=judge.table[graded])
+        found = agreement(judge, labels, threshold=threshold)
+        if not len(found.pairs):
+            raise DataError(
+                "The judge graded none of the {count} labelled pairs.",
+                remedy="Check that query and document ids are those of the labels.",
+                file=str(file),
+                count=len(labels),
+            )
+        if study is None:
+            return cls(found, None, found.by_group(), (), None)
+        toward = [
+            replace(each, challenger=study.name(each.challenger))
+            for each in favours(study, judge).values()
+        ]
+        read = flagged(study, judge) if study.dataset.has_texts else None
+        return cls(found, study, agreement_groups(study, judge), toward, read)
+
+
+def _numbers(each: Agreed) -> dict[str, Any]:
+    """All of it for JSON."""
+    found, matrix = each.found, each.found.unweighted
+    return {
+        "judge": found.judge,
+        "binary": found.binary,
+        "threshold": found.threshold,
+        "grade_threshold": found.cut,
+        "without_grade": found.without_grade,
+        "copied": found.copied,
+        "overall": _row(found.overall),
+        "grades": matrix.grades.tolist(),
+        "table": matrix.table.tolist(),
+        "groups": [_row(row) | _of_system(each.study, row) for _, row in each.groups.iterrows()],
+        "favours": [
+            {name: or_null(value) for name, value in vars(favour).items()}
+            | {"proven": favour.proven}
+            for favour in each.favours
+        ],
+        "flagged": None
+        if each.flagged is None
+        else [_row(row) for _, row in each.flagged.iterrows()],
+    }
+
+
+def _row(row: pd.Series) -> dict[str, Any]:
+    return {
+        str(name): or_null(value.item() if hasattr(value, "item") else value)
+        for name, value in row.items()
+    }
+
+
+def _of_system(study: Study | None, row: pd.Series) -> dict[str, str]:
+    """The fields of a group by system, which are named by its id elsewhere."""
+    if study is None or row["by"] not in study.challengers:
+        return {}
+    by = f"ranked higher by, {study.name(row['by'])}"
+    return {"by": by, "group": study.name(str(row["group"]))}
+
+
+def _say(each: Agreed) -> None:
+    found, all_pairs = each.found, each.found.overall
+    out = sys.stdout.write
+    for favour in each.favours:
+        out(_bias(favour))
+    out(
+        f"{one_line(found.judge)}: {all_pairs['pairs']:,} pairs of {all_pairs['queries']:,} "
+        f"queries that people and the judge graded; {found.without_grade:,} labels without a "
+        "grade\n"
+    )
+    if found.copied:
+        out(f"Warning: {copied_sentence(found)}\n")
+    if found.binary:
+        out(
+            f"The scales differ (labels up to {found.highest:g}, grades up to {found.top:g}): both "
+            "are compared as relevant (1) or not (0), labels from "
+            f"{found.threshold:g} and grades from {found.cut:g} upwards.\n"
+        )
+    out(
+        f"The same grade on {all_pairs['agree']:.0%}, the judge higher on {all_pairs['over']:.0%}, "
+        f"lower on {all_pairs['under']:.0%}. Relevant by people "
+        f"{all_pairs['people_relevant']:.0%}, by the judge {all_pairs['judge_relevant']:.0%}.\n"
+    )
+    for name, title in _KAPPAS:
+        low, high = all_pairs[f"{name}_low"], all_pairs[f"{name}_high"]
+        value = all_pairs[name]
+        ends = "no interval" if math.isnan(low) else f"{low:.2f} to {high:.2f}"
+        shown = f"{value:.2f} ({ends})"
+        if math.isnan(value):
+            few = all_pairs["pairs"] < FEWEST_PAIRS
+            shown = f"not of fewer than {FEWEST_PAIRS} pairs" if few else "no value"
+        out(f"{title}: {shown}\n")
+    out(_matrix(found.unweighted))
+    out(_groups(each))
+    if each.flagged is not None:
+        out(_flagged(each.flagged))
+
+
+def _bias(favour: Favour) -> str:
+    """Which system the judge favours; "" if that is not known."""
+    if math.isnan(favour.difference):
+        return ""
+    ends = f"{favour.low:+.2f} to {favour.high:+.2f}"
+    verdict = "not proven that the judge favours one of them"
+    if math.isnan(favour.low):
+        ends, verdict = "no interval", "too few queries to prove it"
+    elif favour.proven:
+        verdict = "the judge errs in favour of one of them"
+    return (
+        f"Bias: what {one_line(favour.challenger)} ranks higher gets {favour.difference:+.2f} "
+        f"grades more from the judge, compared with the human labels, than what the baseline ranks "
+        f"higher ({ends}): {verdict}\n"
+    )
+
+
+def _groups(each: Agreed) -> str:
+    rows = [["by", "group", "pairs", "same", "higher", "lower", "judge less people", "kappa"]]
+    rows += [
+        [
+            one_line(group_kind(each.study, row["by"])),
+            one_line(group_name(each.study, row["by"], row["group"])),
+            f"{row['pairs']:,}",
+            *(f"{row[name]:.0%}" for name in ("agree", "over", "under")),
+            f"{row['difference']:+.2f}",
+            "–" if math.isnan(row["kappa"]) else f"{row['kappa']:.2f}",
+        ]
+        for row in each.groups.to_dict("records")
+    ]
+    return "\n" + aligned(rows, left=2)
+
+
+def _flagged(pairs: pd.DataFrame) -> str:
+    """The pairs whose text speaks to a judge, the first of them by name."""
+    if not len(pairs):
+        return "\nNo text speaks to a judge.\n"
+    lines = [f"\n{len(pairs):,} pairs have a text that speaks to a judge, to be read:\n"]
+    lines += [
+        f"  query {one_line(row['query_id'])}, document {one_line(row['doc_id'])}: "
+        f"{'no grade' if math.isnan(row['grade']) else format(row['grade'], 'g')}\n"
+        for row in pairs.head(_MOST_PAIRS).to_dict("records")
+    ]
+    if len(pairs) > _MOST_PAIRS:
+        lines.append("  … (--json lists all)\n")
+    return "".join(lines)
+
+
+def _matrix(found: Kappa) -> str:
+    """People's labels in rows, the judge's grades in columns."""
+    grades = [f"{grade:g}" for grade in found.grades]
+    rows = [["label \\ grade", *grades]]
+    rows += [
+        [grade, *(f"{n:,}" for n in row)] for grade, row in zip(grades, found.table, strict=True)
+    ]
+    return aligned(rows)

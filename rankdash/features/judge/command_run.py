@@ -35,7 +35,7 @@ from rankdash.core.readers.loading import load
 from rankdash.core.rerankers.remote.prompts import JUDGE
 from rankdash.core.runs.results import Usage
 from rankdash.core.runs.worker import Pace
-from rankdash.core.sampling.draws import LabelPool, pool_of
+from rankdash.core.sampling.label_plan import LabelPool, pool_of
 from rankdash.core.study.systems import first_stage_name
 from rankdash.core.workspace.database import now
 from rankdash.features.judge.asking import (

@@ -26,8 +26,13 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.dataset import Judgements
 from rankdash.core.sampling.bias_corrected import MeanChange, ranked_judges
-from rankdash.core.sampling.judge_agreement import FEWEST_PAIRS, JudgeAgreement, Repeats, repeated
-from rankdash.core.statistics.kappa import Kappa
+from rankdash.core.sampling.rater_agreement import (
+    FEWEST_PAIRS,
+    JudgeAgreement,
+    Kappa,
+    Repeats,
+    repeated,
+)
 from rankdash.core.study.judged import agreed, agreement_groups, flagged, verdicts
 from rankdash.core.study.study import Study
 from rankdash.core.words.judged import (

@@ -20,7 +20,7 @@ from rankdash.core.intake.reading import tried
 from rankdash.core.readers.loading import judgements_in
 from rankdash.core.rerankers.remote.connection import Estimate
 from rankdash.core.runs.scoring import OptionalCache
-from rankdash.core.sampling.draws import LabelPool, pool_of
+from rankdash.core.sampling.label_plan import LabelPool, pool_of
 from rankdash.core.workspace.jobs.judges import LONGEST_JUDGE_NAME, StoredJudges
 from rankdash.core.workspace.notes import Corrections, LabelPlans
 from rankdash.features.judge import page_list
@@ -37,7 +37,7 @@ from rankdash.features.judge.judge import KINDS, OWN, Judge, JudgeKind
 from rankdash.kit.widgets import dialogs, pickers, scenario, settings_form, stored
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.redraw import fold
-from rankdash.kit.widgets.server import worker, workspace
+from rankdash.kit.widgets.stored import worker, workspace
 from rankdash.kit.widgets.text import markdown_safe, shortened
 from rankdash.kit.widgets.uploader import uploader
 

@@ -19,7 +19,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.workspace.jobs.judges import JudgeRow, StoredJudges
 from rankdash.features.judge.judge import KINDS, OWN
 from rankdash.kit.widgets import address, dialogs, pickers, redraw, scenario, settings_form, stored
-from rankdash.kit.widgets.server import read_only, worker, workspace
+from rankdash.kit.widgets.stored import read_only, worker, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe, shortened
 
 _LONGEST = 30

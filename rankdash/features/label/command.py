@@ -21,7 +21,7 @@ from rankdash.core.base.i18n import paragraph
 from rankdash.core.data.arrays import Integers
 from rankdash.core.readers import read, read_beside, sources_at
 from rankdash.core.readers.rated import read_rated
-from rankdash.core.sampling.draws import (
+from rankdash.core.sampling.label_plan import (
     ADDITIVE,
     CANNOT_TELL,
     COLUMNS,

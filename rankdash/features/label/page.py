@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from rankdash.core.base.i18n import duration, number, percent, plain
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.ranking import digest
-from rankdash.core.sampling.draws import next_pairs
+from rankdash.core.sampling.label_plan import next_pairs
 from rankdash.core.workspace.notes import (
     LONGEST_LABEL_NOTE,
     LONGEST_NAME,
@@ -29,7 +29,7 @@ from rankdash.kit.widgets import language, stored, view
 from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.labels.plan import Labelling
 from rankdash.kit.widgets.redraw import fold
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import (
     QueryTerms,
     html_safe,

@@ -21,7 +21,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.metrics import parse_measure
-from rankdash.core.sampling.draws import ADDITIVE, MODES, VALUE_SHARE, LabelPlan
+from rankdash.core.sampling.label_plan import ADDITIVE, MODES, VALUE_SHARE, LabelPlan
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
@@ -31,7 +31,7 @@ from rankdash.kit.widgets import address, dialogs, stored, view
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.labels import plan as labels_plan
 from rankdash.kit.widgets.labels.plan import SCALES, Labelling, LabelSettings
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, paragraphs_safe, shortened
 
 _DOUBLE = (0.0, 0.1, 0.2, 0.5, 1.0)

@@ -18,7 +18,14 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.files import from_json, guarded, text_of
-from rankdash.core.sampling.draws import COLUMNS, Additive, LabelPlan, LabelPool, Mode, no_answers
+from rankdash.core.sampling.label_plan import (
+    COLUMNS,
+    Additive,
+    LabelPlan,
+    LabelPool,
+    Mode,
+    no_answers,
+)
 
 _KIND = "rankdash label plan 1"
 _NO_PLAN = "The file is not a label plan."

@@ -17,7 +17,7 @@ from rankdash.core.study.groups import DERIVED_SEGMENTS
 from rankdash.core.study.headroom import SHARES, shares
 from rankdash.core.study.study import Study
 from rankdash.features.overview import charts_systems
-from rankdash.kit.drawing import draw, group_changes, style
+from rankdash.kit.drawing import changes, draw, style
 from rankdash.kit.drawing.draw import Drawing
 
 DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
@@ -130,7 +130,7 @@ def segments(study: Study, challenger: str) -> list[Drawing]:
 def _segments(study: Study, table: pd.DataFrame) -> Drawing:
     title, level = study.measure.title, study.statistics.level
     return replace(
-        group_changes.group_changes_chart(
+        changes.group_changes_chart(
             table, title, level=level, corrected=groups_corrected(study, table)
         ),
         title=str(table["segment"].iloc[0]) if table["segment"].nunique() == 1 else "",

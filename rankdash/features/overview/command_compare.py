@@ -14,9 +14,9 @@ from rankdash.core.metrics import Measure
 from rankdash.core.readers import Conflict, reversed_note
 from rankdash.core.statistics.comparison import Comparison
 from rankdash.core.statistics.planning import POWER
-from rankdash.core.study.drawn import estimate_of, only_estimates
 from rankdash.core.study.judged import headline
 from rankdash.core.study.judged import numbers as judged_numbers
+from rankdash.core.study.labelling import estimate_of, only_estimates
 from rankdash.core.study.leaderboard import ranked_names, standings
 from rankdash.core.study.study import Study
 from rankdash.core.words.columns import records

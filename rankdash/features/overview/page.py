@@ -21,7 +21,7 @@ from rankdash.core.words.queries import count_words, left_out_text, metric_title
 from rankdash.core.words.verdicts import p_title, reason_meanings, reason_words
 from rankdash.features.overview import charts
 from rankdash.features.overview.charts import part_titles
-from rankdash.kit.drawing import query_changes
+from rankdash.kit.drawing import changes as drawing_changes
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets import pickers
 from rankdash.kit.widgets.cache import shared
@@ -90,7 +90,7 @@ def changes(study: Study, system: str) -> str | None:
 
 
 def _changes(study: Study, system: str) -> tuple[Any, str]:
-    return widgets_charts.drawn(query_changes.changes(study, system))
+    return widgets_charts.drawn(drawing_changes.changes(study, system))
 
 
 def definitions(study: Study, specs: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from rankdash.core.metrics import parse_measure
 from rankdash.core.statistics.planning import POWER
 from rankdash.core.study import costs, latency
 from rankdash.core.study.costs import hit_title
-from rankdash.core.study.drawn import estimate_of
+from rankdash.core.study.labelling import estimate_of
 from rankdash.core.study.leaderboard import Axis, known_axes, standings, usual_axis
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money

@@ -17,9 +17,9 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
 from rankdash.core.study import latency
-from rankdash.core.study.drawn import estimate_of
 from rankdash.core.study.groups import DerivedSegment
 from rankdash.core.study.judged import headline, verdicts
+from rankdash.core.study.labelling import estimate_of
 from rankdash.core.words import costs as cost_words
 from rankdash.core.words import prices
 from rankdash.core.words.judged import (

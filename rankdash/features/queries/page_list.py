@@ -28,7 +28,7 @@ from rankdash.kit.drawing import style
 from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import address, stored, view
 from rankdash.kit.widgets.cache import cache
-from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe, rounded
 
 _STEPS = "queries.steps"

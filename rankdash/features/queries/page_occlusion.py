@@ -36,7 +36,7 @@ from rankdash.features.queries.occlusion import (
     terms,
 )
 from rankdash.kit.widgets import address, dialogs, pickers, redraw, settings_form
-from rankdash.kit.widgets.server import read_only, worker, workspace
+from rankdash.kit.widgets.stored import read_only, worker, workspace
 from rankdash.kit.widgets.text import html_safe, markdown_safe, shortened, signed_cells
 
 # An effect counts as one from this share of the largest on; and where the steps of strength begin.

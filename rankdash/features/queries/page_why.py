@@ -32,7 +32,7 @@ from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.labels import corrections
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.run_records import saved
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, shortened, signed_cells
 
 _ZERO = 1e-12

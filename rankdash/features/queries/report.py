@@ -13,7 +13,7 @@ from rankdash.core.words.queries import left_out_words
 from rankdash.core.words.verdicts import reason_words
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.words import reasoning, statement_text, without_result
-from rankdash.kit.drawing import query_changes
+from rankdash.kit.drawing import changes
 from rankdash.kit.html.html_page import Draft, filled, listed, prose, table, together
 
 MOST = 5
@@ -46,7 +46,7 @@ def _one(draft: Draft, challenger: str) -> str:
             together(
                 f"<h3>{html_safe(draft.against(challenger))}</h3>",
                 prose(tally),
-                draft.chart(query_changes.changes(study, challenger)) if len(rows) else "",
+                draft.chart(changes.changes(study, challenger)) if len(rows) else "",
             ),
             _cards(draft, challenger, _("Most hurt"), hurt),
             _cards(draft, challenger, _("Most helped"), helped),

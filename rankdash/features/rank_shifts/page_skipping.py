@@ -18,8 +18,8 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study import drawn
-from rankdash.core.study.drawn import TOLERANCE
+from rankdash.core.study import labelling
+from rankdash.core.study.labelling import TOLERANCE
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.rank_shifts import charts_skipping
@@ -325,7 +325,7 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
                 "The first stage's scores are evenly spaced, as if a file gave only ranks: its "
                 "margins cannot say which queries to skip."
             )
-        elif drawn.first_stage_kind(study, challenger) not in ("better", "small"):
+        elif labelling.first_stage_kind(study, challenger) not in ("better", "small"):
             words = _(
                 "**No safe rule, and no proven gain.** Skipping even a few of the queries with "
                 "the largest score margin may lower {metric} by more than {loss}; but it is not "
@@ -373,7 +373,7 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
                 "changes by {change} ({level}: {low} … {high}); the acceptable loss is {loss}.",
                 **params,
             )
-            if drawn.first_stage_kind(study, challenger) in ("better", "small")
+            if labelling.first_stage_kind(study, challenger) in ("better", "small")
             else _(
                 "**No query needs {system}.** Without it {metric} changes by {change} ({level}: "
                 "{low} … {high}); the acceptable loss is {loss}.",

@@ -18,7 +18,7 @@ from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.statistics.inference import intervals, p_values
-from rankdash.core.study.drawn import TOLERANCE
+from rankdash.core.study.labelling import TOLERANCE
 
 Flags = npt.NDArray[np.bool_]
 

@@ -180,9 +180,9 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _write_triplets(study: Study, target: Path) -> None:
-    from rankdash.features.report.hard_negatives import as_json_lines
+    from rankdash.features.report.report_exports import triplet_lines
 
-    lines = as_json_lines(study, study.challengers[0] if study.challengers else study.baseline)
+    lines = triplet_lines(study, study.challengers[0] if study.challengers else study.baseline)
     write(lines, target)
     count = lines.count(b"\n")
     triplets = "1 triplet" if count == 1 else f"{count:,} triplets"

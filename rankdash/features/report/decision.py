@@ -11,7 +11,7 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.data.measured import meets
-from rankdash.core.sampling.draws import pool_of
+from rankdash.core.sampling.label_plan import pool_of
 from rankdash.core.statistics.alignment import direction
 from rankdash.core.statistics.inference import MANY_VALUES
 from rankdash.core.statistics.planning import FEWEST_PLANNED

@@ -14,17 +14,17 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.i18n import error_text, language, speaking
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study.drawn import only_estimates
+from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.notes import Notes
-from rankdash.features.report import charts_images, hard_negatives, page_preview, report, report_zip
+from rankdash.features.report import charts_images, page_preview, report, report_exports, report_zip
 from rankdash.features.report.page_preview import Preview
 from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
 from rankdash.kit.html import html_page, tables
 from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import dialogs, narrow, pickers, uploader, view
 from rankdash.kit.widgets.labels import plan
-from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe, shortened
 
 
@@ -334,7 +334,7 @@ def draw_exports(study: Study, front: Front | None) -> None:
 
 def _triplets(study: Study, named: Study) -> list[_File]:
     """The files of the study as it is named in English, each called as it is on the page."""
-    lacking = hard_negatives.lacks_texts(study)
+    lacking = report_exports.lacks_texts(study)
     hindered = _("The data set has no texts of queries and documents.") if lacking else ""
     return [
         _File(

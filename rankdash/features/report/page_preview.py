@@ -9,8 +9,8 @@ from rankdash.core.base.i18n import brief, enumerated, ngettext, number
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study import latency
 from rankdash.core.study.costs import choices, is_known
-from rankdash.core.study.drawn import sampled_from
 from rankdash.core.study.judged import headline
+from rankdash.core.study.labelling import sampled_from
 from rankdash.core.study.study import Study
 from rankdash.core.words.costs import answer
 from rankdash.core.words.verdicts import chip

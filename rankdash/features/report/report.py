@@ -20,8 +20,8 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
 from rankdash.core.readers import Source
-from rankdash.core.study.drawn import as_estimated, only_estimates
 from rankdash.core.study.judged import verdicts
+from rankdash.core.study.labelling import as_estimated, only_estimates
 from rankdash.core.study.study import Study
 from rankdash.core.words.judged import judged_sentence
 from rankdash.core.words.labelling import labelling_sentences

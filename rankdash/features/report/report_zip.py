@@ -32,10 +32,10 @@ from rankdash.features.cost.report import money_files
 from rankdash.features.overview import report_systems
 from rankdash.features.overview.caveats import unknown_tokens
 from rankdash.features.overview.charts import segments
-from rankdash.features.report import charts_images, report_queries
-from rankdash.features.report.hard_negatives import as_json_lines
+from rankdash.features.report import charts_images, report_exports
+from rankdash.features.report.report_exports import triplet_lines
+from rankdash.kit.drawing.changes import changes
 from rankdash.kit.drawing.draw import Drawing
-from rankdash.kit.drawing.query_changes import changes
 from rankdash.kit.drawing.style import INKS
 from rankdash.kit.html.tables import (
     ZipPart,
@@ -124,17 +124,17 @@ def tables(study: Study) -> Iterable[ZipPart]:
         ZipPart(
             "queries.csv",
             _("Every query and system, for a spreadsheet."),
-            lambda: report_queries.as_csv(study),
+            lambda: report_exports.queries_csv(study),
         ),
         ZipPart(
             "queries.parquet",
             _("The same with exact numbers and types."),
-            lambda: report_queries.as_parquet(study),
+            lambda: report_exports.queries_parquet(study),
         ),
         ZipPart(
             "queries.json",
             _("The same with what each column means; null where there is no value."),
-            lambda: report_queries.as_json(study),
+            lambda: report_exports.queries_json(study),
         ),
     )
 
@@ -167,7 +167,7 @@ def training_files(study: Study) -> list[ZipPart]:
         ZipPart(
             f"training/{_numbered(study, system)}.jsonl",
             _("Hard negatives of {name}, to train with.", name=study.name(system)),
-            partial(as_json_lines, study, system),
+            partial(triplet_lines, study, system),
         )
         for system in study.chosen
     ]
@@ -258,7 +258,7 @@ def _manifest(study: Study, made: datetime, packed: _Packed) -> dict[str, object
         "conventions": study.conventions.as_dict(),
         "statistics": study.statistics.as_dict(),
         "money": _money(study),
-        "query_columns": report_queries.meanings(study),
+        "query_columns": report_exports.meanings(study),
         "files": packed.listed,
         "left_out": packed.left_out,
     }

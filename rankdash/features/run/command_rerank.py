@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +21,19 @@ from rankdash.core.data.measured import WithoutText
 from rankdash.core.data.ranking import Run
 from rankdash.core.readers import sources_at
 from rankdash.core.readers.loading import load
-from rankdash.core.rerankers import Reranker, create
+from rankdash.core.rerankers import (
+    Reranker,
+    RerankerKind,
+    add_plugins,
+    create,
+    get,
+    kinds,
+    problems,
+    unknown_kind,
+)
 from rankdash.core.rerankers.base import Detailed, Step
 from rankdash.core.rerankers.defaults import with_model
+from rankdash.core.rerankers.kinds.precomputed import Precomputed
 from rankdash.core.rerankers.neural import runtimes
 from rankdash.core.rerankers.neural.packaged import misfit
 from rankdash.core.runs.combining import Shard, part_bytes
@@ -33,7 +44,6 @@ from rankdash.core.runs.results import QueryResult, ResultsFile, settled, still_
 from rankdash.core.runs.runner import rerank
 from rankdash.core.study.latency import summarize
 from rankdash.core.words.queries import provenance, query_count, unknown_tokens, without_text
-from rankdash.features.run.command_rerankers import describe_rerankers, reranker_kind, use_plugins
 from rankdash.kit.commands.arguments import (
     DONE,
     INCOMPLETE,
@@ -45,9 +55,11 @@ from rankdash.kit.commands.arguments import (
     add_plugin,
     add_settings,
     columns_of,
+    settings_lines,
     settings_of,
 )
 from rankdash.kit.commands.output import (
+    one_line,
     printable,
     spare_the_input,
     target_of,
@@ -392,3 +404,73 @@ def _measured(run: Run) -> Iterator[str]:
             f"The machine was busy: {measured.cpu_per_wall:.1f} of "
             f"{threads} had work, so these times are too long."
         )
+
+
+# `rerankers`: every reranker with its settings.
+
+
+def add_rerankers(parser: Parser) -> None:
+    parser.description = (
+        "List every reranker that `rerank` takes, with its settings and their defaults."
+    )
+    add_plugin(parser)
+    parser.formats(("text", "json"))
+    parser.set_defaults(command=_rerankers)
+
+
+def _rerankers(arguments: argparse.Namespace) -> int:
+    use_plugins(arguments.plugin)
+    if arguments.format == "json":
+        sys.stdout.write(json.dumps(rerankers_by_name(), indent=2) + "\n")
+    else:
+        sys.stdout.write(describe_rerankers() + "\n")
+    return DONE
+
+
+def use_plugins(files: Sequence[str]) -> None:
+    """Add plugins from files, and say on standard error which plugins are not loaded."""
+    add_plugins(files)
+    for problem in problems():
+        sys.stderr.write(f"warning: {one_line(str(problem))}\n")
+
+
+def reranker_kind(name: str) -> RerankerKind:
+    """As `get`, but what an unknown name is answered with are those that can be made here."""
+    try:
+        return get(name)
+    except SettingError as problem:
+        raise unknown_kind(name, [kind.name for kind in _makeable()]) from problem
+
+
+def _makeable() -> list[RerankerKind]:
+    """All but rankings from files, which no setting can make."""
+    return [kind for kind in kinds() if kind.name != Precomputed.name]
+
+
+def describe_rerankers() -> str:
+    """Every reranker with its settings, for the help text."""
+    lines = ["rerankers and their settings (--set key=value):"]
+    for kind in _makeable():
+        lines.append(f"  {kind.name}: {kind.meaning}")
+        lines += settings_lines(kind.settings, "    ")
+    return "\n".join(lines)
+
+
+def rerankers_by_name() -> dict[str, object]:
+    """Reranker → what it is and its settings, fit for JSON."""
+    return {
+        kind.name: {
+            "title": kind.title,
+            "meaning": kind.meaning,
+            "settings": {
+                spec.name: {
+                    "default": spec.default,
+                    "help": spec.help,
+                    "choices": list(spec.choices),
+                    "range": spec.range,
+                }
+                for spec in kind.settings
+            },
+        }
+        for kind in _makeable()
+    }

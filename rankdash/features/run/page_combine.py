@@ -15,8 +15,8 @@ from rankdash.core.runs.combining import CombinedRun, fuse
 from rankdash.core.study.systems import FIRST_STAGE, System
 from rankdash.kit.widgets import dialogs, pickers, stored
 from rankdash.kit.widgets.redraw import fold
-from rankdash.kit.widgets.server import workspace
 from rankdash.kit.widgets.settings_form import choice_titles
+from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe
 
 _MADE = "combine.made"

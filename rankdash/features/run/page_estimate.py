@@ -21,7 +21,7 @@ from rankdash.core.runs.plan import Variant, sample_queries
 from rankdash.core.workspace import RunRow
 from rankdash.kit.widgets import run_records, scenario, stored
 from rankdash.kit.widgets.cache import cache
-from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.stored import workspace
 
 # So many queries tell what the others cost.
 _LOOKED_AT = 40

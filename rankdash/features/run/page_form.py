@@ -39,7 +39,7 @@ from rankdash.features.run import page_estimate, page_jobs
 from rankdash.features.run.page_estimate import FormPlan, Wish
 from rankdash.kit.widgets import dialogs, pickers, redraw, settings_form, stored
 from rankdash.kit.widgets.cache import cache
-from rankdash.kit.widgets.server import worker, workspace
+from rankdash.kit.widgets.stored import worker, workspace
 from rankdash.kit.widgets.text import markdown_safe
 
 _SEED = 7

@@ -29,7 +29,7 @@ from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS, LOCAL, Actors, all
 from rankdash.kit.widgets import address, dialogs, settings_form, view
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.run_records import reranker_title
-from rankdash.kit.widgets.server import worker, workspace
+from rankdash.kit.widgets.stored import worker, workspace
 from rankdash.kit.widgets.text import markdown_safe
 
 _REFRESH_SECONDS = 1.0

@@ -34,7 +34,7 @@ from rankdash.features.run import page_jobs
 from rankdash.kit.widgets import address, dialogs, run_records, settings_form, stored, view
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.run_records import Record, record, reranker_title, settings_in_words
-from rankdash.kit.widgets.server import read_only, worker, workspace
+from rankdash.kit.widgets.stored import read_only, worker, workspace
 from rankdash.kit.widgets.text import markdown_safe, signed_cells
 
 # Of the names, in pixels and in columns of text.

@@ -326,7 +326,7 @@ def _judge(file: str | None, labels: Sequence[str]) -> Judgements | None:
 def _with_draws(study: Study, draws: pd.DataFrame | None) -> Study:
     if draws is None:
         return study
-    from rankdash.core.study.drawn import with_draws
+    from rankdash.core.study.labelling import with_draws
 
     return with_draws(study, draws)
 

@@ -1,4 +1,5 @@
-"""The commands: the module of each, whose `add` puts its options into a parser, and its help line.
+"""The commands: the module of each, with the function there that puts its options into a parser
+(after a colon; `add` if not named), and its help line.
 
 Only the module of the command that was typed is loaded.
 """
@@ -13,7 +14,7 @@ from rankdash.kit.commands.arguments import Parser
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "serve": ("app.serve", "open the dashboard in the browser"),
     "check": (
-        "features.data.command_check",
+        "features.data.command:add_check",
         "read the files of a data set and say what is in them and what is wrong",
     ),
     "evaluate": ("features.overview.command_evaluate", "score rankings against labels"),
@@ -28,10 +29,13 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "rerank": ("features.run.command_rerank", "rerank a data set and write a TREC run"),
     "merge": (
-        "features.run.command_merge",
+        "features.run.command_combine:add_merge",
         "put the shards of a run, made on several machines, together",
     ),
-    "fuse": ("features.run.command_fuse", "fuse rankings into one, without scoring anything"),
+    "fuse": (
+        "features.run.command_combine:add_fuse",
+        "fuse rankings into one, without scoring anything",
+    ),
     "label": (
         "features.label.command",
         "say which documents to label next, and what the labels say so far",
@@ -41,11 +45,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "have a language model grade documents, and say how far its grades can be trusted",
     ),
     "rerankers": (
-        "features.run.command_rerankers",
+        "features.run.command_rerank:add_rerankers",
         "list the rerankers and their settings, those of plugins included",
     ),
     "workspace": (
-        "features.data.command_workspace",
+        "features.data.command:add_workspace",
         "write data sets with all that belongs to them into one file, take such a file "
         "in, or repair the workspace",
     ),
@@ -54,5 +58,5 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 def put(name: str, parser: Parser) -> None:
     """Put the options of a command into a parser."""
-    module, _help = COMMANDS[name]
-    import_module(f"rankdash.{module}").add(parser)
+    module, _colon, function = COMMANDS[name][0].partition(":")
+    getattr(import_module(f"rankdash.{module}"), function or "add")(parser)

@@ -14,7 +14,7 @@ import streamlit as st
 
 from rankdash.core.base.rules import STATISTICS_SETTINGS
 from rankdash.core.metrics import CONVENTION_SETTINGS
-from rankdash.core.study.drawn import TOLERANCE
+from rankdash.core.study.labelling import TOLERANCE
 from rankdash.core.study.systems import MACHINES
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.words.methods import key_of

@@ -21,7 +21,7 @@ from rankdash.core.workspace import RunRow
 from rankdash.core.workspace.notes import LONGEST_NOTE, Note, RunNote, RunNotes
 from rankdash.kit.widgets import dialogs, language, pickers
 from rankdash.kit.widgets.cache import cache
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe
 
 # A cascade puts the name of the stage before what that stage tells.

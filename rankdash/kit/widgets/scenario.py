@@ -21,7 +21,7 @@ from rankdash.core.value.prices import MOST_AMOUNT, ListedPrice, Price, parse_pr
 from rankdash.core.value.targets import Goals, Profile, Targets
 from rankdash.core.value.targets import shipped as shipped_targets
 from rankdash.kit.widgets import address
-from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe
 
 CURRENCIES = ("USD", "EUR", "GBP", "CNY", "JPY", "INR")

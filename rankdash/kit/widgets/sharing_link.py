@@ -13,7 +13,7 @@ from rankdash.core.base.rules import STATISTICS_SETTINGS
 from rankdash.core.metrics import CONVENTION_SETTINGS
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.kit.widgets import address, view
-from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe
 
 # The link as it is seen; none while the page is being drawn, or where it is folded.

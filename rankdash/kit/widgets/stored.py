@@ -1,12 +1,15 @@
-"""What the workspace holds, read once for all sessions: data sets, runs, and systems by name.
+"""The workspace of the server and its worker; and what it holds, read once for all sessions: data
+sets, runs, and systems by name.
 
 With corrected labels a data set is another one, whose id is that of the stored one and the revision
-of its corrections: "<id>+<revision>", from `with_corrections`. Every function here takes either.
+of its corrections: "<id>+<revision>", from `with_corrections`. The functions here take either.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,13 +25,14 @@ from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.readers.checks import check as reports
 from rankdash.core.readers.checks.check import CheckReport, check, relabelled
 from rankdash.core.rerankers.kinds.precomputed import Precomputed
+from rankdash.core.runs import jobs
+from rankdash.core.runs.jobs import PIPE_VARIABLE, RelayedWorker, WorkerProcess
 from rankdash.core.study.systems import FIRST_STAGE, System, first_stage_name, numbered
-from rankdash.core.workspace import RunRow
+from rankdash.core.workspace import RunRow, Workspace
 from rankdash.core.workspace.jobs.judges import JudgeRow, StoredJudges
 from rankdash.core.workspace.notes import Corrections
 from rankdash.kit.widgets import address
-from rankdash.kit.widgets.cache import cache
-from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.cache import cache, forget_all
 
 _REVISION = "+"
 _UNREAD = Finding(
@@ -239,3 +243,42 @@ def by_this_session(ids: Iterable[str]) -> None:
 def _seen() -> dict[str, str]:
     seen: dict[str, str] = st.session_state.setdefault(_SEEN, {})
     return seen
+
+
+# What lives as long as the server: the workspace and the worker process.
+
+
+@functools.cache
+def workspace() -> Workspace:
+    return Workspace.open()
+
+
+def read_only() -> bool:
+    """Whether the workspace is shown and nothing in it can be changed."""
+    return workspace().read_only
+
+
+@functools.cache
+def worker() -> WorkerProcess | RelayedWorker:
+    """Raises StoreError where the workspace is read-only: no work is done then."""
+    workspace().database.refuse_read_only()
+    pipe = os.environ.get(PIPE_VARIABLE)
+    return RelayedWorker(int(pipe)) if pipe else WorkerProcess(workspace())
+
+
+def reopen() -> None:
+    """Open the workspace again after it was repaired, and have its work done again."""
+    workspace.cache_clear()
+    # What was read from the stand-in of the database.
+    forget_all()
+    if not read_only():
+        work_on()
+
+
+def work_on() -> None:
+    """Have done what waits. Whatever queues more asks for the worker itself: a server that only
+    shows pages needs no second process."""
+    # Made here, because two sessions that ask for it first would each make one.
+    hand = worker()
+    if jobs.any_waits(workspace()):
+        hand.ensure()

@@ -28,7 +28,7 @@ from rankdash.kit.widgets import address, pickers, scenario, settings_form, stor
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.scenario import with_money
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe, names_help
 
 LARGEST_CUTOFF = 1000

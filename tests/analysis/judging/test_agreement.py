@@ -4,9 +4,14 @@ import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from rankdash.core.data.dataset import Judgements
-from rankdash.core.sampling.draws import pool_of
-from rankdash.core.sampling.judge_agreement import FEWEST_PAIRS, agreement, lifted_by, repeated
-from rankdash.core.statistics.kappa import clustered_reach
+from rankdash.core.sampling.label_plan import pool_of
+from rankdash.core.sampling.rater_agreement import (
+    FEWEST_PAIRS,
+    agreement,
+    clustered_reach,
+    lifted_by,
+    repeated,
+)
 from tests.lists import ranking
 from tests.results import results, shown
 

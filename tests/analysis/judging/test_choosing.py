@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from rankdash.core.sampling.bias_corrected import correct, ranked_judges
-from rankdash.core.sampling.judge_agreement import agreement
+from rankdash.core.sampling.rater_agreement import agreement
 from tests.analysis.judging.test_agreement import judged
 
 LABELS = pd.DataFrame(

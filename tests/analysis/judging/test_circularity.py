@@ -1,4 +1,4 @@
-from rankdash.core.sampling.judge_agreement import circular, makers_of
+from rankdash.core.sampling.rater_agreement import circular, makers_of
 from tests.results import results
 
 MODELS = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankdash.core.sampling.bias_corrected import correct, expected_changes
-from rankdash.core.sampling.draws import LabelPool
+from rankdash.core.sampling.label_plan import LabelPool
 
 NAN = float("nan")
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankdash.core.sampling.draws import Additive, LabelPlan, LabelPool, pool_of
+from rankdash.core.sampling.label_plan import Additive, LabelPlan, LabelPool, pool_of
 from tests.sets import loaded
 
 

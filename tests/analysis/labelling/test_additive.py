@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from rankdash.core.metrics import Conventions, evaluate, judge
-from rankdash.core.sampling.draws import Additive, LabelPlan
 from rankdash.core.sampling.estimate import estimate
+from rankdash.core.sampling.label_plan import Additive, LabelPlan
 from tests.analysis.labelling.pools import real_pool
 from tests.results import results, several
 from tests.sets import SAMPLE, loaded

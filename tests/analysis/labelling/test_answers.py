@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from rankdash.core.sampling.draws import (
+from rankdash.core.sampling.label_plan import (
     Additive,
     Answered,
     LabelPlan,

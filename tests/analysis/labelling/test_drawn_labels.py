@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.sampling.draws import (
+from rankdash.core.sampling.estimate import estimate
+from rankdash.core.sampling.label_plan import (
     Additive,
     Answered,
     LabelPlan,
@@ -13,7 +14,6 @@ from rankdash.core.sampling.draws import (
     no_answers,
     pool_of,
 )
-from rankdash.core.sampling.estimate import estimate
 from rankdash.core.sampling.status import status_of_draws
 from tests.lists import ranking
 

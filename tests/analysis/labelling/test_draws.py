@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.core.sampling.draws import Additive, LabelPlan, pool_of
+from rankdash.core.sampling.label_plan import Additive, LabelPlan, pool_of
 from tests.lists import ranking
 from tests.results import result, results
 

@@ -5,8 +5,15 @@ import pytest
 from scipy import stats
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.sampling.draws import MODES, VALUE_SHARE, Additive, Guess, LabelPlan, LabelPool
 from rankdash.core.sampling.estimate import estimate, next_draw
+from rankdash.core.sampling.label_plan import (
+    MODES,
+    VALUE_SHARE,
+    Additive,
+    Guess,
+    LabelPlan,
+    LabelPool,
+)
 from tests.analysis.labelling.pools import real_pool, without_difference
 from tests.sets import SAMPLE, SETS
 

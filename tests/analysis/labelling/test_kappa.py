@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from rankdash.core.statistics.kappa import cohen_kappa
+from rankdash.core.sampling.rater_agreement import cohen_kappa
 
 RNG = np.random.default_rng(4)
 

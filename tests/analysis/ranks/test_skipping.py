@@ -9,7 +9,7 @@ import pytest
 
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.inference import intervals
-from rankdash.core.study.drawn import TOLERANCE
+from rankdash.core.study.labelling import TOLERANCE
 from rankdash.features.rank_shifts.skipping import FEWEST, FOLDS, Skipping, rules_on, saving
 from rankdash.features.rank_shifts.skipping import skipping as skipping_of
 from tests.results import results

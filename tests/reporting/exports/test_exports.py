@@ -28,8 +28,8 @@ from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.payoff import Amount
 from rankdash.features.cost import report as cost_report
 from rankdash.features.queries import report_query
-from rankdash.features.report import report_queries, report_zip
-from rankdash.features.report.hard_negatives import lacks_texts
+from rankdash.features.report import report_exports, report_zip
+from rankdash.features.report.report_exports import lacks_texts
 from rankdash.kit.html.tables import compact_latex, compact_markdown, qrels_bytes, run_bytes
 from tests.approved import table
 from tests.study.builders import changed, data_of
@@ -92,13 +92,13 @@ def test_queries_that_failed_or_are_missing_are_told_from_a_zero(study, approved
     """A ranking that lacks a query is a zero and no failure; a failure is never a zero."""
     turned = replace(study, baseline=study.challengers[0], challengers=(study.baseline,))
     tables = {
-        "failed, not run, nothing relevant": report_queries.frame(study)[SHOWN],
-        "q0 is missing": report_queries.frame(lacking(study))[SHOWN][:2],
-        "q0 is missing and skipped": report_queries.frame(lacking(study, missing="skip"))[SHOWN][
-            :2
-        ],
-        "no texts": report_queries.frame(study_of([None] * len(QUERIES)))[SHOWN][:2],
-        "a change within the tie band": report_queries.frame(
+        "failed, not run, nothing relevant": report_exports.query_frame(study)[SHOWN],
+        "q0 is missing": report_exports.query_frame(lacking(study))[SHOWN][:2],
+        "q0 is missing and skipped": report_exports.query_frame(lacking(study, missing="skip"))[
+            SHOWN
+        ][:2],
+        "no texts": report_exports.query_frame(study_of([None] * len(QUERIES)))[SHOWN][:2],
+        "a change within the tie band": report_exports.query_frame(
             replace(study, statistics=replace(study.statistics, tie_band=0.7))
         )[SHOWN][:2],
     }
@@ -137,16 +137,16 @@ def test_a_row_for_each_figure_and_assumption_and_nothing_that_a_spreadsheet_wou
 
 
 def test_every_format_has_the_documented_columns_and_the_same_numbers(study):
-    documented = list(report_queries.meanings(study))
-    frame = report_queries.frame(study)
+    documented = list(report_exports.meanings(study))
+    frame = report_exports.query_frame(study)
     assert set(frame.columns) == set(documented)
     assert {"segment.kind", "segment.system", "judged@10.delta"} <= set(documented)
     # More labelled documents on top is neither help nor harm.
     assert "judged@10.outcome" not in documented
-    told = json.loads(report_queries.as_json(study))
-    assert told["columns"] == report_queries.meanings(study)
-    parquet = pd.read_parquet(io.BytesIO(report_queries.as_parquet(study)))
-    sheet = pd.read_csv(io.BytesIO(report_queries.as_csv(study)), encoding="utf-8-sig")
+    told = json.loads(report_exports.queries_json(study))
+    assert told["columns"] == report_exports.meanings(study)
+    parquet = pd.read_parquet(io.BytesIO(report_exports.queries_parquet(study)))
+    sheet = pd.read_csv(io.BytesIO(report_exports.queries_csv(study)), encoding="utf-8-sig")
     # What has no value is empty, and never a zero.
     [lost] = sheet.index[(sheet["query_id"] == "q3") & (sheet["role"] == "challenger")]
     assert pd.isna(sheet["ndcg@10"][lost]) and sheet["failure"][lost] == "'=no luck"
@@ -175,7 +175,7 @@ def cells_of(content: bytes) -> list[str]:
 
 def test_no_text_from_the_data_runs_in_a_spreadsheet():
     hostile = study_of([HOSTILE[at % len(HOSTILE)] for at in range(12)], name="=name")
-    for content in (report_queries.as_csv(hostile), report_zip.comparison_csv(hostile)):
+    for content in (report_exports.queries_csv(hostile), report_zip.comparison_csv(hostile)):
         texts = [cell for cell in cells_of(content) if not NUMBER.fullmatch(cell)]
         assert not [cell for cell in texts if cell.startswith(tuple("=+-@\t\r＝"))]
         assert "'=name" in texts
@@ -260,7 +260,7 @@ TREC_NAMES = {"ndcg@10": "ndcg_cut_10", "recall@10": "recall_10", "precision@10"
 def test_trec_eval_finds_in_the_files_the_numbers_of_the_table(ties):
     """Scores of the first stage are tied in pairs, so that the order of the file decides."""
     compared = study_of(conventions=Conventions(ties=ties))
-    frame = report_queries.frame(compared)
+    frame = report_exports.query_frame(compared)
     labelled, *ranked = (part.make().decode() for part in report_zip.trec_files(compared))
     for system, file in zip(compared.chosen, ranked, strict=True):
         lines = file.splitlines()

@@ -8,7 +8,7 @@ import pytest
 from rankdash.core.base.errors import SettingError
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.runs.results import Usage
-from rankdash.core.sampling.draws import pool_of
+from rankdash.core.sampling.label_plan import pool_of
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import MOST_UNKEPT
 from rankdash.features.judge.asking import Question, ask, estimate, pairs_of, seconds_of

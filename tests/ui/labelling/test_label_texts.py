@@ -11,7 +11,7 @@ from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.notes import LabelPlans
 from rankdash.features.report import page as report_page
 from rankdash.features.report import report as report_report
-from rankdash.kit.widgets import server
+from rankdash.kit.widgets import stored
 from rankdash.kit.widgets.labels import plan
 from tests.approved import masked, table
 from tests.ui.conftest import opened_at
@@ -155,7 +155,7 @@ def sampled(tmp_path_factory):
 
 
 def shown(name, data, lang="en"):
-    [run] = server.workspace().runs(data)
+    [run] = stored.workspace().runs(data)
     usual = {"base": "first-stage", "system": run.id, "vs": run.id, "metric": "ndcg", "k": "10"}
     text = page_text(page(name, lang=lang, chosen={"data": data} | usual), charts=False)
     if name != "queries":
@@ -173,10 +173,10 @@ def shown(name, data, lang="en"):
 )
 def test_pages_show_the_estimate_and_no_mean(sampled, approved, lang, pages):
     """Each as it differs from the page without labels."""
-    bare = two_rankings(server.workspace(), text=f"no plan, {lang}")
+    bare = two_rankings(stored.workspace(), text=f"no plan, {lang}")
     found = {name: unlike(shown(name, bare, lang), shown(name, sampled, lang)) for name in pages}
-    begin(server.workspace(), bare)
-    answer(server.workspace(), bare, 1)
+    begin(stored.workspace(), bare)
+    answer(stored.workspace(), bare, 1)
     early, conclusive = shown("history", bare, lang), shown("history", sampled, lang)
     found["history while it is too early"] = unlike(conclusive, early)
     approved(f"ui/sampled.{lang}", table(found))

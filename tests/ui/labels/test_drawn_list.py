@@ -16,7 +16,7 @@ from rankdash.core.study.labelling import merge_labels, to_label_jsonl
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.notes import Corrections, LabelPlans
 from rankdash.core.workspace.workspace_file import archive, import_workspace
-from rankdash.kit.widgets import server, stored
+from rankdash.kit.widgets import stored
 from rankdash.kit.widgets.labels import corrections, unjudged
 from rankdash.kit.widgets.labels import plan as labels_plan
 from tests.ui.labelling.two_rankings import begin, trec, two_rankings
@@ -139,7 +139,7 @@ def test_every_estimate_can_be_made_again_from_a_workspace_file(workspace, shop,
     elsewhere = Workspace.open(workspace.root / "elsewhere")
     import_workspace.bring_in(elsewhere, content, "shop.rankdash.zip")
     monkeypatch.setenv("RANKDASH_HOME", str(elsewhere.root))
-    server.workspace.cache_clear()
+    stored.workspace.cache_clear()
     st.cache_resource.clear()
     assert labels_plan.current(shop).status.numbers() == wanted
 

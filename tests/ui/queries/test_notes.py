@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from rankdash.core.readers import Source, read
 from rankdash.core.workspace.notes import Corrections, Notes
 from rankdash.features.queries import page_why
-from rankdash.kit.widgets import pickers, server, view
+from rankdash.kit.widgets import pickers, view
 from rankdash.kit.widgets import stored as widgets_stored
 from rankdash.kit.widgets.labels import corrections as labels_corrections
 from tests.stored import keep_lists, keep_rows
@@ -53,7 +53,7 @@ def test_grade_0_to_the_top_can_be_given_whatever_labels_were_uploaded(workspace
 
 
 def test_files_hold_the_corrected_labels_and_run_no_formula(app, stored):
-    store = server.workspace()
+    store = widgets_stored.workspace()
     corrections = Corrections(store)
     corrections.correct(stored, (QUERY, "d1"), None, "=cmd()")
     corrections.correct(stored, (QUERY, "d3"), 1.0, "")
@@ -78,7 +78,7 @@ def test_files_hold_the_corrected_labels_and_run_no_formula(app, stored):
 
 
 def test_a_correction_reads_nothing_from_the_disk_again(stored, monkeypatch):
-    store, reads = server.workspace(), []
+    store, reads = widgets_stored.workspace(), []
     whole = type(store).dataset
     monkeypatch.setattr(
         type(store), "dataset", lambda self, name: reads.append(name) or whole(self, name)

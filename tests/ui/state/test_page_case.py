@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from rankdash.app.page_case import PageCase
+from rankdash.app.server import PageCase
 from rankdash.core.base.shipped import PAGES
 
 

@@ -9,7 +9,7 @@ import pytest
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace import Workspace
 from rankdash.features.data import page_samples
-from rankdash.kit.widgets import server
+from rankdash.kit.widgets import stored as widgets_stored
 from tests.stored import keep_rows
 from tests.ui.sessions import press
 from tests.ui.test_pages import in_address, open_page, texts
@@ -31,14 +31,14 @@ def home(tmp_path_factory) -> Path:
 def opened(home, workspace) -> str:
     """The id of the English sample, opened with its runs."""
     shutil.copytree(home, workspace.root, dirs_exist_ok=True)
-    server.workspace.cache_clear()
+    widgets_stored.workspace.cache_clear()
     return page_samples.ids()["en"]
 
 
 @pytest.fixture
 def chinese(opened, monkeypatch) -> str:
     """The id of a data set in Chinese that takes the place of the Chinese sample."""
-    kept = keep_rows(server.workspace(), ROWS, "商店")
+    kept = keep_rows(widgets_stored.workspace(), ROWS, "商店")
     monkeypatch.setattr(page_samples, "ids", lambda: {"en": opened, "zh": kept})
     return kept
 
@@ -48,7 +48,7 @@ def data_in(app) -> str:
 
 
 def test_the_sample_is_a_finished_comparison_whose_times_were_not_measured_here(app, opened):
-    names = {row.id: row.name for row in server.workspace().runs(opened)}
+    names = {row.id: row.name for row in widgets_stored.workspace().runs(opened)}
     app = open_page(app, "overview")
     assert data_in(app) == opened
     assert in_address(app, "base") == [FIRST_STAGE]

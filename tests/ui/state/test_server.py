@@ -8,13 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import streamlit as st
 
-from rankdash.app import guard
-from rankdash.app import server as app_server
+from rankdash.app import guard, server
 from rankdash.core.base import allowed
 from rankdash.core.base.errors import StoreError
 from rankdash.core.base.shipped import FIRST_VARIABLE, FRONT_VARIABLE
 from rankdash.core.workspace.jobs.queue import Queue
-from rankdash.kit.widgets import server
+from rankdash.kit.widgets import stored as widgets_stored
 from tests.sets import ROOT
 
 HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "jieba")
@@ -22,7 +21,7 @@ HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "jieba")
 
 def test_the_server_imports_no_model_library():
     code = (
-        "import sys, rankdash.kit.widgets.server, rankdash.app.sidebar, "
+        "import sys, rankdash.kit.widgets.stored, rankdash.app.sidebar, "
         "rankdash.kit.widgets.view, rankdash.features.queries.page, "
         "rankdash.features.run.page_form, rankdash.features.data.page\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
@@ -39,14 +38,14 @@ def lives(hand, monkeypatch):
     monkeypatch.delenv(allowed.HOSTS, raising=False)
     monkeypatch.setenv(allowed.SHARED, "")
     for name in ("prepare", "announce"):
-        monkeypatch.setattr(app_server, name, lambda: None)
-    monkeypatch.setattr(app_server.page_samples, "open_once", lambda _store: None)
+        monkeypatch.setattr(server, name, lambda: None)
+    monkeypatch.setattr(server.page_samples, "open_once", lambda _store: None)
 
     def through(address):
-        monkeypatch.setattr(app_server, "bound_to", lambda: address)
+        monkeypatch.setattr(server, "bound_to", lambda: address)
 
         async def run():
-            async with app_server.lifespan(None):
+            async with server.lifespan(None):
                 return allowed.is_shared()
 
         # Playwright leaves a loop running in the thread of the tests.
@@ -85,11 +84,11 @@ def test_a_worker_is_started_where_work_waits_for_it(
     if waits:
         Queue(workspace).submit(dataset_id=stored, name="a", reranker="bm25", settings={},
                                 depth=None, sample=None, seed=0)  # fmt: skip
-    server.reopen() if repaired else lives("127.0.0.1")
+    widgets_stored.reopen() if repaired else lives("127.0.0.1")
     assert hand.asked == waits
     # One that is only shown gets none.
     only_shown()
-    server.reopen()
+    widgets_stored.reopen()
     assert hand.asked == waits
 
 
@@ -107,8 +106,8 @@ def announced(monkeypatch, capsys):
         }
         opened = []
         monkeypatch.setattr(st, "get_option", options.__getitem__)
-        monkeypatch.setattr(app_server.webbrowser, "open", opened.append)
-        app_server.announce()
+        monkeypatch.setattr(server.webbrowser, "open", opened.append)
+        server.announce()
         return *capsys.readouterr(), opened
 
     return start

@@ -9,7 +9,7 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.notes import Corrections
-from rankdash.kit.widgets import server, stored
+from rankdash.kit.widgets import stored
 from rankdash.kit.widgets.cache import cache
 
 
@@ -50,7 +50,7 @@ def test_runs_are_in_the_order_in_which_they_were_made(workspace, request):
         workspace.save_run(replace(run, id=name, name=name, created=f"2026-11-{day}T10:00:00"))
     (file,) = workspace.root.glob("runs/d-*/queries.parquet")
     file.write_bytes(file.read_bytes()[:-9])
-    server.workspace.cache_clear()
+    stored.workspace.cache_clear()
     assert list(stored.rows(f"{dataset_id}+3")) == ["b", "c", "a"]
     assert list(stored.systems(dataset_id)) == [FIRST_STAGE, "b", "c", "a"]
     [(damaged, (name, _error))] = stored.damaged(f"{dataset_id}+3").items()

@@ -29,7 +29,7 @@ from rankdash.core.data.explanation import Explanation
 from rankdash.core.data.ranking import Run
 from rankdash.core.readers.checks.check import check_report
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS
-from rankdash.core.sampling.draws import LabelSettings
+from rankdash.core.sampling.label_plan import LabelSettings
 from rankdash.core.value.assumptions import (
     LONGEST_SCENARIO_NAME,
     MOST_SCENARIOS,

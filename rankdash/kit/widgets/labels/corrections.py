@@ -23,7 +23,7 @@ from rankdash.core.intake.reading import tried
 from rankdash.core.readers import Source, read, read_beside, reversed_note
 from rankdash.core.readers.checks.check import check
 from rankdash.core.readers.rated import read_rated
-from rankdash.core.sampling.draws import draws_table
+from rankdash.core.sampling.label_plan import draws_table
 from rankdash.core.study.labelling import CONFLICTS, Conflict, Merged, as_in, merge_labels
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import label_words
@@ -32,7 +32,7 @@ from rankdash.core.workspace.notes import LONGEST_NAME, Correction, Corrections,
 from rankdash.kit.html.tables import file_name, qrels_bytes
 from rankdash.kit.widgets import address, dialogs, language, pickers, stored
 from rankdash.kit.widgets.labels import plan as labels_plan
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import name_safe, shortened
 from rankdash.kit.widgets.uploader import uploader
 

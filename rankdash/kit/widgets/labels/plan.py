@@ -22,7 +22,7 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics import parse_measure
-from rankdash.core.sampling.draws import (
+from rankdash.core.sampling.label_plan import (
     FEWEST_DRAWS,
     FEWEST_QUERIES,
     Additive,
@@ -31,16 +31,16 @@ from rankdash.core.sampling.draws import (
     no_answers,
     pool_of,
 )
-from rankdash.core.sampling.draws import LabelSettings as LabelSettings
+from rankdash.core.sampling.label_plan import LabelSettings as LabelSettings
 from rankdash.core.sampling.status import LabelStatus, status
-from rankdash.core.study.drawn import as_estimated
+from rankdash.core.study.labelling import as_estimated
 from rankdash.core.study.study import Study
 from rankdash.core.words.labelling import effort_sentence, estimate_sentences, like_these_sentence
 from rankdash.core.workspace.jobs.judges import JudgeRow
 from rankdash.core.workspace.notes import Correction, Corrections, LabelPlans, Pair, StoredPlan
 from rankdash.kit.widgets import stored
 from rankdash.kit.widgets.cache import cache
-from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import name_safe
 
 SCALES = (1, 2, 3, 4)

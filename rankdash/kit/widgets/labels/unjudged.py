@@ -19,7 +19,7 @@ from rankdash.core.base.text import csv_bytes
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.readers import put_right, reversed_note
 from rankdash.core.readers.checks.check import CheckReport, check
-from rankdash.core.sampling.draws import ADDITIVE, labels_table, next_pairs
+from rankdash.core.sampling.label_plan import ADDITIVE, labels_table, next_pairs
 from rankdash.core.study.labelling import MOST_ROWS, drawn_to_label, to_label, to_label_jsonl
 from rankdash.core.study.study import Study
 from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
@@ -29,7 +29,7 @@ from rankdash.kit.widgets import dialogs, stored
 from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.labels.corrections import keep_beside
 from rankdash.kit.widgets.labels.plan import LabelSettings
-from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import name_rows, name_safe, table_html
 
 _DRAWN, _LARGEST = "drawn", "largest"

@@ -1,8 +1,9 @@
-"""Every query with the values of every system, for a spreadsheet or a program.
+"""Every query with the values of every system, for a spreadsheet or a program; and hard negatives
+to train a reranker.
 
-One row for each query and system, the baseline first within a query. The names of the columns
-(`COLUMNS`) are the same in CSV, Parquet and JSON, in every language and for every data set, so that
-a program may rely on them.
+Of queries: one row for each query and system, the baseline first within a query. The names of the
+columns (`COLUMNS`) are the same in CSV, Parquet and JSON, in every language and for every data set,
+so that a program may rely on them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rankdash.core.base.errors import DataError
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import csv_bytes
 from rankdash.core.metrics import STATES, Evaluation, Measure, parse_measure
@@ -53,7 +55,7 @@ _NO_ROW = len(STATES)
 _STATE_NAMES = np.array([*STATES, "absent"], dtype=object)
 
 
-def frame(study: Study) -> pd.DataFrame:
+def query_frame(study: Study) -> pd.DataFrame:
     """The table, columns as in `COLUMNS`; what does not exist is NaN or None."""
     ids = _all_queries(study)
     parts = [_of_system(study, system, ids) for system in study.chosen]
@@ -68,15 +70,15 @@ def frame(study: Study) -> pd.DataFrame:
     return table
 
 
-def as_csv(study: Study) -> bytes:
+def queries_csv(study: Study) -> bytes:
     """For a spreadsheet: what would run as a formula there is defused."""
-    return csv_bytes(frame(study))
+    return csv_bytes(query_frame(study))
 
 
-def as_parquet(study: Study) -> bytes:
+def queries_parquet(study: Study) -> bytes:
     """For a program: exact numbers, each column with its type."""
     out = io.BytesIO()
-    table = frame(study)
+    table = query_frame(study)
     for segment in study.dataset.segments:
         # Whatever a segment holds, it is a name.
         table[f"{SEGMENT}{segment}"] = table[f"{SEGMENT}{segment}"].astype("str")
@@ -84,9 +86,9 @@ def as_parquet(study: Study) -> bytes:
     return out.getvalue()
 
 
-def as_json(study: Study) -> bytes:
+def queries_json(study: Study) -> bytes:
     """`columns` says what each means, `rows` holds them; null where there is no value."""
-    table = frame(study)
+    table = query_frame(study)
     plain = table.astype(object).where(table.notna(), None)
     document = {"columns": meanings(study), "rows": plain.to_dict("records")}
     return json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
@@ -177,3 +179,60 @@ def _change(
     state = pairs["state"].to_numpy(dtype=object)
     moved = _MOVED[direction(delta, study.statistics.tie_band)]
     return delta, np.where(state == PAIRED, moved, state)
+
+
+# Hard negatives to train a reranker with, in the triplet form that sentence-transformers reads.
+
+MOST_NEGATIVES = 5
+"""Hard negatives of each relevant document: the highest ranked ones are the hardest."""
+
+TRIPLETS = ("query", "positive", "negative", "query_id", "positive_id", "negative_id")
+
+
+def triplets(study: Study, system: str) -> pd.DataFrame:
+    """Hard negatives to train a reranker with: `TRIPLETS`, a row for each relevant document of a
+    ranking and each of the first `MOST_NEGATIVES` documents above it whose label says that they are
+    not relevant.
+
+    The texts are those that a model reads; rows without one are left out. What nobody labelled is
+    no negative: it may be relevant.
+    """
+    ranked = study.ranking(system).frame()[["query_id", "doc_id", "rank"]]
+    rows = ranked.merge(study.dataset.qrels, on=["query_id", "doc_id"])
+    relevant = rows["label"] >= study.conventions.threshold
+    wrong = rows[~relevant].groupby("query_id", sort=False).head(MOST_NEGATIVES)
+    pairs = rows[relevant].merge(wrong, on="query_id", suffixes=("_positive", "_negative"))
+    pairs = pairs[pairs["rank_negative"] < pairs["rank_positive"]]
+    texts, queries = study.dataset.document_text(), study.dataset.query_text()
+    found = pd.DataFrame(
+        {
+            "query": queries.reindex(pairs["query_id"]).to_numpy(dtype=object),
+            "positive": texts.reindex(pairs["doc_id_positive"]).to_numpy(dtype=object),
+            "negative": texts.reindex(pairs["doc_id_negative"]).to_numpy(dtype=object),
+            "query_id": pairs["query_id"].to_numpy(dtype=object),
+            "positive_id": pairs["doc_id_positive"].to_numpy(dtype=object),
+            "negative_id": pairs["doc_id_negative"].to_numpy(dtype=object),
+        }
+    )
+    written = found[["query", "positive", "negative"]].fillna("").astype(bool).all(axis=1)
+    return found[written].reset_index(drop=True)
+
+
+_TRAINING_INPUTS = ["query", "positive", "negative"]
+"""In this order: a loss of sentence-transformers takes every column as an input, so no ids."""
+
+
+def lacks_texts(study: Study) -> bool:
+    """Whether the data set has no texts to train with."""
+    data = study.dataset
+    return not (data.document_text().ne("").any() and data.query_text().ne("").any())
+
+
+def triplet_lines(study: Study, system: str) -> bytes:
+    """A line for each triplet; empty where no document stands above a relevant one. Raises
+    DataError where the data set has no texts."""
+    if lacks_texts(study):
+        raise DataError("The data set has no texts of queries and documents.")
+    rows = triplets(study, system)[_TRAINING_INPUTS].to_dict("records")
+    lines = (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    return "".join(lines).encode("utf-8", "replace")

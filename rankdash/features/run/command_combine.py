@@ -1,4 +1,4 @@
-"""`fuse`: rankings from files into one TREC run."""
+"""`merge` and `fuse`: the shards of a run, or several rankings, combined into one TREC run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from rankdash.core.base.errors import DataError
 from rankdash.core.readers import read_beside
 from rankdash.core.rerankers.fusion import FUSION_SETTINGS, Fusion, fuse
+from rankdash.core.runs.combining import complete, merge
 from rankdash.core.words.queries import query_count
-from rankdash.kit.commands.arguments import DONE, Parser, chosen_settings
+from rankdash.kit.commands.arguments import DONE, INCOMPLETE, Parser, chosen_settings
 from rankdash.kit.commands.output import (
     place_name,
     printable,
@@ -18,12 +19,59 @@ from rankdash.kit.commands.output import (
     target_of,
     warn,
     write_ranking,
+    writing,
 )
+from rankdash.kit.commands.rankings import no_result, tell_queries, write_table
+
+
+def add_merge(parser: Parser) -> None:
+    parser.description = (
+        "Put the files of `rerank --shard` together into the TREC run that one run would have "
+        "written. Refused where a shard is missing, twice, or of other data, another first stage "
+        "or other settings. Exit code 1 where queries failed."
+    )
+    parser.add_argument(
+        "shards", nargs="+", metavar="FILE", help="the files of all shards, in any order"
+    )
+    parser.option(
+        "--out",
+        "FILE",
+        "the run to write; replaced if it exists; - is standard output",
+        also=("-o",),
+        required=True,
+    )
+    parser.option(
+        "--timings",
+        "FILE",
+        "also write what became of each query and its latency, as `rerank --timings` does; each "
+        "was measured on the machine of its shard",
+    )
+    parser.set_defaults(command=_merge)
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    target = target_of(arguments.out)
+    table = None if arguments.timings is None else target_of(arguments.timings)
+    for written in filter(None, (target, table)):
+        spare_the_input(written, arguments.shards)
+    parts = complete([Path(path) for path in arguments.shards])
+    with writing(target) as file:
+        queries = merge(parts, file)
+        if not (queries["state"] == "done").any():
+            raise no_result(queries)
+    if table is not None:
+        write_table(
+            queries.drop(columns="repeated_ms"),
+            dict(zip(queries["query_id"], queries["repeated_ms"], strict=True)),
+            table,
+        )
+    return DONE if tell_queries(queries, target) else INCOMPLETE
+
 
 _NAMED = 3
 
 
-def add(parser: Parser) -> None:
+def add_fuse(parser: Parser) -> None:
     parser.description = (
         "Fuse rankings of the same queries and write a TREC run. Only queries that every ranking "
         "has are written. A ranking adds nothing to a document that it lacks."
