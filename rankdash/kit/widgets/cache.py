@@ -86,13 +86,18 @@ def shared(
     """
     key = (
         *("part of a page", f"{part.__module__}.{part.__qualname__}"),
-        study.once(("content",), lambda: _content(study), alone=True),
+        content(study),
         *(i18n.language(), str(st.context.theme.type)),
         # Prices grow old.
         datetime.now(UTC).date().isoformat(),
         repr((on, named)),
     )
     return cache(key, lambda: part(study, *on, **named))
+
+
+def content(study: Study) -> str:
+    """Return an id of all that can be seen of a study."""
+    return study.once(("content",), lambda: _content(study), alone=True)
 
 
 def _content(study: Study) -> str:

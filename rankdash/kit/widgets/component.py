@@ -1,0 +1,74 @@
+"""Components of our own in the browser, and parts of a page that are drawn once they are in sight.
+
+A component is a folder with `index.js`, an ES module, and `style.css`, without a build step. Python
+sends it data as JSON, texts included, which it shows as text only; it sends events back, and Python
+decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+EVENT = "event"
+"""The name of the one trigger that a component sets: a JSON object that says what happened."""
+
+_ALL = "in_view.all"
+_SEEN = "in_view.seen"
+
+
+def component(folder: Path) -> Callable[..., None]:
+    """Return a function that shows the component in a folder.
+
+    It takes a key, the data (JSON), and `heard`, which is called with each event before the page
+    runs again. The event comes from a browser: it can be anything.
+    """
+    show = st.components.v2.component(
+        f"rankdash.{folder.name}",
+        html="<div class='root'></div>",
+        css=(folder / "style.css").read_text("utf-8"),
+        js=(folder / "index.js").read_text("utf-8"),
+    )
+
+    def shown(key: str, data: object, heard: Callable[[Any], None]) -> None:
+        def changed() -> None:
+            event = st.session_state[key].get(EVENT)
+            if event is not None:
+                heard(event)
+
+        show(key=key, data=data, **{f"on_{EVENT}_change": changed})
+
+    return shown
+
+
+_IN_VIEW = component(Path(__file__).with_name("in_view"))
+
+
+def when_seen(key: str, of: str, height: int, draw: Callable[[], None]) -> None:
+    """Draw a part of a page as soon as a reader has it in sight, and not before.
+
+    A chart takes the browser a tenth of a second. Those below the window would keep what a click
+    changed in sight waiting.
+
+    of: an id of what the part shows; once that changes, the part waits again. height: the pixels
+    that it takes, which are left free until then.
+    """
+    _when_seen(key, of, height, draw)
+
+
+@st.fragment
+def _when_seen(key: str, of: str, height: int, draw: Callable[[], None]) -> None:
+    seen: dict[str, str] = st.session_state.setdefault(_SEEN, {})
+    if seen.get(key) == of or st.session_state.get(_ALL):
+        draw()
+    else:
+        data = {"height": height, "of": of}
+        _IN_VIEW(f"{key}.in_view", data, lambda event: seen.update({key: str(event)}))
+
+
+def show_all() -> None:
+    """Draw every part in this session at once, as without a window."""
+    st.session_state[_ALL] = True
