@@ -70,9 +70,9 @@ def __getattr__(name: str) -> object:
     # `import rankdash` alone takes no time: the command line and the dashboard begin with it.
     from rankdash import api
 
-    found: object = getattr(api, name)
-    globals()[name] = found
-    return found
+    member: object = getattr(api, name)
+    globals()[name] = member
+    return member
 
 
 def __dir__() -> list[str]:

@@ -126,11 +126,11 @@ def read_run(path: _Path, data: Dataset, *, name: str | None = None) -> Run:
     """
     expect(path=(path, PATH), data=(data, Dataset))
     file = Path(path)
-    own = stem_of(file.name)
-    joined = read_beside(data, {own: file})
-    ranking = joined.rankings[own].ranking
-    _warn([*joined.findings, *_matched(own, ranking, data, {})])
-    return run_from_ranking(name or own, data.id, ranking, file.name)
+    stem = stem_of(file.name)
+    joined = read_beside(data, {stem: file})
+    ranking = joined.rankings[stem].ranking
+    _warn([*joined.findings, *_matched(stem, ranking, data, {})])
+    return run_from_ranking(name or stem, data.id, ranking, file.name)
 
 
 def rerank(
@@ -187,13 +187,13 @@ def evaluate(
     if isinstance(run, Ranking):
         run = run_from_ranking("ranking", data.id, run, "")
     first, *others = parse_metrics(metrics).measures
-    found = study_of(
+    study = study_of(
         data, () if run is None else run, metric=first, others=others, conventions=conventions
     )
     ranked = FIRST_STAGE if run is None else run.id
     name = "first stage" if run is None else run.name
-    _warn(_matched(name, found.ranking(ranked), data, found.excluded(ranked)))
-    return found.evaluations[ranked]
+    _warn(_matched(name, study.ranking(ranked), data, study.excluded(ranked)))
+    return study.evaluations[ranked]
 
 
 def compare(
@@ -282,13 +282,13 @@ def study_of(
     money = None
     if assumptions is not None:
         money = Money.of(assumptions)
-    wanted = parse_metrics([metric, *(others or ())])
+    metrics = parse_metrics([metric, *(others or ())])
     rules = conventions or Conventions()
     usual = rules.threshold == Conventions().threshold
-    threshold = one_threshold([None if usual else rules.threshold, wanted.threshold])
+    threshold = one_threshold([None if usual else rules.threshold, metrics.threshold])
     if threshold is not None:
         rules = replace(rules, threshold=threshold)
-    first, *beside = wanted.specs
+    first, *beside = metrics.specs
     study = Study.on(
         first,
         others=None if others is None and not beside else tuple(beside),
@@ -308,9 +308,9 @@ def study_of(
 def _judge(judge: _Path | Judgements | None) -> Judgements | None:
     if judge is None or isinstance(judge, Judgements):
         return judge
-    found, findings = judgements_at(judge)
+    judgements, findings = judgements_at(judge)
     _warn(findings)
-    return found
+    return judgements
 
 
 def report(
@@ -384,11 +384,11 @@ def _matched(
     expected = data.qrels
     if left_out:
         expected = expected[~expected["query_id"].isin(left_out)]
-    found = match_labels(name, ranking, expected, made_ids=False)
-    for finding in found:
+    findings = match_labels(name, ranking, expected, made_ids=False)
+    for finding in findings:
         if finding.severity == "error":
             raise finding.as_error()
-    return found
+    return findings
 
 
 def _warn(findings: Iterable[Finding]) -> None:

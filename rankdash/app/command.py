@@ -71,10 +71,10 @@ def _parser(typed: Sequence[str]) -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"rankdash {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    asked = next((each for each in typed if not each.startswith("-")), None)
+    requested = next((each for each in typed if not each.startswith("-")), None)
     for name, (_address, help_line) in COMMANDS.items():
         command = commands.add_parser(name, help=help_line)
-        if name == asked:
+        if name == requested:
             put(name, command)
             command.set_defaults(typed=typed)
             _take_settings(name, command, typed[typed.index(name) + 1 :])

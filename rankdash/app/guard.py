@@ -105,8 +105,8 @@ def _values(scope: Scope, header: bytes) -> list[str]:
 
 def _without_port(host: str) -> str:
     """The name or address in a Host header; "" where it is none."""
-    found = _HOST.fullmatch(host)
-    return "" if found is None else found["name"]
+    match = _HOST.fullmatch(host)
+    return "" if match is None else match["name"]
 
 
 def _is_address(name: str) -> bool:
@@ -187,8 +187,8 @@ class Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        asked: Any = self.cycle
-        if (asked and not asked.response_complete) or self.transport.get_protocol() is not self:
+        cycle: Any = self.cycle
+        if (cycle and not cycle.response_complete) or self.transport.get_protocol() is not self:
             _waiting.end(self.transport)
         else:
             _waiting.begin(self.transport)

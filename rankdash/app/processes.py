@@ -80,12 +80,12 @@ class Front:
     async def serve(self, listener: socket.socket) -> int:
         """Until `end`, or until servers cannot be started: the exit code."""
         front = await asyncio.start_server(self._connected, sock=listener, limit=_HEAD_BYTES)
-        kept = [asyncio.create_task(self._keep(server)) for server in self._servers]
+        tasks = [asyncio.create_task(self._keep(server)) for server in self._servers]
         await self._ended.wait()
         front.close()
-        for task in kept:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*kept, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(_stopped(server.process) for server in self._servers))
         if self._worker is not None:
             await asyncio.to_thread(self._worker.stop)
@@ -156,9 +156,9 @@ class Front:
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(pipe, "rb", 0)
         )
         try:
-            while said := await reader.readline():
+            while message := await reader.readline():
                 if self._worker is not None:
-                    await asyncio.to_thread(obey, self._worker, said)
+                    await asyncio.to_thread(obey, self._worker, message)
         finally:
             transport.close()
 
@@ -188,11 +188,11 @@ class Front:
             self._waiting.end(writer.transport)
         chosen = _CHOSEN.search(head)
         known = int(chosen[1]) if chosen else None
-        found = await self._reached(known)
-        if found is None:
+        connection = await self._reached(known)
+        if connection is None:
             writer.write(_refusal("503 Service Unavailable"))
             return
-        server, answer, behind = found
+        server, answer, behind = connection
         server.connections += 1
         try:
             behind.write(_forwarded(head, str(writer.get_extra_info("peername")[0])))

@@ -35,8 +35,8 @@ def choose_language() -> None:
     open sample changes with it."""
     chosen = address.one("lang")
     if chosen not in LANGUAGES:
-        wanted = (st.context.locale or "en").split("-")[0]
-        chosen = wanted if wanted in LANGUAGES else "en"
+        preferred = (st.context.locale or "en").split("-")[0]
+        chosen = preferred if preferred in LANGUAGES else "en"
     before = st.session_state.get(language.STATE)
     language.choose(chosen)
     if before not in (None, chosen):

@@ -152,10 +152,10 @@ def cost() -> dict[str, dict[str, Case]]:
             "overlapping, far apart": of(points=overlapping(1.0, 30.0)),
         },
         "crossover": {
-            "hostile": of(lengths=[1.0, 2.0], costs={HOSTILE: [1.0, 3.0]}, own=2.0),
+            "hostile": of(lengths=[1.0, 2.0], costs={HOSTILE: [1.0, 3.0]}, mean_length=2.0),
             "one's own length": of(
                 lengths=[10.0, 200.0, 500.0],
-                own=200.0,
+                mean_length=200.0,
                 costs={"a": [1.0, 1.0, 1.0], "b": [0.1, 2.0, 5.0]},
             ),
         },

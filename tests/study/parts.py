@@ -119,7 +119,10 @@ def values(of: Study) -> dict[str, Any]:
 
 
 # Arguments that are made of other parts, and those of what keeps parts.
-NOT_ASKED = {*("choice", "found", "missed", "draws"), *("make", "key", "alone")}
+NOT_ASKED = {
+    *("choice", "query_ladder", "query_split", "missed", "draws"),
+    *("make", "key", "alone"),
+}
 
 
 def why(study: Study, challenger: str, query_id: str) -> list[object]:

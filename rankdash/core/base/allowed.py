@@ -70,17 +70,17 @@ def environment() -> dict[str, str]:
     return {SHARED: YES, KEYS: os.environ.get(KEYS, "")} if is_shared() else {}
 
 
-def address_of(url: str, own: str = "") -> str | None:
+def address_of(url: str, configured: str = "") -> str | None:
     """Where a service at `url` may be asked: the address that its host has now, to be connected to,
     so that the name cannot lead elsewhere later; None where it may be reached as it is.
 
-    own: a URL that the environment itself names.
+    configured: a URL that the environment itself names.
 
     Raises SettingError where it may not be asked, UnavailableError where its host is not found.
     """
     host = (urlsplit(url).hostname or "").casefold()
     listed = names(SERVICES)
-    if not is_shared() or not listed.isdisjoint({host, ANY}) or url == own:
+    if not is_shared() or not listed.isdisjoint({host, ANY}) or url == configured:
         return None
     if listed:
         raise SettingError(
@@ -91,32 +91,32 @@ def address_of(url: str, own: str = "") -> str | None:
             variable=SERVICES,
         )
     try:
-        found = [str(each[4][0]) for each in socket.getaddrinfo(host, None)]
+        addresses = [str(each[4][0]) for each in socket.getaddrinfo(host, None)]
     except (OSError, UnicodeError) as problem:
         raise UnavailableError(
             "The host {host} was not found.",
             remedy="Check the address of the service.",
             host=host,
         ) from problem
-    if not all(_is_public(each) for each in found):
+    if not all(_is_public(each) for each in addresses):
         raise SettingError(
             "This server may not ask the host {host}: its address is private.",
             remedy="Whoever starts the server can allow it: --allow-service HOST, or {variable}.",
             host=host,
             variable=SERVICES,
         )
-    return found[0]
+    return addresses[0]
 
 
 def _is_public(address: str) -> bool:
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour
-        if found in _NAT64:
-            inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(parsed, ipaddress.IPv6Address):
+        inner = parsed.ipv4_mapped or parsed.sixtofour
+        if parsed in _NAT64:
+            inner = ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF)
         # An IPv4 address in one of IPv6 is judged as what it leads to.
         if inner is not None:
-            found = inner
-        elif found not in _UNICAST:
+            parsed = inner
+        elif parsed not in _UNICAST:
             return False
-    return found.is_global and not found.is_multicast
+    return parsed.is_global and not parsed.is_multicast

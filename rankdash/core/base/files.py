@@ -312,10 +312,10 @@ def whole_characters(text: str) -> tuple[str, int]:
         return text, 0
     count = 0
 
-    def whole_or_not(found: re.Match[str]) -> str:
+    def whole_or_not(match: re.Match[str]) -> str:
         nonlocal count
-        if found[2] is None:
-            return found[0]
+        if match[2] is None:
+            return match[0]
         count += 1
         return "\\ufffd"
 

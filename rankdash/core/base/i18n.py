@@ -470,11 +470,11 @@ def refused_text(refused: int, requests: int) -> str:
 
 def _known(reason: str) -> str | None:
     for template in (*REASON_TEMPLATES, *FORMER_REASON_TEMPLATES):
-        found = _pattern(template).fullmatch(reason.strip())
-        if found:
+        match = _pattern(template).fullmatch(reason.strip())
+        if match:
             params = {
                 name: reason_text(value) if name == "why" else value
-                for name, value in found.groupdict().items()
+                for name, value in match.groupdict().items()
             }
             return gettext(template, **params)
     return None

@@ -221,14 +221,14 @@ def settings_of(kind: Any) -> tuple[Any, ...]:
 
 
 def parse_settings(
-    specs: Sequence[SettingSpec], given: Mapping[str, SettingValue]
+    specs: Sequence[SettingSpec], chosen: Mapping[str, SettingValue]
 ) -> dict[str, SettingValue]:
     """Every setting of the schema with the value given or its default, in the schema's order.
 
     Raises SettingError where a setting does not exist (naming the nearest) or its value is wrong.
     """
     names = [spec.name for spec in specs]
-    for name in given:
+    for name in chosen:
         if name not in names:
             raise SettingError(
                 "There is no setting {name!r} here.",
@@ -239,7 +239,7 @@ def parse_settings(
                 nearest=nearest(name, names),
                 names=", ".join(names),
             )
-    return {spec.name: spec.parse(given.get(spec.name, spec.default)) for spec in specs}
+    return {spec.name: spec.parse(chosen.get(spec.name, spec.default)) for spec in specs}
 
 
 def completed(
@@ -409,15 +409,15 @@ class Conventions(Settings):
     @property
     def summary(self) -> str:
         """The tie rule, and every other rule that is not rankdash's own, on one line in English."""
-        own = Conventions()
-        said = []
+        defaults = Conventions()
+        entries = []
         for each in CONVENTION_SETTINGS:
             value = getattr(self, each.name)
-            if each.name == "ties" or value != getattr(own, each.name):
+            if each.name == "ties" or value != getattr(defaults, each.name):
                 words = {True: "yes", False: "no"}.get(value) if isinstance(value, bool) else None
                 shown = words or each.words.get(str(value), f"{value}")
-                said.append(f"{each.title}: {shown}")
-        return "; ".join(said)
+                entries.append(f"{each.title}: {shown}")
+        return "; ".join(entries)
 
 
 CONVENTION_SETTINGS: tuple[Setting, ...] = settings_of(Conventions)
@@ -533,13 +533,13 @@ class StatisticsSettings(Settings):
         return max(FEWEST_QUERIES, math.ceil(1 - math.log2(alpha) - _ROUNDING))
 
     @classmethod
-    def for_queries(cls, queries: int, **given: Any) -> Self:
+    def for_queries(cls, queries: int, **settings: Any) -> Self:
         """The settings for so many labelled queries; given: those that were chosen. With many of
         them fewer resamples say the same: the ends of an interval then move by about a fiftieth of
         its width, and an answer comes at once."""
         if queries > _MANY_QUERIES:
-            given = {"resamples": _ENOUGH_RESAMPLES, **given}
-        return cls(**given)
+            settings = {"resamples": _ENOUGH_RESAMPLES, **settings}
+        return cls(**settings)
 
 
 STATISTICS_SETTINGS: tuple[Setting, ...] = settings_of(StatisticsSettings)

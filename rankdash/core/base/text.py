@@ -53,14 +53,14 @@ def fits(text: str, width: int) -> bool:
 def lines(text: str, width: int) -> list[str]:
     """The whole text on lines of at most `width` columns, broken at blanks where there are any.
     More than `_MOST_LINES` are cut in the middle."""
-    rest, found = middle(text, _MOST_LINES * width), []
+    rest, wrapped = middle(text, _MOST_LINES * width), []
     while not fits(rest, width):
         head = _head(rest, width)
         blank = head.rfind(" ")
         head = head[:blank] if blank > 0 else head
-        found.append(head)
+        wrapped.append(head)
         rest = rest[len(head) :].lstrip()
-    return [*found, rest]
+    return [*wrapped, rest]
 
 
 def columns(text: str) -> int:
@@ -241,17 +241,17 @@ _LIKE_A_KEY = re.compile(r"\d|[a-z][A-Z]|\w[-_+/=~*.]\w|.{16}")
 def redact(text: str) -> str:
     """The text with `MARK` in place of whatever looks like a credential."""
 
-    def named(found: re.Match[str]) -> str:
-        sure = found["header"] and found["scheme"]
-        hidden = bearer(found) if sure or _LIKE_A_KEY.search(found["value"]) else found[0]
-        return hidden if not found["value"].startswith(("http:", "https:")) else found[0]
+    def named(match: re.Match[str]) -> str:
+        sure = match["header"] and match["scheme"]
+        hidden = bearer(match) if sure or _LIKE_A_KEY.search(match["value"]) else match[0]
+        return hidden if not match["value"].startswith(("http:", "https:")) else match[0]
 
-    def bearer(found: re.Match[str]) -> str:
-        prose = _PROSE.fullmatch(found["value"])
-        return found[0] if prose else found["before"] + MARK
+    def bearer(match: re.Match[str]) -> str:
+        prose = _PROSE.fullmatch(match["value"])
+        return match[0] if prose else match["before"] + MARK
 
-    def key(found: re.Match[str]) -> str:
-        return MARK if _DIGIT.search(found[0]) else found[0]
+    def key(match: re.Match[str]) -> str:
+        return MARK if _DIGIT.search(match[0]) else match[0]
 
     text = _KEY.sub(key, _BEARER.sub(bearer, _NAMED.sub(named, text)))
     return _KEY_OF_OPENAI.sub(MARK, text)

@@ -99,12 +99,12 @@ class Coded:
         """These ids, then others, Arrow text without missing ones."""
         if not len(ids):
             return self
-        own = type(self).of(ids)
-        place = places_in(self.texts, own.texts).astype(np.int32)
+        added = type(self).of(ids)
+        place = places_in(self.texts, added.texts).astype(np.int32)
         new = np.flatnonzero(place < 0)
         place[new] = len(self.texts) + np.arange(len(new))
-        texts = pa.concat_arrays([self.texts, own.texts.take(arrow_integers(new))])
-        return type(self)(np.append(self.codes, place[own.codes]), texts)
+        texts = pa.concat_arrays([self.texts, added.texts.take(arrow_integers(new))])
+        return type(self)(np.append(self.codes, place[added.codes]), texts)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -176,16 +176,16 @@ def arrow_integers(values: npt.NDArray[Any]) -> Any:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
 
 
-def places_in(known: Any, wanted: Any) -> Integers:
-    """(len(wanted),) the place of each in `known`, -1 where it is not there. Both are Arrow arrays
-    of distinct values."""
+def places_in(known: Any, requested: Any) -> Integers:
+    """Return (len(requested),) the place of each in `known`, -1 if it is not there.
+    Both are Arrow arrays of distinct values."""
     # The hash table is the costly part, so the smaller side goes into it.
-    if len(known) <= len(wanted):
-        return numbers_of(pc.index_in(wanted, value_set=known)).astype(np.int64)
-    found = numbers_of(pc.index_in(known, value_set=wanted))
-    places = np.full(len(wanted), -1, dtype=np.int64)
-    there = np.flatnonzero(found >= 0)
-    places[found[there]] = there
+    if len(known) <= len(requested):
+        return numbers_of(pc.index_in(requested, value_set=known)).astype(np.int64)
+    indices = numbers_of(pc.index_in(known, value_set=requested))
+    places = np.full(len(requested), -1, dtype=np.int64)
+    there = np.flatnonzero(indices >= 0)
+    places[indices[there]] = there
     return places
 
 
@@ -240,8 +240,8 @@ def _first_rows(texts: Any) -> npt.NDArray[np.int32] | None:
             odd[rows] |= word[rows] != word[first[rows]]
     if odd.any():
         among = np.flatnonzero(odd)
-        found = pa.concat_arrays([alike(piece) for piece in pieces]).take(arrow_integers(among))
-        codes = numbers_of(found.dictionary_encode().indices)
+        selected = pa.concat_arrays([alike(piece) for piece in pieces]).take(arrow_integers(among))
+        codes = numbers_of(selected.dictionary_encode().indices)
         first[among] = among[np.unique(codes, return_index=True)[1]][codes]
     return first
 
@@ -535,8 +535,8 @@ def tied_groups(positions: Integers, offsets: Integers) -> Flags:
 def best_places(scores: npt.NDArray[Any], count: int) -> npt.NDArray[np.intp]:
     """The places of the `count` highest of (n,) scores, best first, equal ones in their order.
     Sorts no more than those."""
-    kept = np.arange(len(scores))
+    candidates = np.arange(len(scores))
     if len(scores) > count:
-        kept = np.flatnonzero(scores >= np.partition(scores, -count)[-count])
-    best: npt.NDArray[np.intp] = kept[np.argsort(-scores[kept], kind="stable")][:count]
+        candidates = np.flatnonzero(scores >= np.partition(scores, -count)[-count])
+    best: npt.NDArray[np.intp] = candidates[np.argsort(-scores[candidates], kind="stable")][:count]
     return best

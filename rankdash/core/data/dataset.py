@@ -182,8 +182,8 @@ class Dataset:
     @cached_property
     def query_names(self) -> dict[str, str]:
         """Query id → its text, or the id where there is none: what a person knows it by."""
-        found = self.query_text()
-        return {query: text or query for query, text in zip(found.index, found, strict=True)}
+        texts = self.query_text()
+        return {query: text or query for query, text in zip(texts.index, texts, strict=True)}
 
     @cached_property
     def document_names(self) -> tuple[dict[str, str], dict[str, str]]:
@@ -202,11 +202,11 @@ class Dataset:
         """Document id → its title, or how its text begins where titles repeat: passages of one
         article share its title, and then their own words tell them apart."""
         titles, openings = self.document_names
-        own = {doc: titles.get(doc, doc) for doc in doc_ids}
-        often = Counter(own.values())
+        names = {doc: titles.get(doc, doc) for doc in doc_ids}
+        often = Counter(names.values())
         return {
             doc: title if often[title] == 1 else openings.get(doc, doc)
-            for doc, title in own.items()
+            for doc, title in names.items()
         }
 
     @cached_property
@@ -255,7 +255,7 @@ class Dataset:
             _closed(text_array(new[column]), table[column], "changes", name)
         if np.isinf(new["label"].to_numpy(dtype=np.float64)).any():
             raise DataError("A label is not a finite number.")
-        wanted = {
+        new_labels = {
             (query, doc): label
             for query, doc, label in zip(new["query_id"], new["doc_id"], new["label"], strict=True)
         }
@@ -264,9 +264,9 @@ class Dataset:
         near = old["query_id"].isin(new["query_id"]) & old["doc_id"].isin(new["doc_id"])
         for row in np.flatnonzero(near).tolist():
             pair = (old["query_id"].iat[row], old["doc_id"].iat[row])
-            labels[row] = wanted.pop(pair, labels[row])
+            labels[row] = new_labels.pop(pair, labels[row])
         added = pd.DataFrame(
-            [(*pair, label) for pair, label in wanted.items() if not np.isnan(label)],
+            [(*pair, label) for pair, label in new_labels.items() if not np.isnan(label)],
             columns=["query_id", "doc_id", "label"],
         )
         made = copy.copy(self)
@@ -280,8 +280,8 @@ class Dataset:
                 "doc_id": self.labels["doc_id"].extended(alike(text_array(added["doc_id"]))),
                 "label": np.append(labels, added["label"].to_numpy(dtype=np.float64)),
             }
-        kept = old.assign(label=labels)[~np.isnan(labels)]
-        labelled = pd.concat([kept, added]) if len(added) else kept
+        remaining = old.assign(label=labels)[~np.isnan(labels)]
+        labelled = pd.concat([remaining, added]) if len(added) else remaining
         qrels = _table(labelled, ["query_id", "doc_id", "label"], "qrels")
         made._tables = self._tables._replace(qrels=qrels)
         return made
@@ -531,14 +531,14 @@ class Judgements:
             ),
         ):
             if len(rows):
-                query, doc, given = rows.iloc[0][["query_id", "doc_id", "grade"]]
+                query, doc, judge_grade = rows.iloc[0][["query_id", "doc_id", "grade"]]
                 raise DataError(
                     template,
                     remedy=remedy,
                     judge=self.name,
                     query=query,
                     doc=doc,
-                    grade=f"{given:g}",
+                    grade=f"{judge_grade:g}",
                     low=f"{low:g}",
                     high=f"{high:g}",
                 )

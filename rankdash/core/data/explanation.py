@@ -31,11 +31,11 @@ class TextPart:
 
     def without(self, text: str) -> str:
         """The text less this part."""
-        kept, at = [], 0
+        remaining, at = [], 0
         for start, end in self.places:
-            kept.append(text[at:start])
+            remaining.append(text[at:start])
             at = end
-        return "".join([*kept, text[at:]])
+        return "".join([*remaining, text[at:]])
 
 
 @dataclass(frozen=True)

@@ -44,15 +44,15 @@ from rankdash.core.data.measured import Measured
 
 
 def _tie_order(
-    runs: Integers, ties: Ties, given: Integers, by_id: Callable[[], Integers]
+    runs: Integers, ties: Ties, source_rows: Integers, by_id: Callable[[], Integers]
 ) -> Integers:
     """(T,) the order of tied rows: by run of equal scores, then by the rule.
 
     runs:  (T,) which run of equal scores each row is in.
-    given: (T,) the place of each row in what the ranking was made from ("stable" keeps it).
+    source_rows: (T,) the place of each row in what the ranking was made from ("stable" keeps it).
     by_id: gives their (T,) places when document ids descend ("trec", as trec_eval does).
     """
-    key = given if ties == "stable" else by_id()
+    key = source_rows if ties == "stable" else by_id()
     return np.argsort(runs * (int(key.max()) + 1) + key)
 
 
@@ -300,7 +300,7 @@ class Ranking:
         if ties == self.ties and precision == "float64":
             return self
         scores = stored_scores(self.scores, precision).astype(np.float64)
-        docs, given = self.docs.copy(), self.given.copy()
+        docs, source_rows = self.docs.copy(), self.given.copy()
         positions, runs = equal_runs(scores, self.offsets)
         if len(positions):
 
@@ -310,9 +310,9 @@ class Ranking:
 
             rows = self.given[positions].astype(np.int64)
             source = positions[_tie_order(runs, ties, rows, by_id)]
-            docs[positions], given[positions] = self.docs[source], self.given[source]
+            docs[positions], source_rows[positions] = self.docs[source], self.given[source]
         tied = tied_groups(positions, self.offsets)
-        return replace(self, docs=docs, given=given, scores=scores, tied=tied, ties=ties)
+        return replace(self, docs=docs, given=source_rows, scores=scores, tied=tied, ties=ties)
 
     def without(self, query_ids: Iterable[str]) -> Ranking:
         """The same ranking without the lists of some queries."""
@@ -320,16 +320,16 @@ class Ranking:
 
     def only(self, query_ids: Collection[str]) -> Ranking:
         """The same ranking with the lists of some queries alone."""
-        kept = np.array([query in query_ids for query in self.query_ids], dtype=bool)
+        selected = np.array([query in query_ids for query in self.query_ids], dtype=bool)
         counts = np.diff(self.offsets)
-        rows = np.repeat(kept, counts)
+        rows = np.repeat(selected, counts)
         return replace(
             self,
-            query_ids=self.query_ids[kept],
-            offsets=offsets_from(counts[kept]),
+            query_ids=self.query_ids[selected],
+            offsets=offsets_from(counts[selected]),
             docs=self.docs[rows],
             scores=self.scores[rows],
-            tied=self.tied[kept],
+            tied=self.tied[selected],
             given=self.given[rows],
         )
 
@@ -339,10 +339,10 @@ class Ranking:
 
     def documents_of(self, query_id: str) -> tuple[list[str], npt.NDArray[np.float64]]:
         """The document ids of a query, best first, and their scores; empty when it has none."""
-        found = self.positions.get(query_id)
-        if found is None:
+        position = self.positions.get(query_id)
+        if position is None:
             return [], np.zeros(0)
-        start, stop = self.offsets[found], self.offsets[found + 1]
+        start, stop = self.offsets[position], self.offsets[position + 1]
         return list(self.doc_ids[self.docs[start:stop]]), self.scores[start:stop]
 
     def frame(self) -> pd.DataFrame:
@@ -494,8 +494,8 @@ def pooled(rankings: Sequence[Ranking]) -> Ranking:
     width = len(documents.texts)
     every = np.concatenate(
         [
-            own.astype(np.int64)[owners(each.offsets)] * width + codes[each.docs]
-            for each, own, codes in zip(rankings, lists, docs, strict=True)
+            query_codes.astype(np.int64)[owners(each.offsets)] * width + codes[each.docs]
+            for each, query_codes, codes in zip(rankings, lists, docs, strict=True)
         ]
     )
     every.sort()
@@ -543,18 +543,18 @@ def places_of(ranking: Ranking, lists: Integers, docs: Integers) -> tuple[Intege
     """
     bounds = len(ranking.query_ids), len(ranking.documents)
     ranked, rows = _ranked_pairs(ranking, docs, bounds)
-    wanted, pairs = sort_pairs(lists, docs, bounds)
+    requested, pairs = sort_pairs(lists, docs, bounds)
     row = np.full(len(docs), -1)
-    if np.array_equal(ranked, wanted):
+    if np.array_equal(ranked, requested):
         row[pairs] = rows
         return row, np.arange(len(docs))
     # What is sorted is found in passing, where else each would be a search through all.
-    place = np.searchsorted(ranked, wanted)
+    place = np.searchsorted(ranked, requested)
     place[place == len(ranked)] = 0
-    there = np.flatnonzero(ranked[place] == wanted) if len(ranked) else place[:0]
+    there = np.flatnonzero(ranked[place] == requested) if len(ranked) else place[:0]
     row[pairs[there]] = rows[place[there]]
-    found = np.flatnonzero(row >= 0)
-    return row[found], found
+    matched = np.flatnonzero(row >= 0)
+    return row[matched], matched
 
 
 def _ranked_pairs(
@@ -567,6 +567,6 @@ def _ranked_pairs(
     some = named[ranking.docs]
     if some.all():
         return sort_pairs(owners(ranking.offsets), ranking.docs, bounds)
-    own = np.flatnonzero(some)
-    ranked, order = sort_pairs(owners(ranking.offsets)[own], ranking.docs[own], bounds)
-    return ranked, own[order]
+    selected = np.flatnonzero(some)
+    ranked, order = sort_pairs(owners(ranking.offsets)[selected], ranking.docs[selected], bounds)
+    return ranked, selected[order]

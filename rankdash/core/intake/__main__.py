@@ -79,16 +79,16 @@ def _read(
     choices: dict[str, Any],
 ) -> Kept | None:
     """None where the reading was cancelled."""
-    said = _Said(folder, sources)
-    limits = replace(limits, watch=said.rows, joining=lambda: said.step("joining"))
+    steps = _Said(folder, sources)
+    limits = replace(limits, watch=steps.rows, joining=lambda: steps.step("joining"))
     parsed = read(sources, limits=limits, **choices)
-    said.step("checking")
+    steps.step("checking")
     loaded = usable(checked(parsed, name=name, retrieval=retrieval))
     opened = Workspace.open(Path(workspace))
     # From here on there is something to leave behind.
     if not claim(folder):
         return None
-    said.step("storing")
+    steps.step("storing")
     return keep(opened, loaded)
 
 
@@ -185,8 +185,8 @@ class _Said:
         if now - self._written >= _REPORT_SECONDS:
             self._written = now
             every = sum(self._rows.values())
-            left = (now - self._started) / every * max(self._lines - every, 0) if every else 0.0
-            self._write("reading", left or None)
+            seconds = (now - self._started) / every * max(self._lines - every, 0) if every else 0.0
+            self._write("reading", seconds or None)
 
     def step(self, step: Step) -> None:
         self._write(step, None)

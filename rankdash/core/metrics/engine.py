@@ -32,11 +32,11 @@ _KEPT_OF_THRESHOLD: WeakKeyDictionary[Judged, tuple[Hashable, _Parts]] = WeakKey
 
 
 def _parts(
-    kept: WeakKeyDictionary[Judged, tuple[Hashable, _Parts]], judged: Judged, rules: Hashable
+    cache: WeakKeyDictionary[Judged, tuple[Hashable, _Parts]], judged: Judged, rules: Hashable
 ) -> _Parts:
-    known = kept.get(judged)
+    known = cache.get(judged)
     if known is None or known[0] != rules:
-        known = kept[judged] = rules, {}
+        known = cache[judged] = rules, {}
     return known[1]
 
 
@@ -347,8 +347,10 @@ class Measure:
 
     @property
     def _suffix(self) -> str:
-        own = self.metric.parameter is not None and self.parameter != self.metric.parameter.default
-        bracket = f"({plain(self.parameter)})" if own else ""
+        custom = (
+            self.metric.parameter is not None and self.parameter != self.metric.parameter.default
+        )
+        bracket = f"({plain(self.parameter)})" if custom else ""
         return bracket + (f"@{self.k}" if self.k is not None else "")
 
     def __str__(self) -> str:

@@ -245,7 +245,7 @@ def judge_again(
         return judge(ranking, labels, conventions)
     changed = np.array([query in queries for query in before.query_ids], dtype=bool)
     rows = np.flatnonzero(changed[labels["query_id"].codes])
-    own = judge(
+    rejudged = judge(
         ranking.only(queries),
         {
             "query_id": labels["query_id"].taken(rows),
@@ -255,15 +255,17 @@ def judge_again(
         conventions,
     )
     at = np.flatnonzero(changed)
-    labelled, found = _labelled(before), _labelled(own)
+    labelled, relabelled = _labelled(before), _labelled(rejudged)
     for place, row in enumerate(at.tolist()):
         start, length = int(before.starts[row]), int(before.lengths[row])
-        there = int(own.starts[place])
-        labelled[start : start + length] = found[there : there + length]
+        there = int(rejudged.starts[place])
+        labelled[start : start + length] = relabelled[there : there + length]
     size = before.pool_size.copy()
-    size[at] = own.pool_size
-    query, (rank, judged_rank, label) = _spliced(_positions(before), _positions(own), at, len(size))
-    owner, (pool_label,) = _spliced(_pool(before), _pool(own), at, len(size))
+    size[at] = rejudged.pool_size
+    query, (rank, judged_rank, label) = _spliced(
+        _positions(before), _positions(rejudged), at, len(size)
+    )
+    owner, (pool_label,) = _spliced(_pool(before), _pool(rejudged), at, len(size))
     return replace(
         before,
         query=query,
@@ -279,9 +281,9 @@ def judge_again(
 
 def _labelled(judged: Judged) -> Flags:
     """(N,) whether a ranked row has a label."""
-    found = np.zeros(judged.ranked, dtype=bool)
-    found[judged.judged_rows] = True
-    return found
+    labelled = np.zeros(judged.ranked, dtype=bool)
+    labelled[judged.judged_rows] = True
+    return labelled
 
 
 def _positions(judged: Judged) -> _Rows:
@@ -292,13 +294,13 @@ def _pool(judged: Judged) -> _Rows:
     return arrays.owners(judged.pool_offsets), (judged.pool_label,)
 
 
-def _spliced(before: _Rows, own: _Rows, at: Integers, size: int) -> _Rows:
+def _spliced(before: _Rows, replacement: _Rows, at: Integers, size: int) -> _Rows:
     """Rows of `size` queries, with those of the queries at some places replaced by others, whose
     queries are numbered from 0. A side: (R,) the query of each row, and columns (R,)."""
-    kept = np.ones(size, dtype=bool)
-    kept[at] = False
-    rows = kept[before[0]]
-    query = np.append(before[0][rows], at[own[0]])
+    unchanged = np.ones(size, dtype=bool)
+    unchanged[at] = False
+    rows = unchanged[before[0]]
+    query = np.append(before[0][rows], at[replacement[0]])
     order = arrays.sort_codes(query, size)
-    columns = zip(before[1], own[1], strict=True)
+    columns = zip(before[1], replacement[1], strict=True)
     return query[order], tuple(np.append(one[rows], other)[order] for one, other in columns)

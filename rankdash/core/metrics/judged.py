@@ -85,8 +85,8 @@ class Judged:
         ends = np.array([self.starts, self.starts + stop])
         # A count for every row is no larger than the rows, where most are labelled.
         most = 2 * len(self.judged_rows) >= self.ranked
-        found = self.judged_before[ends] if most else np.searchsorted(self.judged_rows, ends)
-        count: Integers = np.diff(found, axis=0)[0].astype(np.int64)
+        bounds = self.judged_before[ends] if most else np.searchsorted(self.judged_rows, ends)
+        count: Integers = np.diff(bounds, axis=0)[0].astype(np.int64)
         return count
 
     @cached_property
@@ -142,13 +142,13 @@ class Matched:
         if not np.isfinite(labels).all():
             raise DataError("A label is not a finite number.")
         labels = self.groups.arrange(labels)
-        query, rows, found = self.query, self.rows, self.found
+        query, rows, matched = self.query, self.rows, self.found
         if self.conventions.negative == "unjudged":
-            kept = labels >= 0
-            query, rows, found = query[kept], rows[kept[found]], found[kept[found]]
+            counted = labels >= 0
+            query, rows, matched = query[counted], rows[counted[matched]], matched[counted[matched]]
         positive = labels > 0
         row_label = np.full(int(self.offsets[-1]), np.nan)
-        row_label[rows] = labels[found]
+        row_label[rows] = labels[matched]
         size = np.bincount(query, minlength=len(self.query_ids))
         before = _count_before(row_label)
         return _assemble(
@@ -186,7 +186,7 @@ def match(
         )
     query = data_arrays.owners(groups.offsets)
     lists = _lists_of(ranking, query_ids)
-    rows, found = _rows_of(ranking, lists[query], Coded(label_docs, docs.texts))
+    rows, matched = _rows_of(ranking, lists[query], Coded(label_docs, docs.texts))
     known = set(query_ids)
     return Matched(
         offsets=ranking.offsets,
@@ -197,7 +197,7 @@ def match(
         lists=lists,
         query=query,
         rows=rows,
-        found=found,
+        found=matched,
         unlabelled=tuple(each for each in ranking.query_ids if each not in known),
     )
 
@@ -215,8 +215,8 @@ def _rows_of(ranking: Ranking, lists: Integers, documents: Coded) -> tuple[Integ
     known = (lists >= 0) & (doc >= 0)
     if known.all():
         return places_of(ranking, lists, doc)
-    rows, found = places_of(ranking, lists[known], doc[known])
-    return rows, np.flatnonzero(known)[found]
+    rows, matched = places_of(ranking, lists[known], doc[known])
+    return rows, np.flatnonzero(known)[matched]
 
 
 def _lists_of(ranking: Ranking, query_ids: Iterable[str]) -> Integers:
@@ -410,16 +410,16 @@ def all_labelled(judged: Judged, query: Integers, rank: Floats, label: float) ->
     if not len(query):
         return judged
     ranked = np.isfinite(rank)
-    own, place = query[ranked], rank[ranked].astype(np.int64)
+    owner, place = query[ranked], rank[ranked].astype(np.int64)
     before = (
-        judged.judged_before[judged.starts[own] + place - 1]
-        - judged.judged_before[judged.starts[own]]
+        judged.judged_before[judged.starts[owner] + place - 1]
+        - judged.judged_before[judged.starts[owner]]
     )
-    everyone = np.concatenate([judged.query, own])
+    everyone = np.concatenate([judged.query, owner])
     ranks = np.concatenate([judged.rank, place])
-    added = np.concatenate([np.zeros(len(judged.rank), dtype=np.int64), np.ones(len(own), int)])
+    added = np.concatenate([np.zeros(len(judged.rank), dtype=np.int64), np.ones(len(owner), int)])
     among = np.concatenate([judged.judged_rank, before + 1])
-    labels = np.concatenate([judged.label, np.full(len(own), label)])
+    labels = np.concatenate([judged.label, np.full(len(owner), label)])
     deepest = int(ranks.max(initial=0)) + 1
     order = sort_codes(everyone * deepest + ranks, len(judged.query_ids) * deepest)
     everyone, ranks, added = everyone[order], ranks[order], added[order]
@@ -456,12 +456,12 @@ def each_labelled(judged: Judged, query: Integers, rank: Floats, label: float) -
     among = judged.judged_before[last] - judged.judged_before[start] + 1
     # Each variant's list is the query's with one row put in after those above it.
     offsets = offsets_from(counts + ranked)
-    kept = offsets[variant] + places(copies) - 1 + below
+    existing = offsets[variant] + places(copies) - 1 + below
     put = (offsets[:-1] + counts - np.bincount(variant[below], minlength=len(query)))[ranked]
 
     def laid_out(old: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
         values = np.empty(int(offsets[-1]), dtype=old.dtype)
-        values[kept], values[put] = old, new[ranked]
+        values[existing], values[put] = old, new[ranked]
         return values
 
     pool_offsets, pool_label = _with_top(

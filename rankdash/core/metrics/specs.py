@@ -73,14 +73,14 @@ def parse_metrics(specs: str | Iterable[str]) -> MetricList:
     Raises SpecError as `parse_measure` does, where two specs differ in `rel=`, and where there is
     none.
     """
-    found = {spec: _parse_with_threshold(spec) for spec in _split_specs(specs)}
-    if not found:
+    parsed = {spec: _parse_with_threshold(spec) for spec in _split_specs(specs)}
+    if not parsed:
         raise SpecError("There is no metric to evaluate.", remedy="For example: ndcg@10")
-    threshold = one_threshold(rel for _, rel in found.values())
-    measures = {spec: measure for spec, (measure, _) in found.items()}
+    threshold = one_threshold(rel for _, rel in parsed.values())
+    measures = {spec: measure for spec, (measure, _) in parsed.items()}
     implied = (
         spec
-        for spec, (measure, rel) in found.items()
+        for spec, (measure, rel) in parsed.items()
         if threshold is not None and rel is None and measure.metric.binary
     )
     return MetricList(measures, threshold, tuple(implied))
@@ -95,8 +95,8 @@ def parse_measure(spec: str, threshold: float | None = None) -> Measure:
     Raises SpecError, naming the nearest spec, where there is no such metric, the cutoff is not a
     positive whole number, or what is in brackets is not known.
     """
-    measure, said = _parse_with_threshold(spec)
-    if said is None:
+    measure, rel = _parse_with_threshold(spec)
+    if rel is None:
         return measure
     if threshold is None:
         raise SpecError(
@@ -104,31 +104,33 @@ def parse_measure(spec: str, threshold: float | None = None) -> Measure:
             remedy="Set the threshold among the metric conventions.",
             spec=spec,
         )
-    one_threshold([threshold, said])
+    one_threshold([threshold, rel])
     return measure
 
 
-def one_threshold(given: Iterable[float | None]) -> float | None:
+def one_threshold(thresholds: Iterable[float | None]) -> float | None:
     """The lowest relevant label that is given; None where none is. Raises SpecError for two."""
-    found = list(dict.fromkeys(each for each in given if each is not None))
-    if len(found) > 1:
+    distinct = list(dict.fromkeys(each for each in thresholds if each is not None))
+    if len(distinct) > 1:
         raise SpecError(
             "The relevance threshold is given as {one:g} and as {other:g}.",
             remedy="One threshold holds for all metrics: evaluate once for each.",
-            one=found[0],
-            other=found[1],
+            one=distinct[0],
+            other=distinct[1],
         )
-    return found[0] if found else None
+    return distinct[0] if distinct else None
 
 
 def _split_specs(specs: str | Iterable[str]) -> list[str]:
     """The specs of lists with commas between: "ndcg@5,10" is "ndcg@5" and "ndcg@10"."""
-    found: list[str] = []
+    separated: list[str] = []
     for text in [specs] if isinstance(specs, str) else specs:
         for part in filter(None, map(str.strip, _LISTED.findall(text))):
-            before = _AT_A_CUTOFF.fullmatch(found[-1]) if found and part.isdecimal() else None
-            found.append(before["start"] + part if before else part)
-    return found
+            before = (
+                _AT_A_CUTOFF.fullmatch(separated[-1]) if separated and part.isdecimal() else None
+            )
+            separated.append(before["start"] + part if before else part)
+    return separated
 
 
 def _parse_with_threshold(spec: str) -> tuple[Measure, float | None]:

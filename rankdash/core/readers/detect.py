@@ -274,7 +274,7 @@ def guesses(
             tables = prepare(tables)
     except RankdashError:
         return []
-    return [found for table, _ in tables if (found := _guess(table)) is not None]
+    return [likely for table, _ in tables if (likely := _guess(table)) is not None]
 
 
 def beginning(source: Source, most_bytes: int) -> Source:

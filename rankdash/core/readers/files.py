@@ -95,9 +95,13 @@ def read(
         parts, findings = parts_of(sources, **choices)
         refuse_lacking(choices.get("columns"), parts)
         parts, counted = matched(parts, match)
-        kept, _, notes = identified(parts)
+        selected, _, notes = identified(parts)
         parsed = combine(
-            kept, read=parts, conflict=conflict, worst_label=worst_label, first_stage=first_stage
+            selected,
+            read=parts,
+            conflict=conflict,
+            worst_label=worst_label,
+            first_stage=first_stage,
         )
         if choices.get("ask") and parsed.open_choice:
             raise BaselineNeeded(parsed.open_choice)
@@ -148,9 +152,9 @@ def parts_of(
     unknown: UnknownFormError | None = None
     for source in (source for source in unpacked if source not in papers):
         try:
-            found = tables_of(source, limits)
-            origin = source.origin or (source.name if len(found) > 1 else "")
-            tables += [(table, replace(source, origin=origin)) for table in found]
+            parsed = tables_of(source, limits)
+            origin = source.origin or (source.name if len(parsed) > 1 else "")
+            tables += [(table, replace(source, origin=origin)) for table in parsed]
         except UnknownFormError as problem:
             if not source.origin:
                 errors.append(problem)
@@ -219,8 +223,8 @@ class Joined:
     def draws(self) -> pd.DataFrame | None:
         """In which draw the labels came that the rankings were read beside, as from `draws_of`;
         None where no file says it."""
-        found = [part.draws for part in self._kept if part.draws is not None]
-        return pd.concat(found, ignore_index=True) if found else None
+        frames = [part.draws for part in self._kept if part.draws is not None]
+        return pd.concat(frames, ignore_index=True) if frames else None
 
     def labels(
         self, *, conflict: Conflict, worst_label: float | None = None
@@ -280,20 +284,20 @@ def read_beside(
         apart = bool(start and columns)
         if apart:
             named = list(named)
-            apart = not any(own for _, _, own in named)
+            apart = not any(in_sources for _, _, in_sources in named)
         parts, findings = parts_of(
             sources, columns=_without(columns, _ORDERS if apart else ()), limits=limits
         )
     keyed = any(part.keyed_by_text for part in parts)
     called: dict[str, str] = {}
     by_text: dict[str, bool] = {}
-    found: dict[str, list[ParsedFile]] = {}
+    parts_by_name: dict[str, list[ParsedFile]] = {}
     ranked: dict[str, dict[str, Ranking]] = {}
     problems: list[DataError] = []
     columned: list[ParsedFile] = []
-    for name, source, own in named:
+    for name, source, in_sources in named:
         called[name], by_text[name] = source.name, keyed
-        if own:
+        if in_sources:
             continue
         try:
             read, notes = parts_of(
@@ -309,20 +313,22 @@ def read_beside(
             # Its ids are what they are, so its rows need not be held until all files are read.
             ranked[name] = rankings_in(read, source.name)
             read = [replace(part, scores=()) for part in read]
-        found[name] = [replace(part, labels=Pairs.none()) for part in read]
+        parts_by_name[name] = [replace(part, labels=Pairs.none()) for part in read]
     if problems:
         raise refused(problems)
     refuse_lacking(columns, [*parts, *columned])
-    kept, beside, notes = identified(parts, [part for read in found.values() for part in read])
+    selected, beside, notes = identified(
+        parts, [part for read in parts_by_name.values() for part in read]
+    )
     findings += notes
     placed = iter(beside)
-    found = {name: list(islice(placed, len(read))) for name, read in found.items()}
+    parts_by_name = {name: list(islice(placed, len(read))) for name, read in parts_by_name.items()}
     # The data set counts the rows that it refuses for its own rankings itself.
-    known_parts = kept if start else [_counted_apart(part) for part in kept]
+    known_parts = selected if start else [_counted_apart(part) for part in selected]
     rankings: dict[str, Beside] = {}
     for name, path in files.items():
         if name not in ranked:
-            ranked[name] = rankings_in(found.get(name, known_parts), called[name])
+            ranked[name] = rankings_in(parts_by_name.get(name, known_parts), called[name])
         if not ranked[name]:
             raise DataError(
                 "The file holds no ranking: there are neither scores nor ranks in it.",
@@ -331,7 +337,7 @@ def read_beside(
                 file=str(path),
             )
         for other, ranking in ranked[name].items():
-            if other and name not in found:
+            if other and name not in parts_by_name:
                 continue
             system = f"{name}/{other}" if other else name
             while system in rankings or (other and system in files):
@@ -340,12 +346,12 @@ def read_beside(
     for part in beside:
         findings += [*part.findings, *part.refusals.findings()]
     first = next(iter(files), "")
-    starting = found.get(first, []) if start else []
+    starting = parts_by_name.get(first, []) if start else []
     return Joined(
         rankings=rankings,
         findings=tuple(findings),
         _read=[*parts, *starting],
-        _kept=[*kept, *(_counted_apart(part) for part in starting)],
+        _kept=[*selected, *(_counted_apart(part) for part in starting)],
         _others=beside,
         _start=rankings[first].ranking if start else None,
     )

@@ -119,7 +119,7 @@ def checked(
 
 
 def _first_stage(
-    parsed: Parsed, wanted: Retrieval | None, depth: int
+    parsed: Parsed, requested: Retrieval | None, depth: int
 ) -> tuple[Ranking, FirstStage, list[Finding]]:
     """The ranking that rerankers start from, made where the files give no order."""
     if depth < 1:
@@ -127,7 +127,7 @@ def _first_stage(
             "At least 1 document must be retrieved for each query, not {depth}.", depth=depth
         )
     if parsed.candidates is not None:
-        if wanted is not None:
+        if requested is not None:
             raise DataError(
                 "The files give a first-stage ranking, so none is made.",
                 remedy="Leave out --retrieval, or the file of the ranking.",
@@ -141,7 +141,7 @@ def _first_stage(
         )
     queries, documents = _texts(parsed.queries, "query_id"), _texts(parsed.documents, "doc_id")
     queries, documents = queries[queries != ""], documents[documents != ""]
-    how = wanted or (_usual(parsed, documents) if len(queries) and len(documents) else None)
+    how = requested or (_usual(parsed, documents) if len(queries) and len(documents) else None)
     if how is None or how == "rows":
         return _as_given(pairs), "rows", [_NO_FIRST_STAGE if how is None else _ROWS]
     if not len(queries) or not len(documents):
@@ -152,7 +152,7 @@ def _first_stage(
     if how != "listed":
         ranking = retrieve(how, queries, documents, depth)
         # Queries in one language and documents in another share no word.
-        if len(ranking) or wanted is not None:
+        if len(ranking) or requested is not None:
             kind, template = _MADE[how]
             # BM25 finds no document that shares no word with the query.
             most = int(np.diff(ranking.offsets).max(initial=0))
@@ -246,16 +246,16 @@ def judgements_at(path: str | os.PathLike[str]) -> tuple[Judgements, list[Findin
 
 def judgements_in(source: Source) -> tuple[Judgements, list[Finding]]:
     """The same from one file that was read."""
-    found = read_judged(source)
-    grades = found.table["grade"].dropna()
+    judged = read_judged(source)
+    grades = judged.table["grade"].dropna()
     if grades.empty:
         raise DataError(
             "The file holds no grades.",
             remedy="Give rows of query, document and the judge's grade.",
             file=source.name,
         )
-    top = found.top if np.isfinite(found.top) else max(float(grades.max()), 1.0)
+    top = judged.top if np.isfinite(judged.top) else max(float(grades.max()), 1.0)
     scale = min(float(grades.min()), 0.0), top
     return Judgements(
-        found.name or stem_of(source.name), scale, found.table, found.model
-    ), found.findings
+        judged.name or stem_of(source.name), scale, judged.table, judged.model
+    ), judged.findings

@@ -73,7 +73,7 @@ def read_rated(
     graded[unsure] = None
     values = labels(graded).values
     _refuse_odd(table, fields, filled, filled & ~unsure & np.isnan(values))
-    found = pd.DataFrame(
+    rated = pd.DataFrame(
         {
             "query_id": frame[fields["query_id"]].to_numpy(dtype=object),
             "doc_id": frame[fields["doc_id"]].to_numpy(dtype=object),
@@ -82,7 +82,7 @@ def read_rated(
             "time": _moments(frame[time]) if time is not None else "",
         }
     )
-    return found[filled].reset_index(drop=True), [*table.findings, *table.refusals.findings()]
+    return rated[filled].reset_index(drop=True), [*table.findings, *table.refusals.findings()]
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,10 @@ def _fields(table: Table) -> dict[str, str]:
 
 def _column(table: Table, names: Sequence[str]) -> str | None:
     """The first column of one of these names."""
-    own = {plain(str(name)): name for name in reversed(table.frame.columns)} if table.names else {}
-    return next((own[name] for name in names if name in own), None)
+    columns = (
+        {plain(str(name)): name for name in reversed(table.frame.columns)} if table.names else {}
+    )
+    return next((columns[name] for name in names if name in columns), None)
 
 
 def _texts(table: Table, column: str | None, default: str = "") -> Texts:

@@ -211,12 +211,12 @@ def _run(path: Path) -> object:
     return getattr(module, "KINDS", None) or module.KIND
 
 
-def _checked(found: object) -> list[RerankerKind]:
+def _checked(provided: object) -> list[RerankerKind]:
     kinds: list[RerankerKind] = []
-    for kind in found if isinstance(found, (list, tuple)) else [found]:
+    for kind in provided if isinstance(provided, (list, tuple)) else [provided]:
         if not isinstance(kind, RerankerKind):
-            found = type(kind).__name__
-            raise _RefusedError(Phrase("a RerankerKind is needed, not {found}", found=found))
+            provided = type(kind).__name__
+            raise _RefusedError(Phrase("a RerankerKind is needed, not {found}", found=provided))
         if not _NAME.fullmatch(kind.name):
             raise _RefusedError(
                 Phrase(
@@ -244,7 +244,7 @@ def unknown_kind(name: str, known: Sequence[str]) -> SettingError:
     the setting for a service or a model, or else a similar kind if there is one."""
     plain = name.strip().lower()
     parts = plain.split("/")
-    given = {"name": name, "names": ", ".join(known)}
+    params = {"name": name, "names": ", ".join(known)}
     service = next((each for each in DIALECTS if each in re.split(r"[^a-z0-9]+", plain)), None)
     model = _model_kind(plain)
     close = difflib.get_close_matches(plain, known, n=1, cutoff=0.6)
@@ -253,23 +253,23 @@ def unknown_kind(name: str, known: Sequence[str]) -> SettingError:
             "There is no reranker {name!r}.",
             remedy="It is a service: use the reranker 'endpoint' with dialect={service}.",
             service=service,
-            **given,
+            **params,
         )
     if model in known and (len(parts) > 1 or not close):
         return SettingError(
             "There is no reranker {name!r}.",
             remedy="It is a model: use the reranker {kind!r} with model={name}.",
             kind=model,
-            **given,
+            **params,
         )
     if close:
         return SettingError(
             "There is no reranker {name!r}.",
             remedy="Did you mean {nearest!r}? Rerankers: {names}.",
             nearest=close[0],
-            **given,
+            **params,
         )
-    return SettingError("There is no reranker {name!r}.", remedy="Rerankers: {names}.", **given)
+    return SettingError("There is no reranker {name!r}.", remedy="Rerankers: {names}.", **params)
 
 
 def _model_kind(name: str) -> str:

@@ -102,9 +102,9 @@ def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
         start += len(ranking.documents)
         query = np.array([number.get(name, -1) for name in ranking.query_ids], dtype=np.int64)
         query = query[owners(ranking.offsets)]
-        wanted = query >= 0
-        keys.append((query * max(len(doc_ids), 1) + shared[ranking.docs])[wanted])
-        points.append(weight * _points(ranking, how)[wanted])
+        selected = query >= 0
+        keys.append((query * max(len(doc_ids), 1) + shared[ranking.docs])[selected])
+        points.append(weight * _points(ranking, how)[selected])
     # By first appearance, which is the order that ties keep.
     row, pairs = pd.factorize(np.concatenate(keys))
     sums = np.bincount(row, weights=np.concatenate(points), minlength=len(pairs))

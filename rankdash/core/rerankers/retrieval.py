@@ -103,14 +103,14 @@ def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ra
             check=False,
         )
         if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().split("\n")
+            messages = done.stderr.decode("utf-8", "replace").strip().split("\n")
             raise UnavailableError(
                 "A bi-encoder cannot retrieve here: {reason}",
                 remedy="Retrieve by BM25.",
-                reason=said[-1][:300] or f"its process ended with {done.returncode}",
+                reason=messages[-1][:300] or f"its process ended with {done.returncode}",
             )
-        found = pd.read_parquet(folder / _FOUND)
-    return Ranking.from_columns(found["query_id"], found["doc_id"], found["score"])
+        ranked = pd.read_parquet(folder / _FOUND)
+    return Ranking.from_columns(ranked["query_id"], ranked["doc_id"], ranked["score"])
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -88,10 +88,12 @@ def part_ids(run: Run) -> tuple[str, ...]:
 def with_times_of(run: Run, parts: Sequence[Run]) -> Run:
     """The run with the latencies, pairs and tokens of its parts in sum, as where one is asked after
     the other. A query that one of them was not timed on has no latency."""
-    own = run.queries.set_index("query_id")
+    queries = run.queries.set_index("query_id")
     tables = [part.queries.set_index("query_id") for part in parts]
     taken = {
-        name: sum(each[name].astype(np.float64).reindex(own.index).to_numpy() for each in tables)
+        name: sum(
+            each[name].astype(np.float64).reindex(queries.index).to_numpy() for each in tables
+        )
         for name in ("latency_ms", "pairs", "tokens")
     }
     done = (run.queries["state"] == "done").to_numpy()
@@ -105,15 +107,17 @@ def unknown_tokens(run: Run, part: Callable[[str], Run | None]) -> float:
 
     part: id → the run, None where it is not here.
     """
-    parts = [found for each in part_ids(run) if (found := part(each)) is not None]
-    own = math.nan if run.measured is None else run.measured.unknown_tokens
-    shares = [own, *(unknown_tokens(each, part) for each in parts)]
+    parts = [loaded for each in part_ids(run) if (loaded := part(each)) is not None]
+    share = math.nan if run.measured is None else run.measured.unknown_tokens
+    shares = [share, *(unknown_tokens(each, part) for each in parts)]
     return max((each for each in shares if not math.isnan(each)), default=math.nan)
 
 
 def _queries(dataset: Dataset, parts: Sequence[CombinedRun], done: set[str]) -> pd.DataFrame:
-    told = [_states(part) for part in parts]
-    rows = [_state(query, query in done, parts, told) for query in dataset.queries["query_id"]]
+    part_states = [_states(part) for part in parts]
+    rows = [
+        _state(query, query in done, parts, part_states) for query in dataset.queries["query_id"]
+    ]
     table = pd.DataFrame(rows, columns=["query_id", "state", "reason"]).astype("str")
     for column in ("latency_ms", "index_ms", "tokens", "truncated"):
         table[column] = np.full(len(table), math.nan)
@@ -127,20 +131,23 @@ def _states(part: CombinedRun) -> dict[str, tuple[str, str]]:
     if part.run is None:
         return {}
     table = part.run.queries
-    found = zip(table["state"], table["reason"], strict=True)
-    return dict(zip(table["query_id"], found, strict=True))
+    outcomes = zip(table["state"], table["reason"], strict=True)
+    return dict(zip(table["query_id"], outcomes, strict=True))
 
 
 def _state(
-    query: str, done: bool, parts: Sequence[CombinedRun], told: Sequence[dict[str, tuple[str, str]]]
+    query: str,
+    done: bool,
+    parts: Sequence[CombinedRun],
+    part_states: Sequence[dict[str, tuple[str, str]]],
 ) -> tuple[str, QueryState, str]:
     if done:
         return query, "done", ""
-    for wanted in ("failed", "skipped"):
-        for part, states in zip(parts, told, strict=True):
+    for problem in ("failed", "skipped"):
+        for part, states in zip(parts, part_states, strict=True):
             state, reason = states.get(query, ("", ""))
-            if state == wanted:
-                return query, wanted, f"{part.name}: {reason}"
+            if state == problem:
+                return query, problem, f"{part.name}: {reason}"
     lacking = [part.name for part in parts if query not in part.ranking.positions]
     return query, "skipped", f"not in {', '.join(lacking)}"
 
@@ -190,8 +197,8 @@ class Shard:
     @classmethod
     def parse(cls, text: str) -> Shard:
         """From "3/16". Raises SettingError for anything else."""
-        found = _FORM.fullmatch(text.strip())
-        number, of = map(int, found.groups()) if found else (0, 0)
+        match = _FORM.fullmatch(text.strip())
+        number, of = map(int, match.groups()) if match else (0, 0)
         if not 1 <= number <= of <= MOST_SHARDS:
             raise SettingError(
                 "A shard is its number and how many there are, such as 3/16, not {text!r}.",
@@ -211,7 +218,7 @@ def part_bytes(
 ) -> bytes:
     """The file of a part. run: of the queries of the part. weights: the fingerprint of the
     reranker. lines: the ranking of the run as a TREC run."""
-    own = run.queries.set_index("query_id").loc[shard.queries(dataset)]
+    shard_rows = run.queries.set_index("query_id").loc[shard.queries(dataset)]
     sizes = dict(zip(run.ranking.query_ids, np.diff(run.ranking.offsets).tolist(), strict=True))
     repeated = {} if run.measured is None else run.measured.repeated_ms
     head = {
@@ -237,7 +244,7 @@ def part_bytes(
                 sizes.get(query, 0),
                 list(repeated.get(query, ())),
             ]
-            for query, row in zip(own.index, own.to_dict("records"), strict=True)
+            for query, row in zip(shard_rows.index, shard_rows.to_dict("records"), strict=True)
         ],
     }
     return _MARK + json.dumps(head, allow_nan=False).encode() + b"\n" + lines
@@ -337,9 +344,9 @@ def complete(paths: Sequence[Path]) -> list[Part]:
                     difference=_said(key, difference, part, first),
                     other=str(first.path),
                 )
-    found: dict[int, Part] = {}
+    numbered: dict[int, Part] = {}
     for part in parts:
-        other = found.setdefault(part.shard.number, part)
+        other = numbered.setdefault(part.shard.number, part)
         if other is not part:
             raise DataError(
                 "Shard {number} is given twice: it is in {other} too.",
@@ -349,7 +356,7 @@ def complete(paths: Sequence[Path]) -> list[Part]:
                 other=str(other.path),
             )
     of = parts[0].shard.of
-    lost = [number for number in range(1, of + 1) if number not in found]
+    lost = [number for number in range(1, of + 1) if number not in numbered]
     if lost:
         raise DataError(
             "Of the {of} shards these are missing: {lost}.",
@@ -358,15 +365,15 @@ def complete(paths: Sequence[Path]) -> list[Part]:
             lost=", ".join(map(str, lost[:_NAMED])) + ("" if len(lost) <= _NAMED else " …"),
             first=f"{lost[0]}/{of}",
         )
-    return [found[number] for number in range(1, of + 1)]
+    return [numbered[number] for number in range(1, of + 1)]
 
 
 def _said(key: str, difference: Phrase, part: Part, first: Part) -> Phrase:
     """With the names of settings that differ."""
     if key != "settings":
         return difference
-    own, others = part.head[key], first.head[key]
-    names = sorted(name for name in {*own, *others} if own.get(name) != others.get(name))
+    settings, others = part.head[key], first.head[key]
+    names = sorted(name for name in {*settings, *others} if settings.get(name) != others.get(name))
     return Phrase(difference.template, names=", ".join(names))
 
 

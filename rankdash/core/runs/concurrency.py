@@ -164,9 +164,9 @@ def threads_of(reranker: Reranker, capabilities: Capabilities) -> int:
     A reranker that knows says so by an attribute `threads` (0: the work is done elsewhere, as on a
     graphics card). Else a model that scores across queries uses all it may, and others one.
     """
-    told = getattr(reranker, "threads", None)
-    if isinstance(told, int):
-        return told
+    declared = getattr(reranker, "threads", None)
+    if isinstance(declared, int):
+        return declared
     torch = sys.modules.get("torch")
     on_card = torch is not None and torch.cuda.is_initialized()
     if capabilities.needs_network or on_card:

@@ -349,8 +349,8 @@ def _give_way(pid: int) -> None:
     """From its first import on, which takes a processor as long as a page does."""
     if hasattr(os, "setpriority"):
         with contextlib.suppress(OSError):
-            own = os.getpriority(os.PRIO_PROCESS, 0)
-            os.setpriority(os.PRIO_PROCESS, pid, own + NICENESS)
+            niceness = os.getpriority(os.PRIO_PROCESS, 0)
+            os.setpriority(os.PRIO_PROCESS, pid, niceness + NICENESS)
 
 
 def refuse_long(text: bytes) -> None:
@@ -403,11 +403,11 @@ class RelayedWorker:
             os.write(self._pipe, text)
 
 
-def obey(worker: WorkerProcess, said: bytes) -> None:
+def obey(worker: WorkerProcess, line: bytes) -> None:
     """Do what a server said in one line."""
-    if said.strip():
-        asked = json.loads(said)
-        worker.hand_over(asked["job"], asked["keys"])
+    if line.strip():
+        request = json.loads(line)
+        worker.hand_over(request["job"], request["keys"])
     else:
         worker.ensure()
 
@@ -439,8 +439,8 @@ class Handover:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for text in lines:
             try:
-                found = json.loads(text)
-                job_id, keys = str(found["job"]), dict(found["keys"])
+                message = json.loads(text)
+                job_id, keys = str(message["job"]), dict(message["keys"])
             except (ValueError, KeyError, TypeError):
                 # Not repeated anywhere: it may hold a key.
                 continue

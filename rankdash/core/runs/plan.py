@@ -147,8 +147,8 @@ def plan(
             rule=without_text,
         )
     known = list(dataset.queries["query_id"])
-    wanted = set(known if query_ids is None else query_ids)
-    unknown = sorted(wanted.difference(known))
+    requested = set(known if query_ids is None else query_ids)
+    unknown = sorted(requested.difference(known))
     if unknown:
         raise SettingError("The data set has no query {query!r}.", query=unknown[0])
     silent = dataset.textless if needs_text else frozenset()
@@ -159,7 +159,7 @@ def plan(
         docs = dataset.candidates.documents_of(query)[0][:depth]
         if not docs:
             skipped[query] = NO_CANDIDATES
-        elif query not in wanted:
+        elif query not in requested:
             skipped[query] = NOT_SAMPLED
         else:
             readable = [doc for doc in docs if doc not in silent]
@@ -201,26 +201,26 @@ def variants(
     """
     known = {spec.name: spec for spec in specs}
     values: dict[str, list[SettingValue]] = {}
-    for name, given in varied.items():
+    for name, choices in varied.items():
         if name != DEPTH and name not in known:
             raise SettingError("There is no setting {name!r} to vary.", name=name)
         spec = _DEPTH_SPEC if name == DEPTH else known[name]
-        values[name] = list(dict.fromkeys(spec.parse(value) for value in given))
+        values[name] = list(dict.fromkeys(spec.parse(value) for value in choices))
         if not values[name]:
             raise SettingError(
                 "There are no values of {name} to vary.", remedy="Give at least one.", name=name
             )
-    found = [
+    combinations = [
         tuple(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())
     ]
-    if len(found) > MOST_VARIANTS:
+    if len(combinations) > MOST_VARIANTS:
         raise SettingError(
             "These are {count} variants; {most} can be run at once.",
             remedy="Vary fewer settings, or fewer values of each.",
-            count=len(found),
+            count=len(combinations),
             most=MOST_VARIANTS,
         )
-    return tuple(_variant(settings, depth, differs) for differs in found)
+    return tuple(_variant(settings, depth, differs) for differs in combinations)
 
 
 _DEPTH_SPEC = SettingSpec(DEPTH, 1, "Depth", "Candidates reranked per query.", within=(1, math.inf))
@@ -231,6 +231,6 @@ def _variant(
     depth: int | None,
     differs: tuple[tuple[str, SettingValue], ...],
 ) -> Variant:
-    own = dict(differs)
-    deep = own.pop(DEPTH, depth)
-    return Variant({**settings, **own}, None if deep is None else int(deep), differs)
+    overrides = dict(differs)
+    deep = overrides.pop(DEPTH, depth)
+    return Variant({**settings, **overrides}, None if deep is None else int(deep), differs)

@@ -100,7 +100,7 @@ def assemble(
     dataset: Dataset,
     reranker: Reranker,
     depth: int | None,
-    asked: Plan,
+    planned: Plan,
     results: Mapping[str, QueryResult],
     load_ms: float,
     measured: Measured,
@@ -116,7 +116,7 @@ def assemble(
     full: list[Counts] = []
 
     def lists() -> Iterator[tuple[str, list[str], list[float]]]:
-        for query, docs in asked.documents.items():
+        for query, docs in planned.documents.items():
             result = results[query]
             if result.state == "done":
                 order = np.argsort(-result.scores, kind="stable")
@@ -127,20 +127,20 @@ def assemble(
                 full.append(_ranked(result.full, order, len(below)))
                 yield query, ranked, [*result.scores[order].tolist(), *[math.nan] * len(below)]
 
-    skipped = {query: QueryResult(query, "skipped", why) for query, why in asked.skipped.items()}
+    skipped = {query: QueryResult(query, "skipped", why) for query, why in planned.skipped.items()}
     every = {**skipped, **results}
     wish = [dataset.id, reranker.name, repr(sorted(reranker.settings.items())), str(depth)]
-    if asked.without_text != "exclude":
+    if planned.without_text != "exclude":
         # Not with the usual rule: ids are what they were before there was another.
-        wish.append(asked.without_text)
+        wish.append(planned.without_text)
     ranking = Ranking.from_lists(lists())
     return Run(
-        id=digest(part.encode("utf-8", "surrogatepass") for part in (*wish, *asked.documents)),
+        id=digest(part.encode("utf-8", "surrogatepass") for part in (*wish, *planned.documents)),
         name=reranker.name,
         dataset_id=dataset.id,
         ranking=ranking,
         reranker=reranker.name,
-        queries=_frame([every[query] for query in dataset.queries["query_id"]], asked),
+        queries=_frame([every[query] for query in dataset.queries["query_id"]], planned),
         settings=dict(reranker.settings),
         machine={
             **machine(),
@@ -152,8 +152,8 @@ def assemble(
         reading=_reading(read, full),
         measured=replace(
             _counted(measured, list(every.values())),
-            textless_pairs=asked.textless,
-            without_text=asked.without_text,
+            textless_pairs=planned.textless,
+            without_text=planned.without_text,
         ),
         calls=_call_table(every.values()),
     )
@@ -214,7 +214,7 @@ def _reading(read: list[Counts], full: list[Counts]) -> Reading | None:
     return Reading(np.concatenate(read), np.concatenate(full))
 
 
-def _frame(results: list[QueryResult], asked: Plan) -> pd.DataFrame:
+def _frame(results: list[QueryResult], planned: Plan) -> pd.DataFrame:
     texts = {
         name: pd.Series([getattr(result, name) for result in results], dtype="str")
         for name in ("query_id", "state", "reason")
@@ -223,15 +223,15 @@ def _frame(results: list[QueryResult], asked: Plan) -> pd.DataFrame:
         name: np.array([getattr(result, name) for result in results], dtype=np.float64)
         for name in _MEASURED
     }
-    numbers["pairs"] = np.array([_pairs(result, asked) for result in results], dtype=np.float64)
+    numbers["pairs"] = np.array([_pairs(result, planned) for result in results], dtype=np.float64)
     order = ["query_id", "state", "reason", "latency_ms", "index_ms", "pairs", "tokens"]
     return pd.DataFrame({**texts, **numbers})[[*order, "truncated"]]
 
 
-def _pairs(result: QueryResult, asked: Plan) -> float:
+def _pairs(result: QueryResult, planned: Plan) -> float:
     if result.state == "failed":
         return math.nan
-    return float(len(asked.documents.get(result.query_id, ())))
+    return float(len(planned.documents.get(result.query_id, ())))
 
 
 # What a search of a run sends, what services charged for their answers, and what was put right in
@@ -271,12 +271,12 @@ class Usage:
     def of(cls, calls: Iterable[Call]) -> Usage:
         """The sum over calls."""
         every = list(calls)
-        found = _summed(
+        usage = _summed(
             (call.billed for call in every),
             (call.error for call in every),
             (call.note for call in every),
         )
-        return replace(found, estimated=sum(call.estimated for call in every))
+        return replace(usage, estimated=sum(call.estimated for call in every))
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -304,12 +304,12 @@ def _summed(
 
 
 def _sum(billed: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    totals: dict[str, float] = {}
     for each in billed:
         for unit, amount in each.items():
             if math.isfinite(amount):
-                found[unit] = found.get(unit, 0.0) + amount
-    return found
+                totals[unit] = totals.get(unit, 0.0) + amount
+    return totals
 
 
 def load_of(ranking: Ranking, run: Run | None, searches: Searches | None) -> MeasuredLoad:
@@ -366,8 +366,8 @@ def estimated_searches(
     counted.update(zip(unknown, default_tokens(list(texts)), strict=True))
     # A ranking may list documents and queries that the data set does not have.
     documents = np.array([counted.get(doc, 0.0) for doc in ids])[alike]
-    asked = data.query_text().reindex(ranking.query_ids[order], fill_value="")
-    queries = np.array(default_tokens(list(asked)))
+    query_texts = data.query_text().reindex(ranking.query_ids[order], fill_value="")
+    queries = np.array(default_tokens(list(query_texts)))
     if not documents.any() or not queries.any():
         return None
     return Searches(_filled(queries), _filled(documents), sizes[order])
@@ -387,14 +387,14 @@ _COMPUTED = ("runtime", "device")
 _ARRAYS = {"scores": np.float64, "read": np.int32, "full": np.int32, "repeated_ms": np.float64}
 
 
-def still_good(results: Iterable[QueryResult], asked: Plan) -> dict[str, QueryResult]:
+def still_good(results: Iterable[QueryResult], planned: Plan) -> dict[str, QueryResult]:
     """Query → its result, for queries that are done for as many documents as are asked for now;
     all others are scored, those that failed tried again."""
     return {
         result.query_id: result
         for result in results
         if result.state == "done"
-        and len(result.scores) == len(asked.documents.get(result.query_id, ()))
+        and len(result.scores) == len(planned.documents.get(result.query_id, ()))
     }
 
 
@@ -409,7 +409,7 @@ def settled(
     settings: Mapping[str, SettingValue], details: Mapping[str, object]
 ) -> dict[str, SettingValue]:
     """The settings with the runtime and the device that a reranker took, as its details say."""
-    found = {
+    resolved = {
         name: str(details[name]) if name in _COMPUTED and name in details else value
         for name, value in settings.items()
     }
@@ -418,9 +418,9 @@ def settled(
         taken = {
             each: details[f"{stage}_{each}"] for each in _COMPUTED if f"{stage}_{each}" in details
         }
-        if name in found and taken:
-            found[name] = json.dumps({**nested_settings(str(found[name]), name), **taken})
-    return found
+        if name in resolved and taken:
+            resolved[name] = json.dumps({**nested_settings(str(resolved[name]), name), **taken})
+    return resolved
 
 
 class ResultsFile:

@@ -91,35 +91,35 @@ def rerank(
             "The throughput with concurrent clients is measured on one machine, not on a cluster.",
             remedy="Leave out the clients or the cluster.",
         )
-    asked = plan(
+    planned = plan(
         dataset,
         depth,
         query_ids,
         needs_text=capabilities.needs_text,
         without_text=without_text,
     )
-    results = still_good(done, asked)
-    left = [query for query in asked.documents if query not in results]
+    results = still_good(done, planned)
+    remaining = [query for query in planned.documents if query not in results]
     load_ms, measured = math.nan, Measured()
-    if left or (timing.concurrency and asked.documents):
+    if remaining or (timing.concurrency and planned.documents):
         work = _Work(
             reranker,
             capabilities,
             timing,
-            Requests(dataset, asked, capabilities.needs_text),
-            asked,
+            Requests(dataset, planned, capabilities.needs_text),
+            planned,
             cache,
             cancelled,
             (clock, cpu_clock),
         )
         load_start = load_average()
         with base.telling(on_step):
-            load_ms = work.load(left, on_prepared)
+            load_ms = work.load(remaining, on_prepared)
         on_loaded(load_ms)
         for batch in work.batches():
             results |= {result.query_id: result for result in batch}
             on_batch(batch)
-        if len(results) < len(asked.documents):
+        if len(results) < len(planned.documents):
             raise Cancelled
         if timing.concurrency:
             on_timing()
@@ -127,7 +127,7 @@ def rerank(
         measured = replace(
             work.measured(), throughput=levels, load_start=load_start, load_end=load_average()
         )
-    return assemble(dataset, reranker, depth, asked, results, load_ms, measured)
+    return assemble(dataset, reranker, depth, planned, results, load_ms, measured)
 
 
 @dataclass
@@ -162,7 +162,7 @@ class _Work:
         self._together: list[str] = []
         self._first_call_ms = math.nan
 
-    def load(self, left: list[str], on_prepared: Callable[[], object]) -> float:
+    def load(self, remaining: list[str], on_prepared: Callable[[], object]) -> float:
         """Load the reranker, look up what is kept, and make the first call; the milliseconds that
         loading and the call took."""
         self._stop_if_cancelled()
@@ -172,11 +172,11 @@ class _Work:
         load_ms = (self._clock() - started) / 1e6
         on_prepared()
         self._stop_if_cancelled()
-        lacking = {query: self.requests.lacking(query) for query in left}
+        lacking = {query: self.requests.lacking(query) for query in remaining}
         self._ready = [
             QueryResult(query, "failed", reason) for query, reason in lacking.items() if reason
         ]
-        self._look_up([query for query in left if not lacking[query]])
+        self._look_up([query for query in remaining if not lacking[query]])
         if self.capabilities.needs_network:
             self._first_call_counts()
         else:
@@ -231,7 +231,7 @@ class _Work:
             return math.nan
         return self.reranker.unknown_share(self.requests.texts(MOST_TEXTS))
 
-    def _look_up(self, left: list[str]) -> None:
+    def _look_up(self, remaining: list[str]) -> None:
         """Share the queries out: kept whole, to score alone, to score in blocks."""
         timing = self.timing
         sample = drawn(self.asked.documents, timing.seed)
@@ -240,10 +240,10 @@ class _Work:
             if self._blocks:
                 sample = sample[: max(1, len(self.asked.documents) // 2)]
         again = set(sample) if timing.latency in ("always", "every") else set()
-        self._read_cache(left, again)
+        self._read_cache(remaining, again)
         whole = {query for query in self._scoring.kept if not self._scoring.missing(query)}
-        self._ready += [self._scoring.cached(query) for query in left if query in whole]
-        scored = [query for query in left if query not in whole]
+        self._ready += [self._scoring.cached(query) for query in remaining if query in whole]
+        scored = [query for query in remaining if query not in whole]
         if not self._blocks:
             self._alone = scored
             return
@@ -253,22 +253,22 @@ class _Work:
         self._alone = [query for query in scored if query in alone]
         self._together = [query for query in scored if query not in alone]
 
-    def _read_cache(self, left: list[str], again: set[str]) -> None:
+    def _read_cache(self, remaining: list[str], again: set[str]) -> None:
         """What is kept of the queries that are left, but for those to be scored again."""
         if self._cache is None:
             return
         self._fingerprint = self.reranker.fingerprint()
         if not self._fingerprint:
             return
-        queries = [query for query in left if query not in again]
+        queries = [query for query in remaining if query not in again]
         requests = [self.requests.of(query) for query in queries]
-        found = self._cache.read(
+        cached = self._cache.read(
             self._fingerprint, [(request.query, request.documents) for request in requests]
         )
         self._scoring.kept = {
-            query: kept
-            for query, kept in zip(queries, found, strict=True)
-            if bool(np.isfinite(kept.scores).any())
+            query: entry
+            for query, entry in zip(queries, cached, strict=True)
+            if bool(np.isfinite(entry.scores).any())
         }
 
     def _warm_up(self) -> None:
@@ -294,11 +294,11 @@ class _Work:
         queries = takewhile(lambda _query: not self.cancelled(), self._alone)
         return self._by_the_second([self._scoring.alone(query)] for query in queries)
 
-    def _by_the_second(self, found: Iterable[list[QueryResult]]) -> Iterator[list[QueryResult]]:
+    def _by_the_second(self, chunks: Iterable[list[QueryResult]]) -> Iterator[list[QueryResult]]:
         """Join results to batches of about a second."""
         batch: list[QueryResult] = []
         started = self._clock()
-        for results in found:
+        for results in chunks:
             batch += results
             if self._clock() - started >= BATCH_SECONDS * 1e9:
                 yield self._kept(batch)
@@ -323,19 +323,19 @@ class _Work:
         """Batches for several processes, each of which takes one of them about a second; those at
         the end are smaller, so that all processes end together."""
         queries, rate = self._together, self._first_rate()
-        left = sum(map(self._scoring.missing, queries))
+        remaining = sum(map(self._scoring.missing, queries))
 
         def blocks() -> Iterator[list[str]]:
-            nonlocal left
+            nonlocal remaining
             place, size = 0, FIRST_BLOCK
             while place < len(queries) and not self.cancelled():
                 block, pairs = self._block(
                     queries[place : place + size],
-                    min(rate, left / spread.at_once / BATCH_SECONDS),
+                    min(rate, remaining / spread.at_once / BATCH_SECONDS),
                     size,
                 )
                 place, size = place + len(block), min(2 * len(block), LARGEST_BLOCK)
-                left -= pairs
+                remaining -= pairs
                 yield block
 
         def streamed() -> Iterator[list[QueryResult]]:

@@ -31,13 +31,13 @@ Scoreds = tuple[str, Sequence[str], KeptScores]
 class Requests:
     """The texts that a reranker is given."""
 
-    def __init__(self, dataset: Dataset, asked: Plan, needs_text: bool) -> None:
+    def __init__(self, dataset: Dataset, planned: Plan, needs_text: bool) -> None:
         documents, queries = dataset.document_text(), dataset.query_text()
         self.corpus = Corpus(doc_ids=list(documents.index), texts=list(documents))
         self._documents = dict(zip(self.corpus.doc_ids, self.corpus.texts, strict=True))
         self._queries = {str(query): str(text) for query, text in queries.items()}
-        self._asked = asked.documents
-        self._empty = asked.without_text == "empty"
+        self._asked = planned.documents
+        self._empty = planned.without_text == "empty"
         self._needs_text = needs_text
 
     def of(self, query: str) -> Request:
@@ -83,11 +83,11 @@ class Meter:
     index_seconds: float = 0.0
     together: int = 0
 
-    def add(self, asked: Asked, queries: int) -> None:
-        self.seconds += asked.seconds
-        self.cpu_seconds += asked.cpu_seconds
+    def add(self, response: Asked, queries: int) -> None:
+        self.seconds += response.seconds
+        self.cpu_seconds += response.cpu_seconds
         self.together = max(self.together, queries)
-        for request, answer in zip(asked.requests, asked.answers, strict=True):
+        for request, answer in zip(response.requests, response.answers, strict=True):
             self.index_seconds += answer.index_seconds
             if not answer.error:
                 self.pairs += len(request.doc_ids)
@@ -187,30 +187,30 @@ class Scoring:
 
         What is wrong with the query shows again when it is scored for its result.
         """
-        asked = self._ask([self.requests.of(query)])
-        index_seconds = sum(answer.index_seconds for answer in asked.answers)
+        response = self._ask([self.requests.of(query)])
+        index_seconds = sum(answer.index_seconds for answer in response.answers)
         # What was indexed now is the work of this query, though it will not show in its answer.
         self.indexed_before[query] = index_seconds
-        return asked.seconds - index_seconds
+        return response.seconds - index_seconds
 
     def cached(self, query: str) -> QueryResult:
         """The result of a query all of whose scores are kept."""
-        kept = self.kept[query]
+        cached = self.kept[query]
         return QueryResult(
             query,
             "done",
-            scores=kept.scores,
-            read=kept.read,
-            full=kept.full,
-            cached=len(kept.scores),
+            scores=cached.scores,
+            read=cached.read,
+            full=cached.full,
+            cached=len(cached.scores),
         )
 
     def missing(self, query: str) -> int:
         """How many pairs of a query have no kept score."""
-        kept = self.kept.get(query)
-        if kept is None:
+        cached = self.kept.get(query)
+        if cached is None:
             return len(self.requests.of(query).doc_ids)
-        return int(np.isnan(kept.scores).sum())
+        return int(np.isnan(cached.scores).sum())
 
     def cold(self, query: str) -> QueryResult:
         """Score a query by itself, in no measurement: the first call is not a warm one."""
@@ -226,21 +226,21 @@ class Scoring:
             self.batched.add(first, 1)
         times = [first] if timed and not first.answers[0].error else []
         times += [self._ask([request]) for _ in range(len(times) * (self.repeats - 1))]
-        for asked in times:
-            self.serial.add(asked, 1)
+        for response in times:
+            self.serial.add(response, 1)
         known = [latency for latency in map(_latency_ms, times) if not math.isnan(latency)]
         latency = statistics.median(known) if known else math.nan
-        found = self._result(query, request, first.answers[0], latency)
-        return replace(found, repeated_ms=np.array(known)) if len(known) > 1 else found
+        outcome = self._result(query, request, first.answers[0], latency)
+        return replace(outcome, repeated_ms=np.array(known)) if len(known) > 1 else outcome
 
     def together(self, queries: Sequence[str]) -> list[QueryResult]:
         """Score queries in one call. Their latencies are unknown: they share the time."""
         requests = [self._request(query) for query in queries]
-        asked = self._ask(requests)
-        self.batched.add(asked, len(queries))
+        response = self._ask(requests)
+        self.batched.add(response, len(queries))
         return [
             self._result(query, request, answer, math.nan)
-            for query, request, answer in zip(queries, requests, asked.answers, strict=True)
+            for query, request, answer in zip(queries, requests, response.answers, strict=True)
         ]
 
     def stream(
@@ -251,16 +251,16 @@ class Scoring:
         together, from one answer to the next."""
         requests = ([self._request(query) for query in batch] for batch in batches)
         started = self.clock()
-        for asked in spread.stream(requests):
+        for response in spread.stream(requests):
             before, started = started, self.clock()
-            since = replace(asked, seconds=(started - before) / 1e9)
-            self.batched.add(since, len(asked.requests))
+            since = replace(response, seconds=(started - before) / 1e9)
+            self.batched.add(since, len(response.requests))
             results = [
                 self._result(request.query_id, request, answer, math.nan)
-                for request, answer in zip(asked.requests, asked.answers, strict=True)
+                for request, answer in zip(response.requests, response.answers, strict=True)
             ]
-            pairs = sum(len(request.doc_ids) for request in asked.requests)
-            yield results, pairs / asked.seconds if asked.seconds > 0 else math.inf
+            pairs = sum(len(request.doc_ids) for request in response.requests)
+            yield results, pairs / response.seconds if response.seconds > 0 else math.inf
 
     def _request(self, query: str) -> Request:
         """The query with those of its documents that have no kept score."""
@@ -279,11 +279,11 @@ class Scoring:
     ) -> QueryResult:
         if answer.error:
             return QueryResult(query, "failed", answer.error, calls=answer.calls)
-        found = _found(answer)
-        self.fresh.append((request.query, request.documents, found))
-        kept = self.kept.get(query)
+        fresh = _found(answer)
+        self.fresh.append((request.query, request.documents, fresh))
+        cached = self.kept.get(query)
         index_ms = (answer.index_seconds + self.indexed_before.pop(query, 0.0)) * 1e3
-        every = found if kept is None else _merged(kept, found)
+        every = fresh if cached is None else _merged(cached, fresh)
         return QueryResult(
             query,
             "done",
@@ -292,7 +292,7 @@ class Scoring:
             index_ms=index_ms or math.nan,
             read=every.read,
             full=every.full,
-            cached=len(every.scores) - len(found.scores),
+            cached=len(every.scores) - len(fresh.scores),
             calls=answer.calls,
         )
 
@@ -306,23 +306,23 @@ def _found(answer: Scored) -> KeptScores:
     )
 
 
-def _merged(kept: KeptScores, found: KeptScores) -> KeptScores:
+def _merged(cached: KeptScores, fresh: KeptScores) -> KeptScores:
     """What is kept of a query, its gaps filled with what was found, in order."""
-    gaps = np.isnan(kept.scores)
-    merged = KeptScores(kept.scores.copy(), kept.read.copy(), kept.full.copy())
-    merged.scores[gaps] = found.scores
-    merged.read[gaps] = found.read
-    merged.full[gaps] = found.full
+    gaps = np.isnan(cached.scores)
+    merged = KeptScores(cached.scores.copy(), cached.read.copy(), cached.full.copy())
+    merged.scores[gaps] = fresh.scores
+    merged.read[gaps] = fresh.read
+    merged.full[gaps] = fresh.full
     return merged
 
 
-def _latency_ms(asked: Asked) -> float:
+def _latency_ms(response: Asked) -> float:
     """What the user of a search waits for one query: neither index work nor, where another machine
     had to be asked again, the waits in between; NaN where the query failed."""
-    (answer,) = asked.answers
+    (answer,) = response.answers
     if answer.error:
         return math.nan
-    spent = asked.seconds - answer.index_seconds
+    spent = response.seconds - answer.index_seconds
     return max(0.0, _without_waits(spent, answer.calls)) * 1e3
 
 
@@ -387,22 +387,22 @@ class OptionalCache:
         return self._try("read", lambda cache: cache.pairs, 0)
 
     def read(
-        self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
+        self, fingerprint: str, requests: Sequence[tuple[str, Sequence[str]]]
     ) -> list[KeptScores]:
-        nothing = [KeptScores.nothing(len(documents)) for _, documents in asked]
-        return self._try("read", lambda cache: cache.read(fingerprint, asked), nothing)
+        nothing = [KeptScores.nothing(len(documents)) for _, documents in requests]
+        return self._try("read", lambda cache: cache.read(fingerprint, requests), nothing)
 
     def write(self, fingerprint: str, scored: Sequence[Scoreds]) -> None:
         self._try("written", lambda cache: cache.write(fingerprint, scored), None)
 
     def read_answers(
-        self, fingerprint: str, asked: Sequence[tuple[str, str]], *, use: bool = True
+        self, fingerprint: str, pairs: Sequence[tuple[str, str]], *, use: bool = True
     ) -> list[str]:
         return self._try(
             "read",
-            lambda cache: cache.read_answers(fingerprint, asked, use=use),
-            [""] * len(asked),
+            lambda cache: cache.read_answers(fingerprint, pairs, use=use),
+            [""] * len(pairs),
         )
 
-    def write_answers(self, fingerprint: str, given: Sequence[tuple[str, str, str]]) -> None:
-        self._try("written", lambda cache: cache.write_answers(fingerprint, given), None)
+    def write_answers(self, fingerprint: str, entries: Sequence[tuple[str, str, str]]) -> None:
+        self._try("written", lambda cache: cache.write_answers(fingerprint, entries), None)

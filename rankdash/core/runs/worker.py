@@ -119,20 +119,20 @@ class Attempt:
         dataset = workspace.dataset(job.dataset_id)
         sample = None if job.sample is None else sample_queries(dataset, job.sample, job.seed)
         capabilities = get(job.reranker).able(job.settings)
-        asked = plan(
+        planned = plan(
             dataset,
             job.depth,
             sample,
             needs_text=capabilities.needs_text,
             without_text=job.without_text,
         )
-        self._pairs = {query: len(docs) for query, docs in asked.documents.items()}
+        self._pairs = {query: len(docs) for query, docs in planned.documents.items()}
         self._progress = replace(
-            self._progress, total=len(asked.documents), pairs_total=asked.pairs
+            self._progress, total=len(planned.documents), pairs_total=planned.pairs
         )
         parts = read_parts(workspace, job.id)
-        kept = list(still_good(results_from(parts), asked).values())
-        self._count(kept)
+        completed = list(still_good(results_from(parts), planned).values())
+        self._count(completed)
         self._computed = next(iter(parts["computed"].dropna()), "{}")
         made = create(job.reranker, job.settings)
         settings = made.settings
@@ -151,7 +151,7 @@ class Attempt:
                 depth=job.depth,
                 query_ids=sample,
                 without_text=job.without_text,
-                done=kept,
+                done=completed,
                 capabilities=capabilities,
                 timing=Timing.from_mapping(job.timing),
                 cache=OptionalCache(workspace),
@@ -360,7 +360,7 @@ class Claimed:
         beating = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
         beating.start()
         try:
-            kept = work()
+            outcome = work()
         except Cancelled:
             self._finish("interrupted" if self._stopping.is_set() else "cancelled")
         except RankdashError as error:
@@ -370,13 +370,13 @@ class Claimed:
             _log.exception("%s %s failed", self._rows.table, self._id)
             self._finish("failed", self._unexpected(error))
         else:
-            self._finish("done", None, **kept)
+            self._finish("done", None, **outcome)
         finally:
             self._ended.set()
             beating.join()
 
-    def _finish(self, state: Ending, error: RankdashError | None = None, **kept: object) -> None:
-        self._rows.finish(self._id, self._owner, state, error, **kept)
+    def _finish(self, state: Ending, error: RankdashError | None = None, **outcome: object) -> None:
+        self._rows.finish(self._id, self._owner, state, error, **outcome)
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):

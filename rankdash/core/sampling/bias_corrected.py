@@ -160,9 +160,9 @@ def correct(
     have a value by people's labels.
     """
     known = ~np.isnan(people)
-    own = known if labelled is None else labelled
+    annotated = known if labelled is None else labelled
     helper = judge if expected is None else expected
-    sample = _Sample.of(people[own], helper[own], helper[~own])
+    sample = _Sample.of(people[annotated], helper[annotated], helper[~annotated])
     n = sample.values
     alone = MeanChange.none(n)
     if n:
@@ -240,16 +240,16 @@ class _Sample:
     def corrected(self, count: float) -> tuple[float, float]:
         """What the judge counts beside so many queries with a value, and the standard error then. A
         judge that would not lower it counts 0."""
-        alone, left = self.people_error(count), self._left(count)
-        if not (left >= 2 and self.squares and self.judge_squares):
+        alone, remaining = self.people_error(count), self._left(count)
+        if not (remaining >= 2 and self.squares and self.judge_squares):
             return 0.0, alone
         slope = self.products / self.judge_squares
-        weight = float(np.clip(slope / (1 + count / self.share / left), 0.0, 1.0))
+        weight = float(np.clip(slope / (1 + count / self.share / remaining), 0.0, 1.0))
         rest = self.squares - 2 * weight * self.products + weight**2 * self.judge_squares
         # Two values are fitted: the mean and the weight.
         known, fitted = rest / (self.values - 2), count - 2
         residual = (fitted * known + _UNSEEN * self._variance) / (fitted + _UNSEEN)
-        tail = weight**2 * self.others_variance / left / self.share**2
+        tail = weight**2 * self.others_variance / remaining / self.share**2
         error = float(np.sqrt(residual / count + tail))
         return (weight, error) if error < alone else (0.0, alone)
 
@@ -326,9 +326,9 @@ def expected_changes(
     before, after = pool.ranks
     cell = _levels(grades, known) * 3 + 1 + (after < before) - (after > before)
     # Pairs of the same kind share a row, of the same query where people labelled it.
-    own = np.where(np.isin(pool.query, pool.query[labelled]), pool.query, -1)
-    first, row = _distinct(own, cell)
-    shares = _shares(own[first], cell[first], row[known], label, len(values))
+    owner = np.where(np.isin(pool.query, pool.query[labelled]), pool.query, -1)
+    first, row = _distinct(owner, cell)
+    shares = _shares(owner[first], cell[first], row[known], label, len(values))
     bounds = np.cumsum(shares, axis=1)[:, :-1].T
     drawn = []
     for place in _places(pool):
@@ -342,17 +342,17 @@ def expected_changes(
     return expected
 
 
-def _shares(own: Integers, cell: Integers, row: Integers, label: Integers, size: int) -> Floats:
+def _shares(owner: Integers, cell: Integers, row: Integers, label: Integers, size: int) -> Floats:
     """(R, L) how often people gave each label, of L, to pairs like those of each row, without those
     of its own query.
 
-    own, cell: (R,) the row's query, -1 for those that people did not label, and its kind. row,
+    owner, cell: (R,) the row's query, -1 for those that people did not label, and its kind. row,
     label: (K,) of each labelled pair.
     """
-    shares = np.full((len(own), size), 1 / size)
+    shares = np.full((len(owner), size), 1 / size)
     for group in (np.zeros_like(cell), cell // 3, cell):
         counts = _counts(group[row], label, int(group.max()) + 1, size)[group]
-        _, same = _distinct(own, group)
+        _, same = _distinct(owner, group)
         counts = counts - _counts(same[row], label, int(same.max()) + 1, size)[same]
         shares = (counts + _PSEUDO_LABELS * shares) / (
             counts.sum(axis=1, keepdims=True) + _PSEUDO_LABELS
@@ -360,17 +360,17 @@ def _shares(own: Integers, cell: Integers, row: Integers, label: Integers, size:
     return shares
 
 
-def _distinct(own: Integers, group: Integers) -> tuple[Integers, Integers]:
+def _distinct(owner: Integers, group: Integers) -> tuple[Integers, Integers]:
     """Where each combination of the two stands first, and (N,) which combination each has."""
-    codes = (own + 1) * (group.max() + 1) + group
+    codes = (owner + 1) * (group.max() + 1) + group
     _, first, which = np.unique(codes, return_index=True, return_inverse=True)
     return first, which
 
 
 def _counts(group: Integers, label: Integers, groups: int, size: int) -> Floats:
     """(G, L) how often each label is in each group."""
-    found: Floats = np.bincount(group * size + label, minlength=groups * size).astype(np.float64)
-    return found.reshape(groups, size)
+    counts: Floats = np.bincount(group * size + label, minlength=groups * size).astype(np.float64)
+    return counts.reshape(groups, size)
 
 
 def _few_values(labels: Floats) -> tuple[Floats, Integers]:
@@ -398,9 +398,9 @@ def _levels(grades: Floats, known: Flags) -> Integers:
             current, count = current + 1, 0
     # What is left at the end is too little for a level of its own.
     level = np.minimum(level, max(current - 1, 0))
-    found = np.full(len(grades), max(current, 1))
-    found[~missing] = level[place]
-    return found
+    numbers = np.full(len(grades), max(current, 1))
+    numbers[~missing] = level[place]
+    return numbers
 
 
 def _places(pool: LabelPool) -> Iterator[Floats]:
@@ -442,7 +442,7 @@ def ranked_judges(judges: Mapping[str, tuple[Corrected, JudgeAgreement]]) -> pd.
     A judge with a higher kappa may save less: what counts is how well its changes follow people's.
     """
     rows = []
-    for name, (found, agreed) in judges.items():
+    for name, (correction, agreed) in judges.items():
         plain, squared, overall = agreed.unweighted, agreed.quadratic, agreed.overall
         rows.append(
             {
@@ -456,16 +456,16 @@ def ranked_judges(judges: Mapping[str, tuple[Corrected, JudgeAgreement]]) -> pd.
                 "quadratic_high": squared.high,
                 "over": overall["over"],
                 "under": overall["under"],
-                "people_queries": found.people.n,
-                "others": found.others,
-                "alone": found.judge.mean,
-                "corrected": found.corrected.mean,
-                "low": found.corrected.low,
-                "high": found.corrected.high,
-                "people_error": found.people.error,
-                "error": found.corrected.error,
-                "worth": found.worth,
-                "saved": found.saved,
+                "people_queries": correction.people.n,
+                "others": correction.others,
+                "alone": correction.judge.mean,
+                "corrected": correction.corrected.mean,
+                "low": correction.corrected.low,
+                "high": correction.corrected.high,
+                "people_error": correction.people.error,
+                "error": correction.corrected.error,
+                "worth": correction.worth,
+                "saved": correction.saved,
             }
         )
     table = pd.DataFrame(rows, columns=list(_COLUMNS))

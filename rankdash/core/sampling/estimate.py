@@ -127,7 +127,7 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None
     draws = len(plan.drawing) if first_open is None else int(plan.draw[first_open])
     n = int(np.searchsorted(plan.draw, draws))
     nan = math.nan
-    found = {"difference": nan, "low": nan, "high": nan}
+    figures = {"difference": nan, "low": nan, "high": nan}
     state: State = "too_early"
     like_these = (nan, nan)
     needed = most = saved = None
@@ -139,7 +139,7 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None
         conclusive_at, sign = _conclusive(plan, path)
     if first_open is None:
         exact = float((weights * np.where(plan.weighs, gains, 0.0)).sum())
-        found, state, needed, most = dict.fromkeys(found, exact), "complete", 0, 0
+        figures, state, needed, most = dict.fromkeys(figures, exact), "complete", 0, 0
         saved = 0 if guesses else None
         like_these = _like_these(plan, contrast, gains, guess, n, exact)
         relative = (_exact_part(plan, contrast, gains, exact),) * 3
@@ -147,12 +147,12 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None
             conclusive_at = n if exact else None
     elif draws:
         mean, half = float(path.mean[-1]), float(path.half[-1])
-        found["difference"] = mean
+        figures["difference"] = mean
         if path.looks[-1]:
             low, high = float(path.low[-1]), float(path.high[-1])
             # Later draws can lead beyond what earlier intervals contain.
             mean = min(max(mean, low), high)
-            found.update(difference=mean, low=low, high=high)
+            figures.update(difference=mean, low=low, high=high)
             state = "open" if conclusive_at is None else "settled"
             relative = _part(path)
             needed = 0 if state == "settled" else _needed(plan, path, reach) - n
@@ -171,7 +171,7 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None
         challenger=challenger,
         metric=plan.metric.measure.spec,
         state=state,
-        **found,
+        **figures,
         like_these_low=like_these[0],
         like_these_high=like_these[1],
         level=plan.level,
@@ -204,11 +204,11 @@ def _part(path: ConfidenceSequence) -> tuple[float, float, float]:
     known well enough."""
     if path.ratio is None or path.ratio_low is None or path.ratio_high is None:
         return (math.nan,) * 3
-    found = path.ratio[-1], path.ratio_low[-1], path.ratio_high[-1]
-    if not np.isfinite(found).all():
+    ratios = path.ratio[-1], path.ratio_low[-1], path.ratio_high[-1]
+    if not np.isfinite(ratios).all():
         return (math.nan,) * 3
     # No value is below 0.
-    value, low, high = (max(float(each), -1.0) for each in found)
+    value, low, high = (max(float(each), -1.0) for each in ratios)
     return value, low, high
 
 
@@ -251,13 +251,13 @@ def follow_draws(
     """
     weights, totals = plan.weights[contrast], plan.baselines[contrast]
     before = ~np.isnan(plan.known) & ((weights != 0) | (totals > 0))
-    own, won, drawn = _each_draw(plan, weights, gains, guess)
+    draw_weights, won, drawn = _each_draw(plan, weights, gains, guess)
     size, seen = len(drawn.start), None
     if plan.mode != "query":
         count = _sums(guess.groups[before], np.ones(int(before.sum())), size)
         seen = count, _sums(guess.groups[before], gains[before], size)
     there = np.where(before, gains, 0.0)
-    reach = _squared_reach(own, own, plan.drawing)
+    reach = _squared_reach(draw_weights, draw_weights, plan.drawing)
     of = None
     # Documents at the same rank in all systems are drawn in plans that have a share for them.
     if not (np.isnan(plan.known) & ~plan.weighs & (totals > 0)).any():
@@ -272,11 +272,11 @@ def follow_draws(
             _squared_reach(whole, whole, plan.drawing),
         )
     path = follow(
-        own[:draws],
+        draw_weights[:draws],
         plan.drawing[:draws],
         won[:draws],
         drawn.groups[:draws],
-        left=_sums(drawn.groups, own, size),
+        group_weights=_sums(drawn.groups, draw_weights, size),
         start=drawn.start,
         remaining=plan.remaining[:draws],
         unit=float(plan.drawing.sum()),
@@ -353,8 +353,12 @@ def _like_these(
     chance[plan.order] = _chances(plan.drawing, int(plan.draw[n - 1]) + 1 if n else 0)[plan.draw]
     parts = weights * (expected + np.where(labelled, (held - expected) / chance, 0.0))
     # Weights are shares of the mean over all queries.
-    own = np.bincount(plan.pool.query[weighs], parts[weighs], queries) * queries
-    reach = special.stdtrit(queries - 1, (1 + plan.level) / 2) * own.std(ddof=1) / np.sqrt(queries)
+    estimates = np.bincount(plan.pool.query[weighs], parts[weighs], queries) * queries
+    reach = (
+        special.stdtrit(queries - 1, (1 + plan.level) / 2)
+        * estimates.std(ddof=1)
+        / np.sqrt(queries)
+    )
     return mean - float(reach), mean + float(reach)
 
 
@@ -370,8 +374,8 @@ def _chances(drawing: Floats, n: int) -> Floats:
         return float(-np.expm1(-relative * np.exp(log_time)).sum()) - n
 
     time = np.exp(brentq(excess, -5.0, 60.0))
-    found: Floats = -np.expm1(-relative * time)
-    return found
+    chances: Floats = -np.expm1(-relative * time)
+    return chances
 
 
 # The running estimate of a total from draws without replacement, with an interval that holds at
@@ -445,7 +449,7 @@ def follow(
     gains: Floats,
     groups: Integers,
     *,
-    left: Floats,
+    group_weights: Floats,
     start: Floats,
     remaining: Floats,
     unit: float,
@@ -460,30 +464,33 @@ def follow(
 
     weights, drawing, gains, groups: (…, n) of each draw: its weight in the total, what its
         probability was in proportion to, its gain, and the group of its guess.
-    left: (…, G) the sum of all weights of each group before the first draw. start: (G,) the gain
-        that each group starts from. remaining: (…, n) the share not drawn before each draw.
+    group_weights: (…, G) the sum of all weights of each group before the first draw. start: (G,)
+        the gain that each group starts from. remaining: (…, n) the share not drawn before each
+        draw.
     unit: the sum of `drawing` over all that there is to draw. reach: as `_squared_reach` gives it.
     seen: (G,) how many labels of each group were there before, and the sum of their gains.
     base: what the pairs add whose labels were there before. fewest: draws before an interval is
         given. alpha: the probability that the interval ever fails. of: what the total is a part of.
     """
 
-    def value(weights: Floats, gains: Floats, left: Floats, base: float) -> Floats:
+    def value(weights: Floats, gains: Floats, group_weights: Floats, base: float) -> Floats:
         count, total = (np.zeros(len(start)),) * 2 if seen is None else seen
-        member = groups[..., None] == np.arange(left.shape[-1])
+        member = groups[..., None] == np.arange(group_weights.shape[-1])
         guess = _before(np.where(member, gains[..., None], 0.0)) + total + PSEUDO_LABELS * start
         guess /= _before(member.astype(np.float64)) + count + PSEUDO_LABELS
-        open_weight = left[..., None, :] - _before(np.where(member, weights[..., None], 0.0))
-        own = np.take_along_axis(guess, groups[..., None], axis=-1)[..., 0]
+        open_weight = group_weights[..., None, :] - _before(
+            np.where(member, weights[..., None], 0.0)
+        )
+        guessed = np.take_along_axis(guess, groups[..., None], axis=-1)[..., 0]
         known = base + _before((weights * gains)[..., None])[..., 0]
-        surprise = weights / drawing * (gains - own)
-        found: Floats = known + (guess * open_weight).sum(axis=-1) + unit * remaining * surprise
-        return found
+        surprise = weights / drawing * (gains - guessed)
+        estimates: Floats = known + (guess * open_weight).sum(axis=-1) + unit * remaining * surprise
+        return estimates
 
     moving = np.cumsum(weights * gains != 0, axis=-1)
     draws = np.arange(1.0, weights.shape[-1] + 1)
     looks = (draws >= fewest) & (moving >= FEWEST_NON_ZERO)
-    first = value(weights, gains, left, base)
+    first = value(weights, gains, group_weights, base)
     each = _draw_weight(remaining)
     weight, noise = np.cumsum(each, axis=-1), np.cumsum((each * remaining) ** 2, axis=-1)
     mean, spread = _mean(first, each), _shared_spread(first, first, each, noise)
@@ -491,15 +498,15 @@ def follow(
     square = (spread + _UNSEEN * reach / draws) * bound**2
     half = np.sqrt(square)
     low, high = _together(mean - half, mean + half, looks)
-    found = ConfidenceSequence(mean, half, low, high, spread, weight, noise, looks)
+    sequence = ConfidenceSequence(mean, half, low, high, spread, weight, noise, looks)
     if of is None:
-        return found
+        return sequence
     second = value(of.weights, of.gains, of.left, of.base)
     whole = _mean(second, each)
     both = _shared_spread(first, second, each, noise) + _UNSEEN * of.cross / draws
-    own = _shared_spread(second, second, each, noise) + _UNSEEN * of.reach / draws
-    ratio, low, high = _ratio(mean, whole, square, both * bound**2, own * bound**2, looks)
-    return replace(found, ratio=ratio, ratio_low=low, ratio_high=high)
+    whole_spread = _shared_spread(second, second, each, noise) + _UNSEEN * of.reach / draws
+    ratio, low, high = _ratio(mean, whole, square, both * bound**2, whole_spread * bound**2, looks)
+    return replace(sequence, ratio=ratio, ratio_low=low, ratio_high=high)
 
 
 def _squared_reach(weights: Floats, others: Floats, drawing: Floats) -> float:
@@ -511,8 +518,8 @@ def _squared_reach(weights: Floats, others: Floats, drawing: Floats) -> float:
 
 def _draw_weight(remaining: Floats) -> Floats:
     """What each draw weighs in the estimate: one over the variance of its value, within a bound."""
-    found: Floats = np.minimum(1 / remaining, _MOST_WEIGHT) ** 2
-    return found
+    weight: Floats = np.minimum(1 / remaining, _MOST_WEIGHT) ** 2
+    return weight
 
 
 def _half_width(
@@ -520,20 +527,20 @@ def _half_width(
 ) -> Floats:
     """Half the interval after (…) draws: the asymptotic confidence sequence of Waudby-Smith et al.,
     with as many draws of equal variance as these weigh."""
-    found: Floats = np.sqrt(spread + _UNSEEN * reach / draws) * _bound(weight, noise, alpha)
-    return found
+    half: Floats = np.sqrt(spread + _UNSEEN * reach / draws) * _bound(weight, noise, alpha)
+    return half
 
 
 def _bound(weight: Floats, noise: Floats, alpha: float) -> Floats:
     equal = weight**2 / noise
     rate = equal * _RHO**2
-    found: Floats = np.sqrt(2 * (rate + 1) / (equal * rate) * np.log(np.sqrt(rate + 1) / alpha))
-    return found
+    bound: Floats = np.sqrt(2 * (rate + 1) / (equal * rate) * np.log(np.sqrt(rate + 1) / alpha))
+    return bound
 
 
 def _mean(value: Floats, each: Floats) -> Floats:
-    found: Floats = np.cumsum(each * value, axis=-1) / np.cumsum(each, axis=-1)
-    return found
+    mean: Floats = np.cumsum(each * value, axis=-1) / np.cumsum(each, axis=-1)
+    return mean
 
 
 def _shared_spread(first: Floats, second: Floats, each: Floats, noise: Floats) -> Floats:
@@ -549,8 +556,8 @@ def _shared_spread(first: Floats, second: Floats, each: Floats, noise: Floats) -
         - beside * np.cumsum(each**2 * one, axis=-1)
         + middle * beside * np.cumsum(each**2, axis=-1)
     )
-    found: Floats = square / noise * draws / np.maximum(draws - 1, 1)
-    return np.maximum(found, 0.0) if first is second else found
+    covariance: Floats = square / noise * draws / np.maximum(draws - 1, 1)
+    return np.maximum(covariance, 0.0) if first is second else covariance
 
 
 def _together(low: Floats, high: Floats, looks: Flags) -> tuple[Floats, Floats]:
@@ -563,11 +570,11 @@ def _together(low: Floats, high: Floats, looks: Flags) -> tuple[Floats, Floats]:
 
 
 def _ratio(
-    mean: Floats, whole: Floats, square: Floats, both: Floats, own: Floats, looks: Flags
+    mean: Floats, whole: Floats, square: Floats, both: Floats, whole_square: Floats, looks: Flags
 ) -> tuple[Floats, Floats, Floats]:
-    """The ratio, and the numbers r with (mean - r × whole)² at most square - 2 r × both + r² × own:
-    between the two roots, if the interval of the whole is above 0."""
-    least = whole**2 - own
+    """Return the ratio, and the numbers r with (mean - r × whole)² at most square - 2 r × both +
+    r² × whole_square: between the two roots, if the interval of the whole is above 0."""
+    least = whole**2 - whole_square
     bounded = looks & (whole > 0) & (least > 0)
     scale = np.where(bounded, least, 1.0)
     middle = (mean * whole - both) / scale

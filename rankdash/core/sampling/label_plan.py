@@ -79,11 +79,11 @@ def pool_of(rankings: Mapping[str, Ranking], depth: int, *, fewest: int = 2) -> 
         )
     everyone = dict.fromkeys(query for ranking in lists for query in ranking.query_ids)
     documents = pd.Index(pd.unique(np.concatenate([each.doc_ids for each in lists])))
-    found = [_within(each, queries, documents, depth) for each in lists]
-    pairs, at = np.unique(np.concatenate([codes for codes, _ in found]), return_inverse=True)
+    entries = [_within(each, queries, documents, depth) for each in lists]
+    pairs, at = np.unique(np.concatenate([codes for codes, _ in entries]), return_inverse=True)
     ranks = np.full((len(lists), len(pairs)), np.inf)
     start = 0
-    for system, (codes, rank) in enumerate(found):
+    for system, (codes, rank) in enumerate(entries):
         ranks[system, at[start : start + len(codes)]] = rank
         start += len(codes)
     query, document = np.divmod(pairs, len(documents))
@@ -210,12 +210,12 @@ class Additive:
         rank = np.where(inside, ranks, 1.0)
         if self._form is not None:
             worth = float(raw_gain(self._form, np.array([self.top]))[0])
-            found = worth / self._form.discount(rank.astype(np.int64))
+            weight = worth / self._form.discount(rank.astype(np.int64))
         elif self.measure.metric.name == "rbp":
-            found = (1 - self.measure.parameter) * self.measure.parameter ** (rank - 1)
+            weight = (1 - self.measure.parameter) * self.measure.parameter ** (rank - 1)
         else:
-            found = np.full(rank.shape, 1 / self.k)
-        return np.where(inside, found, 0.0)
+            weight = np.full(rank.shape, 1 / self.k)
+        return np.where(inside, weight, 0.0)
 
     def gains(self, labels: Floats) -> Floats:
         """(n,) what labels are worth, from 0 to 1; NaN where there is none. A negative label is
@@ -232,8 +232,8 @@ class Additive:
         if self._form is None:
             return np.where(np.isnan(labels), np.nan, (labels >= self.threshold).astype(np.float64))
         worth = raw_gain(self._form, np.maximum(np.append(labels, self.top), 0.0))
-        found: Floats = worth[:-1] / worth[-1]
-        return found
+        gains: Floats = worth[:-1] / worth[-1]
+        return gains
 
 
 # Which pairs to label, in which order: draws with known probabilities.
@@ -358,25 +358,25 @@ class LabelPlan:
     def weights(self) -> Floats:
         """(C, N) what each pair adds to the mean difference of a contrast if its gain is 1."""
         baselines, challengers = np.array(self.contrasts).T
-        found: Floats = self._worth[challengers] - self._worth[baselines]
-        return found
+        weights: Floats = self._worth[challengers] - self._worth[baselines]
+        return weights
 
     @cached_property
     def baselines(self) -> Floats:
         """(C, N) what each pair adds to the mean of the baseline of a contrast if its gain is 1."""
-        found: Floats = self._worth[[baseline for baseline, _ in self.contrasts]]
-        return found
+        weights: Floats = self._worth[[baseline for baseline, _ in self.contrasts]]
+        return weights
 
     @cached_property
     def _worth(self) -> Floats:
-        found: Floats = self.metric.weights(self.pool.ranks) / len(self.pool.query_ids)
-        return found
+        worth: Floats = self.metric.weights(self.pool.ranks) / len(self.pool.query_ids)
+        return worth
 
     @cached_property
     def reach(self) -> Floats:
         """(N,) how far each pair can move the differences: the sum of the sizes of its weights."""
-        found: Floats = np.abs(self.weights).sum(axis=0)
-        return found
+        reach: Floats = np.abs(self.weights).sum(axis=0)
+        return reach
 
     @cached_property
     def size(self) -> Floats:
@@ -384,16 +384,16 @@ class LabelPlan:
         its reach, and what it weighs in the values of the systems."""
         if not self.share:
             return self.reach
-        own = self._worth.sum(axis=0)
-        moves, holds = self.reach / self.reach.sum(), own / own.sum()
-        found: Floats = (1 - self.share) * moves + self.share * holds
-        return found
+        worth = self._worth.sum(axis=0)
+        moves, holds = self.reach / self.reach.sum(), worth / worth.sum()
+        size: Floats = (1 - self.share) * moves + self.share * holds
+        return size
 
     @cached_property
     def weighs(self) -> Flags:
         """(N,) whether a label of the pair can change the result."""
-        found: Flags = self.size > 0
-        return found
+        nonzero: Flags = self.size > 0
+        return nonzero
 
     @cached_property
     def draw(self) -> Integers:
@@ -401,8 +401,8 @@ class LabelPlan:
         if self.mode != "query":
             return np.arange(len(self.order))
         owner = self.pool.query[self.order]
-        found: Integers = np.cumsum(np.diff(owner, prepend=owner[:1]) != 0)
-        return found
+        numbers: Integers = np.cumsum(np.diff(owner, prepend=owner[:1]) != 0)
+        return numbers
 
     @property
     def fewest(self) -> int:
@@ -427,8 +427,8 @@ class LabelPlan:
         """(M,) the probability that the draw of each pair of `order` had, after those before it."""
         if not len(self.order):
             return np.zeros(0)
-        found: Floats = (self.drawing / self.drawing.sum() / self.remaining)[self.draw]
-        return found
+        probabilities: Floats = (self.drawing / self.drawing.sum() / self.remaining)[self.draw]
+        return probabilities
 
     @property
     def alpha(self) -> float:
@@ -488,11 +488,11 @@ class Answered:
         placed = answers.assign(pair=pool.index.get_indexer(ids))
         latest = placed[placed["pair"] >= 0].drop_duplicates(["pair", "rater"], keep="last")
         pair, label = latest["pair"].to_numpy(), latest["label"].to_numpy(dtype=np.float64)
-        said = ~np.isnan(label)
+        labelled = ~np.isnan(label)
         size = len(pool)
         raters = np.bincount(pair, minlength=size)
-        labels = np.bincount(pair[said], minlength=size)
-        total = np.bincount(pair[said], label[said], size)
+        labels = np.bincount(pair[labelled], minlength=size)
+        total = np.bincount(pair[labelled], label[labelled], size)
         mean = np.where(raters > 0, total / np.maximum(labels, 1), np.nan)
         return cls(latest, mean, (raters > 0) & (labels == 0), raters)
 
@@ -516,12 +516,12 @@ def next_pairs(
     mine[answered.latest.loc[answered.latest["rater"] == rater, "pair"]] = True
     places = np.arange(len(order))
     twice = np.floor((places + 1) * doubled) > np.floor(places * doubled)
-    given = answered.raters[order]
-    wanted = (given == 0) | (twice & (given == 1) & ~mine[order])
-    found: Integers = order[wanted]
+    raters = answered.raters[order]
+    eligible = (raters == 0) | (twice & (raters == 1) & ~mine[order])
+    selected: Integers = order[eligible]
     if largest:
-        found = found[np.argsort(-plan.reach[found], kind="stable")]
-    return found[:count]
+        selected = selected[np.argsort(-plan.reach[selected], kind="stable")]
+    return selected[:count]
 
 
 def draws_table(plan: LabelPlan) -> pd.DataFrame:

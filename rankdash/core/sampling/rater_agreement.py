@@ -122,22 +122,22 @@ class JudgeAgreement:
         if not (up.any() and down.any()) or up.sum() + down.sum() < FEWEST_PAIRS:
             return Favour(challenger, float("nan"), float("nan"), float("nan"))
         error = grade - label
-        found = float(error[up].mean() - error[down].mean())
+        difference = float(error[up].mean() - error[down].mean())
         # A mean over all pairs whose values add up to the difference of the two means.
         share = np.where(up, 1 / up.mean(), 0.0) - np.where(down, 1 / down.mean(), 0.0)
         centred = error - np.where(up, error[up].mean(), error[down].mean())
         reach = _reach(share * centred, self._queries)
-        return Favour(challenger, found, found - reach, found + reach)
+        return Favour(challenger, difference, difference - reach, difference + reach)
 
     @cached_property
     def disagreements(self) -> pd.DataFrame:
         """query_id, doc_id, label, grade and difference (the judge's less people's) of the pairs
         that differ, the furthest apart first."""
         label, grade = self._compared
-        found = self.pairs.assign(difference=grade - label)
-        found = found[found["difference"] != 0]
-        order = np.argsort(-found["difference"].abs().to_numpy(), kind="stable")
-        return found.iloc[order].reset_index(drop=True)
+        pairs = self.pairs.assign(difference=grade - label)
+        pairs = pairs[pairs["difference"] != 0]
+        order = np.argsort(-pairs["difference"].abs().to_numpy(), kind="stable")
+        return pairs.iloc[order].reset_index(drop=True)
 
     @cached_property
     def _queries(self) -> Integers:
@@ -159,8 +159,8 @@ class JudgeAgreement:
 
     def _aligned(self, values: pd.Series) -> pd.Series:
         of_pairs = isinstance(values.index, pd.MultiIndex)
-        wanted = pd.MultiIndex.from_frame(self.pairs[_PAIR]) if of_pairs else self.pairs["query_id"]
-        return values.reindex(wanted).reset_index(drop=True)
+        index = pd.MultiIndex.from_frame(self.pairs[_PAIR]) if of_pairs else self.pairs["query_id"]
+        return values.reindex(index).reset_index(drop=True)
 
     def _row(self, by: str, group: object, places: Integers) -> dict[str, object]:
         label, grade = (side[places] for side in self._compared)
@@ -197,10 +197,10 @@ class JudgeAgreement:
 def _kappa(
     label: Floats, grade: Floats, queries: Integers, weighting: Weighting = "unweighted"
 ) -> Kappa:
-    found, nan = cohen_kappa(label, grade, weighting, clusters=queries), float("nan")
+    kappa, nan = cohen_kappa(label, grade, weighting, clusters=queries), float("nan")
     if not _enough(queries):
-        found = replace(found, low=nan, high=nan)
-    return found if len(label) >= FEWEST_PAIRS else replace(found, kappa=nan)
+        kappa = replace(kappa, low=nan, high=nan)
+    return kappa if len(label) >= FEWEST_PAIRS else replace(kappa, kappa=nan)
 
 
 def _reach(values: Floats, queries: Integers) -> float:
@@ -245,16 +245,16 @@ def agreement(
     # Any number of labels may have been given: the ones in question are those of the judge's pairs.
     judged = judgements.table[[*_PAIR, "grade"]]
     both = labels[[*_PAIR, "label"]].astype({"label": np.float64}).merge(judged, on=_PAIR)
-    given = both.dropna().reset_index(drop=True)
+    graded = both.dropna().reset_index(drop=True)
     values = np.unique(labels["label"].to_numpy(dtype=np.float64))
     top = judgements.scale[1]
     shorter = len(labels) >= _MANY_LABELS or set(values) <= {0.0, 1.0}
     highest = float(values[-1]) if len(values) else float("nan")
-    binary = bool(len(given)) and (highest > top or (highest < top and shorter))
+    binary = bool(len(graded)) and (highest > top or (highest < top and shorter))
     return JudgeAgreement(
         judge=judgements.name,
-        pairs=given,
-        without_grade=len(labels) - len(given),
+        pairs=graded,
+        without_grade=len(labels) - len(graded),
         threshold=threshold,
         cut=_grade_cut(judgements, values, threshold, highest) if binary else threshold,
         highest=highest,
@@ -383,14 +383,14 @@ def circular(judge: str, systems: Mapping[str, Sequence[str]]) -> list[Circulari
     judge: its model, such as "gpt-4o-mini". systems: name of each → what it is made of: its models
     and names.
     """
-    own, makers = _model(judge), makers_of(judge)
-    found = []
+    model, makers = _model(judge), makers_of(judge)
+    circularities = []
     for system, texts in systems.items():
         shared = [maker for maker in makers if any(maker in makers_of(text) for text in texts)]
-        same = bool(own) and any(_model(text) == own for text in texts)
+        same = bool(model) and any(_model(text) == model for text in texts)
         if same or shared:
-            found.append(Circularity(system, same, shared[0] if shared else ""))
-    return found
+            circularities.append(Circularity(system, same, shared[0] if shared else ""))
+    return circularities
 
 
 def makers_of(model: str) -> tuple[str, ...]:

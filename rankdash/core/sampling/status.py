@@ -107,13 +107,15 @@ class LabelStatus:
     @property
     def needed(self) -> int | None:
         """Labels more until all contrasts are settled; None while it is too early to say."""
-        each = [found.needed for found in self.estimates if found.needed is not None]
+        each = [estimate.needed for estimate in self.estimates if estimate.needed is not None]
         return max(each) if each and len(each) == len(self.estimates) else None
 
     @property
     def needed_most(self) -> int | None:
         """The same in at least nine of ten cases; at most what is left."""
-        each = [found.needed_most for found in self.estimates if found.needed_most is not None]
+        each = [
+            estimate.needed_most for estimate in self.estimates if estimate.needed_most is not None
+        ]
         return max(each) if each and len(each) == len(self.estimates) else None
 
     @property
@@ -130,13 +132,13 @@ class LabelStatus:
     def saved(self) -> int | None:
         """About how many labels the judge has saved so far: how many more it would take without it
         to be as far; None without a judge, and while it is too early to say."""
-        each = [found.saved for found in self.estimates if found.saved is not None]
+        each = [estimate.saved for estimate in self.estimates if estimate.saved is not None]
         return max(each) if each and len(each) == len(self.estimates) else None
 
     @property
     def settled(self) -> bool:
         """Whether every contrast is."""
-        return bool(self.estimates) and all(found.settled for found in self.estimates)
+        return bool(self.estimates) and all(estimate.settled for estimate in self.estimates)
 
     @property
     def complete(self) -> bool:
@@ -217,14 +219,14 @@ def _rater(name: str, labels: pd.Series[float], seconds: Floats) -> Rater:
 def _seconds(times: pd.Series[str], resumed: Sequence[str]) -> Floats:
     """What lies between one answer, or the end of a pause, and the next answer."""
     moments = pd.Series([*resumed, *times[times != ""]], dtype=object)
-    found = pd.to_datetime(moments, utc=True, format="ISO8601", errors="coerce").sort_values(
+    dates = pd.to_datetime(moments, utc=True, format="ISO8601", errors="coerce").sort_values(
         kind="stable"
     )
-    steps = np.asarray(found.diff().dt.total_seconds(), dtype=np.float64)
+    steps = np.asarray(dates.diff().dt.total_seconds(), dtype=np.float64)
     # The ends of pauses are the first of the moments.
-    steps = steps[found.index >= len(resumed)]
-    kept: Floats = steps[(steps > 0) & (steps <= _PAUSE_S)]
-    return kept
+    steps = steps[dates.index >= len(resumed)]
+    intervals: Floats = steps[(steps > 0) & (steps <= _PAUSE_S)]
+    return intervals
 
 
 def _median(values: Floats) -> float:
@@ -234,16 +236,16 @@ def _median(values: Floats) -> float:
 def _agreements(latest: pd.DataFrame, names: list[str]) -> list[Agreement]:
     if len(names) < 2:
         return []
-    said = latest.dropna(subset="label")
-    said = said[said.duplicated("pair", keep=False)]
-    table = said.pivot(index="pair", columns="rater", values="label")
-    found = []
+    labelled = latest.dropna(subset="label")
+    labelled = labelled[labelled.duplicated("pair", keep=False)]
+    table = labelled.pivot(index="pair", columns="rater", values="label")
+    agreements = []
     for first, second in itertools.combinations([name for name in names if name in table], 2):
         one, other = table[[first, second]].dropna().to_numpy(dtype=np.float64).T
         if len(one):
             plain, squared = cohen_kappa(one, other), cohen_kappa(one, other, "quadratic")
-            found.append(Agreement((first, second), plain, squared))
-    return found
+            agreements.append(Agreement((first, second), plain, squared))
+    return agreements
 
 
 def _or_none(value: Any) -> Any:
@@ -282,15 +284,15 @@ def status_of_draws(
         for chosen in _together(list(rankings)):
             try:
                 pool = pool_of({name: rankings[name] for name in chosen}, metric.k)
-                found = _plan(pool, metric, drawn, level)
+                plan = _plan(pool, metric, drawn, level)
             except DataError:
                 # Rankings without a query in common, or the same within the cutoff.
                 continue
-            if found is not None:
-                labels = found.pool.aligned(drawn)
-                guess = None if judge is None else _guess(found, judge)
-                each = estimate(found, labels, guess)
-                return LabelStatus(found.mode, each, 0, (), (), math.nan)
+            if plan is not None:
+                labels = plan.pool.aligned(drawn)
+                guess = None if judge is None else _guess(plan, judge)
+                each = estimate(plan, labels, guess)
+                return LabelStatus(plan.mode, each, 0, (), (), math.nan)
     return None
 
 
@@ -319,9 +321,9 @@ def _metrics(
     specs: Sequence[str], cutoffs: Sequence[int], top: float, threshold: float
 ) -> Iterator[Additive]:
     measures = [parse_measure(spec) for spec in specs]
-    asked = (each.k for each in measures if each.k is not None)
+    requested = (each.k for each in measures if each.k is not None)
     named = [each.spec for each in measures]
-    others = [f"{name}@{k}" for k in dict.fromkeys([*asked, *cutoffs]) for name in ADDITIVE]
+    others = [f"{name}@{k}" for k in dict.fromkeys([*requested, *cutoffs]) for name in ADDITIVE]
     for spec in dict.fromkeys([*named, *others]):
         try:
             yield Additive.of(spec, top=top, threshold=threshold)
@@ -381,8 +383,8 @@ def _placed(plan: LabelPlan, draw: Floats) -> LabelPlan:
 
 def _filled(numbers: Floats) -> Floats:
     """(n,) the numbers, and for those that are missing the ones from 1 to n that nobody has."""
-    found = numbers.copy()
+    filled = numbers.copy()
     free = np.setdiff1d(np.arange(1.0, len(numbers) + 1), numbers)
     missing = np.flatnonzero(np.isnan(numbers))
-    found[missing] = free[: len(missing)]
-    return found
+    filled[missing] = free[: len(missing)]
+    return filled

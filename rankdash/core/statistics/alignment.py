@@ -67,16 +67,16 @@ class Aligned:
         places = places_of(best.query_ids, self.query_ids)
         for m, measure in enumerate(self.measures):
             if measure.metric.measures_quality:
-                found = np.where(places >= 0, best.column(measure)[places], np.nan)
-                most[:, m] = np.where(np.isnan(found), most[:, m], found)
+                ideal = np.where(places >= 0, best.column(measure)[places], np.nan)
+                most[:, m] = np.where(np.isnan(ideal), most[:, m], ideal)
         reached: Floats = np.fmax(most, np.fmax.reduce(self.values, axis=0))
         return reached
 
     def reasons(self) -> Codes:
         """(S, Q, M) why a query is left out of the pair of a system and the baseline: an index
         into `REASONS`, or `HAS_VALUE` where both have a value."""
-        own = np.where(self.known, np.int8(HAS_VALUE), _REASON_OF_STATE[self.states])
-        weightiest: Codes = np.minimum(own, own[:1])
+        codes = np.where(self.known, np.int8(HAS_VALUE), _REASON_OF_STATE[self.states])
+        weightiest: Codes = np.minimum(codes, codes[:1])
         return weightiest
 
 
@@ -87,12 +87,12 @@ def reason_counts(reasons: Codes) -> dict[str, int]:
 
 
 def places_of(
-    given: npt.NDArray[np.object_], wanted: npt.NDArray[np.object_]
+    ids: npt.NDArray[np.object_], targets: npt.NDArray[np.object_]
 ) -> npt.NDArray[np.intp]:
     """Where each wanted id is among the given; -1 where it is not."""
-    if _same(given, wanted):
-        return np.arange(len(given))
-    return pd.Index(given, dtype=object).get_indexer(pd.Index(wanted, dtype=object))
+    if _same(ids, targets):
+        return np.arange(len(ids))
+    return pd.Index(ids, dtype=object).get_indexer(pd.Index(targets, dtype=object))
 
 
 def _same(one: npt.NDArray[np.object_], other: npt.NDArray[np.object_]) -> bool:
@@ -134,12 +134,12 @@ def align(
     values = np.full(shape, np.nan)
     states = np.full(shape, _NOT_EVALUATED, dtype=np.int8)
     for place, name in enumerate(systems):
-        found = evaluations[name]
-        own = found.query_ids
-        rows = slice(None) if _same(own, queries) else places_of(queries, own)
-        columns = [found.place(measure) for measure in chosen]
-        values[place, rows] = found.values[:, columns]
-        states[place, rows] = found.cell_states[:, columns]
+        evaluation = evaluations[name]
+        ids = evaluation.query_ids
+        rows = slice(None) if _same(ids, queries) else places_of(queries, ids)
+        columns = [evaluation.place(measure) for measure in chosen]
+        values[place, rows] = evaluation.values[:, columns]
+        states[place, rows] = evaluation.cell_states[:, columns]
     return Aligned(
         systems=systems,
         query_ids=queries,

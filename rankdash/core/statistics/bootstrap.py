@@ -155,10 +155,10 @@ def bootstrap_means(columns: Columns, *, resamples: int = RESAMPLES, seed: int =
         for count, (_, alike) in zip(counts, groups, strict=True):
             means[alike] = sums[alike] / count
     for members, alike in _by_queries(known, np.flatnonzero((sizes > 0) & ~large)):
-        own = steps[np.ix_(members, alike)].T
+        block = steps[np.ix_(members, alike)].T
         with _one_thread():
             for draws, counted in _multinomial_counts(len(members), resamples, seed):
-                means[alike, draws] = own @ counted.T.astype(np.float64) / len(members)
+                means[alike, draws] = block @ counted.T.astype(np.float64) / len(members)
     return columns.without_rounding_errors(means.T * columns.step)
 
 
@@ -168,10 +168,10 @@ def weighted_sums(columns: Floats, tiles: Iterable[Tile], draws: int) -> Floats:
     starts = np.arange(0, len(columns), TILE)
     lowest, highest = (each.reduceat(columns, starts) for each in (np.minimum, np.maximum))
     # New memory for each tile costs more than the product.
-    kept = np.empty((TILE, TILE))
+    buffer = np.empty((TILE, TILE))
     with _one_thread():
         for drawn, rows, times in tiles:
-            weights = kept[: times.shape[0], : times.shape[1]]
+            weights = buffer[: times.shape[0], : times.shape[1]]
             np.copyto(weights, times)
             # A metric of few values, sorted, has a single one in most tiles: one sum serves all.
             least = lowest[rows.start // TILE]

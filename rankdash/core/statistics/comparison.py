@@ -141,10 +141,10 @@ class Comparison:
 
         Raises SpecError for a challenger or metric that was not compared.
         """
-        found = self.verdicts.get((system, self._spec(system, spec)))
-        if found is None:
+        verdict = self.verdicts.get((system, self._spec(system, spec)))
+        if verdict is None:
             raise SpecError("{baseline!r} is the baseline itself.", baseline=system)
-        return found.named(names or {})
+        return verdict.named(names or {})
 
     def left_out(self, system: str, spec: str | Measure) -> Mapping[str, int]:
         """Reason → how many queries it kept out of the pairs; reasons that occur only.
@@ -195,19 +195,21 @@ def compare(
     """
     settings = settings or StatisticsSettings()
     aligned = align(evaluations, baseline, measures)
-    own = np.ascontiguousarray(aligned.values.transpose(0, 2, 1))
-    systems, width, queries = own.shape
-    differences = _differences(own[1:], own[:1])
+    values = np.ascontiguousarray(aligned.values.transpose(0, 2, 1))
+    systems, width, queries = values.shape
+    differences = _differences(values[1:], values[:1])
     shape = (systems - 1, width)
     split, size = systems * width, (systems - 1) * width
     among = [
-        _differences(own[one, at], own[other, at])
+        _differences(values[one, at], values[other, at])
         for at, measure in enumerate(aligned.measures)
         if measure.spec in rivals
         for one in range(1, systems)
         for other in range(1, one)
     ]
-    columns = np.vstack([own.reshape(split, queries), differences.reshape(size, queries), *among]).T
+    columns = np.vstack(
+        [values.reshape(split, queries), differences.reshape(size, queries), *among]
+    ).T
     means_in, changes_in = _possible(aligned.measures)
     limits = tuple(
         np.concatenate(
@@ -215,8 +217,8 @@ def compare(
         )
         for mean, change, end in zip(means_in, changes_in, (-np.inf, np.inf), strict=True)
     )
-    found = intervals(columns, settings, again=True, possible=(limits[0], limits[1]))
-    low, high = (ends[: split + size] for ends in found)
+    bounds = intervals(columns, settings, again=True, possible=(limits[0], limits[1]))
+    low, high = (ends[: split + size] for ends in bounds)
     raw = p_values(columns[:, split:], settings, again=True)[:size].reshape(shape)
     raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
     after_correction, comparisons = corrected_by_family(raw, settings)
@@ -286,9 +288,9 @@ def _possible(measures: Sequence[Measure]) -> tuple[Floats, Floats]:
 
 
 def _differences(after: Floats, before: Floats) -> Floats:
-    found: Floats = after - before
-    found[np.abs(found) <= ROUNDING] = 0.0
-    return found
+    difference: Floats = after - before
+    difference[np.abs(difference) <= ROUNDING] = 0.0
+    return difference
 
 
 # The rows of a comparison: means, changes and verdicts, of what was drawn and tested for them.
@@ -324,32 +326,32 @@ def _comparison_rows(
     """The frame of a `Comparison`, the verdict on each challenger, and why each system lacks
     queries. means: the ends of the intervals of the means, each (S, M)."""
     reasons = _reason_counts(aligned)
-    told: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     verdicts: dict[tuple[str, str], Verdict] = {}
     missing = (aligned.known & (aligned.states == _MISSING)).sum(axis=1)
     sides = [_Side.of(aligned, s) for s in range(len(aligned.systems))]
     for m, measure in enumerate(aligned.measures):
         for s, system in enumerate(aligned.systems):
-            own = sides[s].values[m][sides[s].known[m]]
+            values = sides[s].values[m][sides[s].known[m]]
             row: dict[str, object] = {
                 "metric": measure.spec,
                 "system": system,
-                "mean": _mean(own),
+                "mean": _mean(values),
                 "mean_low": means[0][s, m],
                 "mean_high": means[1][s, m],
-                "n": len(own),
+                "n": len(values),
                 "missing": int(missing[s, m]),
                 "left_out": sum(reasons[system, measure.spec].values()),
             }
             if s == 0:
-                row |= _baseline_row(_mean(own), len(own))
+                row |= _baseline_row(_mean(values), len(values))
             else:
                 change, facts = _change(aligned, (sides[0], sides[s]), deltas, s, m, settings)
                 verdict = verdict_on(facts)
                 verdicts[system, measure.spec] = verdict
                 row |= {**change, "verdict": verdict.kind}
-            told.append(row)
-    return pd.DataFrame(told, columns=list(_COLUMNS)), verdicts, reasons
+            rows.append(row)
+    return pd.DataFrame(rows, columns=list(_COLUMNS)), verdicts, reasons
 
 
 _COLUMNS = (
@@ -384,8 +386,8 @@ class _Side:
 
     @classmethod
     def of(cls, aligned: Aligned, s: int) -> _Side:
-        found = (aligned.values, aligned.known, aligned.answered)
-        return cls(*(np.ascontiguousarray(each[s].T) for each in found))
+        arrays = (aligned.values, aligned.known, aligned.answered)
+        return cls(*(np.ascontiguousarray(each[s].T) for each in arrays))
 
 
 def _change(

@@ -66,20 +66,20 @@ class _Known:
             _content(column * sign, settings) for column, sign in zip(columns.T, signs, strict=True)
         ]
         with self._lock:
-            found = {key: self._found[key] for key in keys if key in self._found}
-        new = [at for at, key in enumerate(keys) if key not in found]
+            cached = {key: self._found[key] for key in keys if key in self._found}
+        new = [at for at, key in enumerate(keys) if key not in cached]
         if new:
             for at, values in zip(new, make(columns[:, new], settings).T, strict=True):
-                found[keys[at]] = values if signs[at] > 0 else self._mirrored(values)
+                cached[keys[at]] = values if signs[at] > 0 else self._mirrored(values)
         with self._lock:
-            for key, values in found.items():
+            for key, values in cached.items():
                 self._found[key] = values
                 self._found.move_to_end(key)
             while len(self._found) > _MOST_KNOWN:
                 self._found.popitem(last=False)
         each = zip(keys, signs, strict=True)
         return np.stack(
-            [found[key] if sign > 0 else self._mirrored(found[key]) for key, sign in each], axis=1
+            [cached[key] if sign > 0 else self._mirrored(cached[key]) for key, sign in each], axis=1
         )
 
 
@@ -184,10 +184,10 @@ def relative_interval(
     return _agreeing(drawn, plain)
 
 
-def _agreeing(found: Floats, plain: Floats) -> tuple[float, float]:
+def _agreeing(bootstrapped: Floats, plain: Floats) -> tuple[float, float]:
     """Return the ends found, or the plain one if an end is on the other side of 0."""
-    agree = (np.sign(found) == np.sign(plain)) & (np.abs(found) < _MOST)
-    low, high = np.where(agree, found, plain).tolist()
+    agree = (np.sign(bootstrapped) == np.sign(plain)) & (np.abs(bootstrapped) < _MOST)
+    low, high = np.where(agree, bootstrapped, plain).tolist()
     return min(low, high), max(low, high)
 
 
@@ -257,9 +257,9 @@ def sign_flip_p(differences: Floats, *, flips: int = RESAMPLES, seed: int = SEED
         p[column] = np.mean(np.abs(every) >= seen[column])
     drawn = np.flatnonzero(~exact)
     flipped = sizes[: changed[drawn].max(initial=0), drawn]
-    kept = weighted_sums(flipped, _signs(len(flipped), flips, seed), flips)
+    unflipped = weighted_sums(flipped, _signs(len(flipped), flips, seed), flips)
     # What is kept less what is flipped is twice what is kept, less everything.
-    extreme = (np.abs(2 * kept.T - largest[drawn]) >= seen[drawn]).sum(axis=0)
+    extreme = (np.abs(2 * unflipped.T - largest[drawn]) >= seen[drawn]).sum(axis=0)
     p[drawn] = (extreme + 1.0) / (flips + 1.0)
     return np.where(np.isnan(differences).all(axis=0), np.nan, p).astype(np.float64)
 
@@ -333,20 +333,20 @@ def corrected(p_values: Sequence[float], method: Correction = "holm") -> list[fl
     A NaN (a comparison that could not be made) stays NaN and does not count as a comparison.
     Sources: Holm (1979); Benjamini & Hochberg (1995).
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    result = given.copy()
-    known = np.flatnonzero(~np.isnan(given))
+    raw = np.asarray(p_values, dtype=np.float64)
+    result = raw.copy()
+    known = np.flatnonzero(~np.isnan(raw))
     if not len(known) or method == "none":
         return [float(p) for p in result]
     if method == "bh":
         # Loading all of scipy.stats takes half a second.
         from scipy.stats import false_discovery_control
 
-        result[known] = false_discovery_control(given[known], method="bh")
+        result[known] = false_discovery_control(raw[known], method="bh")
     else:
-        order = known[np.argsort(given[known], kind="stable")]
+        order = known[np.argsort(raw[known], kind="stable")]
         factors = np.arange(len(order), 0, -1)
-        result[order] = np.minimum(1.0, np.maximum.accumulate(given[order] * factors))
+        result[order] = np.minimum(1.0, np.maximum.accumulate(raw[order] * factors))
     return [float(p) for p in result]
 
 
@@ -430,5 +430,5 @@ def _moments(columns: Columns) -> tuple[Floats, Floats, Floats]:
 def _back(x: Floats, skew: Floats) -> Floats:
     """Return the t that Hall's transformation turns into x."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = 3 / skew * (np.cbrt(1 + skew * (x - skew / 6)) - 1)
-    return np.where(np.abs(skew) < _NOT_SKEWED, x, found)
+        inverse = 3 / skew * (np.cbrt(1 + skew * (x - skew / 6)) - 1)
+    return np.where(np.abs(skew) < _NOT_SKEWED, x, inverse)

@@ -144,16 +144,16 @@ class _Queries:
         if shares is None:
             return None
         foreseen, target = self._foreseen(numbers, shares), ndtri(POWER)
-        low, high, found, tried = -1, len(numbers), foreseen, 0
+        low, high, adjusted, tried = -1, len(numbers), foreseen, 0
         while high - low > 1:
             place = (low + high) // 2
             if tried < _FORESEEN:
-                place = min(max(int((found < target).sum()), low + 1), high - 1)
+                place = min(max(int((adjusted < target).sum()), low + 1), high - 1)
             reached = self._proven(int(numbers[place]), shares)
             low, high = (low, place) if reached >= POWER else (place, high)
             # Half a draw from 0 and 1, whose quantiles are infinite.
             shift = ndtri(np.clip(reached, 0.5 / _DRAWS, 1 - 0.5 / _DRAWS)) - foreseen[place]
-            found, tried = foreseen + shift, tried + 1
+            adjusted, tried = foreseen + shift, tried + 1
         return int(numbers[high]) if high < len(numbers) else None
 
     def _foreseen(self, numbers: Integers, shares: Floats) -> Floats:

@@ -108,10 +108,10 @@ def choices(study: Study) -> list[Choice]:
     """The baseline as it is; every challenger at its price; then the prices to be shown alone."""
     money = study.money or Money()
     base = load(study, study.baseline)
-    found = [_unranked(study.name(study.baseline), base, money)]
-    found += [_of(study, system, money) for system in study.challengers]
-    deepest, waited = found[-1].load, Waiting(None, None)
-    return found + [
+    choices = [_unranked(study.name(study.baseline), base, money)]
+    choices += [_of(study, system, money) for system in study.challengers]
+    deepest, waited = choices[-1].load, Waiting(None, None)
+    return choices + [
         _choice("", price_title(each), priced(each, deepest, waited, money), waited, None, money)
         for each in money.also
     ]
@@ -125,14 +125,16 @@ def _unranked(name: str, load: MeasuredLoad, money: Money) -> Choice:
 
 
 def _of(study: Study, system: str, money: Money) -> Choice:
-    found, waited = bill(study, system), waiting(study, system)
-    if found is None:
-        found = Bill(None, load(study, system), money.currency)
+    system_bill, waited = bill(study, system), waiting(study, system)
+    if system_bill is None:
+        system_bill = Bill(None, load(study, system), money.currency)
     passages = int(money.assumptions.passages)
     estimated = only_estimates(study)
     measured = passages >= 1 and not estimated
     enough = equal_recall(study, system, passages) if measured else None
-    made = _choice(system, study.name(system), found, waited, gain(study, system), money, enough)
+    made = _choice(
+        system, study.name(system), system_bill, waited, gain(study, system), money, enough
+    )
     if estimated:
         return made
     return replace(made, verdict=study.comparison.verdict(system, study.spec, study.names))
@@ -141,18 +143,18 @@ def _of(study: Study, system: str, money: Money) -> Choice:
 def _choice(
     system: str,
     name: str,
-    found: Bill,
+    bill: Bill,
     waited: Waiting,
     gained: Gain | None,
     money: Money,
     passages: int | None = None,
 ) -> Choice:
     """A system at what it costs; without a system (""), a price alone."""
-    cost = None if found.lack else found.beside_machines
+    cost = None if bill.lack else bill.beside_machines
     option = Option(
         name=name,
         cost_per_search=None if cost is None else cost / 1000,
-        machines=found.machines if cost is not None else (),
+        machines=bill.machines if cost is not None else (),
         gain=gained,
         extra_ms=waited.p50,
         passages_after=passages,
@@ -161,8 +163,8 @@ def _choice(
         option,
         outcome(option, money.assumptions),
         system,
-        found,
-        found.load,
+        bill,
+        bill.load,
         waited,
         passages,
         valued=money.valued,
@@ -255,18 +257,18 @@ money could be worked out from."""
 def verdict_kind(study: Study, challenger: str) -> Kind:
     """The kind of the verdict that counts: the corrected one if there is one, else the kind by
     people's labels."""
-    found = headline(study, challenger)
+    verdict = headline(study, challenger)
     by_people: Kind = study.comparison.row(challenger, study.spec)["verdict"]
-    return by_people if found is None else found.kind
+    return by_people if verdict is None else verdict.kind
 
 
 def is_known(study: Study, system: str) -> bool:
     """Whether the measured change can be put to a value, as `gain` has it."""
     if only_estimates(study):
         return _estimated(study, system) is not None
-    found = headline(study, system)
-    if found is not None:
-        return _corrected(found) is not None
+    verdict = headline(study, system)
+    if verdict is not None:
+        return _corrected(verdict) is not None
     row = study.comparison.row(system, study.spec)
     return row["verdict"] in _PROOFS and not np.isnan(row["relative_delta"])
 
@@ -285,9 +287,9 @@ def gain(study: Study, system: str) -> Gain | None:
     """
     if only_estimates(study):
         return _estimated(study, system)
-    found = headline(study, system)
-    if found is not None:
-        return _judged(study, found)
+    verdict = headline(study, system)
+    if verdict is not None:
+        return _judged(study, verdict)
     if not is_known(study, system):
         return None
     row = study.comparison.row(system, study.spec)
@@ -301,35 +303,35 @@ def gain(study: Study, system: str) -> Gain | None:
 
 
 def _estimated(study: Study, system: str) -> Gain | None:
-    found = estimate_of(study, system)
-    if found is None or not np.isfinite(found.relative):
+    estimate = estimate_of(study, system)
+    if estimate is None or not np.isfinite(estimate.relative):
         return None
-    proof: Proof = "proven" if found.settled else "unproven"
-    change = MeasuredChange(found.relative, found.relative_low, found.relative_high, proof)
-    labels = found.labels + found.known
-    return Gain(change, MeasuredChange(0.0), found.queries, labels=labels)
+    proof: Proof = "proven" if estimate.settled else "unproven"
+    change = MeasuredChange(estimate.relative, estimate.relative_low, estimate.relative_high, proof)
+    labels = estimate.labels + estimate.known
+    return Gain(change, MeasuredChange(0.0), estimate.queries, labels=labels)
 
 
-def _judged(study: Study, found: JudgedVerdict) -> Gain | None:
-    relative = _corrected(found)
+def _judged(study: Study, verdict: JudgedVerdict) -> Gain | None:
+    relative = _corrected(verdict)
     if relative is None:
         return None
     measure = parse_measure(hit_spec(study.cutoff))
-    hit = headline(replace(study, metric=measure.metric.name, cutoff=measure.k), found.challenger)
+    hit = headline(replace(study, metric=measure.metric.name, cutoff=measure.k), verdict.challenger)
     change = MeasuredChange(0.0) if hit is None else _changed(hit, 1.0)
-    return Gain(relative, change, found.three.corrected.n, found.judge)
+    return Gain(relative, change, verdict.three.corrected.n, verdict.judge)
 
 
-def _corrected(found: JudgedVerdict) -> MeasuredChange | None:
+def _corrected(verdict: JudgedVerdict) -> MeasuredChange | None:
     """The change of a corrected verdict as a share of the baseline's mean; None without one."""
-    known = np.isfinite(relative_change(found.three.corrected.mean, found.before))
-    return _changed(found, found.before) if known else None
+    known = np.isfinite(relative_change(verdict.three.corrected.mean, verdict.before))
+    return _changed(verdict, verdict.before) if known else None
 
 
-def _changed(found: JudgedVerdict, unit: float) -> MeasuredChange:
-    change = found.three.corrected
+def _changed(verdict: JudgedVerdict, unit: float) -> MeasuredChange:
+    change = verdict.three.corrected
     ends = change.low / unit, change.high / unit
-    return MeasuredChange(change.mean / unit, *ends, _PROOFS[found.kind])
+    return MeasuredChange(change.mean / unit, *ends, _PROOFS[verdict.kind])
 
 
 @part("labels", "baseline", "metric", "conventions", "statistics")
@@ -367,8 +369,8 @@ def _hits(study: Study) -> Comparison:
 
 @part("labels", "chosen", "conventions", "statistics")
 def _compared_by(study: Study, spec: str) -> Comparison:
-    found = {system: study.evaluate(system, (spec,)) for system in study.chosen}
-    return compare(found, study.baseline, study.statistics)
+    evaluations = {system: study.evaluate(system, (spec,)) for system in study.chosen}
+    return compare(evaluations, study.baseline, study.statistics)
 
 
 def hit_spec(cutoff: int | None) -> str:
@@ -400,23 +402,25 @@ def figures(study: Study, system: str, specs: tuple[str, ...]) -> dict[str, Reac
     over the same queries."""
     if not specs:
         return {}
-    found, best = study.evaluate(system, specs), headroom.best_of_all(study, specs)
+    evaluation, best = study.evaluate(system, specs), headroom.best_of_all(study, specs)
     low, high = intervals(
-        found.values,
+        evaluation.values,
         study.statistics,
-        possible=tuple(np.array([each.metric.range for each in found.measures]).T),
+        possible=tuple(np.array([each.metric.range for each in evaluation.measures]).T),
     )
     places = {query: place for place, query in enumerate(best.query_ids)}
-    at = [places[query] for query in found.query_ids]
-    most = np.where(np.isnan(found.values), np.nan, np.fmax(best.values[at], found.values))
+    at = [places[query] for query in evaluation.query_ids]
+    most = np.where(
+        np.isnan(evaluation.values), np.nan, np.fmax(best.values[at], evaluation.values)
+    )
     known = ~np.isnan(most)
     with np.errstate(invalid="ignore"):
         mosts = np.where(known, most, 0.0).sum(axis=0) / known.sum(axis=0)
     return {
         measure.spec: Reached(
-            found.mean(measure), float(low[column]), float(high[column]), float(mosts[column])
+            evaluation.mean(measure), float(low[column]), float(high[column]), float(mosts[column])
         )
-        for column, measure in enumerate(found.measures)
+        for column, measure in enumerate(evaluation.measures)
     }
 
 

@@ -206,13 +206,13 @@ def by_segment(
     names = _named(pairs, segment)
     rows: list[dict[str, Any]] = []
     for name in pd.unique(names):
-        own = pairs[names == name]
-        known = own.dropna(subset="delta")
+        members = pairs[names == name]
+        known = members.dropna(subset="delta")
         rows.append(
             {
                 "segment": name,
                 "n": len(known),
-                "left_out": len(own) - len(known),
+                "left_out": len(members) - len(known),
                 **_change(known, settings, possible),
                 **_tally(known["delta"].to_numpy(), settings.tie_band),
                 "size": _size(len(known)),
@@ -271,18 +271,18 @@ def _merge_rare(names: Texts) -> Texts:
     counts = pd.Series(names, dtype=object).value_counts()
     if len(counts) <= _MOST_VALUES:
         return names
-    kept = set(counts.index[: _MOST_VALUES - 1])
-    return np.array([name if name in kept else OTHER for name in names], dtype=object)
+    frequent = set(counts.index[: _MOST_VALUES - 1])
+    return np.array([name if name in frequent else OTHER for name in names], dtype=object)
 
 
 def _change(
     known: pd.DataFrame, settings: StatisticsSettings, possible: tuple[float, float]
 ) -> dict[str, float]:
-    found = {column: float(known[column].mean()) for column in ("before", "after", "delta")}
+    means = {column: float(known[column].mean()) for column in ("before", "after", "delta")}
     deltas = known[["delta"]].to_numpy(dtype=np.float64)
     (low,), (high,) = intervals(deltas, settings, possible=possible)
     (p,) = p_values(deltas, settings)
-    return {**found, "low": low, "high": high, "p": p}
+    return {**means, "low": low, "high": high, "p": p}
 
 
 def _tally(deltas: npt.NDArray[np.float64], tie_band: float) -> dict[str, int]:
@@ -360,7 +360,7 @@ def _columns(study: Study) -> list[str]:
 
 
 def _groups(study: Study, challenger: str, columns: Iterable[str]) -> list[Group]:
-    found = []
+    groups = []
     for column in columns:
         table = study.segment(challenger, column)
         if (table["n"] > 0).sum() < 2:
@@ -369,5 +369,5 @@ def _groups(study: Study, challenger: str, columns: Iterable[str]) -> list[Group
         for row in known.to_dict("records"):
             proven = is_proven(row["low"], row["high"], row["p_corrected"], study.statistics.level)
             size = int(row["n"]), float(row["delta"])
-            found.append(Group(column, str(row["segment"]), *size, proven))
-    return found
+            groups.append(Group(column, str(row["segment"]), *size, proven))
+    return groups

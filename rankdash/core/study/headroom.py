@@ -145,13 +145,13 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> 
     aligned = align({"before": baseline, "after": challenger}, "before", [limits.measure])
     before, after = aligned.values[:, :, 0]
     reasons = aligned.reasons()[1, :, 0]
-    kept = reasons == HAS_VALUE
+    paired = reasons == HAS_VALUE
     at = places_of(limits.query_ids, aligned.query_ids)
     ceiling, perfect, recall = (
-        np.where(kept & (at >= 0), each[at], np.nan)
+        np.where(paired & (at >= 0), each[at], np.nan)
         for each in (limits.ceiling, limits.perfect, limits.recall)
     )
-    before, after = np.where(kept, before, np.nan), np.where(kept, after, np.nan)
+    before, after = np.where(paired, before, np.nan), np.where(paired, after, np.nan)
     if limits.measure.k is None:
         # Precision of a whole list also rises where the list is shorter: what was reached can be.
         ceiling = np.maximum(ceiling, after)
@@ -167,19 +167,21 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> 
     }
     return Headroom(
         measure=limits.measure,
-        n=int(kept.sum()),
+        n=int(paired.sum()),
         left_out=reason_counts(reasons),
         recall_ceiling=None if np.isnan(recall).all() else float(np.nanmean(recall)),
         own=limits.own,
         depth=limits.depth,
-        **{name: float(values[name][kept].mean()) if kept.any() else np.nan for name in _VALUES},
+        **{
+            name: float(values[name][paired].mean()) if paired.any() else np.nan for name in _VALUES
+        },
         query_ids=aligned.query_ids,
         values=values,
         reasons=reasons,
     )
 
 
-def shares(found: Mapping[str, Headroom | None]) -> pd.DataFrame:
+def shares(headrooms: Mapping[str, Headroom | None]) -> pd.DataFrame:
     """A row for each system with paired queries, in their order: system, `SHARES`, and own."""
     return pd.DataFrame(
         [
@@ -188,7 +190,7 @@ def shares(found: Mapping[str, Headroom | None]) -> pd.DataFrame:
                 **{share: getattr(split, share) for share in SHARES},
                 "own": split.own,
             }
-            for system, split in found.items()
+            for system, split in headrooms.items()
             if split is not None and split.n
         ],
         columns=["system", *SHARES, "own"],
@@ -201,12 +203,12 @@ def limits(
     conventions: Conventions,
     depth: int | None = None,
     *,
-    own: bool = False,
+    own_list: bool = False,
 ) -> Ceilings:
     """Ceiling, perfect value and recall of each query.
 
     documents: the labels joined with the first stage's candidates or with the system's own list;
-        own: which. depth: as for `best_order`.
+        own_list: which. depth: as for `best_order`.
 
     Raises SpecError for a metric that measures no quality.
     """
@@ -217,8 +219,8 @@ def limits(
             remedy="Choose a metric such as ndcg@10.",
             metric=measure.title,
         )
-    found = best_values(documents, [measure], conventions, depth)
-    rules = found.conventions
+    best = best_values(documents, [measure], conventions, depth)
+    rules = best.conventions
     relevance = Relevance(documents, rules)
     lengths = np.maximum(relevance.lengths, relevance.relevant_count.astype(np.int64))
     rules = replace(rules, judged_only=False)
@@ -228,10 +230,10 @@ def limits(
     recall = evaluate(documents, ["recall" if depth is None else f"recall@{depth}"], rules)
     return Ceilings(
         measure=measure,
-        own=own,
+        own=own_list,
         depth=depth,
         query_ids=documents.query_ids,
-        ceiling=found.values[:, 0],
+        ceiling=best.values[:, 0],
         perfect=perfect.values[:, 0],
         recall=np.where(relevance.relevant_count > 0, recall.values[:, 0], np.nan),
     )
@@ -259,10 +261,10 @@ def best_order(judged: Judged, depth: int | None = None) -> Judged:
 
     Kept as long as `judged` is: it is the same for every metric and cutoff.
     """
-    found = _BEST_ORDERS.setdefault(judged, {})
-    if depth not in found:
-        found[depth] = _best_order(judged, depth)
-    return found[depth]
+    cached = _BEST_ORDERS.setdefault(judged, {})
+    if depth not in cached:
+        cached[depth] = _best_order(judged, depth)
+    return cached[depth]
 
 
 def _best_order(judged: Judged, depth: int | None) -> Judged:
@@ -284,9 +286,9 @@ def best_order_of(judged: Judged, inside: Flags) -> Judged:
 
 def positions_of(judged: Judged, queries: Flags) -> Judged:
     """The lists with the labelled documents of some queries alone. queries: (Q,) which."""
-    kept = queries[judged.query]
+    selected = queries[judged.query]
     names = ("query", "rank", "judged_rank", "label")
-    return replace(judged, **{name: getattr(judged, name)[kept] for name in names})
+    return replace(judged, **{name: getattr(judged, name)[selected] for name in names})
 
 
 def perfect_order(judged: Judged, lengths: Integers) -> Judged:
@@ -317,18 +319,18 @@ def limits_of(study: Study, system: str) -> Ceilings:
     candidates, as deep as it reordered them; for any other system its own list, if that has other
     documents than the candidates."""
     run = study.run(system)
-    own = run is not None and run.reranker in _LISTS
-    own = own and (study.adds_documents(system) or study.lacks_documents(system))
+    own_list = run is not None and run.reranker in _LISTS
+    own_list = own_list and (study.adds_documents(system) or study.lacks_documents(system))
     depth = None if run is None else run.depth
-    documents = system if own else FIRST_STAGE
-    return _limits(study, documents, depth, own)
+    documents = system if own_list else FIRST_STAGE
+    return _limits(study, documents, depth, own_list)
 
 
 @part("labels", "metric", "conventions")
-def _limits(study: Study, documents: str, depth: int | None, own: bool) -> Ceilings:
+def _limits(study: Study, documents: str, depth: int | None, own_list: bool) -> Ceilings:
     return study.of_judged(
         documents,
-        lambda judged: limits(judged, study.measure, study.conventions, depth, own=own),
+        lambda judged: limits(judged, study.measure, study.conventions, depth, own_list=own_list),
     )
 
 

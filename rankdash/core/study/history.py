@@ -56,10 +56,10 @@ def quantiles_ms(study: Study, system: str) -> tuple[float, float]:
     its parts; NaN where there is none."""
 
     def make() -> tuple[float, float]:
-        found = latency.summary(study, system)
-        if found is None:
+        summary = latency.summary(study, system)
+        if summary is None:
             return math.nan, math.nan
-        return found.p50, math.nan if found.p95 is None else found.p95
+        return summary.p50, math.nan if summary.p95 is None else summary.p95
 
     return study.shared(
         ("history latency", study.dataset_id, latency.timed_by(study, system)), make
@@ -106,11 +106,11 @@ class Made:
 def repeated(runs: Iterable[Made]) -> list[tuple[str, ...]]:
     """The ids of runs that were made alike (reranker, settings and depth), in the order given, for
     each way that was used more than once; the first one that was begun comes first."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for run in runs:
         alike = json.dumps([run.reranker, dict(run.settings), run.depth], sort_keys=True)
-        found.setdefault(alike, []).append(run.id)
-    return [tuple(ids) for ids in found.values() if len(ids) > 1]
+        groups.setdefault(alike, []).append(run.id)
+    return [tuple(ids) for ids in groups.values() if len(ids) > 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +172,8 @@ def trend_of_points(
     for name, evaluation in evaluations.items():
         row: dict[str, object] = dict.fromkeys(_COMPARED, math.nan)
         if name in chosen:
-            said = compared.row(name, measure)
-            row |= {column: said[column] for column in _COMPARED}
+            figures = compared.row(name, measure)
+            row |= {column: figures[column] for column in _COMPARED}
         else:
             row |= {"mean": evaluation.mean(measure), "verdict": APART}
         rows.append({"system": name, "answered": answered[name], "on_line": name in chosen, **row})

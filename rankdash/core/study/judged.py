@@ -87,8 +87,8 @@ def verdicts(study: Study, judge: Judgements) -> dict[str, JudgedVerdict]:
     relevant; where labels came by draws of pairs, or a metric needs labels that were not drawn,
     there are none.
     """
-    found = {challenger: _three(study, judge, challenger) for challenger in study.challengers}
-    raw = [each.three.corrected.p for each in found.values()]
+    comparisons = {challenger: _three(study, judge, challenger) for challenger in study.challengers}
+    raw = [each.three.corrected.p for each in comparisons.values()]
     after = corrected_p(raw, study.statistics.correction)
     return {
         challenger: JudgedVerdict(
@@ -108,7 +108,7 @@ def verdicts(study: Study, judge: Judgements) -> dict[str, JudgedVerdict]:
             labelled=each.labelled,
             drawn=study.labelling is not None,
         )
-        for (challenger, each), p in zip(found.items(), after, strict=True)
+        for (challenger, each), p in zip(comparisons.items(), after, strict=True)
     }
 
 
@@ -117,21 +117,21 @@ def headline(study: Study, challenger: str) -> JudgedVerdict | None:
     None where the study has no judge, or people labelled too few queries to correct it."""
     if study.judge is None:
         return None
-    found = verdicts(study, study.judge)[challenger]
-    return None if found.kind in ("too_few", "descriptive") else found
+    verdict = verdicts(study, study.judge)[challenger]
+    return None if verdict.kind in ("too_few", "descriptive") else verdict
 
 
-def _kind(study: Study, found: _Three, p: float) -> Kind:
-    change = found.three.corrected
+def _kind(study: Study, comparison: _Three, p: float) -> Kind:
+    change = comparison.three.corrected
     if not study.measures_quality:
         return "descriptive"
-    if not found.three.enough:
+    if not comparison.three.enough:
         return "too_few"
     if not is_proven(change.low, change.high, p, study.statistics.level):
         return "unproven"
     if change.high < 0:
         return "worse"
-    return kind_of_gain(change.mean, found.before, study.statistics.worthwhile)
+    return kind_of_gain(change.mean, comparison.before, study.statistics.worthwhile)
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ def _corrected(study: Study, judge: Judgements, challenger: str) -> _Three:
 
 def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
     pool = _pool(study, challenger)
-    asked = pd.Index(pool.query_ids).isin(judge.table["query_id"].unique())
-    own = _labelled(study, pool)
+    requested = pd.Index(pool.query_ids).isin(judge.table["query_id"].unique())
+    labelled = _labelled(study, pool)
     people = study.pairs(challenger).set_index("query_id").reindex(pool.query_ids)
     rows = judge.graded
     judged = _changes(study, challenger, pool, rows)(rows["label"].to_numpy(dtype=np.float64))
@@ -177,36 +177,36 @@ def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
     delta = people["delta"].to_numpy()
     judged = np.where(whole, judged, np.nan)
     expected = judged
-    if (~np.isnan(delta[own])).sum() >= FEWEST_PEOPLE:
+    if (~np.isnan(delta[labelled])).sum() >= FEWEST_PEOPLE:
         expected = expected_changes(
             pool,
             grades,
-            _counted(study, labels, own[pool.query]),
+            _counted(study, labels, labelled[pool.query]),
             _changes(study, challenger, pool),
         )
     # What nobody looked at says nothing.
-    chosen = (asked | own) & _drawable(study, pool)
+    chosen = (requested | labelled) & _drawable(study, pool)
     three = correct(
         delta[chosen],
         judged[chosen],
         expected=expected[chosen],
-        labelled=own[chosen],
+        labelled=labelled[chosen],
         level=study.statistics.level,
     )
-    compared = people[own].dropna(subset="delta")
+    compared = people[labelled].dropna(subset="delta")
     missing = np.isnan(grades)
     answered = np.bincount(pool.query, ~missing, len(pool.query_ids)) > 0
-    known = ~np.isnan(labels)[own[pool.query]]
+    known = ~np.isnan(labels)[labelled[pool.query]]
     return _Three(
         three=three,
         before=float(compared["before"].mean()),
         queries=int(chosen.sum()),
-        people=int((own & chosen).sum()),
-        graded=int((own & chosen & answered).sum()),
+        people=int((labelled & chosen).sum()),
+        graded=int((labelled & chosen & answered).sum()),
         incomplete=int((chosen & ~whole).sum()),
         documents=int(chosen[pool.query].sum()),
         missing=int((chosen[pool.query] & missing).sum()),
-        lost=_lost(judge, pool, own & chosen),
+        lost=_lost(judge, pool, labelled & chosen),
         labelled=float(known.mean()) if len(known) else math.nan,
     )
 
@@ -215,9 +215,9 @@ def _lost(judge: Judgements, pool: LabelPool, queries: Flags) -> pd.DataFrame:
     """query_id, doc_id and kind of the pairs of those queries that have no grade."""
     lacking = queries[pool.query] & np.isnan(pool.aligned(judge.table, "grade"))
     pairs = pool.index[lacking].to_frame(index=False, name=["query_id", "doc_id"])
-    said = judge.table[["query_id", "doc_id", "kind"]].replace({"kind": {"": "elsewhere"}})
-    found = pairs.merge(said, how="left", on=["query_id", "doc_id"])
-    return found.fillna({"kind": "not_asked"})
+    outcomes = judge.table[["query_id", "doc_id", "kind"]].replace({"kind": {"": "elsewhere"}})
+    joined = pairs.merge(outcomes, how="left", on=["query_id", "doc_id"])
+    return joined.fillna({"kind": "not_asked"})
 
 
 def _pool(study: Study, challenger: str) -> LabelPool:
@@ -234,10 +234,10 @@ def _pool(study: Study, challenger: str) -> LabelPool:
 def _labelled(study: Study, pool: LabelPool) -> Flags:
     """(Q,) whether people labelled the whole query."""
     if study.labelling is None:
-        found: Flags = pd.Index(pool.query_ids).isin(
+        labelled: Flags = pd.Index(pool.query_ids).isin(
             study.dataset.labels["query_id"].texts.to_pylist()
         )
-        return found
+        return labelled
     none = np.zeros(len(pool.query_ids), dtype=bool)
     # Of pairs, all of those that a query needs may be there in the end only.
     if study.labelling.mode != "query" and not study.labelling.complete:
@@ -259,8 +259,8 @@ def _drawable(study: Study, pool: LabelPool) -> Flags:
 
 def _differs(pool: LabelPool) -> Flags:
     """(N,) whether the two systems rank the pair differently."""
-    found: Flags = pool.ranks[0] != pool.ranks[1]
-    return found
+    differing: Flags = pool.ranks[0] != pool.ranks[1]
+    return differing
 
 
 def _complete(pool: LabelPool, labels: Floats, of: Flags | None = None) -> Flags:
@@ -273,12 +273,12 @@ def _complete(pool: LabelPool, labels: Floats, of: Flags | None = None) -> Flags
     return whole
 
 
-def _counted(study: Study, labels: Floats, own: Flags) -> Floats:
+def _counted(study: Study, labels: Floats, labelled: Flags) -> Floats:
     """(N,) people's labels of the pairs, as the metric counts them; NaN where they say nothing.
-    own: (N,) whether people labelled the query of the pair."""
+    labelled: (N,) whether people labelled the query of the pair."""
     if study.labelling is None:
         labels = np.nan_to_num(labels)
-    return np.where(own, labels, np.nan)
+    return np.where(labelled, labels, np.nan)
 
 
 def _changes(
@@ -302,8 +302,8 @@ def _changes(
             evaluate(matched.judged(labels), [study.spec], study.conventions, excluded)
             for matched, excluded in sides
         )
-        found = paired(before, after, study.spec).set_index("query_id")["delta"]
-        return found.reindex(pool.query_ids).to_numpy()
+        deltas = paired(before, after, study.spec).set_index("query_id")["delta"]
+        return deltas.reindex(pool.query_ids).to_numpy()
 
     return changes
 
@@ -332,20 +332,20 @@ def flagged(study: Study, judge: Judgements) -> pd.DataFrame:
         "query_id": study.dataset.query_text(),
         "doc_id": study.dataset.document_text(),
     }
-    found = np.zeros(len(pairs), dtype=bool)
-    for column, own in texts.items():
-        read = own.reindex(pairs[column].unique()).fillna("")
+    flags = np.zeros(len(pairs), dtype=bool)
+    for column, series in texts.items():
+        read = series.reindex(pairs[column].unique()).fillna("")
         speaking = [each for each, text in read.items() if addresses_judge(str(text))]
-        found |= pairs[column].isin(speaking).to_numpy()
-    return pairs[found].reset_index(drop=True)
+        flags |= pairs[column].isin(speaking).to_numpy()
+    return pairs[flags].reset_index(drop=True)
 
 
 @part("labels", "baseline", "challengers", "metric", "conventions")
 def favours(study: Study, judge: Judgements) -> dict[str, Favour]:
     """Challenger → how far the judge errs in its favour."""
-    found = agreed(study, judge)
+    agreement = agreed(study, judge)
     return {
-        challenger: found.favours(_lifted(study, challenger), challenger, study.baseline)
+        challenger: agreement.favours(_lifted(study, challenger), challenger, study.baseline)
         for challenger in study.challengers
     }
 
@@ -373,52 +373,56 @@ def numbers(study: Study) -> dict[str, Any] | None:
         "circular": [study.name(each.system) for each in circularity(study, judge)],
         "verdicts": {
             study.name(challenger): {
-                "kind": found.kind,
-                "people": _plain(vars(found.three.people)),
-                "judge": _plain(vars(found.three.judge)),
-                "corrected": _plain(vars(found.three.corrected)),
+                "kind": verdict.kind,
+                "people": _plain(vars(verdict.three.people)),
+                "judge": _plain(vars(verdict.three.judge)),
+                "corrected": _plain(vars(verdict.three.corrected)),
                 "favours": _plain(
                     vars(favoured[challenger]) | {"challenger": study.name(challenger)}
                 ),
             }
             | _plain(
                 {
-                    "p_corrected": found.p,
-                    "weight": found.three.weight,
-                    "worth": found.three.worth,
-                    "saved": found.three.saved,
-                    "others": found.three.others,
-                    "queries": found.queries,
-                    "people_queries": found.people,
-                    "incomplete": found.incomplete,
-                    "people_incomplete": found.lost["query_id"].nunique(),
-                    "documents": found.documents,
-                    "missing": found.missing,
+                    "p_corrected": verdict.p,
+                    "weight": verdict.three.weight,
+                    "worth": verdict.three.worth,
+                    "saved": verdict.three.saved,
+                    "others": verdict.three.others,
+                    "queries": verdict.queries,
+                    "people_queries": verdict.people,
+                    "incomplete": verdict.incomplete,
+                    "people_incomplete": verdict.lost["query_id"].nunique(),
+                    "documents": verdict.documents,
+                    "missing": verdict.missing,
                 }
             )
-            for challenger, found in verdicts(study, judge).items()
+            for challenger, verdict in verdicts(study, judge).items()
         },
     }
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """Python's own numbers, None for NaN."""
-    own = {
+    plain = {
         name: getattr(value, "item", lambda value=value: value)() for name, value in values.items()
     }
     return {
         name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in own.items()
+        for name, value in plain.items()
     }
 
 
 def _texts(study: Study, system: str) -> list[str]:
     """What says which model a system is: its name, its kind and the texts of its settings."""
     run = study.run(system)
-    own = [study.name(system)]
+    names = [study.name(system)]
     if run is None:
-        return own
-    return [*own, run.reranker, *(each for each in run.settings.values() if isinstance(each, str))]
+        return names
+    return [
+        *names,
+        run.reranker,
+        *(each for each in run.settings.values() if isinstance(each, str)),
+    ]
 
 
 def _lifted(study: Study, challenger: str) -> pd.Series:

@@ -135,8 +135,8 @@ def _ranks(
         query: {doc: place for place, doc in enumerate(ranking.documents_of(query)[0], 1)}
         for query in dict.fromkeys(queries)
     }
-    found = [places[query].get(doc) for query, doc in zip(queries, docs, strict=True)]
-    return pd.Series(found, dtype="Int64")
+    ranks = [places[query].get(doc) for query, doc in zip(queries, docs, strict=True)]
+    return pd.Series(ranks, dtype="Int64")
 
 
 def to_label_jsonl(frame: pd.DataFrame) -> bytes:
@@ -246,8 +246,10 @@ def as_in(ids: pd.Series[str], known: Collection[str]) -> list[str | None]:
     """
     if any(defused(name) != name and not name.startswith("'") for name in ids):
         return [name if name in known else None for name in ids]
-    found = ((restored(name), name) for name in ids)
-    return [plain if plain in known else (name if name in known else None) for plain, name in found]
+    spellings = ((restored(name), name) for name in ids)
+    return [
+        plain if plain in known else (name if name in known else None) for plain, name in spellings
+    ]
 
 
 def _refuse_two_labels(new: pd.DataFrame) -> None:
@@ -291,7 +293,7 @@ def with_draws(study: Study, draws: pd.DataFrame) -> Study:
     untold = once[once["cannot_tell"]].assign(label=0.0)
     drawn = pd.concat([study.dataset.qrels.merge(once, on=ids, how="left"), untold])
     drawn = drawn.drop_duplicates(ids, ignore_index=True)
-    found = status_of_draws(
+    status = status_of_draws(
         {study.name(system): study.ranking(system) for system in study.chosen},
         drawn,
         study.specs,
@@ -299,23 +301,23 @@ def with_draws(study: Study, draws: pd.DataFrame) -> Study:
         level=study.statistics.level,
         judge=study.judge,
     )
-    if found is not None and found.complete and _all_labelled(study):
+    if status is not None and status.complete and _all_labelled(study):
         return study
-    return replace(study, labelling=found or LabelStatus("weight", (), 0, (), (), math.nan))
+    return replace(study, labelling=status or LabelStatus("weight", (), 0, (), (), math.nan))
 
 
 def only_estimates(study: Study) -> bool:
     """Return whether the labels were sampled and some that the metric needs are missing.
     Then means, counts and rank shifts of them are wrong, and the estimates are all there is."""
-    found = study.labelling
-    return found is not None and not (found.complete and _all_labelled(study))
+    status = study.labelling
+    return status is not None and not (status.complete and _all_labelled(study))
 
 
 def sampled_from(study: Study) -> int:
     """Return of how many documents the labels are a sample; 0 if they are not, or of unknown
     documents."""
-    found = study.labelling
-    return found.pairs if found is not None and only_estimates(study) else 0
+    status = study.labelling
+    return status.pairs if status is not None and only_estimates(study) else 0
 
 
 def as_estimated(study: Study) -> Study:
@@ -330,8 +332,8 @@ def estimate_of(study: Study, challenger: str) -> Estimate | None:
     """Return the estimate of a challenger against the baseline; None if the labels were sampled for
     other systems."""
     names = study.name(study.baseline), study.name(challenger)
-    found = () if study.labelling is None else study.labelling.estimates
-    return next((each for each in found if (each.baseline, each.challenger) == names), None)
+    estimates = () if study.labelling is None else study.labelling.estimates
+    return next((each for each in estimates if (each.baseline, each.challenger) == names), None)
 
 
 def _all_labelled(study: Study) -> bool:

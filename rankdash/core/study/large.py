@@ -77,13 +77,13 @@ def evaluate_large(
     with _split(files) as pieces:
         if pieces is None:
             return None
-        found: dict[str, list[Evaluation]] = {name: [] for name in files.runs}
+        evaluations: dict[str, list[Evaluation]] = {name: [] for name in files.runs}
         for labels, rankings in pieces.read():
             for name, ranking in rankings:
                 judged = judge(ranking, labels, conventions)
-                found[name].append(evaluate(judged, measures, conventions))
+                evaluations[name].append(evaluate(judged, measures, conventions))
     return (
-        {name: _joined(each, pieces.queries) for name, each in found.items()},
+        {name: _joined(each, pieces.queries) for name, each in evaluations.items()},
         pieces.findings(),
     )
 
@@ -106,7 +106,7 @@ def study_large(
     a number of labelled queries.
     """
     baseline, *challengers = files.runs
-    kept = JudgedPieces()
+    stored = JudgedPieces()
     present: dict[str, list[Any]] = {each: [] for each in files.runs}
     unlabelled: dict[str, list[str]] = {each: [] for each in files.runs}
     adding: set[str] = set()
@@ -116,9 +116,9 @@ def study_large(
             return None
         for labels, read in pieces.read():
             rankings = dict(read)
-            own = {system: judge(each, labels, conventions) for system, each in rankings.items()}
-            ids = own[baseline].query_ids
-            for system, each in own.items():
+            judged = {system: judge(each, labels, conventions) for system, each in rankings.items()}
+            ids = judged[baseline].query_ids
+            for system, each in judged.items():
                 present[system].append(each.present)
                 unlabelled[system] += each.unlabelled
             new = {
@@ -130,12 +130,12 @@ def study_large(
             lacking |= {
                 system
                 for system in challengers
-                if adds_documents(rankings[baseline], rankings[system], ids[own[system].present])
+                if adds_documents(rankings[baseline], rankings[system], ids[judged[system].present])
             }
             # Where none ranks other documents than the first, its own are those of all.
             every = judge(pooled([*rankings.values()]), labels, conventions) if new else None
-            kept.add({**own, _POOL: own[baseline] if every is None else every})
-    ids = kept.query_ids()
+            stored.add({**judged, _POOL: judged[baseline] if every is None else every})
+    ids = stored.query_ids()
     order = order_of(pieces.queries, ids)
     ids = ids[order]
     dataset = _without_rankings(name, ids)
@@ -156,7 +156,7 @@ def study_large(
         challengers=tuple(run.id for run in runs.values()),
         conventions=conventions,
         statistics=statistics(len(order)),
-        kept=kept,
+        kept=stored,
         files={FIRST_STAGE: baseline, **{run.id: system for system, run in runs.items()}},
         queries=pieces.queries,
         adding=frozenset(adding),
@@ -192,13 +192,13 @@ class _LargeStudy(Study):
         return self._whole(_POOL, make)
 
     def _whole(self, name: str, make: Callable[[Judged], Made]) -> Made:
-        found: Any = [make(judged) for judged in self.kept.read(name)]
-        first = found[0]
+        parts: Any = [make(judged) for judged in self.kept.read(name)]
+        first = parts[0]
         if isinstance(first, Evaluation):
-            return cast(Made, _joined(found, self.queries))
+            return cast(Made, _joined(parts, self.queries))
         if isinstance(first, Ceilings):
-            return cast(Made, _joined_ceilings(found, self.queries))
-        return cast(Made, sum(found[1:], first))
+            return cast(Made, _joined_ceilings(parts, self.queries))
+        return cast(Made, sum(parts[1:], first))
 
 
 def _without_rankings(name: str, query_ids: Any) -> Dataset:
@@ -315,28 +315,28 @@ class _Pieces:
     def findings(self) -> list[Finding]:
         """What is odd about the whole. Raises DataError where a ranking and the labels have no
         query in common."""
-        found = _together(self._noticed)
+        findings = _together(self._noticed)
         for name, path in self._files.runs.items():
             lost = self._files.lost.get(name)
             labelled = len(self.queries)
             if lost:
                 labelled -= len({query.encode() for query in lost} & {*self.queries.to_pylist()})
-            found += [
+            findings += [
                 replace(each, params={**each.params, "labelled": labelled})
                 if "labelled" in each.params
                 else each
                 for each in _together(_of_all(self._matched[name], path))
             ]
-        return found
+        return findings
 
 
 def _without(labels: Mapping[str, Any], lost: Collection[str]) -> dict[str, Any]:
     """The labels but those of some queries."""
     left_out = set(lost)
     queries = labels["query_id"].objects()
-    kept = np.array([query not in left_out for query in queries], dtype=bool)
-    ids = {key: labels[key].taken(kept) for key in ("query_id", "doc_id")}
-    return {**ids, "label": labels["label"][kept]}
+    included = np.array([query not in left_out for query in queries], dtype=bool)
+    ids = {key: labels[key].taken(included) for key in ("query_id", "doc_id")}
+    return {**ids, "label": labels["label"][included]}
 
 
 def _of_all(pieces: Sequence[Sequence[Finding]], path: Path) -> Iterator[Finding]:
@@ -380,17 +380,17 @@ def _joined_ceilings(pieces: Sequence[Ceilings], queries: Any) -> Ceilings:
 def _together(findings: Iterable[Finding]) -> list[Finding]:
     """What was found in several pieces, once, with the counts of all. Lines are those of a piece,
     which say nothing of the file."""
-    found: dict[tuple[str, str, str], Finding] = {}
+    merged: dict[tuple[str, str, str], Finding] = {}
     for each in findings:
         key = (each.code, each.file, each.template)
-        before = found.get(key)
+        before = merged.get(key)
         if before is None:
             examples = tuple(_LINE.sub("", example) for example in each.examples)
-            found[key] = replace(each, line=None, examples=examples)
+            merged[key] = replace(each, line=None, examples=examples)
             continue
         sums = {name: _sum(value, each.params.get(name)) for name, value in before.params.items()}
-        found[key] = replace(before, params=sums, count=before.count + each.count)
-    return list(found.values())
+        merged[key] = replace(before, params=sums, count=before.count + each.count)
+    return list(merged.values())
 
 
 def _sum(one: object, other: object) -> object:

@@ -126,8 +126,8 @@ def binomial_quantiles(levels: Sequence[float], n: int, share: float) -> list[in
     steps = np.log((n + 1 - counts) / counts) + math.log(share / (1 - share))
     none = n * math.log1p(-share)
     chances = np.exp(none + np.append(0.0, np.cumsum(steps)))
-    found: list[int] = np.searchsorted(np.cumsum(chances), levels).tolist()
-    return found
+    quantiles: list[int] = np.searchsorted(np.cumsum(chances), levels).tolist()
+    return quantiles
 
 
 def ecdf(ordered: Floats, most: int = MOST_POINTS) -> pd.DataFrame:
@@ -216,13 +216,13 @@ def call_parts(run: Run) -> CallParts | None:
         return None
     whole = good["ms"] - good["retry_wait_ms"]
     known = good["server_ms"].notna()
-    told = good["server_ms"] + good["queue_ms"].fillna(0.0)
+    reported = good["server_ms"] + good["queue_ms"].fillna(0.0)
     return CallParts(
         calls=len(good),
         whole=float(whole.median()),
         server=float(good["server_ms"].median()),
         queue=float(good["queue_ms"].median()),
-        rest=float((whole - told)[known].median()),
+        rest=float((whole - reported)[known].median()),
     )
 
 
@@ -300,12 +300,12 @@ def fit(x: Floats, ms: Floats, level: float = LEVEL, seed: int = SEED) -> Fit | 
         x, ms = x[drawn], ms[drawn]
     if len(x) < FEWEST_FITTED or len(np.unique(x)) < 3:
         return None
-    found = theilslopes(ms, x, alpha=level)
+    fitted = theilslopes(ms, x, alpha=level)
     return Fit(
-        slope=float(found.slope),
-        low=float(found.low_slope),
-        high=float(found.high_slope),
-        intercept=float(np.median(ms - found.slope * x)),
+        slope=float(fitted.slope),
+        low=float(fitted.low_slope),
+        high=float(fitted.high_slope),
+        intercept=float(np.median(ms - fitted.slope * x)),
         n=len(x),
         first=float(x.min()),
         last=float(x.max()),
@@ -417,17 +417,17 @@ def busy(study: Study, system: str) -> bool:
 def least(study: Study, system: str) -> tuple[float, float]:
     """Return the ends of the p95 latency that a repeated measurement may give: its interval, on a
     busy machine down to the share of the processor that the run had. NaN where not known."""
-    found = times(study, system)
-    if found is None or found.summary.p95 is None:
+    latencies = times(study, system)
+    if latencies is None or latencies.summary.p95 is None:
         return (math.nan, math.nan)
     low, high = (
-        found.summary.p95 if math.isnan(end) else end for end in found.summary.p95_interval
+        latencies.summary.p95 if math.isnan(end) else end for end in latencies.summary.p95_interval
     )
-    measured = found.run.measured
+    measured = latencies.run.measured
     share = 1.0
     if measured is not None and measured.threads and measured.contended:
         share = measured.cpu_per_wall / measured.threads
-    return (min(low, found.summary.p95 * share), high)
+    return (min(low, latencies.summary.p95 * share), high)
 
 
 @dataclass(frozen=True)
@@ -446,7 +446,7 @@ class Inversion:
 def inversions(study: Study) -> tuple[Inversion, ...]:
     """Return every pair of chosen runs of different depths whose latency falls with depth, which no
     machine does."""
-    found = []
+    inversions = []
     known = {
         system: (run, float(run.queries["pairs"].mean()), each.summary.p95 or each.summary.p50)
         for system, each in timed(study).items()
@@ -457,20 +457,22 @@ def inversions(study: Study) -> tuple[Inversion, ...]:
             same = (run.reranker, run.settings) == (other.reranker, other.settings)
             same &= run.depth != other.depth and not part_ids(run)
             if same and documents > fewer and ms < _FASTER * longer:
-                found.append(Inversion(deeper, shallower, documents, fewer))
-    return tuple(found)
+                inversions.append(Inversion(deeper, shallower, documents, fewer))
+    return tuple(inversions)
 
 
 def timed(study: Study) -> dict[str, Times]:
     """The chosen systems of which a latency was measured, in their order."""
-    found = {system: times(study, system) for system in study.chosen}
-    return {system: each for system, each in found.items() if each is not None and each.summary.n}
+    latencies = {system: times(study, system) for system in study.chosen}
+    return {
+        system: each for system, each in latencies.items() if each is not None and each.summary.n
+    }
 
 
 def summary(study: Study, system: str) -> LatencySummary | None:
     """None for the first stage, and where nothing was measured."""
-    found = times(study, system)
-    return found.summary if found is not None and found.summary.n else None
+    latencies = times(study, system)
+    return latencies.summary if latencies is not None and latencies.summary.n else None
 
 
 def cloud(study: Study, system: str, against: Against) -> tuple[pd.DataFrame, Fit | None]:

@@ -129,8 +129,8 @@ def _settled(
 ) -> Standing:
     """Without its place on the front of latency if a new measurement may change it. ends: of the
     latency of each system, the same twice for one that was not measured on a busy machine."""
-    for own, others in ((0, 1), (1, 0)):
-        taken = [each[own if place == at else others] for place, each in enumerate(ends)]
+    for end, others in ((0, 1), (1, 0)):
+        taken = [each[end if place == at else others] for place, each in enumerate(ends)]
         if row.pareto["p95"] is not None and _front(taken, means)[at] != row.pareto["p95"]:
             return replace(row, pareto={**row.pareto, "p95": None}, unsure=frozenset({"p95"}))
     return row
@@ -149,8 +149,8 @@ def _standing(study: Study, system: str) -> Standing:
     """Without its place among the others."""
     row = study.comparison.row(system, study.spec)
     mean, low, high = study.mean(system)
-    own, first = system == study.baseline, system == FIRST_STAGE
-    change = [math.nan if own else float(row[f"delta{end}"]) for end in ("", "_low", "_high")]
+    baseline, first = system == study.baseline, system == FIRST_STAGE
+    change = [math.nan if baseline else float(row[f"delta{end}"]) for end in ("", "_low", "_high")]
     measured, cost = latency.summary(study, system), bill(study, system)
     return Standing(
         system=system,

@@ -106,8 +106,8 @@ class Bill:
         """What 1,000 searches cost in the currency of the study; None where not known."""
         if self.lack:
             return None
-        found = self._at(None)
-        return None if math.isnan(found) else found
+        cost = self._at(None)
+        return None if math.isnan(cost) else cost
 
     @property
     def machines(self) -> tuple[Machines, ...]:
@@ -137,8 +137,8 @@ class Bill:
     @property
     def example(self) -> bool:
         """Whether it, or that of a part, rests on a price that the user did not set."""
-        own = self.listed is not None and self.listed.example and not self.chosen
-        return own or any(bill.example for _name, bill in self.parts)
+        example_price = self.listed is not None and self.listed.example and not self.chosen
+        return example_price or any(bill.example for _name, bill in self.parts)
 
     @property
     def unset(self) -> bool:
@@ -159,7 +159,7 @@ class Bill:
         return self._variable(documents) + paid / (self.traffic * DAYS_PER_MONTH) * 1000
 
     def _machines(self, documents: float | None) -> tuple[Machines, ...]:
-        found: dict[ListedPrice | None, Machines] = {}
+        machines: dict[ListedPrice | None, Machines] = {}
         for bill in self._with_parts():
             price, load = bill.price, float(bill.load.load.documents)
             one = None if price is None or self.traffic is None else Machines.of(price)
@@ -167,8 +167,8 @@ class Bill:
                 # A machine serves the more searches the fewer documents each of them has.
                 faster = load / documents if documents and load else 1.0
                 one = Machines(one.per_month * (bill.rate or 0.0), one.searches_per_day * faster)
-                found[bill.listed] = one.beside(found.get(bill.listed))
-        return tuple(found.values())
+                machines[bill.listed] = one.beside(machines.get(bill.listed))
+        return tuple(machines.values())
 
     def _with_parts(self) -> Iterator[Bill]:
         """Yield itself, or what it is made of."""
@@ -205,8 +205,8 @@ def bill(study: Study, system: str) -> Bill | None:
         or _recorded(run, money.listed)
         or (_example(run) if money.example else None)
     )
-    found = priced(listed, sent, waiting(study, system), money, run)
-    return replace(found, chosen=system in money.prices)
+    system_bill = priced(listed, sent, waiting(study, system), money, run)
+    return replace(system_bill, chosen=system in money.prices)
 
 
 def priced(
@@ -237,10 +237,10 @@ def _of_parts(study: Study, run: Run, sent: MeasuredLoad, money: Money) -> Bill:
     """The sum of what the systems cost that a run was made of; the first stage costs nothing."""
     parts = []
     for system in combining.part_ids(run):
-        found = bill(study, system) if system in study.systems else None
-        if found is None or found.lack:
+        part_bill = bill(study, system) if system in study.systems else None
+        if part_bill is None or part_bill.lack:
             return Bill(None, sent, money.currency, lack="parts")
-        parts.append((study.name(system), found))
+        parts.append((study.name(system), part_bill))
     return Bill(None, sent, money.currency, parts=tuple(parts), traffic=money.traffic)
 
 
@@ -300,10 +300,12 @@ def _place(run: Run) -> Place | None:
     for one of its stages, and of a service on the machine itself, which nobody bills."""
     if _on_loopback(run):
         return None
-    asked = {each.name for each in kinds() if each.capabilities.needs_network}
-    if run.reranker == CASCADE and asked & {str(run.settings.get(s)) for s in ("first", "second")}:
+    services = {each.name for each in kinds() if each.capabilities.needs_network}
+    if run.reranker == CASCADE and services & {
+        str(run.settings.get(s)) for s in ("first", "second")
+    }:
         return None
-    if run.reranker in asked or run.calls is not None:
+    if run.reranker in services or run.calls is not None:
         return "llm" if run.reranker.startswith("llm-") else "service"
     if "cpu" not in run.machine:
         return None
@@ -355,11 +357,11 @@ def _document_tokens(study: Study) -> dict[str, float]:
 
 def waiting(study: Study, system: str) -> Waiting:
     """Latency and throughput of a system; the first stage adds none."""
-    found = latency.times(study, system)
-    if found is None:
+    latencies = latency.times(study, system)
+    if latencies is None:
         return Waiting(0.0, 0.0)
-    levels = found.run.measured.throughput if found.run.measured is not None else ()
-    busy, summary = latency.busy(study, system), found.summary
+    levels = latencies.run.measured.throughput if latencies.run.measured is not None else ()
+    busy, summary = latency.busy(study, system), latencies.summary
     if not summary.n:
         return Waiting(None, None, levels, busy=busy)
     return Waiting(summary.p50, summary.p95, levels, summary.n, busy)

@@ -161,8 +161,8 @@ class Study:
         run = self.run(system)
         if run is not None:
             return run.ranking
-        own = self.systems[system].ranking
-        return self.dataset.candidates if own is None else own
+        ranking = self.systems[system].ranking
+        return self.dataset.candidates if ranking is None else ranking
 
     def excluded(self, system: str) -> Mapping[str, str]:
         """Query id → "failed" or "skipped", where the system has no result."""
@@ -263,8 +263,8 @@ class Study:
     def evaluate(self, system: str, specs: tuple[str, ...]) -> Evaluation:
         """Per-query values of any metrics, in the order given."""
         ordered = tuple(sorted(specs))
-        found = self._evaluated(system, ordered)
-        return found if ordered == specs else found.in_order(specs)
+        evaluation = self._evaluated(system, ordered)
+        return evaluation if ordered == specs else evaluation.in_order(specs)
 
     @part("labels", "conventions")
     def _evaluated(self, system: str, specs: tuple[str, ...]) -> Evaluation:
@@ -320,8 +320,8 @@ class Study:
     ) -> pd.DataFrame:
         """at: spec → its cutoff. last: system → the last cutoff that it has a row for."""
         cutoff = dict(at)
-        found = {system: self.evaluate(system, tuple(cutoff)) for system in self.chosen}
-        frame = mean_intervals(found, self.baseline, self.statistics)
+        evaluations = {system: self.evaluate(system, tuple(cutoff)) for system in self.chosen}
+        frame = mean_intervals(evaluations, self.baseline, self.statistics)
         frame["k"] = frame["metric"].map(cutoff)
         return frame.loc[frame["k"] <= frame["system"].map(dict(last)), _CURVES]
 
@@ -357,8 +357,8 @@ class Study:
     def reason_counts(self, challenger: str) -> pd.DataFrame | None:
         """Reasons of the queries that the mean change counts, how many each has and what they add
         to it, as from `reasons.counted`."""
-        found = self.reasons(challenger)
-        return None if found is None else counted(found["reason"], self.pairs(challenger))
+        reasons = self.reasons(challenger)
+        return None if reasons is None else counted(reasons["reason"], self.pairs(challenger))
 
     @part("labels", "baseline", "metric", "conventions")
     def headroom(self, challenger: str) -> Headroom | None:
@@ -382,33 +382,33 @@ class Study:
     @property
     def segments(self) -> tuple[str, ...]:
         """Columns of the data set, then the groups that rankdash works out itself."""
-        given = self.dataset.segments
-        return (*given, *(each.name for each in DERIVED_SEGMENTS if each.name not in given))
+        columns = self.dataset.segments
+        return (*columns, *(each.name for each in DERIVED_SEGMENTS if each.name not in columns))
 
     @part("labels", "baseline", "metric", "conventions", "statistics")
     def segment(self, challenger: str, segment: str) -> pd.DataFrame:
         """The change in each group of queries, as from `by_segment`: groups that rankdash works out
         in their natural order, others the largest first."""
-        given = segment in self.dataset.segments
+        provided = segment in self.dataset.segments
         order = next((each.values for each in DERIVED_SEGMENTS if each.name == segment), ())
         return by_segment(
             self.pairs(challenger),
             self.grouping(segment),
             self.statistics,
-            order=() if given else order,
+            order=() if provided else order,
             possible=self.measure.changes,
         )
 
     def grouping(self, segment: str) -> pd.Series:
         """The group of each query, index query id."""
-        given = segment in self.dataset.segments
-        columns = self.dataset.queries if given else self._derived(segment)
+        provided = segment in self.dataset.segments
+        columns = self.dataset.queries if provided else self._derived(segment)
         return pd.Series(columns[segment].to_numpy(dtype=object), index=columns["query_id"])
 
     def _derived(self, segment: str) -> pd.DataFrame:
         """The table that has a column of groups which rankdash works out itself."""
-        found = self._groups_of_texts()
-        return found if segment in found else self._groups_of_values()
+        table = self._groups_of_texts()
+        return table if segment in table else self._groups_of_values()
 
     @part("texts")
     def _groups_of_texts(self) -> pd.DataFrame:

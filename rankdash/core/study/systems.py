@@ -42,9 +42,9 @@ def systems_of(
 ) -> dict[str, System]:
     """id → system: the first stage, then the runs, under names that tell them apart. first_stage:
     its name, where a file gave it one."""
-    found = [System(FIRST_STAGE, first_stage or first_stage_name(dataset))]
-    found += [System(run.id, run.name, load=partial(_same, run)) for run in runs]
-    return numbered(found)
+    systems = [System(FIRST_STAGE, first_stage or first_stage_name(dataset))]
+    systems += [System(run.id, run.name, load=partial(_same, run)) for run in runs]
+    return numbered(systems)
 
 
 def _same(run: Run) -> Run:
@@ -53,11 +53,11 @@ def _same(run: Run) -> Run:
 
 def numbered(systems: Iterable[System]) -> dict[str, System]:
     """id → system, each with its place; a name that another has is numbered ("BM25 (2)")."""
-    found: dict[str, System] = {}
+    named: dict[str, System] = {}
     for place, system in enumerate(systems):
-        name = unused(system.name, {each.name for each in found.values()})
-        found[system.id] = replace(system, name=name, place=place)
-    return found
+        name = unused(system.name, {each.name for each in named.values()})
+        named[system.id] = replace(system, name=name, place=place)
+    return named
 
 
 def unused(name: str, taken: Iterable[str]) -> str:
@@ -112,13 +112,13 @@ class Money:
     example: bool = False
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], **more: Any) -> Money:
+    def of(cls, assumptions: Mapping[str, Any], **more: Any) -> Money:
         """With the assumptions that somebody set, by their names. Raises DataError for one that
         does not exist, or is out of range, and for an amount that somebody has to set, because its
         default is in another currency and there is no rate of exchange. `machines`: "whole" or
         "share"."""
-        given = dict(given)
-        machines = given.pop("machines", MACHINES[0])
+        assumptions = dict(assumptions)
+        machines = assumptions.pop("machines", MACHINES[0])
         if machines not in MACHINES:
             raise DataError(
                 "machines cannot be {value!r}.",
@@ -127,7 +127,9 @@ class Money:
                 choices=", ".join(MACHINES),
             )
         more["shared"] = machines == MACHINES[1]
-        made = cls(Assumptions.from_dict(given), given=frozenset(named_now(given)), **more)
+        made = cls(
+            Assumptions.from_dict(assumptions), given=frozenset(named_now(assumptions)), **more
+        )
         rate = made.rate(DOLLARS)
         for each in made.defaults:
             if rate is None and each.money and each.default:
@@ -139,7 +141,7 @@ class Money:
                     currency=made.currency,
                 )
         usual = {each.name: each.default_at(rate) for each in ASSUMPTIONS if each.money}
-        return replace(made, assumptions=Assumptions.from_dict({**usual, **named_now(given)}))
+        return replace(made, assumptions=Assumptions.from_dict({**usual, **named_now(assumptions)}))
 
     @property
     def defaults(self) -> tuple[Assumption, ...]:

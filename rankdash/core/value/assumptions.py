@@ -33,9 +33,9 @@ DOLLARS = "USD"
 """The currency of every amount that is a default."""
 
 
-def named_now(given: Mapping[str, Any]) -> dict[str, Any]:
+def named_now(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """What a scenario sets, under the names of today."""
-    return {_RENAMED.get(name, name): value for name, value in given.items()}
+    return {_RENAMED.get(name, name): value for name, value in scenario.items()}
 
 
 @dataclass(frozen=True)
@@ -172,22 +172,22 @@ class Assumptions(Settings):
         "waiting", "ms", 50, 2000, 10, least=1.0,
     )  # fmt: skip
 
-    def untouched(self, given: Collection[str]) -> tuple[Assumption, ...]:
-        """The assumptions that count here and that nobody set. given: names of those set."""
+    def untouched(self, changed: Collection[str]) -> tuple[Assumption, ...]:
+        """The assumptions that count here and that nobody set. changed: names of those set."""
         return tuple(
             each
             for each in ASSUMPTIONS
-            if each.name not in given
+            if each.name not in changed
             and (each.name not in _SWITCHES or getattr(self, _SWITCHES[each.name]))
         )
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Assumptions:
+    def from_dict(cls, scenario: Mapping[str, Any]) -> Assumptions:
         """Names of an older version are understood. Raises DataError for one that does not exist,
         or a value out of range."""
-        given = named_now(given)
+        scenario = named_now(scenario)
         names = {each.name for each in dataclasses.fields(cls)}
-        for name in given:
+        for name in scenario:
             if name not in names:
                 raise DataError(
                     "There is no assumption {name!r}.",
@@ -195,7 +195,7 @@ class Assumptions(Settings):
                     name=str(name),
                     names=", ".join(sorted(names)),
                 )
-        return cls(**given)
+        return cls(**scenario)
 
 
 ASSUMPTIONS: tuple[Assumption, ...] = settings_of(Assumptions)

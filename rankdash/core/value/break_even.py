@@ -107,11 +107,11 @@ def _searches_for_machines(margin: float, upkeep: float, machines: Sequence[Mach
     if margin <= slope:
         return "never"
     # As many machines as pay from the first search that needs the last of them.
-    found = (fixed + upkeep) / (margin - slope)
+    searches = (fixed + upkeep) / (margin - slope)
     if len(machines) == 1:
         [one] = machines
-        found = (one.cost_per_month(found) + upkeep) / margin
-    return found if found <= _MOST_SEARCHES else "never"
+        searches = (one.cost_per_month(searches) + upkeep) / margin
+    return searches if searches <= _MOST_SEARCHES else "never"
 
 
 def highest_price(brought: float, searches: float, upkeep: float) -> Figure:
@@ -133,8 +133,8 @@ def least_quality(
 ) -> float | None:
     """The quality from which `simple_roi` is above 0; None where no quality is enough."""
     worth = value_per_search * elasticity
-    found = baseline * (1 + cost_per_search / worth) if worth > 0 else math.inf
-    return found if baseline > 0 and math.isfinite(found) else None
+    quality = baseline * (1 + cost_per_search / worth) if worth > 0 else math.inf
+    return quality if baseline > 0 and math.isfinite(quality) else None
 
 
 def equal_rate(price: Price, per_thousand: float) -> float | None:
@@ -145,5 +145,5 @@ def equal_rate(price: Price, per_thousand: float) -> float | None:
     each = per_thousand / _THOUSAND
     if each <= 0:
         return None
-    found = price.amount / (_SECONDS_PER_HOUR * price.utilisation) / each
-    return found if math.isfinite(found) else None
+    rate = price.amount / (_SECONDS_PER_HOUR * price.utilisation) / each
+    return rate if math.isfinite(rate) else None

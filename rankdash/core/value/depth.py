@@ -53,14 +53,14 @@ class Cuts:
     def at(self, depth: int) -> Ranking:
         """What the run would be with only the first `depth` candidates reranked."""
         deep, first = self._deep, self._first
-        kept = first <= depth
+        reranked = first <= depth
         start = deep.offsets[:-1][owners(deep.offsets)]
-        before = np.concatenate([[0], np.cumsum(kept)])
+        before = np.concatenate([[0], np.cumsum(reranked)])
         # A document below the cut keeps its place: exactly `depth` documents stand above.
-        place = np.where(kept, before[:-1] - before[start], first - 1) + start
+        place = np.where(reranked, before[:-1] - before[start], first - 1) + start
         docs, scores = np.empty_like(deep.docs), np.empty_like(deep.scores)
         docs[place] = deep.docs
-        scores[place] = np.where(kept, deep.scores, np.nan)
+        scores[place] = np.where(reranked, deep.scores, np.nan)
         return Ranking(
             query_ids=deep.query_ids,
             documents=deep.documents,
@@ -151,7 +151,8 @@ def depth_curve(
         for ranking in rankings.values()
     ]
     frame = pd.concat(
-        [pd.Series(found.values[:, 0], index=found.query_ids) for found in columns], axis="columns"
+        [pd.Series(evaluation.values[:, 0], index=evaluation.query_ids) for evaluation in columns],
+        axis="columns",
     ).dropna()
     if frame.empty:
         raise DataError("No query has a value at every depth.")
@@ -191,15 +192,15 @@ def depth_curve(
 
 
 def _proven(
-    differences: Floats, own: int, settings: StatisticsSettings, measure: Measure
+    differences: Floats, reference: int, settings: StatisticsSettings, measure: Measure
 ) -> pd.DataFrame:
-    """low, high, p (not corrected) and proven (to be above 0) of each column; `own` is the column
-    that the others are compared with, which is no comparison."""
+    """Return low, high, p (not corrected) and proven (to be above 0) of each column; `reference`
+    is the column that the others are compared with, which is not a comparison."""
     # The last digits of two sums must not make a change out of none, as in a verdict.
     differences[np.abs(differences) <= _ROUNDING] = 0.0
     low, high = intervals(differences, settings, possible=measure.changes)
     p = p_values(differences, settings)
-    p[own] = np.nan
+    p[reference] = np.nan
     with_others = np.array(corrected(p.tolist(), settings.correction))
     significant = with_others <= 1 - settings.level + _ROUNDING
     proven = (low > 0) & significant

@@ -416,15 +416,16 @@ def llm_saving(
     return (passages_before - passages_after) * passage_tokens * price_per_million / _MILLION
 
 
-def equal_recall_depth(recall_low: Mapping[int, float], wanted: float) -> int | None:
+def equal_recall_depth(recall_low: Mapping[int, float], recall_before: float) -> int | None:
     """The fewest reranked passages that surely hold as many relevant ones as before.
 
-    recall_low: k → lower confidence limit of recall@k after reranking. wanted: recall@K0 of the
-    first stage, for the K0 passages that the LLM is given now. None where no k reaches it: then
-    there is no saving to claim.
+    recall_low: k → lower confidence limit of recall@k after reranking. recall_before: recall@K0 of
+    the first stage, for the K0 passages that the LLM reads now. None if no k reaches it: then there
+    is no saving to claim.
     """
     return min(
-        (k for k, low in recall_low.items() if low >= wanted - _ROUNDING_BENEFIT), default=None
+        (k for k, low in recall_low.items() if low >= recall_before - _ROUNDING_BENEFIT),
+        default=None,
     )
 
 

@@ -61,16 +61,16 @@ class Target:
         measure = parse_measure(self.metric)
         object.__setattr__(self, "metric", measure.spec)
         low, high = measure.metric.range
-        given = [
+        levels = [
             value for value in (self.minimum, self.target, self.excellent) if value is not None
         ]
-        if not given:
+        if not levels:
             raise DataError(
                 "The target for {metric} has no value.",
                 remedy="Give a minimum, a target or an excellent value.",
                 metric=self.metric,
             )
-        if not all(math.isfinite(value) and low <= value <= high for value in given):
+        if not all(math.isfinite(value) and low <= value <= high for value in levels):
             raise DataError(
                 "A target for {metric} lies outside {low:g} to {high:g}, the range of the metric.",
                 remedy="Give a number between the two.",
@@ -78,7 +78,7 @@ class Target:
                 low=low,
                 high=high,
             )
-        if sorted(given) != given:
+        if sorted(levels) != levels:
             raise DataError(
                 "The values for {metric} must rise from minimum to target to excellent.",
                 remedy="Swap them, or leave one empty.",
@@ -107,15 +107,15 @@ class Limit:
     excellent: float | None = None
 
     def __post_init__(self) -> None:
-        given = [self.target, *([] if self.excellent is None else [self.excellent])]
-        if self.what not in LIMITS or not all(0 < each < math.inf for each in given):
+        levels = [self.target, *([] if self.excellent is None else [self.excellent])]
+        if self.what not in LIMITS or not all(0 < each < math.inf for each in levels):
             raise DataError(
                 "A limit of {what} needs a number above 0.",
                 remedy="Possible are {limits}.",
                 what=self.what,
                 limits=", ".join(LIMITS),
             )
-        if given != sorted(given, reverse=True):
+        if levels != sorted(levels, reverse=True):
             raise DataError(
                 "The values for {metric} must fall from target to excellent.",
                 remedy="Swap them, or leave one empty.",

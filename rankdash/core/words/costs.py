@@ -79,7 +79,7 @@ _WRITTEN: Mapping[str, Callable[[float], str]] = {
 }
 
 
-def cell(found: Amount, currency: str, written: str = "money") -> tuple[str, str]:
+def cell(amount: Amount, currency: str, written: str = "money") -> tuple[str, str]:
     """(value, its interval) of an estimate; where there is no value, the reason in its place."""
     write = _WRITTEN.get(written) or partial(money, currency=currency)
 
@@ -90,21 +90,21 @@ def cell(found: Amount, currency: str, written: str = "money") -> tuple[str, str
             return reason(of)
         return "–" if of is None else write(of)
 
-    if found.value is None:
-        pays_at_none = found.reason == "always"
-        value = end("always") if pays_at_none else reason(found.reason)
+    if amount.value is None:
+        pays_at_none = amount.reason == "always"
+        value = end("always") if pays_at_none else reason(amount.reason)
     else:
-        value = write(found.value)
-    bare = found.low is None and found.high is None
-    if bare or found.low == found.value == found.high:
+        value = write(amount.value)
+    bare = amount.low is None and amount.high is None
+    if bare or amount.low == amount.value == amount.high:
         return value, ""
-    return value, f"{end(found.low)} … {end(found.high)}"
+    return value, f"{end(amount.low)} … {end(amount.high)}"
 
 
 def return_words(net: float, cost: float) -> str:
     """The return on a cost, or the words that stand in for it."""
-    found = return_on(net, cost)
-    return percent(found, 2) if isinstance(found, float) else reason(found)
+    roi = return_on(net, cost)
+    return percent(roi, 2) if isinstance(roi, float) else reason(roi)
 
 
 def answer(choice: Choice) -> Answer:
@@ -132,8 +132,8 @@ def answer(choice: Choice) -> Answer:
 def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
     """Break-even first, then what it comes to under the assumptions; one paragraph. Without a price
     and a value that the user set, the break-even alone. What rests on example values says so."""
-    said = _headline(context, choice, scenario)
-    return f"{_('**Example values.**')} {said}" if choice.demonstrated else said
+    sentence = _headline(context, choice, scenario)
+    return f"{_('**Example values.**')} {sentence}" if choice.demonstrated else sentence
 
 
 def _headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:

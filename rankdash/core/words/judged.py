@@ -38,28 +38,28 @@ from rankdash.core.words.verdicts import change_interval
 _ALL = 0.995
 
 
-def judged_sentence(study: Study, found: JudgedVerdict) -> str:
+def judged_sentence(study: Study, verdict: JudgedVerdict) -> str:
     """What the judge and people's labels say of a challenger together: the headline where a study
     has a judge."""
-    three = found.three
+    three = verdict.three
     values = {
-        "challenger": study.name(found.challenger),
+        "challenger": study.name(verdict.challenger),
         "baseline": study.name(study.baseline),
         "metric": study.measure.title,
-        "judge": found.judge,
+        "judge": verdict.judge,
         "n": number(three.people.n, 0),
         "fewest": number(FEWEST_PEOPLE, 0),
     }
-    if found.kind == "descriptive":
+    if verdict.kind == "descriptive":
         return _(TITLES["descriptive"])
-    if found.kind == "too_few" and found.drawn and not three.people.n:
+    if verdict.kind == "too_few" and verdict.drawn and not three.people.n:
         return _(
             "No verdict by the judge {judge}: these labels are of single documents, and to correct "
             "a judge, whole queries drawn at random must be labelled. Such labels can be estimated "
             "from with its grades as the guess.",
             **values,
         )
-    if found.kind == "too_few":
+    if verdict.kind == "too_few":
         return _(
             "No verdict by the judge {judge}: people labelled {n} queries with a value, and at "
             "least {fewest} are needed to correct a judge.",
@@ -71,19 +71,19 @@ def judged_sentence(study: Study, found: JudgedVerdict) -> str:
         "level": level_percent(three.level),
         "ends": change_interval(change.low, change.high),
     }
-    return paragraph([_verdict(found.kind, values), *_missing(found)])
+    return paragraph([_verdict(verdict.kind, values), *_missing(verdict)])
 
 
-def _missing(found: JudgedVerdict) -> list[str]:
+def _missing(verdict: JudgedVerdict) -> list[str]:
     """How many grades the judge lacks; nothing if it has all."""
-    if not found.missing:
+    if not verdict.missing:
         return []
     return [
         _(
             "The judge has no grade for {n} of {documents} documents ({share}).",
-            n=number(found.missing, 0),
-            documents=number(found.documents, 0),
-            share=percent(found.missing / found.documents, 1),
+            n=number(verdict.missing, 0),
+            documents=number(verdict.documents, 0),
+            share=percent(verdict.missing / verdict.documents, 1),
         )
     ]
 
@@ -129,17 +129,17 @@ def three_ways(three: Corrected) -> list[tuple[str, MeanChange]]:
     ]
 
 
-def worth_sentence(found: JudgedVerdict) -> str:
+def worth_sentence(verdict: JudgedVerdict) -> str:
     """Return what the judge saves; "" if there is no corrected number."""
-    three = found.three
+    three = verdict.three
     if not math.isfinite(three.worth):
         return ""
-    if not three.weight and found.graded < max(FEWEST_PEOPLE, found.people / 2):
+    if not three.weight and verdict.graded < max(FEWEST_PEOPLE, verdict.people / 2):
         return _(
             "The judge adds nothing here, so this is the verdict by human labels: it graded only "
             "{n} of the {people} labelled queries, too few to see what it is worth.",
-            n=number(found.graded, 0),
-            people=number(found.people, 0),
+            n=number(verdict.graded, 0),
+            people=number(verdict.people, 0),
         )
     if not three.others:
         return _(
@@ -159,12 +159,12 @@ def worth_sentence(found: JudgedVerdict) -> str:
     )
 
 
-def judge_warnings(study: Study, found: JudgedVerdict) -> list[str]:
+def judge_warnings(study: Study, verdict: JudgedVerdict) -> list[str]:
     """What speaks against the judge of a study in this comparison, or is to be mended first."""
     judge = study.judge
     if judge is None:
         return []
-    said = [
+    warnings = [
         _(
             "{judge} is the same model as {system}, so it judges itself.",
             judge=judge.name,
@@ -178,25 +178,25 @@ def judge_warnings(study: Study, found: JudgedVerdict) -> list[str]:
             maker=each.maker,
         )
         for each in circularity(study, judge)
-        if each.system in (study.baseline, found.challenger)
+        if each.system in (study.baseline, verdict.challenger)
     ]
     agreement = agreed(study, judge)
     if agreement.copied:
-        said.append(copied_sentence(agreement))
-    if len(found.lost):
-        said.append(lost_sentence(found))
-    return said
+        warnings.append(copied_sentence(agreement))
+    if len(verdict.lost):
+        warnings.append(lost_sentence(verdict))
+    return warnings
 
 
-def bias_sentence(study: Study, found: JudgedVerdict) -> str:
+def bias_sentence(study: Study, verdict: JudgedVerdict) -> str:
     """Return which system the judge favours, measured by human labels; "" if that is not known."""
     if study.judge is None:
         return ""
-    favour = favours(study, study.judge)[found.challenger]
+    favour = favours(study, study.judge)[verdict.challenger]
     if not math.isfinite(favour.low):
         return ""
     if favour.proven:
-        sides = (found.challenger, study.baseline)
+        sides = (verdict.challenger, study.baseline)
         favoured, other = sides if favour.difference > 0 else sides[::-1]
         return _(
             "Bias: the judge errs in favour of {system}. Compared with the human labels, it gives "
@@ -212,7 +212,7 @@ def bias_sentence(study: Study, found: JudgedVerdict) -> str:
         "Bias: not proven that the judge favours {challenger} or {baseline}. Compared with the "
         "human labels, it gives the documents that {challenger} ranks higher {difference} grades "
         "more than those that {baseline} ranks higher ({level} {ends}).",
-        challenger=study.name(found.challenger),
+        challenger=study.name(verdict.challenger),
         baseline=study.name(study.baseline),
         difference=signed(favour.difference, 2),
         level=percent(FAVOUR_LEVEL),
@@ -220,30 +220,30 @@ def bias_sentence(study: Study, found: JudgedVerdict) -> str:
     )
 
 
-def copied_sentence(found: JudgeAgreement) -> str:
+def copied_sentence(agreement: JudgeAgreement) -> str:
     """That a judge's grades are people's labels."""
     return _(
         "The judge's grades are people's labels on all {n} pairs that both graded. Check that they "
         "are not a copy of them: a copy says nothing of a judge.",
-        n=number(len(found.pairs), 0),
+        n=number(len(agreement.pairs), 0),
     )
 
 
-def lost_sentence(found: JudgedVerdict) -> str:
+def lost_sentence(verdict: JudgedVerdict) -> str:
     """In how many of people's queries the judge lacks a grade, why, and what to do."""
-    counts = found.lost["kind"].value_counts(sort=False)
+    counts = verdict.lost["kind"].value_counts(sort=False)
     reasons: Counter[str] = Counter()
     for kind, count in counts.items():
         reasons[kind_of_failure(str(kind))] += int(count)
-    said = ngettext(
+    sentence = ngettext(
         "In {n} of the {people} labelled queries, the judge lacks a grade (documents by reason: "
         "{why}). A missing grade counts as one more grade, whose worth is learned from the human "
         "labels; a query without any grade counts by its human labels only.",
         "In {n} of the {people} labelled queries, the judge lacks a grade (documents by reason: "
         "{why}). A missing grade counts as one more grade, whose worth is learned from the human "
         "labels; a query without any grade counts by its human labels only.",
-        int(found.lost["query_id"].nunique()),
-        people=number(found.people, 0),
+        int(verdict.lost["query_id"].nunique()),
+        people=number(verdict.people, 0),
         why=enumerated(
             _("{part}: {value}", part=reason, value=number(count, 0))
             for reason, count in reasons.most_common()
@@ -262,56 +262,56 @@ def lost_sentence(found: JudgedVerdict) -> str:
                 "the same file."
             )
         )
-    return paragraph([said, *advice])
+    return paragraph([sentence, *advice])
 
 
-def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:
+def judge_caveats(study: Study, verdict: JudgedVerdict) -> list[str]:
     """What to keep in mind about the judge of a study."""
     judge = study.judge
     if judge is None:
         return []
-    said = [_counts(found)]
+    caveats = [_counts(verdict)]
     # What stands at the same rank in both is not drawn, and changes nothing.
-    if not found.drawn and found.labelled < _ALL:
-        said.append(
+    if not verdict.drawn and verdict.labelled < _ALL:
+        caveats.append(
             _(
                 "Of the documents that the two systems rank first in people's queries, {share} "
                 "have a label; the others count as not relevant.",
-                share=percent(found.labelled),
+                share=percent(verdict.labelled),
             )
         )
-    if any(0 < change.n < FEWEST_QUERIES for _title, change in three_ways(found.three)):
-        said.append(
+    if any(0 < change.n < FEWEST_QUERIES for _title, change in three_ways(verdict.three)):
+        caveats.append(
             _("A mean of fewer than {n} queries has no interval.", n=number(FEWEST_QUERIES, 0))
         )
-    if found.three.enough:
-        said.append(
+    if verdict.three.enough:
+        caveats.append(
             _(
                 "The intervals of the three ways are Student's t, so that they can be compared. "
                 "Elsewhere, by people alone, they are from a bootstrap over queries, and end a "
                 "little differently."
             )
         )
-        said.append(_("People's queries are taken to be a random sample of all."))
-    return [*said, _("The interval of the judge alone does not allow for the judge's errors.")]
+        caveats.append(_("People's queries are taken to be a random sample of all."))
+    return [*caveats, _("The interval of the judge alone does not allow for the judge's errors.")]
 
 
-def _counts(found: JudgedVerdict) -> str:
+def _counts(verdict: JudgedVerdict) -> str:
     """How many queries stand behind each way; the numbers add up."""
-    three = found.three
-    whole = found.queries - found.incomplete
+    three = verdict.three
+    whole = verdict.queries - verdict.incomplete
     return _(
         "Of {queries} queries, people labelled {people}: {n} with a value, {none} without one, as "
         "where nothing is relevant. The judge graded {whole} in full: {judged} with a value, "
         "{nothing} without one; in {incomplete} it lacks a grade.",
-        queries=number(found.queries, 0),
-        people=number(found.people, 0),
+        queries=number(verdict.queries, 0),
+        people=number(verdict.people, 0),
         n=number(three.people.n, 0),
-        none=number(found.people - three.people.n, 0),
+        none=number(verdict.people - three.people.n, 0),
         whole=number(whole, 0),
         judged=number(three.judge.n, 0),
         nothing=number(whole - three.judge.n, 0),
-        incomplete=number(found.incomplete, 0),
+        incomplete=number(verdict.incomplete, 0),
     )
 
 
@@ -320,24 +320,24 @@ def judged_lines(study: Study) -> list[str]:
     follows is without the judge. Empty where the study has none."""
     if study.judge is None:
         return []
-    said = []
-    for found in verdicts(study, study.judge).values():
-        said += [judged_sentence(study, found), *judged_facts(study, found)]
-    return [*said, without_judge()]
+    lines = []
+    for verdict in verdicts(study, study.judge).values():
+        lines += [judged_sentence(study, verdict), *judged_facts(study, verdict)]
+    return [*lines, without_judge()]
 
 
-def judged_facts(study: Study, found: JudgedVerdict) -> list[str]:
+def judged_facts(study: Study, verdict: JudgedVerdict) -> list[str]:
     """The judge's bias, the three ways, what it is worth, and what to keep in mind, a line each."""
-    said = [*filter(None, [bias_sentence(study, found)])]
-    for title, change in three_ways(found.three):
+    lines = [*filter(None, [bias_sentence(study, verdict)])]
+    for title, change in three_ways(verdict.three):
         n = ngettext("{n} query", "{n} queries", change.n)
         value = "–"
         if math.isfinite(change.mean):
             value = f"{signed(change.mean, 4)} ({change_interval(change.low, change.high)})"
-        said.append(f"{title}: {value}, {n}")
-    said += filter(None, [worth_sentence(found)])
-    said += [_("Warning: {text}", text=each) for each in judge_warnings(study, found)]
-    return [*said, *judge_caveats(study, found)]
+        lines.append(f"{title}: {value}, {n}")
+    lines += filter(None, [worth_sentence(verdict)])
+    lines += [_("Warning: {text}", text=each) for each in judge_warnings(study, verdict)]
+    return [*lines, *judge_caveats(study, verdict)]
 
 
 def group_kind(study: Study | None, by: str) -> str:

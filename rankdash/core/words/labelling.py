@@ -24,41 +24,41 @@ if TYPE_CHECKING:
     from rankdash.core.study.costs import Choice
 
 
-def estimate_sentence(found: Estimate) -> str:
+def estimate_sentence(estimate: Estimate) -> str:
     """Return what some of the labels say of a difference, and how sure that is. It is called an
     estimate unless all labels are there."""
-    metric = parse_measure(found.metric).title
+    metric = parse_measure(estimate.metric).title
     values = {
-        "challenger": found.challenger,
-        "baseline": found.baseline,
+        "challenger": estimate.challenger,
+        "baseline": estimate.baseline,
         "metric": metric,
-        "labels": number(found.labels + found.known, 0),
-        "pairs": number(found.pairs, 0),
+        "labels": number(estimate.labels + estimate.known, 0),
+        "pairs": number(estimate.pairs, 0),
     }
-    if found.state == "too_early":
+    if estimate.state == "too_early":
         return _(
             "{challenger} against {baseline}: too early to say, with {labels} of {pairs} labels.",
             **values,
         )
-    values["delta"] = signed(found.difference, 4)
-    if found.state == "complete":
+    values["delta"] = signed(estimate.difference, 4)
+    if estimate.state == "complete":
         return _(
             "{challenger} against {baseline}: {metric} {delta}, from all {pairs} labels that can "
             "change the result; exact for these {queries} queries. One without a relevant document "
             "counts as 0; compare excludes it by default (convention no_relevant).",
-            queries=number(found.queries, 0),
+            queries=number(estimate.queries, 0),
             **values,
         )
-    values |= {"level": level_percent(found.level), "low": signed(found.low, 4)}
-    values["high"] = signed(found.high, 4)
-    if found.state == "open":
+    values |= {"level": level_percent(estimate.level), "low": signed(estimate.low, 4)}
+    values["high"] = signed(estimate.high, 4)
+    if estimate.state == "open":
         return _(
             "{challenger} against {baseline}: {metric} {delta} ({level} {low} … {high}), estimated "
             "from {labels} of {pairs} labels; not conclusive yet.",
             **values,
         )
-    values["at"] = number((found.conclusive_at or found.labels) + found.known, 0)
-    if found.difference > 0:
+    values["at"] = number((estimate.conclusive_at or estimate.labels) + estimate.known, 0)
+    if estimate.difference > 0:
         return _(
             "{challenger} is better than {baseline}: {metric} {delta} ({level} {low} … {high}), "
             "estimated from {labels} of {pairs} labels; conclusive after {at}.",
@@ -71,45 +71,45 @@ def estimate_sentence(found: Estimate) -> str:
     )
 
 
-def relative_sentence(found: Estimate) -> str:
+def relative_sentence(estimate: Estimate) -> str:
     """Return the difference as a share of the baseline's value, with its interval; "" while that is
     not known."""
-    if not math.isfinite(found.relative):
+    if not math.isfinite(estimate.relative):
         return ""
-    values = {"baseline": found.baseline, "change": signed_percent(found.relative, 1)}
-    if found.state == "complete":
+    values = {"baseline": estimate.baseline, "change": signed_percent(estimate.relative, 1)}
+    if estimate.state == "complete":
         return _("Relative to {baseline}: {change}.", **values)
     return _(
         "Relative to {baseline}: {change} ({level} {low} … {high}).",
         **values,
-        level=level_percent(found.level),
-        low=signed_percent(found.relative_low, 1),
-        high=signed_percent(found.relative_high, 1),
+        level=level_percent(estimate.level),
+        low=signed_percent(estimate.relative_low, 1),
+        high=signed_percent(estimate.relative_high, 1),
     )
 
 
-def estimate_sentences(found: Estimate) -> list[str]:
+def estimate_sentences(estimate: Estimate) -> list[str]:
     """Return the difference in units of the metric, then as a share of the baseline's value."""
-    return list(filter(None, [estimate_sentence(found), relative_sentence(found)]))
+    return list(filter(None, [estimate_sentence(estimate), relative_sentence(estimate)]))
 
 
-def labelling_sentences(found: LabelStatus) -> list[str]:
+def labelling_sentences(status: LabelStatus) -> list[str]:
     """Return what labels that were sampled say, in place of means over them."""
-    if not found.estimates:
-        said = [
+    if not status.estimates:
+        sentences = [
             _(
                 "The labels were sampled for other rankings or another metric, so no difference "
                 "can be estimated from them here."
             )
         ]
     else:
-        said = [sentence for each in found.estimates for sentence in estimate_sentences(each)]
-        if not found.settled:
-            said.append(effort_sentence(found))
-        if found.saved:
-            said.append(saved_sentence(found.saved))
+        sentences = [sentence for each in status.estimates for sentence in estimate_sentences(each)]
+        if not status.settled:
+            sentences.append(effort_sentence(status))
+        if status.saved:
+            sentences.append(saved_sentence(status.saved))
     return [
-        *said,
+        *sentences,
         _(
             "The labels were sampled, so means, counts of queries and rank shifts computed from "
             "them would be wrong and are not shown."
@@ -136,83 +136,83 @@ def saved_sentence(saved: int) -> str:
     )
 
 
-def like_these_sentence(found: Estimate) -> str:
+def like_these_sentence(estimate: Estimate) -> str:
     """The difference for other queries of the same kind, by an interval for one look."""
     return _(
         "For other queries of the same kind the difference is {low} … {high} ({level}), valid if "
         "you look once; the interval for these queries is valid however often you look.",
-        level=level_percent(found.level),
-        low=signed(found.like_these_low, 4),
-        high=signed(found.like_these_high, 4),
+        level=level_percent(estimate.level),
+        low=signed(estimate.like_these_low, 4),
+        high=signed(estimate.like_these_high, 4),
     )
 
 
-def estimate_chip(found: Estimate) -> str:
+def estimate_chip(estimate: Estimate) -> str:
     """Return the state of an estimate in a word or two."""
-    if found.settled:
-        return _("better") if found.difference > 0 else _("worse")
-    if found.state == "complete":
+    if estimate.settled:
+        return _("better") if estimate.difference > 0 else _("worse")
+    if estimate.state == "complete":
         return _("the same")
-    return _("too early to say") if found.state == "too_early" else _("not conclusive yet")
+    return _("too early to say") if estimate.state == "too_early" else _("not conclusive yet")
 
 
-def estimate_risks(found: Estimate) -> list[str]:
+def estimate_risks(estimate: Estimate) -> list[str]:
     """Return what an estimate leaves open."""
-    open_still = found.state != "complete"
+    open_still = estimate.state != "complete"
     unknown = _(
         "Which queries get better and which get worse is not known: the labels are a sample of "
         "documents. Label all documents to see it."
     )
     return [
-        *([like_these_sentence(found)] if math.isfinite(found.like_these_low) else []),
+        *([like_these_sentence(estimate)] if math.isfinite(estimate.like_these_low) else []),
         *([unknown] if open_still else []),
     ]
 
 
-def effort_sentence(found: LabelStatus) -> str:
+def effort_sentence(status: LabelStatus) -> str:
     """How many labels more it takes, and how long."""
-    pairs = max((each.pairs for each in found.estimates), default=FEWEST_DRAWS + 1)
-    if found.needed is None and pairs <= FEWEST_DRAWS:
+    pairs = max((each.pairs for each in status.estimates), default=FEWEST_DRAWS + 1)
+    if status.needed is None and pairs <= FEWEST_DRAWS:
         return _("With so few documents the result comes with the last label.")
-    if found.needed is None and found.mode == "query":
+    if status.needed is None and status.mode == "query":
         return _(
             "How many more labels it takes can be said once {queries} queries are labelled in "
             "full, {moved} of them with a difference.",
             queries=number(FEWEST_QUERIES, 0),
             moved=number(FEWEST_NON_ZERO, 0),
         )
-    if found.needed is None:
+    if status.needed is None:
         return _(
             "How many more labels it takes can be said after {draws} labels, {gains} of them of "
             "relevant documents.",
             draws=number(FEWEST_DRAWS, 0),
             gains=number(FEWEST_NON_ZERO, 0),
         )
-    if not found.needed:
+    if not status.needed:
         return _("No more labels are needed.")
-    said = []
-    if found.needed < found.left:
-        said.append(
+    sentences = []
+    if status.needed < status.left:
+        sentences.append(
             ngettext(
                 "About {n} more label is needed if the difference stays as estimated.",
                 "About {n} more labels are needed if the difference stays as estimated.",
-                found.needed,
+                status.needed,
             )
         )
-    most = found.left if found.needed_most is None else found.needed_most
-    if most < found.left:
-        said.append(_("In at least nine of ten cases at most {n}.", n=number(most, 0)))
+    most = status.left if status.needed_most is None else status.needed_most
+    if most < status.left:
+        sentences.append(_("In at least nine of ten cases at most {n}.", n=number(most, 0)))
     else:
-        said.append(
+        sentences.append(
             ngettext(
                 "It may take the {n} label that is left.",
                 "It may take all {n} labels that are left.",
-                found.left,
+                status.left,
             )
         )
-    if math.isfinite(found.seconds_left):
-        said.append(_("At the present rate: {time}.", time=duration(found.seconds_left)))
-    return paragraph(said)
+    if math.isfinite(status.seconds_left):
+        sentences.append(_("At the present rate: {time}.", time=duration(status.seconds_left)))
+    return paragraph(sentences)
 
 
 STEPS = {
@@ -225,15 +225,15 @@ STEPS = {
 """The next step after a result, by estimate or by verdict."""
 
 
-def estimate_step(status: LabelStatus, found: Estimate, choice: Choice, priced: bool) -> str:
+def estimate_step(status: LabelStatus, estimate: Estimate, choice: Choice, priced: bool) -> str:
     """Return one thing to do. priced: whether somebody set price and assumptions."""
-    if not found.settled and found.state != "complete":
+    if not estimate.settled and estimate.state != "complete":
         return paragraph([_("Label on, then decide."), effort_sentence(status)])
     net = choice.came.net_per_month.value
-    if found.difference <= 0:
-        step = "worse" if found.difference < 0 else "same"
+    if estimate.difference <= 0:
+        step = "worse" if estimate.difference < 0 else "same"
     elif not priced:
         step = "price"
     else:
         step = "loss" if net is not None and net <= 0 else "trial"
-    return _(STEPS[step], name=found.challenger, baseline=found.baseline)
+    return _(STEPS[step], name=estimate.challenger, baseline=estimate.baseline)

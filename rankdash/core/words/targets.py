@@ -61,12 +61,12 @@ def limit_title(limit: Limit) -> str:
 
 
 def _cells(row: TargetRow) -> tuple[str, ...]:
-    asked, reached = row.asked, row.reached
+    goal, reached = row.asked, row.reached
     minimum: float | None = None
-    if isinstance(asked, Limit):
-        title = limit_title(asked)
+    if isinstance(goal, Limit):
+        title = limit_title(goal)
     else:
-        title, minimum = metric_title(row.subject), asked.minimum
+        title, minimum = metric_title(row.subject), goal.minimum
     value = _figure(row, reached.value)
     if row.example:
         value = _("{value} (example price)", value=value)
@@ -75,7 +75,7 @@ def _cells(row: TargetRow) -> tuple[str, ...]:
         value,
         _interval(row),
         _figure(row, reached.most),
-        *(_asked(row, level) for level in (minimum, asked.target, asked.excellent)),
+        *(_asked(row, level) for level in (minimum, goal.target, goal.excellent)),
         _status(row),
         _(row.band) or _DASH,
         _(row.advice),

@@ -68,8 +68,8 @@ def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[s
                 interval=change_interval(row["delta_low"], row["delta_high"]),
             )
         )
-    if said := p_fact(row, settings, p):
-        facts.append(said)
+    if fact := p_fact(row, settings, p):
+        facts.append(fact)
     facts.append(
         _(
             "{helped} helped, {same} same, {hurt} hurt",
@@ -130,14 +130,14 @@ def reason_meanings() -> dict[str, str]:
 # How far reranking could go, in words: by which documents, and what none of them can bring.
 
 
-def documents(own: bool) -> str:
+def documents(own_list: bool) -> str:
     """Return the documents of the best possible order, in a few words."""
-    return _("own list") if own else _("candidates")
+    return _("own list") if own_list else _("candidates")
 
 
-def best_order(own: bool) -> str:
+def best_order(own_list: bool) -> str:
     """Return the words for the best possible value of one query."""
-    return _("best order of its own list") if own else _("best order of the candidates")
+    return _("best order of its own list") if own_list else _("best order of the candidates")
 
 
 def notes(study: Study, fit: Callable[[str], str] = str) -> list[str]:
@@ -218,15 +218,15 @@ def kinds(study: Study, groups: Sequence[Group], fit: Callable[[str], str] = str
 
 
 def _kind(study: Study, group: Group, fit: Callable[[str], str]) -> str:
-    own = None if group.column in study.dataset.segments else _DERIVED[group.column]
-    said = {
-        "column": fit(group.column if own is None else _(own.title)),
-        "value": fit(group.value if own is None else _(group.value)),
+    derived = None if group.column in study.dataset.segments else _DERIVED[group.column]
+    params = {
+        "column": fit(group.column if derived is None else _(derived.title)),
+        "value": fit(group.value if derived is None else _(group.value)),
         "queries": ngettext("{n} query", "{n} queries", group.n),
         "change": signed(group.delta),
     }
     return (
-        _("{column} “{value}” ({queries}, {change}, proven)", **said)
+        _("{column} “{value}” ({queries}, {change}, proven)", **params)
         if group.proven
-        else _("{column} “{value}” ({queries}, {change}, not proven)", **said)
+        else _("{column} “{value}” ({queries}, {change}, not proven)", **params)
     )

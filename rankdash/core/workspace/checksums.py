@@ -58,9 +58,9 @@ def seal(db: sqlite3.Connection, table: str) -> None:
     names = _columns(db, table)
     values, old = ", ".join(names), ", ".join(f"old.{name}" for name in names)
     # As it is stored: SQLite makes an integer of -0.0.
-    own = f"UPDATE {table} SET {COLUMN} = {_FUNCTION}({values})"  # noqa: S608 - all named by us
+    update = f"UPDATE {table} SET {COLUMN} = {_FUNCTION}({values})"  # noqa: S608 - all named by us
     db.execute(f"ALTER TABLE {table} ADD COLUMN {COLUMN} INTEGER")
-    db.execute(own)
+    db.execute(update)
     db.execute(
         f"CREATE TRIGGER {table}_is_sound BEFORE UPDATE OF {values} ON {table} "
         f"WHEN old.{COLUMN} IS NOT {_FUNCTION}({old}) "
@@ -69,7 +69,7 @@ def seal(db: sqlite3.Connection, table: str) -> None:
     for name, event in (("added", "INSERT"), ("changed", f"UPDATE OF {values}")):
         db.execute(
             f"CREATE TRIGGER {table}_{name} AFTER {event} ON {table} "
-            f"BEGIN {own} WHERE rowid = new.rowid; END"
+            f"BEGIN {update} WHERE rowid = new.rowid; END"
         )
 
 
@@ -77,8 +77,8 @@ def changed(db: sqlite3.Connection) -> dict[str, int]:
     """Table → how many of its rows are not as they were written; only of those that have any."""
     rows = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     tables = [row[0] for row in rows if COLUMN in _columns(db, row[0])]
-    found = {table: _changed_rows(db, table) for table in tables}
-    return {table: count for table, count in found.items() if count}
+    counts = {table: _changed_rows(db, table) for table in tables}
+    return {table: count for table, count in counts.items() if count}
 
 
 def keep_schema(db: sqlite3.Connection) -> None:
@@ -158,8 +158,8 @@ _BACKUP_NAME = re.compile(r"rankdash-(?P<day>\d{8})T\d{12}Z-[0-9a-f]{8}\.sqlite"
 def backups(root: Path) -> list[Path]:
     """The copies, the oldest first."""
     with in_words(root / BACKUPS):
-        found = (root / BACKUPS).iterdir() if (root / BACKUPS).is_dir() else ()
-        return sorted(each for each in found if _BACKUP_NAME.fullmatch(each.name))
+        entries = (root / BACKUPS).iterdir() if (root / BACKUPS).is_dir() else ()
+        return sorted(each for each in entries if _BACKUP_NAME.fullmatch(each.name))
 
 
 def backup_day(copy: Path) -> str:

@@ -163,8 +163,8 @@ def select(
     db: sqlite3.Connection, table: str, order: str = "rowid", **where: object
 ) -> list[sqlite3.Row]:
     """Return whole rows, which are checked by a connection that only reads; None is any value."""
-    found = db.execute(f"SELECT * FROM {table} {_test(where)} ORDER BY {order}", where)  # noqa: S608
-    return found.fetchall()
+    cursor = db.execute(f"SELECT * FROM {table} {_test(where)} ORDER BY {order}", where)  # noqa: S608
+    return cursor.fetchall()
 
 
 def delete(db: sqlite3.Connection, table: str, **where: object) -> None:

@@ -97,20 +97,20 @@ def abandoned(root: Path) -> list[str]:
         for folder in stored(root, kind)
         if (folder / UNFINISHED).is_file() and not (folder / RECORD).is_file()
     ]
-    found = []
+    stale = []
     for folder in (*unfinished, *jobs(root)):
         with suppress(FileNotFoundError):
             if folder.stat().st_mtime < limit:
-                found.append(relative(root, folder))
-    return found
+                stale.append(relative(root, folder))
+    return stale
 
 
 def sweep(root: Path, candidates: Iterable[str], named: Collection[str]) -> None:
     """Move folders that no row names to the trash; one that resists stays where it is."""
-    found = [root / folder for folder in candidates if folder not in named]
-    if found:
+    unnamed = [root / folder for folder in candidates if folder not in named]
+    if unnamed:
         with suppress(OSError):
-            to_trash(root, found)
+            to_trash(root, unnamed)
 
 
 def on_read_only_disk(root: Path) -> bool:
@@ -141,21 +141,21 @@ def release_reserve(root: Path) -> None:
 def refuse_foreign(root: Path) -> None:
     """Raise StoreError where a folder that is no workspace holds something already."""
     with in_words(root):
-        found = sorted(
+        existing = sorted(
             entry.name
             for entry in root.iterdir()
             if entry.name.casefold() not in _NO_CONTENT
             and not entry.name.startswith((DATABASE, "scores.sqlite"))
             and not _is_own(entry)
         )
-    if found:
-        more = ", …" if len(found) > _MOST_NAMED else ""
+    if existing:
+        more = ", …" if len(existing) > _MOST_NAMED else ""
         raise StoreError(
             "The folder {folder} holds files but no workspace ({names}). Nothing in it was "
             "changed.",
             remedy=HOME_REMEDY,
             folder=str(root),
-            names=", ".join(found[:_MOST_NAMED]) + more,
+            names=", ".join(existing[:_MOST_NAMED]) + more,
         )
 
 
@@ -299,14 +299,14 @@ def recorded(root: Path) -> dict[str, list[Path]]:
 
 
 def recorded_rows(
-    root: Path, found: Mapping[str, Collection[Path]], datasets: Collection[str]
+    root: Path, by_kind: Mapping[str, Collection[Path]], datasets: Collection[str]
 ) -> list[tuple[str, _RecordRow]]:
     """(kind, row) of each record that can be read, data sets first; of runs those whose data set
     has a record too or is one of `datasets`."""
     rows: list[tuple[str, _RecordRow]] = []
     known: set[object] = set(datasets)
     for kind in STORED:
-        for folder in found[kind]:
+        for folder in by_kind[kind]:
             with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
                 row = _values(folder, kind)
                 if kind == "datasets":
@@ -318,13 +318,13 @@ def recorded_rows(
 
 def _values(folder: Path, kind: str) -> _RecordRow:
     """Raises ValueError, LookupError or TypeError where the record is none."""
-    told: Any = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    row = {name: (_LATER | told["row"])[name] for name in _COLUMNS[kind]}
+    record: Any = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    row = {name: (_LATER | record["row"])[name] for name in _COLUMNS[kind]}
     sound = (
-        told["format"] == _FORMAT
+        record["format"] == _FORMAT
         # A record of an earlier version has no checksum.
-        and told.get("checksum") in (None, _checksum(told["row"]))
-        and told["kind"] == kind
+        and record.get("checksum") in (None, _checksum(record["row"]))
+        and record["kind"] == kind
         and row["id"] == id_of(folder)
         and all(isinstance(row[name], types) for name, types in _COLUMNS[kind].items())
     )

@@ -38,7 +38,7 @@ _HEAD = re.compile(r"(?<![\w.~+/=%-])[\w.~+/=%-]+\Z", re.ASCII)
 
 def clean(text: str) -> str:
     """A stored text without what looks like a credential, or like the head of one at a cut."""
-    return redact(_CUT.sub(lambda found: found[1] + _HEAD.sub(MARK, found[2]), text))
+    return redact(_CUT.sub(lambda match: match[1] + _HEAD.sub(MARK, match[2]), text))
 
 
 def clean_workspace(db: sqlite3.Connection) -> None:
@@ -128,10 +128,10 @@ def _in_json(text: str) -> str:
 def _within(value: Any) -> Any:
     if isinstance(value, dict):
         cleaned = {name: _within(each) for name, each in value.items()}
-        said = value.get("said")
+        message = value.get("said")
         # Of a refusal: what the service said, by itself.
-        if isinstance(said, str) and len(said) == _CUT_AT:
-            cleaned["said"] = redact(_HEAD.sub(MARK, said))
+        if isinstance(message, str) and len(message) == _CUT_AT:
+            cleaned["said"] = redact(_HEAD.sub(MARK, message))
         return cleaned
     if isinstance(value, list):
         return [_within(each) for each in value]
@@ -353,8 +353,8 @@ def services_that_were_asked_without_a_key(db: sqlite3.Connection) -> None:
         query = f"SELECT id, settings FROM {table} WHERE reranker = 'endpoint'"  # noqa: S608 - ours
         for row_id, text in db.execute(query).fetchall():
             settings = json.loads(text)
-            own = settings.get("dialect") in ("tei", "vllm", "infinity", "nim")
-            if own and not settings.get("key_variable"):
+            self_hosted = settings.get("dialect") in ("tei", "vllm", "infinity", "nim")
+            if self_hosted and not settings.get("key_variable"):
                 change = f"UPDATE {table} SET settings = ? WHERE id = ?"  # noqa: S608 - ours
                 db.execute(change, (json.dumps(settings | {"key_variable": "none"}), row_id))
 

@@ -100,8 +100,8 @@ class Notes(_Store):
         _refuse_too_much(note)
         content = {"tags": json.dumps(note.tags), "note": note.text}
         signed = {"changed": note.changed, "who": note.who}
-        own = {"dataset_id": dataset_id, "query_id": query_id}
-        self._replace({**own, **content, **signed}, empty=not (note.tags or note.text))
+        key = {"dataset_id": dataset_id, "query_id": query_id}
+        self._replace({**key, **content, **signed}, empty=not (note.tags or note.text))
         return note
 
 
@@ -157,10 +157,10 @@ class LabelNotes(_Store):
 
     def all(self, dataset_id: str) -> dict[Pair, dict[str, str]]:
         """Pair → name → what this person remarked; names in order."""
-        found: dict[Pair, dict[str, str]] = {}
+        notes: dict[Pair, dict[str, str]] = {}
         for row in self._database.rows(self.table, "who", dataset_id=dataset_id):
-            found.setdefault((row["query_id"], row["doc_id"]), {})[row["who"]] = row["note"]
-        return found
+            notes.setdefault((row["query_id"], row["doc_id"]), {})[row["who"]] = row["note"]
+        return notes
 
     def keep(self, dataset_id: str, pair: Pair, who: str, note: str) -> None:
         """Replace what a person remarked on a pair, up to `LONGEST_LABEL_NOTE` characters in one
@@ -197,12 +197,12 @@ class Pins(_Store):
 
 def tidy(tags: Iterable[str]) -> tuple[str, ...]:
     """The tags, each once whatever its case, blanks made single, empty ones left out."""
-    found: dict[str, str] = {}
+    unique: dict[str, str] = {}
     for tag in tags:
         clean = " ".join(tag.split())
         if clean:
-            found.setdefault(clean.casefold(), clean)
-    return tuple(found.values())
+            unique.setdefault(clean.casefold(), clean)
+    return tuple(unique.values())
 
 
 def tags_in_use(notes: Sequence[Note]) -> list[str]:
@@ -445,7 +445,7 @@ class LabelPlans(_Store):
 
     def resumed(self, plan_id: str) -> dict[str, list[str]]:
         """Name → when this person went on after each pause, ISO 8601 in UTC."""
-        found: dict[str, list[str]] = {}
+        times: dict[str, list[str]] = {}
         for row in self._database.rows("label_pauses", plan_id=plan_id):
-            found.setdefault(row["who"], []).append(row["ended"])
-        return found
+            times.setdefault(row["who"], []).append(row["ended"])
+        return times

@@ -107,7 +107,7 @@ def rebuild(root: Path, target: Path) -> Repaired:
 
 def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.Connection]:
     """What rows can be read from, the newer first: the database, and the newest sound copy."""
-    found: list[tuple[float, sqlite3.Connection]] = []
+    sources: list[tuple[float, sqlite3.Connection]] = []
     file = root / folders.DATABASE
     for each in files_of(file)[:2]:
         # A copy: SQLite may write to what it opens.
@@ -115,7 +115,7 @@ def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.
             shutil.copyfile(each, scratch / each.name)
     if (scratch / file.name).is_file():
         current = _open(scratch / file.name, "mode=rw")
-        found.append((_count(current), current))
+        sources.append((_count(current), current))
         with suppress(*UNREADABLE):
             repaired.changed = sum(checksums.changed(current).values())
     copies = []
@@ -124,15 +124,15 @@ def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.
             copies.append((_count(db), copy.name, copy))
     # The latest by how many were made before, since the clock may have been set back.
     for count, _name, copy in sorted(copies, reverse=True):
-        kept = _open(copy, "mode=ro&immutable=1")
+        backup = _open(copy, "mode=ro&immutable=1")
         with suppress(*UNREADABLE):
-            if checksums.is_sound(kept):
-                found.append((count, kept))
+            if checksums.is_sound(backup):
+                sources.append((count, backup))
                 repaired.copy_of = checksums.backup_day(copy)
                 break
-        kept.close()
+        backup.close()
     # A database that cannot be asked is damaged, and not old.
-    for _made, source in sorted(found, key=itemgetter(0), reverse=True):
+    for _made, source in sorted(sources, key=itemgetter(0), reverse=True):
         yield source
 
 
@@ -266,12 +266,12 @@ def examine(root: Path, *, read_only: bool) -> StoreError | None:
     # The folders first: a process that makes a workspace writes folders after the database.
     file = root / folders.DATABASE
     with in_words(file):
-        found = folders.recorded(root)
+        by_kind = folders.recorded(root)
         ours = any(any(folders.stored(root, kind)) for kind in folders.STORED)
         ours = ours or bool(checksums.backups(root))
         size = file.stat().st_size if file.exists() else None
     if size:
-        return _looked_into(root, found, ours=ours, read_only=read_only)
+        return _looked_into(root, by_kind, ours=ours, read_only=read_only)
     if ours:
         return _trouble(root, _MISSING if size is None else _EMPTY)
     if size is None and not read_only:
@@ -280,7 +280,7 @@ def examine(root: Path, *, read_only: bool) -> StoreError | None:
 
 
 def _looked_into(
-    root: Path, found: Mapping[str, list[Path]], *, ours: bool, read_only: bool
+    root: Path, by_kind: Mapping[str, list[Path]], *, ours: bool, read_only: bool
 ) -> StoreError | None:
     file = root / folders.DATABASE
     access = access_to(file) if read_only else "mode=rw"
@@ -317,7 +317,7 @@ def _looked_into(
                 return _trouble(root, _DAMAGED, reason=first_sentence(str(error)))
             raise
     unknown = {
-        kind: [each for each in found[kind] if folders.id_of(each) not in listed[kind]]
+        kind: [each for each in by_kind[kind] if folders.id_of(each) not in listed[kind]]
         for kind in folders.STORED
     }
     # A folder whose row was deleted meanwhile has no record any more.

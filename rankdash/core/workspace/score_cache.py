@@ -70,19 +70,19 @@ class ScoreCache:
             self._database = Database(file, _prepare)
 
     def read(
-        self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
+        self, fingerprint: str, requests: Sequence[tuple[str, Sequence[str]]]
     ) -> list[KeptScores]:
         """What is kept for each (query text, document texts), in order; counts as use."""
-        found, used = [], []
+        entries, used = [], []
         with self._database.reading() as db:
-            for query, documents in asked:
+            for query, documents in requests:
                 # One by one: together they may be more than memory holds.
                 key = _ask_key(fingerprint, query)
                 rows = _cached(db, "pairs", "score, read, full", [key]).get(key, {})
-                found.append(_kept(rows, documents))
+                entries.append(_kept(rows, documents))
                 used += [query] if rows else []
         self._used(fingerprint, used)
-        return found
+        return entries
 
     def write(
         self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], KeptScores]]
@@ -91,11 +91,11 @@ class ScoreCache:
         if not self.limit:
             return
         with self._database.writing() as db:
-            for query, documents, found in scored:
+            for query, documents, entry in scored:
                 ask, key = _use(db, fingerprint, query), _ask_key(fingerprint, query)
-                numbers = (found.scores.view(np.int64), found.read, found.full)
+                numbers = (entry.scores.view(np.int64), entry.read, entry.full)
                 columns = (map(_text_key, documents), *(each.tolist() for each in numbers))
-                rows = compress(zip(*columns, strict=True), np.isfinite(found.scores))
+                rows = compress(zip(*columns, strict=True), np.isfinite(entry.scores))
                 db.executemany(
                     "INSERT OR REPLACE INTO pairs (ask, document, score, read, full, checksum) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
@@ -104,32 +104,32 @@ class ScoreCache:
         self._shrink(self.limit)
 
     def read_answers(
-        self, fingerprint: str, asked: Sequence[tuple[str, str]], *, use: bool = True
+        self, fingerprint: str, pairs: Sequence[tuple[str, str]], *, use: bool = True
     ) -> list[str]:
         """What is kept of the answers to each (query text, document text), in order, as it was
         written; "" where nothing is. use: whether this counts as use."""
-        queries = dict.fromkeys(query for query, _ in asked)
+        queries = dict.fromkeys(query for query, _ in pairs)
         keys = {query: _ask_key(fingerprint, query) for query in queries}
         with self._database.reading() as db:
             cached = _cached(db, "answers", "answers", list(keys.values()))
-        rows = [cached.get(keys[query], {}).get(_text_key(document)) for query, document in asked]
+        rows = [cached.get(keys[query], {}).get(_text_key(document)) for query, document in pairs]
         if use:
-            found = (query for (query, _), row in zip(asked, rows, strict=True) if row)
-            self._used(fingerprint, dict.fromkeys(found))
+            hits = (query for (query, _), row in zip(pairs, rows, strict=True) if row)
+            self._used(fingerprint, dict.fromkeys(hits))
         return ["" if row is None else str(row["answers"]) for row in rows]
 
-    def write_answers(self, fingerprint: str, given: Sequence[tuple[str, str, str]]) -> None:
+    def write_answers(self, fingerprint: str, entries: Sequence[tuple[str, str, str]]) -> None:
         """Keep the answers, one text, to each (query text, document text, answers)."""
         if not self.limit:
             return
         with self._database.writing() as db:
-            for query, document, answers in given:
+            for query, document, answers in entries:
                 row = (_text_key(document), answers)
-                own = checksums.of((_ask_key(fingerprint, query), *row))
+                checksum = checksums.of((_ask_key(fingerprint, query), *row))
                 db.execute(
                     "INSERT OR REPLACE INTO answers (ask, document, answers, checksum) "
                     "VALUES (?, ?, ?, ?)",
-                    (_use(db, fingerprint, query), *row, own),
+                    (_use(db, fingerprint, query), *row, checksum),
                 )
         self._shrink(self.limit)
 
@@ -236,12 +236,12 @@ _INCREMENTAL = 2
 
 
 def _kept(rows: Mapping[bytes, sqlite3.Row], documents: Sequence[str]) -> KeptScores:
-    kept = KeptScores.nothing(len(documents))
-    bits, read, full = kept.scores.view(np.int64), kept.read, kept.full
+    entry = KeptScores.nothing(len(documents))
+    bits, read, full = entry.scores.view(np.int64), entry.read, entry.full
     for place, text in enumerate(documents if rows else ()):
         if (row := rows.get(_text_key(text))) is not None:
             bits[place], read[place], full[place] = row[2:5]
-    return kept
+    return entry
 
 
 def _cached(
@@ -249,7 +249,7 @@ def _cached(
 ) -> dict[bytes, dict[bytes, sqlite3.Row]]:
     """Return, for each of the keys of asks that has any, document → its row, except rows that
     changed on the disk."""
-    found: dict[bytes, dict[bytes, sqlite3.Row]] = {}
+    cached: dict[bytes, dict[bytes, sqlite3.Row]] = {}
     for start in range(0, len(keys), _KEYS_AT_ONCE):
         some = keys[start : start + _KEYS_AT_ONCE]
         marks = ", ".join("?" * len(some))
@@ -259,18 +259,18 @@ def _cached(
             some,
         ):
             if row[-1] in (None, checksums.of(row[:-1])):
-                found.setdefault(row[0], {})[row[1]] = row
-    return found
+                cached.setdefault(row[0], {})[row[1]] = row
+    return cached
 
 
 def _use(db: sqlite3.Connection, fingerprint: str, query: str) -> int:
     """The row of what is asked, which is used now."""
-    found = db.execute(
+    row = db.execute(
         "INSERT INTO asks (key, used) VALUES (?, ?) "
         "ON CONFLICT (key) DO UPDATE SET used = excluded.used RETURNING id",
         (_ask_key(fingerprint, query), time.time()),
     ).fetchone()
-    return int(found["id"])
+    return int(row["id"])
 
 
 def _ask_key(fingerprint: str, query: str) -> bytes:

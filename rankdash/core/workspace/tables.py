@@ -119,9 +119,9 @@ def _seal(target: BinaryIO) -> None:
     """Put the hash of a file into the place that was kept for it."""
     place = _place_of_hash(target, target.seek(0, os.SEEK_END))
     assert place is not None  # noqa: S101 - it was written a moment ago
-    own = _hash_around(target, place)
+    digest = _hash_around(target, place)
     target.seek(place)
-    target.write(own)
+    target.write(digest)
 
 
 def _place_of_hash(source: BinaryIO, size: int) -> int | None:
@@ -140,16 +140,16 @@ def _place_of_hash(source: BinaryIO, size: int) -> int | None:
 
 def _hash_around(source: BinaryIO, place: int) -> bytes:
     """The SHA-256, as digits, of all of a file but the digits at `place`."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     source.seek(0)
-    left = place
-    while left and (chunk := source.read(min(_CHUNK, left))):
-        found.update(chunk)
-        left -= len(chunk)
+    remaining = place
+    while remaining and (chunk := source.read(min(_CHUNK, remaining))):
+        hasher.update(chunk)
+        remaining -= len(chunk)
     source.seek(place + _DIGITS)
     while chunk := source.read(_CHUNK):
-        found.update(chunk)
-    return found.hexdigest().encode()
+        hasher.update(chunk)
+    return hasher.hexdigest().encode()
 
 
 @contextmanager
@@ -224,9 +224,9 @@ def _are_of(folder: Path, dataset_id: str) -> bool:
     import pyarrow.parquet as pq
 
     files = (folder / f"{part}.parquet" for part in PARTS["datasets"])
-    told = (pq.read_metadata(file).metadata or {} for file in files)
+    metadata = (pq.read_metadata(file).metadata or {} for file in files)
     # Without a hash what a table says of itself is worth nothing.
-    return all(each.get(_OF) == dataset_id.encode() and _HASH in each for each in told)
+    return all(each.get(_OF) == dataset_id.encode() and _HASH in each for each in metadata)
 
 
 def write_run(folder: Path, run: Run) -> None:

@@ -198,8 +198,8 @@ class Workspace:
     def damaged_runs(self, dataset_id: str) -> dict[str, StoreError]:
         """id → what is wrong with its files or its row, of each damaged run of a data set."""
         rows = self.database.rows("runs", dataset_id=dataset_id)
-        found = {row["id"]: self._damage("runs", row) for row in rows}
-        return {key: error for key, error in found.items() if error is not None}
+        problems = {row["id"]: self._damage("runs", row) for row in rows}
+        return {key: error for key, error in problems.items() if error is not None}
 
     def _damage(self, kind: str, row: sqlite3.Row) -> StoreError | None:
         folder = self.root / row["folder"]
@@ -392,12 +392,12 @@ class Workspace:
 
     def _sweep(self) -> None:
         # The folders are listed before the rows: one that got its row in between is then named.
-        found = folders.abandoned(self.root)
-        if not found or not self._holds_rows():
+        stale = folders.abandoned(self.root)
+        if not stale or not self._holds_rows():
             return
         with self.database.reading() as db:
             named = named_folders(db)
-        folders.sweep(self.root, found, named)
+        folders.sweep(self.root, stale, named)
 
 
 # What everything in a workspace is called, and whether that may have changed.
@@ -441,7 +441,7 @@ class NamesWatch:
 
 def _stamp(workspace: Workspace) -> object:
     """Another one whenever the database is another; None where that cannot be told."""
-    found = []
+    stamps = []
     file, log, _index = files_of(workspace.database.file)
     for each in (file, log):
         try:
@@ -450,6 +450,6 @@ def _stamp(workspace: Workspace) -> object:
             continue
         # An empty log comes and goes with whoever reads.
         if stat.st_size:
-            found.append((each.name, stat.st_ino, stat.st_size, stat.st_mtime_ns))
-    newest = max((each[-1] for each in found), default=0)
-    return tuple(found) if newest < time.time_ns() - _LATELY_NS else None
+            stamps.append((each.name, stat.st_ino, stat.st_size, stat.st_mtime_ns))
+    newest = max((each[-1] for each in stamps), default=0)
+    return tuple(stamps) if newest < time.time_ns() - _LATELY_NS else None

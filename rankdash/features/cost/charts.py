@@ -200,8 +200,8 @@ def break_even(study: Study, challenger: str) -> Drawing | None:
     choice = next(each for each in choices(study) if each.system == challenger)
     if choice.lacks_value:
         return None
-    found = net_map(choice, money.assumptions, PRICE, "elasticity", money.currency)
-    if found is None or not (found.net > 0).any():
+    grid = net_map(choice, money.assumptions, PRICE, "elasticity", money.currency)
+    if grid is None or not (grid.net > 0).any():
         return None
     period = _("a month")
     title = _(
@@ -211,7 +211,7 @@ def break_even(study: Study, challenger: str) -> Drawing | None:
     )
     if choice.demonstrated:
         title = _("{title} (example values)", title=title)
-    return replace(found.drawing(period, money.currency), title=title)
+    return replace(grid.drawing(period, money.currency), title=title)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,8 +226,8 @@ class NetMap:
     def drawing(self, period: str, currency: str) -> Drawing:
         """period: what the values are for, in words."""
         written = partial(amount_in, currency=currency)
-        given = (self.net, self.across, self.upward)
-        return break_even_chart(*given, now=self.now, period=period, money=written)
+        grid = (self.net, self.across, self.upward)
+        return break_even_chart(*grid, now=self.now, period=period, money=written)
 
 
 def net_map(
@@ -247,12 +247,12 @@ def _axis_charts(choice: Choice, scenario: Assumptions, name: str, currency: str
     enough to have the break-even inside."""
     now = input_value(choice.option, scenario, name) or 0.0
     came = choice.came
-    found = {
+    threshold = {
         PRICE: came.break_even_price,
         "elasticity": came.break_even_elasticity,
         "searches_per_day": came.break_even_searches,
     }.get(name)
-    even = found.value if found is not None else None
+    even = threshold.value if threshold is not None else None
     unit_of = symbol(currency) if name == PRICE else ""
     if name not in (PRICE, GAIN):
         unit_of = unit(_BY_NAME[name], currency)
@@ -363,10 +363,10 @@ def tornado_chart(
                     _(
                         "{name} = {value}: {net}",
                         name=title,
-                        value=style.short(said, 40),
+                        value=style.short(assumed, 40),
                         net=style.short(money(end), 40),
                     )
-                    for title, (end, said) in zip(titles, spans, strict=True)
+                    for title, (end, assumed) in zip(titles, spans, strict=True)
                 ],
             )
         )
@@ -404,10 +404,10 @@ def _span(row: Row, net: float, better: bool) -> tuple[float, str]:
     """(the net at the end on this side, the assumption's value there); `net` where neither end is
     on this side."""
     ends = [(row.net_low, row.low), (row.net_high, row.high)]
-    own = [(end, said) for end, said in ends if (end > net if better else end < net)]
-    if not own:
+    matching = [(end, assumed) for end, assumed in ends if (end > net if better else end < net)]
+    if not matching:
         return net, ""
-    return max(own) if better else min(own)
+    return max(matching) if better else min(matching)
 
 
 # How deep to rerank: quality, waiting and cost over one axis of depth.

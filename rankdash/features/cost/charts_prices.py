@@ -16,12 +16,12 @@ _NAME = 80
 def _crossover_alt(
     lengths: Sequence[float],
     costs: Mapping[str, Sequence[float]],
-    own: float,
+    mean_length: float,
     *,
     names: Mapping[str, str] = style.NO_NAMES,
     money: Callable[[float], str] = str,
 ) -> str:
-    place = list(lengths).index(own)
+    place = list(lengths).index(mean_length)
     sentences = [
         _(
             "{name}: {low} at {first} tokens, {high} at {last}, {own} at yours.",
@@ -45,18 +45,18 @@ def crossover_chart(
     ink: style.Ink,
     lengths: Sequence[float],
     costs: Mapping[str, Sequence[float]],
-    own: float,
+    mean_length: float,
     *,
     names: Mapping[str, str] = style.NO_NAMES,
     money: Callable[[float], str] = str,
 ) -> go.Figure:
     """One line a price, told apart by colour, dash and the symbol at the user's own length.
 
-    lengths: (L,) tokens of a document, ascending, `own` among them. costs: price → (L,) what 1,000
-        searches cost. own: the mean length of the user's documents.
+    lengths: (L,) tokens of a document, ascending, `mean_length` among them. costs: price → (L,)
+        what 1,000 searches cost. mean_length: the mean length of the user's documents.
     """
     marks = style.marks_in_order(costs)
-    place = list(lengths).index(own)
+    place = list(lengths).index(mean_length)
     traces: list[style.Trace] = []
     for key, cost in costs.items():
         mark = marks[key]
@@ -86,12 +86,12 @@ def crossover_chart(
         ink,
         _HEIGHT,
         hovermode="x unified",
-        shapes=[draw.upright(own, ink.line, "dot")],
+        shapes=[draw.upright(mean_length, ink.line, "dot")],
         annotations=[
             draw.note(
-                own,
+                mean_length,
                 1,
-                _("your documents: {n}", n=f"{own:,.0f}"),
+                _("your documents: {n}", n=f"{mean_length:,.0f}"),
                 ink.muted,
                 yref="paper",
                 xanchor="left",

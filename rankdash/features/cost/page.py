@@ -151,11 +151,11 @@ def draw_units(study: Study, choice: Choice, prices: dict[str, ListedPrice]) -> 
 
 
 def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
-    own = float(load.document_tokens)
+    mean_length = float(load.document_tokens)
     lengths = lengths_drawn(load, shown)
     costs, names = costs_drawn(load, shown, lengths)
     widgets_charts.draw(
-        charts_prices.crossover_chart(lengths, costs, own, names=names, money=amount),
+        charts_prices.crossover_chart(lengths, costs, mean_length, names=names, money=amount),
         key="cost.units",
     )
     searches = next((each for each in shown if each.price.unit == "search"), None)
@@ -186,9 +186,9 @@ def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
 def lengths_drawn(load: Load, shown: Sequence[ListedPrice]) -> list[float]:
     """Lengths to draw at: evenly, one's own, and both sides of where a document becomes more
     chunks."""
-    own = float(load.document_tokens)
-    longest = max(1000.0, 2 * own)
-    lengths = {*np.linspace(10, longest, 40).tolist(), own}
+    mean_length = float(load.document_tokens)
+    longest = max(1000.0, 2 * mean_length)
+    lengths = {*np.linspace(10, longest, 40).tolist(), mean_length}
     for each in shown:
         room = each.price.chunk_tokens - float(load.query_tokens)
         if each.price.unit == "search" and room >= 1:

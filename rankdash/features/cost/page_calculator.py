@@ -80,8 +80,8 @@ def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
     )
     assumed = scenario.assumptions()
     cost = _price(right) if choice is None else cost_per_search(choice.option, assumed)
-    own = choice is not None or scenario.amounts("thousand").get(_ANY) is not None
-    if (choice is not None and choice.demonstrated) or not (own and scenario.value_is_set()):
+    priced = choice is not None or scenario.amounts("thousand").get(_ANY) is not None
+    if (choice is not None and choice.demonstrated) or not (priced and scenario.value_is_set()):
         st.badge(_("Example values"), icon=":material/science:", color="orange")
     if choice is None:
         st.caption(_("Empty fields stand for the published example; type your own numbers."))
@@ -99,7 +99,7 @@ def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
         st.info(_("This needs a price in the currency of the page."), icon=":material/info:")
         return before, after
     try:
-        found = simple_roi(
+        roi = simple_roi(
             before,
             after,
             searches_per_day=assumed.searches_per_day,
@@ -111,7 +111,7 @@ def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
         st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
         return before, after
     st.html(table_html((_("step"), _("formula"), _("result")), _steps(metric, (before, after), cost,
-                                                                     found)))  # fmt: skip
+                                                                     roi)))  # fmt: skip
     st.caption(
         _(
             "This is the formula of common calculators. It ignores how certain the gain is, the "
@@ -164,8 +164,8 @@ def _price(column: st.delta_generator.DeltaGenerator) -> float | None:
         format="%.10g",
         placeholder=amount(usual),
     )
-    found = usual if typed is None else typed
-    return None if found is None else found / 1000
+    price = usual if typed is None else typed
+    return None if price is None else price / 1000
 
 
 def _in_currency(dollars: float) -> float | None:
@@ -177,7 +177,7 @@ def _in_currency(dollars: float) -> float | None:
 
 
 def _steps(
-    metric: str, quality: tuple[float, float], cost: float, found: SimpleRoi
+    metric: str, quality: tuple[float, float], cost: float, roi: SimpleRoi
 ) -> list[tuple[str, str, str]]:
     """(step, its formula, its result)."""
     assumed = scenario.assumptions()
@@ -187,23 +187,23 @@ def _steps(
             _("improvement"),
             _("({after} − {before}) / {before} of {metric}", after=number(after, 4),
               before=number(before, 4), metric=metric),
-            percent(found.improvement, 4),
+            percent(roi.improvement, 4),
         ),
         (
             _("gain a day"),
             _("{searches} searches × {value} × improvement × {elasticity}", searches=searches,
               value=amount(assumed.value_per_search), elasticity=number(assumed.elasticity, 2)),
-            amount(found.gain_per_day),
+            amount(roi.gain_per_day),
         ),
         (
             _("cost a day"),
             _("{searches} searches × {cost}", searches=searches, cost=amount(cost)),
-            amount(found.cost_per_day),
+            amount(roi.cost_per_day),
         ),
         (
             _("return on the cost"),
             _("(gain − cost) / cost"),
-            return_words(found.gain_per_day - found.cost_per_day, found.cost_per_day),
+            return_words(roi.gain_per_day - roi.cost_per_day, roi.cost_per_day),
         ),
     ]  # fmt: skip
 
@@ -236,14 +236,14 @@ def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
     )
     if price is None or not price:
         return (*start, amount(price), *["–"] * 4)
-    given = {
+    inputs = {
         "value_per_search": assumed.value_per_search,
         "cost_per_search": price / 1000,
         "elasticity": assumed.elasticity,
     }
-    even = least_quality(before, **given)
+    even = least_quality(before, **inputs)
     try:
-        roi = simple_roi(before, after, searches_per_day=assumed.searches_per_day, **given)
+        roi = simple_roi(before, after, searches_per_day=assumed.searches_per_day, **inputs)
     except RankdashError:
         # The calculator above says why.
         return (*start, amount(price), *["–"] * 4)

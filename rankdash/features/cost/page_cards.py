@@ -125,15 +125,15 @@ def side_by_side(
 def _least_width(rows: Sequence[Sequence[Cell]], n: int) -> float:
     """Of a table with n such columns, in rem: below it the table scrolls."""
     texts = [[each for row in rows for each in _unbroken(row[place], n)] for place in range(n)]
-    longest = (max(map(columns, own), default=0) for own in texts)
+    longest = (max(map(columns, cells), default=0) for cells in texts)
     return _CORNER + sum(max(_NARROWEST, _LETTER * width) + _PADDING for width in longest)
 
 
 def _unbroken(content: Cell, n: int) -> list[str]:
     """What of a cell stays on its line where there are n columns."""
     value, below = content
-    wanted = [value if n <= _MANY or "/" not in value else "", below if n <= _MANY else ""]
-    return [each for each in wanted if _whole(each)]
+    parts = [value if n <= _MANY or "/" not in value else "", below if n <= _MANY else ""]
+    return [each for each in parts if _whole(each)]
 
 
 def _whole(text: str) -> bool:

@@ -88,12 +88,12 @@ def draw(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
         "waiting": _("Loss by latency"),
     }
     for group, title in titles.items():
-        own = [each for each in ASSUMPTIONS if each.group == group]
-        with st.expander(title, expanded=group in _OPEN or any(map(changed, own))):
+        members = [each for each in ASSUMPTIONS if each.group == group]
+        with st.expander(title, expanded=group in _OPEN or any(map(changed, members))):
             if group == "traffic":
                 choose_price(study, in_focus, prices)
                 _choose_machines()
-            for each in own:
+            for each in members:
                 _slider(each)
     with st.expander(_("Enter exact values"), icon=":material/edit:"):
         _exact()
@@ -203,8 +203,10 @@ def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> N
     recorded = bill(replace(study, money=replace(study.money or Money(), prices={})), system)
 
     def chosen() -> None:
-        found = {**keys, system: st.session_state[key]}
-        address.choose("price", [f"{each}={name}" for each, name in found.items() if name] or None)
+        selected = {**keys, system: st.session_state[key]}
+        address.choose(
+            "price", [f"{each}={name}" for each, name in selected.items() if name] or None
+        )
         choose_amount("thousand", system, None)
 
     # A list of choices goes by its words: no two may be the same.
@@ -309,11 +311,11 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
     )
     files = uploader(_("Import a price list (TOML or JSON)"), _UPLOAD, type=["toml", "json"])
     if files and st.button(_("Import"), key="cost.prices.import"):
-        [given] = files
-        if given.size > _LARGEST_FILE:
+        [file] = files
+        if file.size > _LARGEST_FILE:
             st.error(_("The file is too large for a price list."), icon=":material/error:")
             return
-        _keep_prices(given.data, given.name)
+        _keep_prices(file.data, file.name)
 
 
 def _offer_prices(prices: dict[str, ListedPrice]) -> None:
@@ -356,13 +358,13 @@ def _row(each: ListedPrice) -> dict[str, Any]:
 
 def entry(row: dict[Any, Any]) -> dict[str, object]:
     """A row of the table as an entry of a list; empty cells are left out."""
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for name, value in row.items():
         if isinstance(value, date):
-            found[str(name)] = value.isoformat()[:10]
+            fields[str(name)] = value.isoformat()[:10]
         elif value is not None and value == value:
-            found[str(name)] = value
-    return found
+            fields[str(name)] = value
+    return fields
 
 
 # The currency of all amounts, and the rates of exchange that a person types.
@@ -374,8 +376,8 @@ def choose_currency(prices: Iterable[ListedPrice]) -> None:
     """Draw the choice of a currency. Amounts stay in the one they are in until a person says how
     they go over into another. prices: whose currencies count."""
     now = scenario.currency()
-    wanted = address.one("into") or address.one("currency")
-    into = wanted if wanted in scenario.CURRENCIES else now
+    requested = address.one("into") or address.one("currency")
+    into = requested if requested in scenario.CURRENCIES else now
 
     def picked() -> None:
         _go_over(now, st.session_state[_KEY])
@@ -508,9 +510,9 @@ def amount(value: float | None) -> str:
     return money(value, currency())
 
 
-def cell(found: Amount, written: str = "money") -> tuple[str, str]:
+def cell(estimate: Amount, written: str = "money") -> tuple[str, str]:
     """(value, its interval) of an estimate; (the reason why there is none, "")."""
-    return cost_words.cell(found, currency(), written)
+    return cost_words.cell(estimate, currency(), written)
 
 
 def assumption_rows(

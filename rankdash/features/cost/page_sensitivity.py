@@ -125,18 +125,18 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
         st.info(_("Choose two different assumptions."), icon=":material/info:")
         return
     span = period()
-    found = charts.net_map(choice, scenario, across, upward, currency(), span.months)
-    if found is None:
+    grid = charts.net_map(choice, scenario, across, upward, currency(), span.months)
+    if grid is None:
         return
-    widgets_charts.draw(found.drawing(span.name, currency()), key="cost.map")
+    widgets_charts.draw(grid.drawing(span.name, currency()), key="cost.map")
     with st.expander(_("As a table")):
         st.dataframe(
             pd.DataFrame(
-                found.net,
+                grid.net,
                 index=pd.Index(
-                    [quantity(value, 6) for value in found.upward.values], name=found.upward.title
+                    [quantity(value, 6) for value in grid.upward.values], name=grid.upward.title
                 ),
-                columns=[quantity(value, 6) for value in found.across.values],
+                columns=[quantity(value, 6) for value in grid.across.values],
             ).round(2),
             alt=_("Net value over two assumptions"),
         )
@@ -222,16 +222,16 @@ def _rounded(value: float) -> float:
 def depths(study: Study, choice: Choice) -> None:
     """How deep to rerank, from the one deep run there is."""
     try:
-        found = None if choice.system in ("", BASELINE) else costs.depths(study, choice.system)
+        by_depth = None if choice.system in ("", BASELINE) else costs.depths(study, choice.system)
     except RankdashError as error:
         st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
         return
-    if found is None:
+    if by_depth is None:
         st.info(
             _("Only the run of a reranker can be cut at a smaller depth."), icon=":material/info:"
         )
         return
-    curve = found.curve
+    curve = by_depth.curve
     metric = study.measure.title
     cost = [
         0.0 if at == 0 or choice.bill is None else choice.bill.at(float(at))
@@ -251,7 +251,9 @@ def depths(study: Study, choice: Choice) -> None:
             icon=":material/warning:",
         )
     widgets_charts.draw(
-        charts.depth_chart(curve.table, metric, marks, latency=found.p95, cost=cost, money=amount),
+        charts.depth_chart(
+            curve.table, metric, marks, latency=by_depth.p95, cost=cost, money=amount
+        ),
         key="cost.depths",
     )
     st.caption(
@@ -264,7 +266,7 @@ def depths(study: Study, choice: Choice) -> None:
         )
     )
     with st.expander(_("As a table")):
-        table = curve.table.assign(p95=found.p95, cost=cost)
+        table = curve.table.assign(p95=by_depth.p95, cost=cost)
         st.dataframe(
             table, hide_index=True, placeholder="–", alt=_("Quality, p95 and cost by depth")
         )

@@ -65,7 +65,7 @@ def offer(profile: Profile, place: DeltaGenerator) -> None:
         return
     measure = parse_measure(profile.measure)
     target = f"{limit.target:.0f}"
-    wanted = {
+    settings = {
         "metric": measure.metric.name,
         "k": None if measure.k is None else str(measure.k),
         "target": target,
@@ -73,7 +73,7 @@ def offer(profile: Profile, place: DeltaGenerator) -> None:
     }
 
     def use() -> None:
-        for field, value in wanted.items():
+        for field, value in settings.items():
             address.choose(field, value)
 
     place.button(
@@ -85,7 +85,7 @@ def offer(profile: Profile, place: DeltaGenerator) -> None:
         icon=":material/tune:",
         help=_("Sets the metric, its cutoff k and the latency targets of Latency and Cost."),
         on_click=use,
-        disabled=all(address.one(field) == value for field, value in wanted.items()),
+        disabled=all(address.one(field) == value for field, value in settings.items()),
         key="targets.use",
     )
 

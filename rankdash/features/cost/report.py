@@ -52,8 +52,8 @@ def _whose(draft: Draft) -> str:
     """Which prices and assumptions somebody set, and which are defaults, by name."""
     money, study = draft.money, draft.study
     unset = [each.name for each in draft.choices if each.unset]
-    own = [study.name(system) for system in study.challengers if study.name(system) not in unset]
-    made = [_("Price of {name}", name=name) for name in own]
+    priced = [study.name(system) for system in study.challengers if study.name(system) not in unset]
+    made = [_("Price of {name}", name=name) for name in priced]
     made += [_(each.title) for each in ASSUMPTIONS if each.name in money.given]
     examples = [each.name for each in draft.choices if each.demonstrated]
     sentences = [
@@ -116,8 +116,8 @@ def _figures(draft: Draft) -> str:
 def _column(draft: Draft, choice: Choice) -> list[str]:
     money, came, span = draft.money, choice.came, draft.context.period
 
-    def said(found: tuple[str, str]) -> str:
-        return f"{found[0]} ({found[1]})" if found[1] else found[0]
+    def said(parts: tuple[str, str]) -> str:
+        return f"{parts[0]} ({parts[1]})" if parts[1] else parts[0]
 
     def written(of: str) -> str:
         if (getattr(came, of).reason or "").startswith("unset"):
@@ -185,13 +185,13 @@ def as_csv(
     titles = [_("option"), _("figure"), _("value"), _("low"), _("high"), _("reason")]
     writer.writerow(titles)
     for choice in choices:
-        for title, found in _csv_figures(choice):
+        for title, estimate in _csv_figures(choice):
             writer.writerow(
                 [
                     defused(choice.name),
                     title,
-                    *map(_plain, (found.value, found.low, found.high)),
-                    words_costs.reason(found.reason),
+                    *map(_plain, (estimate.value, estimate.low, estimate.high)),
+                    words_costs.reason(estimate.reason),
                 ]
             )
     writer.writerow([])

@@ -23,10 +23,10 @@ from rankdash.core.words.prices import lack, marks, money, notes, value
 def cautions(choice: Choice, target_ms: float) -> list[str]:
     """In a word or two each, what makes the figures of an option less than sure."""
     bill = choice.bill
-    told = () if bill is None else (lack(bill), *marks(bill))
+    remarks = () if bill is None else (lack(bill), *marks(bill))
     if choice.demonstrated:
-        told = (_("example values"), *told)
-    sentences = [each for each in told if each]
+        remarks = (_("example values"), *remarks)
+    sentences = [each for each in remarks if each]
     p95 = choice.waiting.p95
     if choice.waiting.busy and p95 is not None and _("machine was busy") not in sentences:
         sentences.append(_("machine was busy"))
@@ -50,11 +50,11 @@ def assumption_table(
     scenario: Assumptions, choices: Sequence[Choice], currency: str, hit: str
 ) -> list[tuple[str, str, str]]:
     """(title, value, meaning). hit: title of the hit rate that answers found are told by."""
-    found = []
+    rows = []
     for each in ASSUMPTIONS:
         amount = value(each, getattr(scenario, each.name), currency)
-        found.append((_(each.title), amount, _(each.help)))
-    found.append(
+        rows.append((_(each.title), amount, _(each.help)))
+    rows.append(
         (
             _("Answers found"),
             hit,
@@ -63,15 +63,15 @@ def assumption_table(
     )
     for choice in choices:
         if choice.bill is not None:
-            found.append(
+            rows.append(
                 (
                     _("Price of {name}", name=choice.name),
                     _priced(choice.bill),
                     " · ".join(notes(choice.bill)),
                 )
             )
-            found.append(_sent(choice))
-    return found
+            rows.append(_sent(choice))
+    return rows
 
 
 def _priced(bill: Bill) -> str:

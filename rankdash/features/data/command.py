@@ -130,13 +130,13 @@ def _report(name: str, report: CheckReport) -> Iterator[str]:
             ["ranking", "queries", "rows", "judged@10", "queries with ties"],
             *(
                 [
-                    found.name,
-                    f"{found.queries:,}",
-                    f"{found.rows:,}",
-                    "–" if found.judged_at_10 is None else f"{found.judged_at_10:.1%}",
-                    f"{found.tied_queries:,}",
+                    ranking.name,
+                    f"{ranking.queries:,}",
+                    f"{ranking.rows:,}",
+                    "–" if ranking.judged_at_10 is None else f"{ranking.judged_at_10:.1%}",
+                    f"{ranking.tied_queries:,}",
                 ]
-                for found in report.rankings
+                for ranking in report.rankings
             ),
         ]
     )
@@ -280,9 +280,9 @@ def _import(arguments: argparse.Namespace) -> int:
             # A zip is read from its end.
             shutil.copyfileobj(sys.stdin.buffer, stream)
             source = stream
-        found = import_workspace.bring_in(Workspace.open(), source, name_of(file), _progress)
-    warn(found.findings)
-    added = [f"{_ADDED[kind]} {n:,}" for kind, n in found.added.items() if n and kind in _ADDED]
+        imported = import_workspace.bring_in(Workspace.open(), source, name_of(file), _progress)
+    warn(imported.findings)
+    added = [f"{_ADDED[kind]} {n:,}" for kind, n in imported.added.items() if n and kind in _ADDED]
     sys.stderr.write(f"Added: {', '.join(added) or 'nothing, it was all there'}\n")
     return DONE
 
@@ -319,14 +319,14 @@ def _check_workspace(_arguments: argparse.Namespace) -> int:
         *(("datasets", row.id, row.name) for row in workspace.datasets()),
         *(("runs", row.id, row.name) for row in workspace.runs()),
     ]
-    found = [
+    damaged = [
         f"{name}: {error}"
         for kind, key, name in stored
         if (error := workspace.damage(kind, key)) is not None
     ]
-    sys.stdout.writelines(f"{printable(line)}\n" for line in found)
-    sys.stderr.write(f"Data sets and runs checked: {len(stored):,}. Damaged: {len(found):,}.\n")
-    return INCOMPLETE if found else DONE
+    sys.stdout.writelines(f"{printable(line)}\n" for line in damaged)
+    sys.stderr.write(f"Data sets and runs checked: {len(stored):,}. Damaged: {len(damaged):,}.\n")
+    return INCOMPLETE if damaged else DONE
 
 
 def _chosen(workspace: Workspace, names: Sequence[str]) -> list[str]:
@@ -339,7 +339,7 @@ def _chosen(workspace: Workspace, names: Sequence[str]) -> list[str]:
         )
     if not names:
         return [row.id for row in rows]
-    found: dict[str, str] = {}
+    selected: dict[str, str] = {}
     for name in names:
         fitting = [row.id for row in rows if name in (row.id, row.name)]
         if not fitting:
@@ -349,8 +349,8 @@ def _chosen(workspace: Workspace, names: Sequence[str]) -> list[str]:
                 name=name,
                 names=", ".join(row.name for row in rows),
             )
-        found |= dict.fromkeys(fitting, name)
-    return list(found)
+        selected |= dict.fromkeys(fitting, name)
+    return list(selected)
 
 
 def _progress(done: int, total: int) -> None:

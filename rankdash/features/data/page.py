@@ -119,21 +119,21 @@ def _findings(report: CheckReport) -> None:
     st.markdown(f"**{_('Warnings and notes')}**")
     signs = {"error": _("⛔ error"), "warning": _("⚠ warning"), "note": _("ℹ note")}
     # What blocks reranking, and that there are no labels, is said above.
-    said = (report.blocks_reranking, NO_LABELS)
-    findings = [each for each in report.findings if each not in said]
+    shown = (report.blocks_reranking, NO_LABELS)
+    findings = [each for each in report.findings if each not in shown]
     rows = [
         (
-            signs[found.severity],
-            where_text(found),
-            finding_text(found),
-            _remedy(found),
-            shortened(", ".join(found.examples), _EXAMPLE_CHARS),
+            signs[finding.severity],
+            where_text(finding),
+            finding_text(finding),
+            _remedy(finding),
+            shortened(", ".join(finding.examples), _EXAMPLE_CHARS),
         )
-        for found in findings
+        for finding in findings
     ]
     pairs = list(zip(rows, findings, strict=True))
-    actionable = [row for row, found in pairs if _actionable(found)]
-    rest = [row for row, found in pairs if not _actionable(found)]
+    actionable = [row for row, finding in pairs if _actionable(finding)]
+    rest = [row for row, finding in pairs if not _actionable(finding)]
     headings = (_("kind"), _("where"), _("what"), _("remedy"), _("examples"))
     if actionable:
         st.html(table_html(headings, actionable))
@@ -265,27 +265,27 @@ def choose(dataset_id: str) -> None:
         address.choose(choice, None)
 
 
-def show_stored(kept: Kept) -> str | None:
+def show_stored(saved: Kept) -> str | None:
     """What became of the files, and first what blocks reranking: then the id of their data set."""
-    row = next((row for row in workspace().datasets() if row.id == kept.dataset_id), None)
+    row = next((row for row in workspace().datasets() if row.id == saved.dataset_id), None)
     if row is None:
         return None
     name = markdown_safe(row.name, 80)
-    if kept.was_here:
-        said = [_("These files equal {name}, which is in this workspace.", name=name)]
-        if kept.added:
-            systems = enumerated(markdown_safe(each, 60) for each in kept.added)
-            said.append(_("New in it: {systems}.", systems=systems))
+    if saved.was_here:
+        sentences = [_("These files equal {name}, which is in this workspace.", name=name)]
+        if saved.added:
+            systems = enumerated(markdown_safe(each, 60) for each in saved.added)
+            sentences.append(_("New in it: {systems}.", systems=systems))
         else:
-            said.append(_("Nothing was stored."))
-        st.info(paragraph(said), icon=":material/content_copy:")
-        if address.one("data") != kept.dataset_id:
+            sentences.append(_("Nothing was stored."))
+        st.info(paragraph(sentences), icon=":material/content_copy:")
+        if address.one("data") != saved.dataset_id:
             st.button(
                 _("Open {name}", name=name),
                 icon=":material/database:",
                 key="data.open_equal",
                 on_click=choose,
-                args=(kept.dataset_id,),
+                args=(saved.dataset_id,),
             )
         return None
     size = {

@@ -67,7 +67,7 @@ def unfinished(dataset_id: str) -> None:
 
 
 def _set_apart(
-    found: Mapping[str, tuple[str, StoreError]],
+    damaged: Mapping[str, tuple[str, StoreError]],
     key: str,
     heading: str,
     label: str,
@@ -76,23 +76,23 @@ def _set_apart(
 ) -> None:
     """Name the rows, and offer to delete them and nothing else.
 
-    found: id → name, and what is wrong. delete: takes an id.
+    damaged: id → name, and what is wrong. delete: takes an id.
     """
-    if not found:
+    if not damaged:
         return
     lines = [heading]
     lines += [
         f"- {markdown_safe(name, 80)}: {markdown_safe(error_text(error), 600)}"
-        for name, error in found.values()
+        for name, error in damaged.values()
     ]
     st.error("\n".join(lines), icon=":material/error:")
 
     def apply() -> None:
-        for each in found:
+        for each in damaged:
             delete(each)
 
     if not read_only() and st.button(label, icon=":material/delete:", key=key):
-        named = enumerated(markdown_safe(name, 80) for name, _error in found.values())
+        named = enumerated(markdown_safe(name, 80) for name, _error in damaged.values())
         dialogs.delete(
             question,
             [_("{names} will be deleted permanently.", names=named)],
@@ -192,8 +192,8 @@ def draw_repair() -> None:
         st.rerun()
 
 
-def came_back(found: Repaired) -> list[str]:
-    rows = found.rows
+def came_back(repair: Repaired) -> list[str]:
+    rows = repair.rows
     parts = [
         ngettext("{n} data set", "{n} data sets", rows["datasets"]),
         ngettext("{n} run", "{n} runs", rows["runs"]),
@@ -201,23 +201,23 @@ def came_back(found: Repaired) -> list[str]:
         ngettext("{n} label correction", "{n} label corrections", rows["corrections"]),
     ]
     lines = [_("Found: {what}.", what=enumerated(parts))]
-    if found.copy_of:
-        lines.append(_("Also used: the copy of the database of {day}.", day=found.copy_of))
-    if found.changed:
+    if repair.copy_of:
+        lines.append(_("Also used: the copy of the database of {day}.", day=repair.copy_of))
+    if repair.changed:
         lines.append(
-            _("Set apart, because they changed since they were written: {n} rows", n=found.changed)
+            _("Set apart, because they changed since they were written: {n} rows", n=repair.changed)
         )
-    if found.unlisted:
+    if repair.unlisted:
         lines.append(
-            _("Cannot be listed, stays where it is: {names}", names=_named(found.unlisted))
+            _("Cannot be listed, stays where it is: {names}", names=_named(repair.unlisted))
         )
-    if found.gone:
-        lines.append(_("Has no folder any more: {names}", names=_named(found.gone)))
-    if found.trash is not None:
+    if repair.gone:
+        lines.append(_("Has no folder any more: {names}", names=_named(repair.gone)))
+    if repair.trash is not None:
         lines.append(
             _(
                 "The old database is in {folder} for 30 days.",
-                folder=markdown_safe(str(found.trash), 300),
+                folder=markdown_safe(str(repair.trash), 300),
             )
         )
     return [f"- {line}" for line in lines]

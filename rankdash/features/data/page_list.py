@@ -169,13 +169,13 @@ def draw_sharing_files(rows: Sequence[DatasetRow]) -> None:
 
 def _said() -> None:
     """What the last import did, once."""
-    found: TakenIn | None = st.session_state.pop(_SAID, None)
-    if found is None:
+    outcome: TakenIn | None = st.session_state.pop(_SAID, None)
+    if outcome is None:
         return
-    st.success(added(found), icon=":material/check_circle:")
-    shown = found.findings[:_MOST_FINDINGS]
+    st.success(added(outcome), icon=":material/check_circle:")
+    shown = outcome.findings[:_MOST_FINDINGS]
     lines = [f"- {markdown_safe(finding_text(each), 300)}" for each in shown]
-    more = len(found.findings) - len(shown)
+    more = len(outcome.findings) - len(shown)
     if more:
         lines.append("- " + ngettext("and {n} more", "and {n} more", more))
     if lines:
@@ -251,20 +251,20 @@ def _import() -> None:
         bar.progress(done / total, text=words)
 
     try:
-        found = imported(workspace(), files[0], progress)
+        outcome = imported(workspace(), files[0], progress)
     except RankdashError as error:
         bar.empty()
         dialogs.say_error(error_text(error))
         return
-    st.session_state[_SAID] = found
+    st.session_state[_SAID] = outcome
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
-    if found.datasets:
-        address.choose("data", found.datasets[0])
+    if outcome.datasets:
+        address.choose("data", outcome.datasets[0])
     st.rerun()
 
 
-def added(found: TakenIn) -> str:
-    new = found.added
+def added(outcome: TakenIn) -> str:
+    new = outcome.added
     words = {
         "datasets": ngettext("{n} data set", "{n} data sets", new["datasets"]),
         "runs": ngettext("{n} run", "{n} runs", new["runs"]),

@@ -65,14 +65,14 @@ def offered(rows: Mapping[str, DatasetRow], language: str) -> str | None:
 def follow(store: Workspace, before: str, language: str) -> None:
     """Go from the sample of the language before to that of another one, where it is here and no
     person chose the data set."""
-    wanted = ids().get(language)
+    sample_id = ids().get(language)
     if (
         address.by_hand("data")
         or address.one("data") != ids().get(before)
-        or wanted not in {row.id for row in store.datasets()}
+        or sample_id not in {row.id for row in store.datasets()}
     ):
         return
-    address.settle("data", wanted)
+    address.settle("data", sample_id)
     for name in address.OF_A_DATA_SET:
         address.settle(name, None)
 

@@ -54,13 +54,13 @@ AT_ONCE_SECONDS = 10.0
 
 def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
     """A button for each sample that is not here, that of the interface's language first."""
-    own = st.session_state[language.STATE]
-    for each in page_samples.lacking(stored_ids, own):
+    current = st.session_state[language.STATE]
+    for each in page_samples.lacking(stored_ids, current):
         if st.button(
             _("Open the sample")
-            if each == own
+            if each == current
             else _("Open the sample in {language}", language=language_name(each)),
-            type="primary" if primary and each == own else "secondary",
+            type="primary" if primary and each == current else "secondary",
             icon=":material/storefront:",
             help=_(
                 "A shop's help centre, written for rankdash: labelled queries, passages and "
@@ -74,9 +74,11 @@ def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
 def upload_panel() -> str | None:
     """Drop files, say how to read them, read them; or finish the mapping of the last ones. The id
     of the data set that they became, where it was said here why nothing of it can be reranked."""
-    said = page.show_stored(st.session_state.pop(_SAID)) if _SAID in st.session_state else None
+    dataset_id = (
+        page.show_stored(st.session_state.pop(_SAID)) if _SAID in st.session_state else None
+    )
     _panel()
-    return said
+    return dataset_id
 
 
 def _panel() -> None:
@@ -233,18 +235,20 @@ def _still_reading() -> bool:
 def _settle(upload: _Upload, outcome: Callable[[], Kept]) -> None:
     """Take what became of files: a data set, a question about them, or an error."""
     try:
-        kept = outcome()
+        saved = outcome()
     except (MappingNeeded, WordsNeeded, BaselineNeeded) as question:
-        asked = st.session_state.get(_PENDING)
-        mapped = asked and isinstance(asked[1], MappingNeeded) and asked[1].file == question.file
-        st.session_state[_PENDING] = (upload, question, asked if mapped else None)
+        pending = st.session_state.get(_PENDING)
+        mapped = (
+            pending and isinstance(pending[1], MappingNeeded) and pending[1].file == question.file
+        )
+        st.session_state[_PENDING] = (upload, question, pending if mapped else None)
         _next_uploader()
     except RankdashError as error:
         # Files, options and mapping stay, so that one of them can be changed and read again.
         _refuse(error)
     else:
         st.session_state.pop(_PENDING, None)
-        _open(kept)
+        _open(saved)
 
 
 def _refuse(error: RankdashError) -> None:
@@ -326,11 +330,11 @@ def field_title(name: str) -> str:
     return titles[name]
 
 
-def _open(kept: Kept) -> None:
+def _open(saved: Kept) -> None:
     """Choose what was stored; what was here before is only offered."""
-    if not kept.was_here:
-        page.choose(kept.dataset_id)
-    st.session_state[_SAID] = kept
+    if not saved.was_here:
+        page.choose(saved.dataset_id)
+    st.session_state[_SAID] = saved
     _next_uploader()
 
 
@@ -417,8 +421,8 @@ def draw_column_choices(
     dropped = tuple(file.content for file in files)
     large = sum(file.size for file in files) > MOST_BYTES
     if st.session_state.get(_GUESSED, ((), ()))[0] != dropped:
-        found = guessed(files, MOST_BYTES // len(files))
-        st.session_state[_GUESSED] = (dropped, found)
+        proposed = guessed(files, MOST_BYTES // len(files))
+        st.session_state[_GUESSED] = (dropped, proposed)
     if large:
         st.caption(
             _(
@@ -475,10 +479,12 @@ def _row(guess: Guess, title: Callable[[str], str]) -> dict[str, str]:
                 key=pickers.in_words(f"columns.{guess.file}.{field}"),
                 width=_WIDTH,
             )
-    found = {field: column for field, column in chosen.items() if column}
-    preview = {f"{title(field)} ← {column}": guess.rows[column] for field, column in found.items()}
+    mapping = {field: column for field, column in chosen.items() if column}
+    preview = {
+        f"{title(field)} ← {column}": guess.rows[column] for field, column in mapping.items()
+    }
     st.dataframe(preview, hide_index=True, alt=_("The first rows of the file"))
-    return found
+    return mapping
 
 
 # The question which of several uploaded rankings is the search of today.

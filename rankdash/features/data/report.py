@@ -87,16 +87,16 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
     return rows
 
 
-def _spread(found: LabelSpread | None) -> str:
-    if found is None:
+def _spread(spread: LabelSpread | None) -> str:
+    if spread is None:
         return DASH
-    if found.low == found.high:
-        return number(found.low, 0)
+    if spread.low == spread.high:
+        return number(spread.low, 0)
     return _(
         "{median} at the median, {low} to {high}",
-        median=number(found.median, 0),
-        low=number(found.low, 0),
-        high=number(found.high, 0),
+        median=number(spread.median, 0),
+        low=number(spread.low, 0),
+        high=number(spread.high, 0),
     )
 
 
@@ -126,7 +126,7 @@ def _findings(report: CheckReport) -> str:
     return text
 
 
-def _table(found: list[Finding]) -> str:
+def _table(findings: list[Finding]) -> str:
     signs = {"error": _("⛔ error"), "warning": _("⚠ warning"), "note": _("ℹ note")}
     rows = [
         (
@@ -135,13 +135,13 @@ def _table(found: list[Finding]) -> str:
             _(each.remedy, **each.params) if each.remedy else "",
             ", ".join(each.examples[:_EXAMPLES])[:_LONGEST],
         )
-        for each in found
+        for each in findings
     ]
     head = (_("kind"), _("what"), _("remedy in rankdash"), _("examples"))
     return table(filled(head, rows))
 
 
-def _described(found: Finding) -> str:
-    where = where_text(found)
-    text = finding_text(found)
+def _described(finding: Finding) -> str:
+    where = where_text(finding)
+    text = finding_text(finding)
     return _("{where}: {what}", where=where, what=text) if where else text

@@ -75,10 +75,10 @@ def lights(report: CheckReport, sampled_from: int = 0) -> tuple[Light, ...]:
         "rows": _("Rows and texts"),
         "rankings": _("Rankings"),
     }
-    found = tuple(_light(report, name, title) for name, title in titles.items())
+    all_lights = tuple(_light(report, name, title) for name, title in titles.items())
     if not sampled_from:
-        return found
-    return (replace(found[0], what=label_count(report.labels, sampled_from)), *found[1:])
+        return all_lights
+    return (replace(all_lights[0], what=label_count(report.labels, sampled_from)), *all_lights[1:])
 
 
 def label_count(labels: int, sampled_from: int) -> str:
@@ -95,7 +95,7 @@ def label_count(labels: int, sampled_from: int) -> str:
 
 def _light(report: CheckReport, name: str, title: str) -> Light:
     others = {code for codes in _CODES.values() for code in codes}
-    found = {
+    by_code = {
         each.code: each
         for each in reversed(report.warnings)
         if (each.code in _CODES[name] if name in _CODES else each.code not in others)
@@ -110,10 +110,10 @@ def _light(report: CheckReport, name: str, title: str) -> Light:
         )
         return Light(title, "wrong", what, _("See the reasons in the table below."))
     if name == "rows" and report.blocks_reranking is not None:
-        found.setdefault(report.blocks_reranking.code, report.blocks_reranking)
-    codes = sorted(found, key=lambda code: code not in wrong)
+        by_code.setdefault(report.blocks_reranking.code, report.blocks_reranking)
+    codes = sorted(by_code, key=lambda code: code not in wrong)
     if codes:
-        finding = found[codes[0]]
+        finding = by_code[codes[0]]
         state: State = "wrong" if finding.code in wrong else "look"
         return Light(title, state, finding_text(finding), _remedy(finding), finding.code)
     if name == "labels" and not report.labels:

@@ -131,15 +131,15 @@ def _gate(arguments: argparse.Namespace) -> int:
     # What is rendered needs what is checked, which is here.
     from rankdash.features.gate.command_results import FORMATS, write_files, write_refusal
 
-    asked = {"tie_band": arguments.tie_band, "seed": arguments.seed}
-    changes = {name: value for name, value in asked.items() if value is not None}
-    given = [arguments.qrels, arguments.baseline, arguments.challenger]
-    given += [file for file in (arguments.timings, arguments.judge) if file is not None]
+    overrides = {"tie_band": arguments.tie_band, "seed": arguments.seed}
+    changes = {name: value for name, value in overrides.items() if value is not None}
+    inputs = [arguments.qrels, arguments.baseline, arguments.challenger]
+    inputs += [file for file in (arguments.timings, arguments.judge) if file is not None]
     if arguments.profile is not None and is_file(arguments.profile):
-        given.append(arguments.profile)
+        inputs.append(arguments.profile)
     try:
         for file in arguments.out:
-            spare_the_input(target_of(file), given)
+            spare_the_input(target_of(file), inputs)
         conditions = parse_conditions(
             arguments.min,
             arguments.min_gain,
@@ -161,7 +161,7 @@ def _gate(arguments: argparse.Namespace) -> int:
             trusted=arguments.trust_judge,
         )
     except RankdashError as error:
-        write_refusal(error, arguments.out, arguments.format, given)
+        write_refusal(error, arguments.out, arguments.format, inputs)
         raise
     write_files(checked, arguments.out, arguments.format)
     if STANDARD not in arguments.out:
@@ -174,13 +174,13 @@ def _of_profile(name: str | None, *, timed: bool) -> list[Condition]:
     if name is None:
         return []
     profile = Goals.of(name).profile
-    found = [
+    conditions = [
         Condition("min", each.metric, each.required, of_profile=True) for each in profile.targets
     ]
     limit = profile.limit("p95_ms")
     if timed and limit is not None:
-        found.append(Condition("max", limit.what, limit.target, of_profile=True))
-    return found
+        conditions.append(Condition("max", limit.what, limit.target, of_profile=True))
+    return conditions
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,11 +248,11 @@ def check_files(
     study = study_of(files, rules, first, others)
     # A file may hold more rankings than its own.
     _, name = names_of([baseline, challenger])
-    own = next(system for system, called in study.names.items() if called == name)
-    study = replace(study, challengers=(own,))
+    system_id = next(system for system, called in study.names.items() if called == name)
+    study = replace(study, challengers=(system_id,))
     table = None if timed is None else timed.table
-    asked = tuple(each.subject for each in conditions if each.of_profile and each.kind == "min")
-    reached = figures(study, own, asked)
+    subjects = tuple(each.subject for each in conditions if each.of_profile and each.kind == "min")
+    reached = figures(study, system_id, subjects)
     most = {spec: each.most for spec, each in reached.items()}
     drawn = None
     if study.labelling is not None:
@@ -260,7 +260,7 @@ def check_files(
     outcomes = decide(
         conditions,
         study.comparison,
-        own,
+        system_id,
         table,
         most,
         drawn,
@@ -290,9 +290,9 @@ def _compared(study: Study, conditions: Sequence[Condition]) -> dict[str, Verdic
 
 def _values(study: Study, spec: str) -> tuple[Floats, Floats]:
     """Return the challenger's values of a metric, and its changes from the baseline."""
-    own = study.evaluate(study.challengers[0], (spec,)).values[:, 0]
+    values = study.evaluate(study.challengers[0], (spec,)).values[:, 0]
     pairs = study.pairs(study.challengers[0], spec)
-    return own[~np.isnan(own)], pairs["delta"].dropna().to_numpy()
+    return values[~np.isnan(values)], pairs["delta"].dropna().to_numpy()
 
 
 def _judged(
@@ -311,5 +311,5 @@ def _judged(
     if judge is None:
         return None
     specs = {each.subject for each in conditions if each.kind == "min-gain"}
-    found = {spec: verdicts(replace(study, metric=spec, cutoff=None), judge) for spec in specs}
-    return {spec: each[study.challengers[0]].three for spec, each in found.items()}
+    by_spec = {spec: verdicts(replace(study, metric=spec, cutoff=None), judge) for spec in specs}
+    return {spec: each[study.challengers[0]].three for spec, each in by_spec.items()}

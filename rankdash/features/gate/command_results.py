@@ -334,8 +334,8 @@ def _notes(checked: Checked) -> Iterator[str]:
     confidence = level_percent(confidence_of(settings))
     judge = checked.study.judge
     # Not the sentence: what is proven at this level need not be at that of a comparison.
-    for found in verdicts(checked.study, judge).values() if judge else ():
-        yield from judged_facts(checked.study, found)
+    for verdict in verdicts(checked.study, judge).values() if judge else ():
+        yield from judged_facts(checked.study, verdict)
     if any(each.judged == "alone" for each in checked.outcomes):
         yield (
             "The gain was decided by the judge alone, as --trust-judge says: its errors are in it "

@@ -138,20 +138,20 @@ def parse_conditions(
     stated = [(kind, *_stated(kind, text)) for kind, text in typed]
     subjects = [subject for kind, subject, _ in stated if subject and kind != "max-hurt"]
     named = parse_metrics(list(metrics) or subjects or ["ndcg@10"])
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     for kind, subject, limit in stated:
         listed = parse_metrics(subject) if subject else named
-        found += [Condition(kind, spec, limit, listed.threshold) for spec in listed.specs]
-    found += [_of_quantity(text) for text in maxima]
-    own = {(each.kind, each.subject) for each in found}
-    found += [each for each in profile if (each.kind, each.subject) not in own]
-    if not found:
+        conditions += [Condition(kind, spec, limit, listed.threshold) for spec in listed.specs]
+    conditions += [_of_quantity(text) for text in maxima]
+    existing = {(each.kind, each.subject) for each in conditions}
+    conditions += [each for each in profile if (each.kind, each.subject) not in existing]
+    if not conditions:
         raise SpecError(
             "There is no condition to check.",
             remedy="State at least one, such as --min ndcg@10=0.8.",
         )
-    _refuse_odd(found)
-    return tuple(found)
+    _refuse_odd(conditions)
+    return tuple(conditions)
 
 
 def measures_of(conditions: Sequence[Condition]) -> dict[str, Measure]:
@@ -205,42 +205,42 @@ def decide(
 
     Raises SpecError where a condition needs timings and there are none.
     """
-    found = []
+    outcomes = []
     for each in conditions:
         three = None if judged is None else judged.get(each.subject)
         estimated = drawn is not None and each.subject in drawn
         # Of single documents that were drawn, the judge's grades are the guess of an estimate.
         if three is not None and (three.enough or trusted or not estimated):
-            found.append(_of_judge(each, three, trusted=trusted))
+            outcomes.append(_of_judge(each, three, trusted=trusted))
         elif drawn is not None and each.kind != "max":
-            found.append(_of_draws(each, drawn.get(each.subject)))
+            outcomes.append(_of_draws(each, drawn.get(each.subject)))
         else:
             made = _outcome(each, comparison, challenger, timings)
             if values is not None and not math.isnan(made.low) and each.kind in _OF_INTERVAL:
-                own = values(each.subject)[_OF_INTERVAL.index(each.kind)]
-                made = replace(made, p=_p(own, each, comparison))
-            found.append(_within_reach(made, most))
-    return tuple(found)
+                observed = values(each.subject)[_OF_INTERVAL.index(each.kind)]
+                made = replace(made, p=_p(observed, each, comparison))
+            outcomes.append(_within_reach(made, most))
+    return tuple(outcomes)
 
 
-def _p(own: Floats, condition: Condition, comparison: Comparison) -> float:
+def _p(observed: Floats, condition: Condition, comparison: Comparison) -> float:
     """The one-sided p of a true value below the limit; 0 if no value can be."""
     measure = next(each for each in comparison.measures if each.spec == condition.subject)
     possible = measure.metric.range if condition.kind == "min" else measure.changes
-    return 0.0 if condition.limit <= possible[0] else p_below(own, condition.limit)
+    return 0.0 if condition.limit <= possible[0] else p_below(observed, condition.limit)
 
 
-def _of_draws(condition: Condition, found: Estimate | None) -> GateOutcome:
-    if found is None or condition.kind != "min-gain":
+def _of_draws(condition: Condition, estimate: Estimate | None) -> GateOutcome:
+    if estimate is None or condition.kind != "min-gain":
         return GateOutcome(condition, math.nan, math.nan, math.nan, 0, "drawn")
-    too_early: Reason | None = "too_early" if found.state == "too_early" else None
-    reason = too_early or _proven(condition, found.difference, found.low)
+    too_early: Reason | None = "too_early" if estimate.state == "too_early" else None
+    reason = too_early or _proven(condition, estimate.difference, estimate.low)
     return GateOutcome(
         condition,
-        found.difference,
-        found.low,
-        found.high,
-        found.queries,
+        estimate.difference,
+        estimate.low,
+        estimate.high,
+        estimate.queries,
         reason,
         estimated=True,
     )
@@ -250,16 +250,16 @@ def _of_judge(condition: Condition, three: Corrected, *, trusted: bool) -> GateO
     if not three.enough and not trusted:
         nan = math.nan
         return GateOutcome(condition, nan, nan, nan, three.people.n, "judge_alone")
-    found = three.corrected if three.enough else three.judge
-    reason: Reason = _proven(condition, found.mean, found.low)
-    if math.isnan(found.low):
-        reason = "too_few" if found.n else "no_values"
+    estimate = three.corrected if three.enough else three.judge
+    reason: Reason = _proven(condition, estimate.mean, estimate.low)
+    if math.isnan(estimate.low):
+        reason = "too_few" if estimate.n else "no_values"
     return GateOutcome(
         condition,
-        found.mean,
-        found.low,
-        found.high,
-        found.n,
+        estimate.mean,
+        estimate.low,
+        estimate.high,
+        estimate.n,
         reason,
         judged="corrected" if three.enough else "alone",
     )

@@ -180,8 +180,8 @@ def _means(
         else:
             others.append(point)
     traces = [
-        _line(own, style.short(series[place]), looks[str(place)], metric)
-        for place, own in sorted(joined.items())
+        _line(line_points, style.short(series[place]), looks[str(place)], metric)
+        for place, line_points in sorted(joined.items())
     ]
     if others:
         name = _("other runs") if joined else _("runs")
@@ -294,11 +294,11 @@ def _known(value: float) -> float:
 def _domains(heights: Sequence[int]) -> list[list[float]]:
     """From top to bottom, as shares of the plot from its foot."""
     total = sum(heights) + _GAP * (len(heights) - 1)
-    found, top = [], float(total)
+    domains, top = [], float(total)
     for height in heights:
-        found.append([max(top - height, 0) / total, top / total])
+        domains.append([max(top - height, 0) / total, top / total])
         top -= height + _GAP
-    return found
+    return domains
 
 
 def _ticks(points: Sequence[TrendPoint]) -> dict[str, object]:

@@ -86,11 +86,11 @@ def past(study: Study) -> Past | None:
         return None
     systems = tuple(study.systems)
     _evaluate(study)
-    found = study_history.trend(study, systems, every=address.one(LINE) == _EVERY)
+    trend = study_history.trend(study, systems, every=address.one(LINE) == _EVERY)
     return Past(
         study,
         runs,
-        found,
+        trend,
         RunNotes(workspace()).all(study.stored_id),
         Pins(workspace()).of(study.stored_id),
     )
@@ -147,11 +147,11 @@ def _lines(history: Past) -> dict[str, str]:
     and the first stage, which is no run and has no other place."""
     study, pinned = history.study, history.pinned
     template = _("{name} (pinned baseline)") if study.baseline == pinned else _("{name} (baseline)")
-    found = {study.baseline: template.format(name=history.name(study.baseline))}
+    titles = {study.baseline: template.format(name=history.name(study.baseline))}
     if pinned is not None and pinned in study.systems:
-        found.setdefault(pinned, _("{name} (pinned)", name=history.name(pinned)))
-    found.setdefault(FIRST_STAGE, history.name(FIRST_STAGE))
-    return found
+        titles.setdefault(pinned, _("{name} (pinned)", name=history.name(pinned)))
+    titles.setdefault(FIRST_STAGE, history.name(FIRST_STAGE))
+    return titles
 
 
 def _point(history: Past, run: RunRow, series: int | None) -> history_charts.TrendPoint:
@@ -183,16 +183,16 @@ def _day(iso: str) -> str:
 
 def rests_on(history: Past) -> None:
     """Which queries the line rests on, who stands apart, and where the times were measured."""
-    found = history.trend
-    sentences = [_shared(found)]
-    if found.apart:
+    trend = history.trend
+    sentences = [_shared(trend)]
+    if trend.apart:
         sentences.append(
             ngettext(
                 "{n} run answered too few of them and is listed separately, with its own number "
                 "of queries; it is not compared.",
                 "{n} runs answered too few of them and are listed separately, each with its own "
                 "number of queries; they are not compared.",
-                found.apart,
+                trend.apart,
             )
         )
     machines = {
@@ -209,7 +209,7 @@ def rests_on(history: Past) -> None:
             )
         )
     st.caption(paragraph(sentences))
-    if found.apart or address.one(LINE) == _EVERY:
+    if trend.apart or address.one(LINE) == _EVERY:
         pickers.pick_one(
             LINE,
             [_LIKE, _EVERY],
@@ -224,20 +224,20 @@ def rests_on(history: Past) -> None:
         )
 
 
-def _shared(found: Trend) -> str:
-    if not found.queries:
+def _shared(trend: Trend) -> str:
+    if not trend.queries:
         return _("No query was answered by every run on the line, so nothing is compared.")
-    if found.queries < found.fullest:
+    if trend.queries < trend.fullest:
         return _(
             "The means, changes and tests use the same {n} of {all} queries for every run on the "
             "line: those that all of them answered.",
-            n=number(found.queries, 0),
-            all=number(found.fullest, 0),
+            n=number(trend.queries, 0),
+            all=number(trend.fullest, 0),
         )
     return ngettext(
         "The means, changes and tests use the same {n} query for every run.",
         "The means, changes and tests use the same {n} queries for every run.",
-        found.queries,
+        trend.queries,
     )
 
 
@@ -366,10 +366,10 @@ def draw_pair(history: Past, chosen: Sequence[str]) -> None:
     before, after = chosen
     study = history.study
     pair = replace(study, baseline=before, challengers=(after,), others=())
-    found = pair.comparison
+    comparison = pair.comparison
     safe = {system: name_safe(history.name(system)) for system in chosen}
     with st.container(border=True):
-        verdict = found.verdict(after, study.spec, safe)
+        verdict = comparison.verdict(after, study.spec, safe)
         with st.container(horizontal=True, vertical_alignment="center"):
             widgets_charts.verdict(verdict.kind)
             st.markdown(
@@ -385,9 +385,9 @@ def draw_pair(history: Past, chosen: Sequence[str]) -> None:
             )
             to_overview(chosen)
         st.markdown(sentence(verdict))
-        row = found.row(after, study.spec)
+        row = comparison.row(after, study.spec)
         facts = change_facts(row, study.statistics, "p")
-        st.caption(" · ".join([*facts, *excluded(found.left_out(after, study.spec))]))
+        st.caption(" · ".join([*facts, *excluded(comparison.left_out(after, study.spec))]))
         systems = len(history.study.systems)
         if math.isfinite(row["p"]) and systems > 2:
             st.caption(
@@ -422,8 +422,8 @@ def _differences(history: Past, before: str, after: str) -> None:
     sentences = [_recorded(history, runs.get(system)) for system in (before, after)]
     rows = [
         (part, name, _shown(one), _shown(other))
-        for (part, own), (_same, others) in zip(sentences[0], sentences[1], strict=True)
-        for name, one, other in differing(own, others)
+        for (part, earlier), (_same, others) in zip(sentences[0], sentences[1], strict=True)
+        for name, one, other in differing(earlier, others)
         # What one kind leaves empty and the other does not have is no difference.
         if one not in _NOTHING or other not in _NOTHING
     ]

@@ -72,10 +72,10 @@ class AnswerStore(Protocol):
     """Where answers are kept for later judges, such as `core.workspace.score_cache.ScoreCache`."""
 
     def read_answers(
-        self, fingerprint: str, asked: Sequence[tuple[str, str]], *, use: bool = True
+        self, fingerprint: str, pairs: Sequence[tuple[str, str]], *, use: bool = True
     ) -> list[str]: ...
 
-    def write_answers(self, fingerprint: str, given: Sequence[tuple[str, str, str]]) -> None: ...
+    def write_answers(self, fingerprint: str, entries: Sequence[tuple[str, str, str]]) -> None: ...
 
 
 def questions(
@@ -103,10 +103,10 @@ def cached_answers(
     """(query text, document text) → the answers that are kept, of those pairs that have any. use:
     whether this counts as use."""
     texts = [(pair.query, pair.document) for pair in pairs]
-    kept = cache.read_answers(fingerprint, texts, use=use)
+    cached = cache.read_answers(fingerprint, texts, use=use)
     return {
         text: tuple(Answer(**each) for each in json.loads(answers))
-        for text, answers in zip(texts, kept, strict=True)
+        for text, answers in zip(texts, cached, strict=True)
         if answers
     }
 
@@ -253,10 +253,10 @@ class _Asking:
 
     def _ask(self, pair: Question) -> JudgedPair:
         cached = self._cached.get((pair.query, pair.document), ())
-        found = no_text(pair.query, pair.document) or self._judge.grade(
+        graded = no_text(pair.query, pair.document) or self._judge.grade(
             pair.query, pair.document, cached, again=pair.again
         )
-        return JudgedPair(pair.query_id, pair.doc_id, found.answer, found.answers, found.calls)
+        return JudgedPair(pair.query_id, pair.doc_id, graded.answer, graded.answers, graded.calls)
 
 
 # Judges as a server sees them: what one would be asked and cost, and queueing it.
@@ -341,20 +341,20 @@ def estimate(
     already: these cost nothing. cache: None for none."""
     known = {} if cache is None else cached_answers(cache, judge.fingerprint(), pairs, use=False)
     # How often each pair is still to be asked.
-    left = {
+    remaining = {
         pair: judge.repeats - len(known.get((pair.query, pair.document), ())[: judge.repeats])
         for pair in pairs
         if no_text(pair.query, pair.document) is None
     }
-    asked = [pair for pair, times in left.items() if times]
-    answered = len(left) - len(asked)
-    if not asked:
+    pending = [pair for pair, times in remaining.items() if times]
+    answered = len(remaining) - len(pending)
+    if not pending:
         return Estimate(0, 0.0), answered
-    places = np.random.default_rng(_SEED).permutation(len(asked))[:_LOOKED_AT]
-    sample = [(asked[place].query, asked[place].document) for place in places]
-    calls = sum(left.values())
-    found = judge.estimate(sample).scaled(calls / (judge.repeats * len(sample)))
-    return replace(found, calls=calls), answered
+    places = np.random.default_rng(_SEED).permutation(len(pending))[:_LOOKED_AT]
+    sample = [(pending[place].query, pending[place].document) for place in places]
+    calls = sum(remaining.values())
+    expected = judge.estimate(sample).scaled(calls / (judge.repeats * len(sample)))
+    return replace(expected, calls=calls), answered
 
 
 def seconds_of(judge: Judge, calls: int, before: float | None = None) -> float:
@@ -426,11 +426,11 @@ class _Keeper:
         rows: StoredJudges,
         row: JudgeRow,
         owner: Owner,
-        left: int,
+        remaining: int,
         between: Callable[[], object],
     ) -> None:
         self._rows, self._row, self._owner, self._between = rows, row, owner, between
-        self._left, self._done = left, 0
+        self._left, self._done = remaining, 0
         self._usage = Usage(**row.usage)
         self._at_risk: dict[Pair, Usage] = {}
         self._pace = Pace()
@@ -475,13 +475,13 @@ def _row(pair: JudgedPair) -> dict[str, object]:
 
 def _refuse_all_failed(rows: StoredJudges, judge_id: str) -> None:
     """A judge without one grade has failed."""
-    found = rows.row(judge_id)
-    if found.graded or not found.total:
+    row = rows.row(judge_id)
+    if row.graded or not row.total:
         return
     errors = rows.grades(judge_id)["error"]
     raise RerankerError(
         "Pairs that the judge graded: none of {count}. The first failed because: {reason}.",
         remedy="Resume retries them.",
-        count=found.total,
+        count=row.total,
         reason=str(errors.iloc[0]).rstrip("."),
     )

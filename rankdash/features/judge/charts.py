@@ -20,13 +20,13 @@ def three_ways(study: Study, challenger: str) -> Drawing | None:
     """The change by people alone, by the judge alone and corrected; None without a judge."""
     if study.judge is None:
         return None
-    found = verdicts(study, study.judge)[challenger]
-    ways = three_ways_of(found.three)
+    verdict = verdicts(study, study.judge)[challenger]
+    ways = three_ways_of(verdict.three)
     # Nothing is proven by a judge alone.
-    p = [found.three.people.p, math.nan, found.p]
+    p = [verdict.three.people.p, math.nan, verdict.p]
     table = pd.DataFrame(
         {
-            "segment": found.judge,
+            "segment": verdict.judge,
             "value": [title for title, _change in ways],
             "n": [change.n for _title, change in ways],
             "delta": [change.mean for _title, change in ways],
@@ -45,9 +45,9 @@ def label_curve(study: Study, challenger: str) -> Drawing | None:
     can be corrected."""
     if study.judge is None:
         return None
-    found = verdicts(study, study.judge)[challenger]
-    curves, title = {found.judge: found.three.curve()}, study.measure.title
-    if not found.three.enough or not found.three.corrected.error > 0:
+    verdict = verdicts(study, study.judge)[challenger]
+    curves, title = {verdict.judge: verdict.three.curve()}, study.measure.title
+    if not verdict.three.enough or not verdict.three.corrected.error > 0:
         return None
     return label_curve_chart(curves, title)
 

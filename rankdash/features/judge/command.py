@@ -188,14 +188,14 @@ def _agreement(arguments: argparse.Namespace) -> int:
     study = _study(arguments)
     labels = labels_of(arguments.qrels, arguments) if study is None else study.dataset.qrels
     pool = _pool(study, arguments.depth)
-    found = [
+    agreements = [
         Agreed.of(file, labels, study, pool, arguments.threshold)
         for file in names_of(arguments.judge).values()
     ]
     if arguments.format == "json":
-        sys.stdout.write(json.dumps([_numbers(each) for each in found], indent=2) + "\n")
+        sys.stdout.write(json.dumps([_numbers(each) for each in agreements], indent=2) + "\n")
         return DONE
-    for each in found:
+    for each in agreements:
         _say(each)
     return DONE
 
@@ -207,12 +207,12 @@ def _study(arguments: argparse.Namespace) -> Study | None:
     if arguments.depth < 1:
         raise SettingError("The depth must be at least 1, not {depth}.", depth=arguments.depth)
     labels = Path(arguments.qrels).resolve()
-    given = {Path(each).resolve() for each in arguments.data}
-    known = not given.isdisjoint({labels, labels.parent})
+    paths = {Path(each).resolve() for each in arguments.data}
+    known = not paths.isdisjoint({labels, labels.parent})
     baseline, *challengers = arguments.run or [None]
     files = Files(
-        data=[] if not given else [*arguments.data, *([] if known else [arguments.qrels])],
-        qrels=None if given else arguments.qrels,
+        data=[] if not paths else [*arguments.data, *([] if known else [arguments.qrels])],
+        qrels=None if paths else arguments.qrels,
         baseline=baseline,
         challengers=challengers,
     )
@@ -263,8 +263,8 @@ class Agreed:
             )
             labels = labels[inside]
             judge = replace(judge, table=judge.table[graded])
-        found = agreement(judge, labels, threshold=threshold)
-        if not len(found.pairs):
+        agreed = agreement(judge, labels, threshold=threshold)
+        if not len(agreed.pairs):
             raise DataError(
                 "The judge graded none of the {count} labelled pairs.",
                 remedy="Check that query and document ids are those of the labels.",
@@ -272,26 +272,26 @@ class Agreed:
                 count=len(labels),
             )
         if study is None:
-            return cls(found, None, found.by_group(), (), None)
+            return cls(agreed, None, agreed.by_group(), (), None)
         toward = [
             replace(each, challenger=study.name(each.challenger))
             for each in favours(study, judge).values()
         ]
         read = flagged(study, judge) if study.dataset.has_texts else None
-        return cls(found, study, agreement_groups(study, judge), toward, read)
+        return cls(agreed, study, agreement_groups(study, judge), toward, read)
 
 
 def _numbers(each: Agreed) -> dict[str, Any]:
     """All of it for JSON."""
-    found, matrix = each.found, each.found.unweighted
+    stats, matrix = each.found, each.found.unweighted
     return {
-        "judge": found.judge,
-        "binary": found.binary,
-        "threshold": found.threshold,
-        "grade_threshold": found.cut,
-        "without_grade": found.without_grade,
-        "copied": found.copied,
-        "overall": _row(found.overall),
+        "judge": stats.judge,
+        "binary": stats.binary,
+        "threshold": stats.threshold,
+        "grade_threshold": stats.cut,
+        "without_grade": stats.without_grade,
+        "copied": stats.copied,
+        "overall": _row(stats.overall),
         "grades": matrix.grades.tolist(),
         "table": matrix.table.tolist(),
         "groups": [_row(row) | _of_system(each.study, row) for _, row in each.groups.iterrows()],
@@ -322,22 +322,22 @@ def _of_system(study: Study | None, row: pd.Series) -> dict[str, str]:
 
 
 def _say(each: Agreed) -> None:
-    found, all_pairs = each.found, each.found.overall
+    stats, all_pairs = each.found, each.found.overall
     out = sys.stdout.write
     for favour in each.favours:
         out(_bias(favour))
     out(
-        f"{one_line(found.judge)}: {all_pairs['pairs']:,} pairs of {all_pairs['queries']:,} "
-        f"queries that people and the judge graded; {found.without_grade:,} labels without a "
+        f"{one_line(stats.judge)}: {all_pairs['pairs']:,} pairs of {all_pairs['queries']:,} "
+        f"queries that people and the judge graded; {stats.without_grade:,} labels without a "
         "grade\n"
     )
-    if found.copied:
-        out(f"Warning: {copied_sentence(found)}\n")
-    if found.binary:
+    if stats.copied:
+        out(f"Warning: {copied_sentence(stats)}\n")
+    if stats.binary:
         out(
-            f"The scales differ (labels up to {found.highest:g}, grades up to {found.top:g}): both "
+            f"The scales differ (labels up to {stats.highest:g}, grades up to {stats.top:g}): both "
             "are compared as relevant (1) or not (0), labels from "
-            f"{found.threshold:g} and grades from {found.cut:g} upwards.\n"
+            f"{stats.threshold:g} and grades from {stats.cut:g} upwards.\n"
         )
     out(
         f"The same grade on {all_pairs['agree']:.0%}, the judge higher on {all_pairs['over']:.0%}, "
@@ -353,7 +353,7 @@ def _say(each: Agreed) -> None:
             few = all_pairs["pairs"] < FEWEST_PAIRS
             shown = f"not of fewer than {FEWEST_PAIRS} pairs" if few else "no value"
         out(f"{title}: {shown}\n")
-    out(_matrix(found.unweighted))
+    out(_matrix(stats.unweighted))
     out(_groups(each))
     if each.flagged is not None:
         out(_flagged(each.flagged))
@@ -407,11 +407,11 @@ def _flagged(pairs: pd.DataFrame) -> str:
     return "".join(lines)
 
 
-def _matrix(found: Kappa) -> str:
+def _matrix(kappa: Kappa) -> str:
     """People's labels in rows, the judge's grades in columns."""
-    grades = [f"{grade:g}" for grade in found.grades]
+    grades = [f"{grade:g}" for grade in kappa.grades]
     rows = [["label \\ grade", *grades]]
     rows += [
-        [grade, *(f"{n:,}" for n in row)] for grade, row in zip(grades, found.table, strict=True)
+        [grade, *(f"{n:,}" for n in row)] for grade, row in zip(grades, kappa.table, strict=True)
     ]
     return aligned(rows)

@@ -72,14 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
     labelled = set(dataset.labels["query_id"].texts.to_pylist())
     pairs = pairs_of(pool, arguments.sample, arguments.seed, labelled)
     file = GradesFile.open(target, arguments.name.strip() or judge.model, judge)
-    left = file.pending(pairs)
-    asked = questions(dataset, left, file.unread)
-    _say_cost(judge, pool, len(pairs), asked)
-    if left:
+    remaining = file.pending(pairs)
+    requested = questions(dataset, remaining, file.unread)
+    _say_cost(judge, pool, len(pairs), requested)
+    if remaining:
         _agree(arguments.yes)
-        progress = _Progress(file, len(left))
+        progress = _Progress(file, len(remaining))
         try:
-            ask(judge, asked, on_batch=progress.take, on_begin=file.begin)
+            ask(judge, requested, on_batch=progress.take, on_begin=file.begin)
         except RerankerError:
             # Every request has ended, so that nothing more is paid for.
             with suppress(RankdashError, OSError):
@@ -92,12 +92,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _judge(arguments: argparse.Namespace) -> Judge:
     settings: dict[str, str | int] = dict(settings_of(arguments.settings))
     template = JUDGE.get(arguments.template)
-    own = {} if template is None else dict(template)
+    prompt_settings = {} if template is None else dict(template)
     if template is None:
-        own["prompt"] = _text_of(arguments.template, "--template")
+        prompt_settings["prompt"] = _text_of(arguments.template, "--template")
     if arguments.guidelines is not None:
-        own["guidelines"] = _text_of(arguments.guidelines, "--guidelines")
-    return Judge({**own, "repeats": arguments.repeats, **settings})
+        prompt_settings["guidelines"] = _text_of(arguments.guidelines, "--guidelines")
+    return Judge({**prompt_settings, "repeats": arguments.repeats, **settings})
 
 
 def _text_of(file: str, option: str) -> str:
@@ -151,9 +151,9 @@ def _pool(arguments: argparse.Namespace) -> tuple[Dataset, LabelPool]:
     return dataset, pool_of(rankings, arguments.depth, fewest=1)
 
 
-def _say_cost(judge: Judge, pool: LabelPool, pairs: int, asked: list[Question]) -> None:
-    before, _ = estimate(judge, asked)
-    done = f", {pairs - len(asked):,} of them asked before" if len(asked) < pairs else ""
+def _say_cost(judge: Judge, pool: LabelPool, pairs: int, requested: list[Question]) -> None:
+    before, _ = estimate(judge, requested)
+    done = f", {pairs - len(requested):,} of them asked before" if len(requested) < pairs else ""
     sys.stderr.write(
         f"{pairs:,} pairs of query and document from {len(pool.systems)} "
         f"ranking{'s' if len(pool.systems) > 1 else ''}{done}.\n"
@@ -209,9 +209,9 @@ class _Progress:
         if now - self._told >= _REPORT_SECONDS:
             self._told = now
             seconds = self._pace.seconds_left(self._total - self._done)
-            left = "" if seconds is None else f", {_left(seconds)}"
+            rest = "" if seconds is None else f", {_left(seconds)}"
             sys.stderr.write(
-                f"{self._done:,} of {self._total:,} pairs, {self._failed:,} without a grade{left}\n"
+                f"{self._done:,} of {self._total:,} pairs, {self._failed:,} without a grade{rest}\n"
             )
 
 
@@ -229,8 +229,8 @@ def _finish(file: GradesFile, pairs: list[Pair]) -> int:
             "No pair was graded. The first reason: {reason}.",
             reason=str(rows[0]["error"]).rstrip("."),
         )
-    told = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
-    why = f" ({told}; run the command again to ask for them once more)" if failed else ""
+    reasons = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
+    why = f" ({reasons}; run the command again to ask for them once more)" if failed else ""
     sys.stderr.write(
         f"{len(rows) - failed:,} graded, {failed:,} without a grade{why}. "
         f"Written: {place_name(file.path)}\n"
@@ -288,14 +288,14 @@ class GradesFile:
                 remedy="For example: --out grades.csv",
                 file=str(path),
             )
-        found = cls(path, name, judge)
+        file = cls(path, name, judge)
         if not path.exists() or not path.stat().st_size:
-            found._write([])
-            return found
-        own = found._identity
+            file._write([])
+            return file
+        identity = file._identity
         for line, row in _rows(path):
             with _guarded(path, line):
-                if any(str(row[each]) != str(own[each]) for each in _IDENTITY):
+                if any(str(row[each]) != str(identity[each]) for each in _IDENTITY):
                     raise DataError(
                         "This file has the grades of another judge: model {model}, prompt "
                         "{prompt}.",
@@ -305,13 +305,13 @@ class GradesFile:
                         model=str(row["model"]),
                         prompt=str(row["template"]),
                     )
-                found._take(row)
+                file._take(row)
         # What was asked when a program died was paid for, too.
-        for row in list(found._begun.values()):
-            found._take(row | {"kind": _LOST})
+        for row in list(file._begun.values()):
+            file._take(row | {"kind": _LOST})
         # What a program that died left unfinished is not in it any more.
-        found._write(found.rows.values())
-        return found
+        file._write(file.rows.values())
+        return file
 
     def pending(self, pairs: Sequence[Pair]) -> list[Pair]:
         """Those of the pairs that no answer came for yet, or, where all have one, those without a

@@ -103,14 +103,14 @@ class Judge:
                 "holds the grade alone, in this form: {form} N",
                 form=_FORM,
             )
-        told = _top_of(prompt)
-        if told is not None and told != self.top:
+        described_top = _top_of(prompt)
+        if described_top is not None and described_top != self.top:
             raise SettingError(
                 "The prompt describes grades from 0 to {told}, but the highest grade is set to "
                 "{top}.",
                 remedy="Set the highest grade (top) to {told}, or give a prompt of your own that "
                 "describes grades from 0 to {top}.",
-                told=told,
+                told=described_top,
                 top=self.top,
             )
 
@@ -135,8 +135,8 @@ class Judge:
     def template_hash(self) -> str:
         """Twelve characters that are the same for the same prompt, guidelines, scale, system
         message and cut of documents."""
-        told = ("system", "prompt", "guidelines", "top", "document_characters")
-        return digest([repr(self.settings[name]).encode() for name in told])[:12]
+        fields = ("system", "prompt", "guidelines", "top", "document_characters")
+        return digest([repr(self.settings[name]).encode() for name in fields])[:12]
 
     @property
     def place(self) -> connection.Place:
@@ -178,12 +178,12 @@ class Judge:
         if again:
             prompt += prompts.AGAIN.format(top=self.top)
         while len(answers) < self.repeats:
-            said = self._chat.ask(
+            reply = self._chat.ask(
                 prompt, budget, _MOST_TOKENS, temperature=_AGAIN_TEMPERATURE if again else 0
             )
-            answer = read_answer(said, self.top)
-            unreadable = answer.kind == "unreadable" and not said.error
-            call = self._chat.charged(said, prompt)
+            answer = read_answer(reply, self.top)
+            unreadable = answer.kind == "unreadable" and not reply.error
+            call = self._chat.charged(reply, prompt)
             calls.append(replace(call, note=answer.error if unreadable else ""))
             answers.append(answer)
         every = tuple(answers)
@@ -195,8 +195,8 @@ class Judge:
 
     def estimate(self, pairs: Sequence[tuple[str, str]]) -> Estimate:
         """What (query text, document text) pairs would cost."""
-        found = self._chat.estimate([(self.prompt(*pair), _USUAL_TOKENS) for pair in pairs])
-        return found.scaled(self.repeats)
+        estimate = self._chat.estimate([(self.prompt(*pair), _USUAL_TOKENS) for pair in pairs])
+        return estimate.scaled(self.repeats)
 
 
 def _top_of(prompt: str) -> int | None:
@@ -251,20 +251,20 @@ class Answer:
         return not math.isnan(self.grade)
 
 
-def read_answer(said: Said, top: int) -> Answer:
+def read_answer(reply: Said, top: int) -> Answer:
     """The grade, from 0 to `top`, and the reason before it.
 
     The last line must hold the grade and nothing else, a reason must stand before it, and no other
     line may name another grade: of an answer in any other form no grade is taken.
     """
-    if said.error:
-        return unanswered(said.call, said.error)
+    if reply.error:
+        return unanswered(reply.call, reply.error)
     # Halves of characters and ends of texts are in no file and no database.
-    text = said.text.encode("utf-8", "replace").decode().replace("\0", " ")
+    text = reply.text.encode("utf-8", "replace").decode().replace("\0", " ")
     lines = [line for line in text.splitlines() if line.strip()]
-    found = [_GRADE.fullmatch(line) for line in lines]
-    grades = {match[1] for match in found if match}
-    last = found[-1] if found else None
+    matches = [_GRADE.fullmatch(line) for line in lines]
+    grades = {match[1] for match in matches if match}
+    last = matches[-1] if matches else None
     reason = "\n".join(lines[:-1]).strip()[:_LONGEST_REASON]
     if last is None:
         error = f"the last line holds no grade: {unread(text)}"

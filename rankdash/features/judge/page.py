@@ -71,22 +71,22 @@ def draw(study: Study, row: JudgeRow) -> None:
             curve(judged, challenger)
         page_list.ask_again(row, _lost(judged, judge))
     st.subheader(_("Agreement with people"), anchor=False)
-    found = agreed(judged, judge)
-    if not len(found.pairs):
+    agreement = agreed(judged, judge)
+    if not len(agreement.pairs):
         st.info(
             _("People have labelled none of the documents that the judge graded."),
             icon=":material/info:",
         )
         view.link("label", _("Label documents"), ":material/label:")
         return
-    _agreement(found)
+    _agreement(agreement)
     _groups(judged, judge)
 
 
 def _lost(study: Study, judge: Judgements) -> list[tuple[str, str]]:
     """The pairs of people's queries that were asked and have no grade."""
-    found = pd.concat([each.lost for each in verdicts(study, judge).values()])
-    failed = found[found["kind"] != "not_asked"]
+    missing = pd.concat([each.lost for each in verdicts(study, judge).values()])
+    failed = missing[missing["kind"] != "not_asked"]
     return list(dict.fromkeys(zip(failed["query_id"], failed["doc_id"], strict=True)))
 
 
@@ -105,14 +105,14 @@ def _beside(row: JudgeRow) -> None:
     )
 
 
-def _agreement(found: JudgeAgreement) -> None:
-    overall = found.overall
+def _agreement(agreement: JudgeAgreement) -> None:
+    overall = agreement.overall
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.html(_matrix(found.unweighted))
+        st.html(_matrix(agreement.unweighted))
         st.caption(_("Rows: people's label. Columns: the judge's grade."))
     with right:
-        pairs = ngettext("{n} pair", "{n} pairs", len(found.pairs))
+        pairs = ngettext("{n} pair", "{n} pairs", len(agreement.pairs))
         queries = ngettext("{n} query", "{n} queries", int(overall["queries"]))
         st.markdown(
             _(
@@ -125,8 +125,8 @@ def _agreement(found: JudgeAgreement) -> None:
             table_html(
                 [_("Measure"), _("value"), _("{level} interval", level=percent(0.95))],
                 [
-                    [_("kappa"), *_kappa(found.unweighted)],
-                    [_("kappa, quadratic"), *_kappa(found.quadratic)],
+                    [_("kappa"), *_kappa(agreement.unweighted)],
+                    [_("kappa, quadratic"), *_kappa(agreement.quadratic)],
                     [_("same grade"), percent(overall["agree"]), ""],
                     [_("judge higher"), percent(overall["over"]), ""],
                     [_("judge lower"), percent(overall["under"]), ""],
@@ -135,7 +135,7 @@ def _agreement(found: JudgeAgreement) -> None:
                 ],
             )
         )
-        if len(found.pairs) < FEWEST_PAIRS or int(overall["queries"]) < FEWEST_QUERIES:
+        if len(agreement.pairs) < FEWEST_PAIRS or int(overall["queries"]) < FEWEST_QUERIES:
             st.caption(
                 _(
                     "A kappa needs at least {n} pairs, and an interval at least {queries} queries "
@@ -144,16 +144,16 @@ def _agreement(found: JudgeAgreement) -> None:
                     queries=number(FEWEST_QUERIES, 0),
                 )
             )
-        if found.binary:
+        if agreement.binary:
             st.caption(
                 _(
                     "The scales differ (labels up to {highest}, grades up to {top}): both are "
                     "compared as relevant (1) or not (0), labels from {n} and grades from {grade} "
                     "upwards.",
-                    highest=plain(found.highest),
-                    top=plain(found.top),
-                    n=plain(found.threshold),
-                    grade=plain(found.cut),
+                    highest=plain(agreement.highest),
+                    top=plain(agreement.top),
+                    n=plain(agreement.threshold),
+                    grade=plain(agreement.cut),
                 )
             )
         st.caption(
@@ -164,16 +164,16 @@ def _agreement(found: JudgeAgreement) -> None:
         )
 
 
-def _kappa(found: Kappa) -> list[str]:
+def _kappa(kappa: Kappa) -> list[str]:
     written = partial(number, digits=2)
-    return [written(found.kappa), interval(found.low, found.high, written)]
+    return [written(kappa.kappa), interval(kappa.low, kappa.high, written)]
 
 
-def _matrix(found: Kappa) -> str:
-    grades = [plain(grade) for grade in found.grades]
+def _matrix(kappa: Kappa) -> str:
+    grades = [plain(grade) for grade in kappa.grades]
     rows = [
         [grade, *(number(count, 0) for count in counts)]
-        for grade, counts in zip(grades, found.table.tolist(), strict=True)
+        for grade, counts in zip(grades, kappa.table.tolist(), strict=True)
     ]
     return table_html(["", *grades], rows)
 
@@ -214,11 +214,11 @@ def _groups(study: Study, judge: Judgements) -> None:
 def draw_choice(study: Study, rows: Sequence[JudgeRow]) -> None:
     """rows: judges with grades, at least two."""
     challenger = view.in_focus(study)
-    found, study = {}, plan.under_way(study)
+    by_judge, study = {}, plan.under_way(study)
     for row in rows:
         judge = stored.judgements(row)
         judged = replace(study, judge=judge)
-        found[row.id] = verdicts(judged, judge)[challenger].three, agreed(judged, judge)
+        by_judge[row.id] = verdicts(judged, judge)[challenger].three, agreed(judged, judge)
     names = {row.id: f"{row.name} · {moment(row.created)}" for row in rows}
     cells = [
         [
@@ -229,7 +229,7 @@ def draw_choice(study: Study, rows: Sequence[JudgeRow]) -> None:
             number(each["worth"], 2),
             number(each["saved"], 0),
         ]
-        for each in ranked_judges(found).to_dict("records")
+        for each in ranked_judges(by_judge).to_dict("records")
     ]
     headings = [
         *(_("Judge"), _("kappa"), _("judge alone"), _("corrected by people")),
@@ -253,21 +253,25 @@ def draw_verdict(study: Study, challenger: str, framed: bool = False) -> None:
     if study.judge is None:
         return
     with st.container(border=framed):
-        found = verdicts(study, study.judge)[challenger]
-        widgets_charts.verdict(found.kind)
+        verdict = verdicts(study, study.judge)[challenger]
+        widgets_charts.verdict(verdict.kind)
         st.markdown(f"**{view.safe_name(study, challenger)}** · {study.measure.title}")
-        said = [bias_sentence(study, found), judged_sentence(study, found), worth_sentence(found)]
-        st.write(markdown_safe(paragraph([each for each in said if each]), 800))
+        sentences = [
+            bias_sentence(study, verdict),
+            judged_sentence(study, verdict),
+            worth_sentence(verdict),
+        ]
+        st.write(markdown_safe(paragraph([each for each in sentences if each]), 800))
         left, right = st.columns(2, gap="large")
         with left:
             within = _("{level} interval", level=level_percent(study.statistics.level))
-            rows = [_change(title, change) for title, change in three_ways(found.three)]
+            rows = [_change(title, change) for title, change in three_ways(verdict.three)]
             st.html(table_html([_("way"), _("mean"), within, _("queries")], rows))
         with right:
             _chart(charts.three_ways(study, challenger), f"judge.three.{challenger}")
-        for warning in judge_warnings(study, found):
+        for warning in judge_warnings(study, verdict):
             st.warning(markdown_safe(warning, 800), icon=":material/warning:")
-        caveats = paragraph(judge_caveats(study, found))
+        caveats = paragraph(judge_caveats(study, verdict))
         st.caption(f":material/info: {markdown_safe(caveats, 2000)}")
 
 
@@ -336,17 +340,17 @@ def draw_pairs(study: Study, row: JudgeRow) -> None:
 
 
 def _repeats(row: JudgeRow) -> None:
-    found = repeats(row)
-    if found is None:
+    consistency = repeats(row)
+    if consistency is None:
         return
-    if found.pairs:
+    if consistency.pairs:
         st.caption(
             _(
                 "Asked {n} times, the judge gave the same grade on {same} of the pairs; kappa "
                 "between its repeats {kappa}.",
-                n=found.repeats,
-                same=percent(found.same),
-                kappa=number(found.kappa, 2),
+                n=consistency.repeats,
+                same=percent(consistency.same),
+                kappa=number(consistency.kappa, 2),
             )
         )
     if fewer := stored.from_fewer_answers(row):
@@ -357,7 +361,7 @@ def _repeats(row: JudgeRow) -> None:
                 "{n} pairs have a grade from fewer than {asked} answers, because others failed or "
                 "could not be read.",
                 fewer,
-                asked=number(found.repeats, 0),
+                asked=number(consistency.repeats, 0),
             )
         )
 
@@ -400,8 +404,10 @@ def _grade(grade: float) -> str:
 def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
     """Texts as they are: nothing in them is markup."""
     data = study.dataset
-    said = stored.grades(row)
-    own = said[(said["query_id"] == pair["query_id"]) & (said["doc_id"] == pair["doc_id"])]
+    graded = stored.grades(row)
+    pair_grades = graded[
+        (graded["query_id"] == pair["query_id"]) & (graded["doc_id"] == pair["doc_id"])
+    ]
     left, right = st.columns(2, gap="large")
     with left:
         st.caption(_("Query"))
@@ -418,15 +424,15 @@ def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
                     difference=signed(pair["difference"], 0),
                 )
             )
-        for answer in [each for answers in own["answers"] for each in answers]:
+        for answer in [each for answers in pair_grades["answers"] for each in answers]:
             grade = _("no grade") if answer["grade"] is None else plain(answer["grade"])
             st.caption(_("The judge's reason, grade {grade}", grade=grade))
             st.text(answer["reason"] or reason_text(answer["error"]))
 
 
 def _failures(study: Study, row: JudgeRow) -> None:
-    said = stored.grades(row)
-    lost = said[(said["grade"].isna()) & (said["kind"] != "not_asked")]
+    graded = stored.grades(row)
+    lost = graded[(graded["grade"].isna()) & (graded["kind"] != "not_asked")]
     if not len(lost):
         return
 
@@ -456,16 +462,19 @@ def _failures(study: Study, row: JudgeRow) -> None:
 
 def repeats(row: JudgeRow) -> Repeats | None:
     """How far the judge agrees with itself; None where each pair was asked once."""
-    asked = int(row.settings.get("repeats", 1))
-    if asked < 2:
+    requested = int(row.settings.get("repeats", 1))
+    if requested < 2:
         return None
-    said = grades(row)
+    graded = grades(row)
     tables = []
-    for place in range(asked):
-        own = [
-            answers[place]["grade"] if place < len(answers) else None for answers in said["answers"]
+    for place in range(requested):
+        repeat_grades = [
+            answers[place]["grade"] if place < len(answers) else None
+            for answers in graded["answers"]
         ]
-        table = said[["query_id", "doc_id"]].assign(grade=np.array(own, dtype=np.float64))
+        table = graded[["query_id", "doc_id"]].assign(
+            grade=np.array(repeat_grades, dtype=np.float64)
+        )
         tables.append(table.assign(error=np.where(table["grade"].isna(), "no grade", "")))
     scale = (0.0, float(row.top))
     return repeated([Judgements(row.name, scale, table) for table in tables])

@@ -67,8 +67,8 @@ def draw(dataset_id: str, compared: Sequence[str]) -> None:
         key="judge.name",
         persist_state="session",
     )
-    found = settings_form.draw_key_field(kind, settings, _KEY)
-    settings |= found.settings
+    entry = settings_form.draw_key_field(kind, settings, _KEY)
+    settings |= entry.settings
     if not systems:
         st.info(_("Choose at least one system."), icon=":material/info:")
         return
@@ -92,8 +92,8 @@ def draw(dataset_id: str, compared: Sequence[str]) -> None:
         type="primary",
         icon=":material/play_arrow:",
         key="judge.start",
-        disabled=bool(found.missing),
-        help=found.missing or None,
+        disabled=bool(entry.missing),
+        help=entry.missing or None,
     ):
         return
     names = stored.systems(dataset_id)
@@ -102,8 +102,8 @@ def draw(dataset_id: str, compared: Sequence[str]) -> None:
     )
     judge_id = uuid.uuid4().hex[:16]
     try:
-        if found.keys:
-            worker().hand_over(judge_id, found.keys)
+        if entry.keys:
+            worker().hand_over(judge_id, entry.keys)
             settings_form.lend(_KEY, judge_id)
         submit(workspace(), wish, judge_id)
         worker().ensure()
@@ -194,8 +194,8 @@ def _labelled(dataset_id: str) -> list[str]:
     """The ids of the queries with human labels, in the data or given in rankdash."""
     revision = Corrections(workspace()).revision(dataset_id)
     data = stored.dataset(stored.with_corrections(dataset_id, revision) if revision else dataset_id)
-    found: list[str] = data.labels["query_id"].texts.to_pylist()
-    return found
+    query_ids: list[str] = data.labels["query_id"].texts.to_pylist()
+    return query_ids
 
 
 def _say_cost(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
@@ -224,8 +224,8 @@ def _say_cost(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
 
 
 def _estimate(dataset_id: str, judge: Judge, pairs: list[Pair]) -> tuple[Estimate, int]:
-    asked = questions(stored.dataset(dataset_id), pairs)
-    return estimate(judge, asked, OptionalCache(workspace()))
+    requested = questions(stored.dataset(dataset_id), pairs)
+    return estimate(judge, requested, OptionalCache(workspace()))
 
 
 def _rate(dataset_id: str, judge: Judge) -> float | None:
@@ -292,16 +292,16 @@ def _upload(dataset_id: str) -> None:
 def _known(dataset_id: str, judge: Judgements) -> Judgements:
     """The grades of the queries and documents of the data set. Raises DataError for none."""
     data, rows = stored.dataset(dataset_id), judge.table
-    own = rows["query_id"].isin(data.queries["query_id"]) & rows["doc_id"].isin(
+    matching = rows["query_id"].isin(data.queries["query_id"]) & rows["doc_id"].isin(
         data.documents["doc_id"]
     )
-    if not own.any():
+    if not matching.any():
         raise DataError(
             "None of the {count} grades is of a query and document of this data set.",
             remedy="Check that query and document ids are those of the data set.",
             count=len(rows),
         )
-    return Judgements(judge.name, judge.scale, rows[own].reset_index(drop=True), judge.model)
+    return Judgements(judge.name, judge.scale, rows[matching].reset_index(drop=True), judge.model)
 
 
 def _top(judge: Judgements) -> int:

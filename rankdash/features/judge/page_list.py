@@ -93,16 +93,16 @@ def _resume(
     """The button that queues a judge again, and its key. name: of the button. pairs: those alone
     that are asked again; none for all."""
     with text:
-        found = settings_form.draw_key_field(
+        entry = settings_form.draw_key_field(
             KINDS[OWN], row.settings, f"judge.{name}.{row.id}", fixed=True
         )
     if not action.button(label, key=f"judge.{name}.{row.id}", icon=":material/resume:"):
         return
-    if found.missing:
-        text.error(found.missing, icon=":material/key_off:")
+    if entry.missing:
+        text.error(entry.missing, icon=":material/key_off:")
         return
-    if found.keys:
-        worker().hand_over(row.id, found.keys)
+    if entry.keys:
+        worker().hand_over(row.id, entry.keys)
     StoredJudges(workspace()).resume(row.id, pairs)
     worker().ensure()
     st.rerun(scope="app")
@@ -123,35 +123,35 @@ def _state(row: JudgeRow) -> str:
 
 def _identity(row: JudgeRow) -> list[str]:
     """What makes it this judge and no other."""
-    said = [_("grades 0 to {top}", top=row.top), moment(row.created)]
+    parts = [_("grades 0 to {top}", top=row.top), moment(row.created)]
     if row.template:
-        said.insert(0, _("prompt {hash}", hash=markdown_safe(row.template, 12)))
+        parts.insert(0, _("prompt {hash}", hash=markdown_safe(row.template, 12)))
     if row.model:
-        said.insert(0, _("model {model}", model=markdown_safe(row.model, 80)))
-    return said
+        parts.insert(0, _("model {model}", model=markdown_safe(row.model, 80)))
+    return parts
 
 
 def _progress(row: JudgeRow, text: DeltaGenerator) -> None:
-    asked = row.graded + row.failed
+    answered = row.graded + row.failed
     parts = [
-        ngettext("{done} of {n} pair", "{done} of {n} pairs", row.total, done=number(asked, 0))
+        ngettext("{done} of {n} pair", "{done} of {n} pairs", row.total, done=number(answered, 0))
     ]
     if row.failed:
         parts.append(ngettext("{n} without a grade", "{n} without a grade", row.failed))
     if row.state == "running" and row.seconds_left is not None:
-        left = _("{time} left", time=duration(row.seconds_left))
-        parts.append(left if row.seconds_left >= 1 else _("almost done"))
+        remaining = _("{time} left", time=duration(row.seconds_left))
+        parts.append(remaining if row.seconds_left >= 1 else _("almost done"))
     if row.live or row.open:
-        text.progress(min(1.0, asked / row.total), text=" · ".join(parts))
+        text.progress(min(1.0, answered / row.total), text=" · ".join(parts))
     else:
         text.write(" · ".join(parts))
     if row.failed:
         kinds = StoredJudges(workspace()).failures(row.id)
-        said = [
+        failures = [
             f"{markdown_safe(kind_of_failure(kind), 80)}: {number(count, 0)}"
             for kind, count in kinds.items()
         ]
-        text.caption(" · ".join(said))
+        text.caption(" · ".join(failures))
     if row.settings:
         text.caption(" · ".join(_bill(row)))
     if row.error is not None:

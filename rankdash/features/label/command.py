@@ -320,8 +320,8 @@ def _with_texts(cards: list[dict[str, str]], data: Sequence[str]) -> list[dict[s
     titles, texts = documents.get("title"), documents["text"]
 
     def text(table: pd.Series[str] | None, name: str) -> str:
-        found = None if table is None else table.get(name)
-        return found if isinstance(found, str) else ""
+        cell = None if table is None else table.get(name)
+        return cell if isinstance(cell, str) else ""
 
     bare = sum(not text(documents["text"], card["doc_id"]) for card in cards)
     _say_bare(bare, len(cards))
@@ -341,12 +341,12 @@ def take(arguments: argparse.Namespace) -> int:
     plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
     new = _as_in(plan, _new_answers(arguments))
     inside = _inside(plan, new, arguments.labels or "")
-    kept = _without_known(plan, new[inside])
+    added = _without_known(plan, new[inside])
     # Refused before anything is written: a plan has one scale.
-    plan.metric.gains(kept["label"].to_numpy(dtype=np.float64))
-    files.append(Path(arguments.plan), [write_answers(kept)])
-    found = status(plan, Answered.of(plan.pool, pd.concat([answers, kept], ignore_index=True)))
-    numbers = {"added": len(kept), "ignored": len(new) - len(kept), **found.numbers()}
+    plan.metric.gains(added["label"].to_numpy(dtype=np.float64))
+    files.append(Path(arguments.plan), [write_answers(added)])
+    progress = status(plan, Answered.of(plan.pool, pd.concat([answers, added], ignore_index=True)))
+    numbers = {"added": len(added), "ignored": len(new) - len(added), **progress.numbers()}
     if arguments.format == "json":
         return _json(numbers)
     ignored = (
@@ -354,50 +354,50 @@ def take(arguments: argparse.Namespace) -> int:
         if numbers["ignored"]
         else ""
     )
-    sys.stdout.write(f"Labels added: {len(kept):,}{ignored}.\n")
-    _say(found)
+    sys.stdout.write(f"Labels added: {len(added):,}{ignored}.\n")
+    _say(progress)
     return DONE
 
 
 def _as_in(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
     """The rows with ids as the plan spells them, where a file for a spreadsheet changed them."""
-    found = table.copy()
+    respelled = table.copy()
     for at, name in enumerate(("query_id", "doc_id")):
-        own = as_in(table[name], set(plan.pool.index.levels[at]))
-        found[name] = np.array(
-            [new or old for new, old in zip(own, table[name], strict=True)], dtype=object
+        spellings = as_in(table[name], set(plan.pool.index.levels[at]))
+        respelled[name] = np.array(
+            [new or old for new, old in zip(spellings, table[name], strict=True)], dtype=object
         )
-    return found
+    return respelled
 
 
 def _without_known(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
     """The rows but for what nobody said anew: labels that were there before the plan, as the file
     of its labels has them."""
     places = plan.pool.index.get_indexer(pd.MultiIndex.from_frame(table[["query_id", "doc_id"]]))
-    said = (plan.known[places] != table["label"]) | (table["rater"] != "")
-    found: pd.DataFrame = table[said]
-    return found
+    changed = (plan.known[places] != table["label"]) | (table["rater"] != "")
+    selected: pd.DataFrame = table[changed]
+    return selected
 
 
 def _inside(plan: LabelPlan, table: pd.DataFrame, file: str) -> npt.NDArray[np.bool_]:
     """Which rows are for a pair of the plan. Raises DataError where none is."""
     pairs = pd.MultiIndex.from_frame(table[["query_id", "doc_id"]])
-    found: npt.NDArray[np.bool_] = pairs.isin(plan.pool.index)
-    if not found.any():
+    matches: npt.NDArray[np.bool_] = pairs.isin(plan.pool.index)
+    if not matches.any():
         raise DataError(
             "None of the {count} labels is for a pair of this plan.",
             remedy="Check that query and document ids are those of the rankings.",
             file=file,
             count=len(table),
         )
-    return found
+    return matches
 
 
 def _new_answers(arguments: argparse.Namespace) -> pd.DataFrame:
     pair = [arguments.query, arguments.doc]
-    said = (arguments.label is not None) + arguments.cannot_tell
-    one = None not in pair and said == 1 and arguments.labels is None
-    if not one and (arguments.labels is None or said or pair != [None, None]):
+    choices = (arguments.label is not None) + arguments.cannot_tell
+    one = None not in pair and choices == 1 and arguments.labels is None
+    if not one and (arguments.labels is None or choices or pair != [None, None]):
         raise SpecError(
             "`label add` takes a file of labels, or --query and --doc with either --label or "
             "--cannot-tell."
@@ -436,7 +436,7 @@ def tell(arguments: argparse.Namespace) -> int:
         grades = labels_of(arguments.judge, arguments)
         judge = plan.pool.aligned(grades[_inside(plan, grades, arguments.judge)])
     answered = Answered.of(plan.pool, answers)
-    found = status(plan, answered, judge)
+    progress = status(plan, answered, judge)
     if arguments.out is not None:
         target = target_of(arguments.out)
         spare_the_input(target, [arguments.plan, *filter(None, [arguments.judge])])
@@ -444,8 +444,8 @@ def tell(arguments: argparse.Namespace) -> int:
         if arguments.out == "-":
             return DONE
     if arguments.format == "json":
-        return _json(found.numbers())
-    _say(found)
+        return _json(progress.numbers())
+    _say(progress)
     return DONE
 
 
@@ -453,8 +453,8 @@ def _file_of(labels: pd.DataFrame, ending: str) -> bytes:
     """The labels as CSV, or as TREC qrels, which hold no draws and nothing that cannot be told."""
     if ending != ".qrels":
         return _csv(labels)
-    told = labels[labels["label"] != CANNOT_TELL]
-    return qrels_bytes(told.astype({"label": np.float64}))
+    decided = labels[labels["label"] != CANNOT_TELL]
+    return qrels_bytes(decided.astype({"label": np.float64}))
 
 
 def _csv(table: pd.DataFrame) -> bytes:
@@ -463,23 +463,23 @@ def _csv(table: pd.DataFrame) -> bytes:
     return "".join(lines).encode("utf-8", "replace")
 
 
-def _say(found: LabelStatus) -> None:
-    for each in found.estimates:
+def _say(progress: LabelStatus) -> None:
+    for each in progress.estimates:
         sys.stdout.write(one_line(paragraph(estimate_sentences(each))) + "\n")
-    sys.stdout.write(one_line(effort_sentence(found)) + "\n")
-    if found.saved:
+    sys.stdout.write(one_line(effort_sentence(progress)) + "\n")
+    if progress.saved:
         sys.stdout.write(
-            f"With the judge, about {found.saved:,} labels fewer than without it so far; the "
+            f"With the judge, about {progress.saved:,} labels fewer than without it so far; the "
             "result rests on people's labels.\n"
-            if found.saved > 0
-            else f"The judge has cost about {-found.saved:,} labels so far.\n"
+            if progress.saved > 0
+            else f"The judge has cost about {-progress.saved:,} labels so far.\n"
         )
-    for rater in found.raters:
+    for rater in progress.raters:
         sys.stdout.write(
             f"{one_line(rater.name) or _NAMELESS}: {rater.answers:,} answers, "
             f"{rater.cannot_tell:,} of them cannot tell\n"
         )
-    for agreement in found.agreements:
+    for agreement in progress.agreements:
         kappa = agreement.unweighted
         names = " and ".join(one_line(name) or _NAMELESS for name in agreement.raters)
         value = (

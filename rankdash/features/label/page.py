@@ -127,8 +127,8 @@ def _owner() -> str:
 
 def _is_closed(owner: str) -> bool:
     server, _dot, session = owner.partition(".")
-    own = server == _SERVER and runtime.exists()
-    return own and not runtime.get_instance().is_active_session(session)
+    local = server == _SERVER and runtime.exists()
+    return local and not runtime.get_instance().is_active_session(session)
 
 
 def _nothing_left(labelling: Labelling, who: str, is_open: bool) -> None:
@@ -176,10 +176,10 @@ def draw_card(labelling: Labelling, pair: Pair) -> None:
     query = data.query_names[pair[0]]
     row = data.documents.iloc[data.document_places[pair[1]]]
     title, text = str(row["title"]).strip(), "" if pd.isna(row["text"]) else str(row["text"])
-    wanted, shown = terms(query), text[:_LONGEST_TEXT]
-    head = f"<div class='rd-title'>{_marked(title, wanted)}</div>" if title else ""
+    query_terms, shown = terms(query), text[:_LONGEST_TEXT]
+    head = f"<div class='rd-title'>{_marked(title, query_terms)}</div>" if title else ""
     if shown.strip():
-        body = _marked(shown, wanted)
+        body = _marked(shown, query_terms)
     elif title:
         body = html_safe(_("(no text)"))
     else:
@@ -195,23 +195,23 @@ def draw_card(labelling: Labelling, pair: Pair) -> None:
 
 def query_so_far(labelling: Labelling, query_id: str, who: str) -> None:
     """A person's own labels of a query, the last one first: alike documents get alike labels."""
-    own = labelling.answered.latest
-    own = own[(own["query_id"] == query_id) & (own["rater"] == who)][::-1]
-    if len(own):
+    previous = labelling.answered.latest
+    previous = previous[(previous["query_id"] == query_id) & (previous["rater"] == who)][::-1]
+    if len(previous):
         data = stored.dataset(labelling.kept.dataset_id)
-        names = data.names_of(own["doc_id"])
+        names = data.names_of(previous["doc_id"])
         rows = [
             [
                 shortened(names[doc], _LONGEST_NAME),
                 _("cannot tell") if label != label else plain(label),
             ]
-            for doc, label in zip(own["doc_id"], own["label"], strict=True)
+            for doc, label in zip(previous["doc_id"], previous["label"], strict=True)
         ]
         st.html(table_html([_("Your labels for this query"), _("Label")], rows))
 
 
-def _marked(text: str, wanted: QueryTerms) -> str:
-    return marked_html(text, spans(text, wanted))
+def _marked(text: str, query_terms: QueryTerms) -> str:
+    return marked_html(text, spans(text, query_terms))
 
 
 def _place(labelling: Labelling, pair: Pair) -> str:
@@ -245,8 +245,8 @@ def appears(pair: Pair) -> None:
 def taken_back(labelling: Labelling, who: str) -> tuple[Pair, float | None] | None:
     """The document that a person went back to, and what they had labelled it; None where they did
     not, or under another plan."""
-    kept: dict[tuple[str, str], tuple[Pair, float | None]] = st.session_state.get(_AGAIN, {})
-    return kept.get((labelling.kept.id, who))
+    withdrawn: dict[tuple[str, str], tuple[Pair, float | None]] = st.session_state.get(_AGAIN, {})
+    return withdrawn.get((labelling.kept.id, who))
 
 
 def draw_keys(labelling: Labelling, pair: Pair, who: str) -> None:
@@ -395,14 +395,16 @@ def _back(labelling: Labelling, pair: Pair, who: str) -> None:
     if not _in_force(labelling):
         return
     dataset_id, layer = labelling.kept.dataset_id, Corrections(workspace())
-    said: list[Correction] = []
+    corrections: list[Correction] = []
     for each in layer.log(dataset_id):
         if each.pair == pair:
-            said = [] if each.withdrawn else [*said, each]
-    own = [each for each in said if each.who == who]
-    st.session_state[_AGAIN] = {(labelling.kept.id, who): (pair, own[-1].label if own else None)}
+            corrections = [] if each.withdrawn else [*corrections, each]
+    personal = [each for each in corrections if each.who == who]
+    st.session_state[_AGAIN] = {
+        (labelling.kept.id, who): (pair, personal[-1].label if personal else None)
+    }
     layer.withdraw(dataset_id, [pair])
-    layer.restore(dataset_id, [each for each in said if each not in own[-1:]])
+    layer.restore(dataset_id, [each for each in corrections if each not in personal[-1:]])
 
 
 def _pause() -> None:
@@ -420,8 +422,8 @@ def _continue(plan_id: str, who: str) -> None:
 
 def draw_people(labelling: Labelling) -> None:
     """A table of people, and a sentence for each two with a document in common."""
-    found = labelling.status
-    if not found.raters:
+    progress = labelling.status
+    if not progress.raters:
         st.caption(_("Nobody has labelled yet."))
         return
     rows = [
@@ -431,13 +433,13 @@ def draw_people(labelling: Labelling) -> None:
             *(number(each.grades.get(grade, 0), 0) for grade in labelling.grades),
             number(each.cannot_tell, 0),
         ]
-        for each in found.raters
+        for each in progress.raters
     ]
     grades = [f"{grade:g}" for grade in labelling.grades]
     st.html(table_html([_("Person"), _("Documents"), *grades, _("cannot tell")], rows))
-    if math.isfinite(found.seconds):
-        st.caption(_("{time} for a document, at the median.", time=duration(found.seconds)))
-    for each in found.agreements:
+    if math.isfinite(progress.seconds):
+        st.caption(_("{time} for a document, at the median.", time=duration(progress.seconds)))
+    for each in progress.agreements:
         one, other = each.raters
         kappa = each.quadratic
         st.markdown(

@@ -308,8 +308,8 @@ def _expected(count: int, settings: LabelSettings) -> list[str]:
         "random": _("rankdash samples documents at random, all equally often."),
         "query": _("rankdash samples queries at random, each with all of its documents."),
     }
-    found = _effort(settings)
-    if found is None or count <= found.most_high:
+    estimate = _effort(settings)
+    if estimate is None or count <= estimate.most_high:
         effort = _(
             "At most {n} labels, about {time} at {seconds} seconds each.",
             n=number(count, 0),
@@ -322,12 +322,12 @@ def _expected(count: int, settings: LabelSettings) -> list[str]:
             "{half_low} to {half_high} labels ({short} to {long} at {seconds} seconds each), "
             "depending on the set, and nine in ten after {most_low} to {most_high}. Rankings that "
             "are alike can take all {n}.",
-            half_low=number(found.half_low, 0),
-            half_high=number(found.half_high, 0),
-            most_low=number(found.most_low, 0),
-            most_high=number(found.most_high, 0),
-            short=duration(found.half_low * _SECONDS),
-            long=duration(found.half_high * _SECONDS),
+            half_low=number(estimate.half_low, 0),
+            half_high=number(estimate.half_high, 0),
+            most_low=number(estimate.most_low, 0),
+            most_high=number(estimate.most_high, 0),
+            short=duration(estimate.half_low * _SECONDS),
+            long=duration(estimate.half_high * _SECONDS),
             seconds=_SECONDS,
             n=number(count, 0),
         )
@@ -392,10 +392,10 @@ def ended(dataset_id: str) -> None:
 
 
 def draw_plan_notes(labelling: Labelling) -> None:
-    settings, kept = labelling.settings, labelling.kept
-    if kept.guidelines:
+    settings, stored_plan = labelling.settings, labelling.kept
+    if stored_plan.guidelines:
         with st.container(border=True):
-            st.markdown(f"**{_('Guidelines')}**\n\n{paragraphs_safe(kept.guidelines)}")
+            st.markdown(f"**{_('Guidelines')}**\n\n{paragraphs_safe(stored_plan.guidelines)}")
     st.caption(
         _(
             "Keys: a digit for the grade, U for cannot tell, B for back, P for a pause. A key "
@@ -414,7 +414,7 @@ def draw_plan_notes(labelling: Labelling) -> None:
         changed = {
             "before": plain(settings.before),
             "top": plain(settings.top),
-            "when": moment(kept.created),
+            "when": moment(stored_plan.created),
         }
         if settings.keep:
             st.caption(

@@ -143,8 +143,12 @@ def latency_ecdf_chart(
 
 def _percentiles(summary: LatencySummary) -> list[tuple[str, float, float]]:
     """Name, share, milliseconds."""
-    found = [("p50", 0.5, summary.p50), ("p95", 0.95, summary.p95), ("p99", 0.99, summary.p99)]
-    return [(name, share, ms) for name, share, ms in found if ms is not None]
+    percentiles = [
+        ("p50", 0.5, summary.p50),
+        ("p95", 0.95, summary.p95),
+        ("p99", 0.99, summary.p99),
+    ]
+    return [(name, share, ms) for name, share, ms in percentiles if ms is not None]
 
 
 def _line(curve: Curve, mark: style.Mark) -> style.Trace:
@@ -171,10 +175,10 @@ def _points(
     curve: Curve, row: float, mark: style.Mark, ink: style.Ink, *, lower: bool
 ) -> style.Trace:
     """The percentiles on the curve, or in its row of the strip."""
-    found = _percentiles(curve.summary)
+    percentiles = _percentiles(curve.summary)
     return draw.scatter(
-        [ms for _, _, ms in found],
-        [row] * len(found) if lower else [share for _, share, _ in found],
+        [ms for _, _, ms in percentiles],
+        [row] * len(percentiles) if lower else [share for _, share, _ in percentiles],
         "markers",
         yaxis="y2" if lower else "y",
         marker={
@@ -190,7 +194,7 @@ def _interval(curve: Curve, row: float, mark: style.Mark) -> list[style.Trace]:
     """A bar from the lower to the upper end of what p50 and p95 may be; open where unknown, none
     where both ends are."""
     summary, slowest = curve.summary, float(curve.steps["ms"].iloc[-1])
-    found = []
+    traces = []
     for name, value, (low, high) in (
         ("p50", summary.p50, summary.p50_interval),
         ("p95", summary.p95, summary.p95_interval),
@@ -205,7 +209,7 @@ def _interval(curve: Curve, row: float, mark: style.Mark) -> list[style.Trace]:
             low=brief(low),
             high=brief(high),
         )
-        found.append(
+        traces.append(
             draw.scatter(
                 [
                     low if math.isfinite(low) else value,
@@ -218,7 +222,7 @@ def _interval(curve: Curve, row: float, mark: style.Mark) -> list[style.Trace]:
                 hover=[hover, hover],
             )
         )
-    return found
+    return traces
 
 
 def _written(curve: Curve, row: float, ink: style.Ink) -> list[dict[str, object]]:
@@ -381,8 +385,8 @@ class Cloud:
 def _latency_fit_alt(clouds: Sequence[Cloud], against: Literal["documents", "tokens"]) -> str:
     sentences = []
     for cloud in clouds:
-        found = cloud.fit
-        if found is None:
+        fit = cloud.fit
+        if fit is None:
             sentences.append(
                 _(
                     "{name}: {queries}, no line.",
@@ -395,10 +399,10 @@ def _latency_fit_alt(clouds: Sequence[Cloud], against: Literal["documents", "tok
             _(
                 "{name}: about {first} ms at {low:,} and {last} ms at {high:,}.",
                 name=cloud.name,
-                first=brief(found.at(found.first)),
-                low=int(found.first),
-                last=brief(found.at(found.last)),
-                high=int(found.last),
+                first=brief(fit.at(fit.first)),
+                low=int(fit.first),
+                last=brief(fit.at(fit.last)),
+                high=int(fit.last),
             )
         )
     title = (
@@ -488,9 +492,9 @@ def _queries(cloud: Cloud, mark: style.Mark, share: float, title: str) -> style.
     )
 
 
-def _line_fit(found: Fit, mark: style.Mark) -> style.Trace:
-    x = np.linspace(found.first, found.last, _LINE_POINTS)
-    ms = found.intercept + found.slope * x
+def _line_fit(fit: Fit, mark: style.Mark) -> style.Trace:
+    x = np.linspace(fit.first, fit.last, _LINE_POINTS)
+    ms = fit.intercept + fit.slope * x
     # Below 0 there is no time, and a log axis has no place for it.
     drawn = ms > 0
     return draw.scatter(

@@ -127,7 +127,7 @@ def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
         )
         for level in each.levels
     ]
-    found = []
+    traces = []
     for values, title, axis, dash, symbol in (
         ([level.queries_per_second for level in each.levels], name, "y", mark.dash, mark.symbol),
         (
@@ -145,7 +145,7 @@ def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
             mark.symbol,
         ),
     ):
-        found.append(
+        traces.append(
             draw.scatter(
                 [level.in_flight for level in each.levels],
                 values,
@@ -163,7 +163,7 @@ def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
                 hover=[f"{title}<br>{text}" for text in hover],
             )
         )
-    return found
+    return traces
 
 
 def _rings(best: Sequence[Level], ink: style.Ink) -> style.Trace:

@@ -23,14 +23,14 @@ from rankdash.kit.widgets.text import name_rows, signed_cells
 from rankdash.kit.widgets.view import safe_name, short_name
 
 
-def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
+def spread(study: Study, timings: dict[str, Times], target_ms: float) -> None:
     """The share of queries answered within a time, and the boxes second."""
     left, right = st.columns([7, 5], gap="medium")
     with left:
         st.subheader(_("Latency distribution (CDF)"), anchor=False)
         if (curves := charts.latency(study, target_ms)) is not None:
             draw(curves, key="latency.ecdf")
-        if any(times.summary.p99 is None for times in found.values()):
+        if any(times.summary.p99 is None for times in timings.values()):
             st.caption(
                 _(
                     "Marks: p50 and p95, with the interval as a pale bar. p99 needs at least "
@@ -41,7 +41,7 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
         st.subheader(_("Latency spread"), anchor=False)
         spreads = [
             charts.Spread(system, study.name(system), times.ordered)
-            for system, times in found.items()
+            for system, times in timings.items()
             if times.summary.p95 is not None
         ]
         if spreads:
@@ -57,16 +57,16 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
                     "slowest. Dashed: the target."
                 )
             )
-        if len(spreads) < len(found):
+        if len(spreads) < len(timings):
             st.caption(_("A system needs {n} timed queries for a box.", n=number(FEWEST_TIMED, 0)))
-        compared(study, found)
+        compared(study, timings)
 
 
-def compared(study: Study, found: dict[str, Times]) -> None:
+def compared(study: Study, timings: dict[str, Times]) -> None:
     """The others against the fastest, on the queries timed in both."""
-    first = min(found, key=lambda system: found[system].summary.p50)
+    first = min(timings, key=lambda system: timings[system].summary.p50)
     sentences = []
-    for system in found:
+    for system in timings:
         ratio = None if system == first else latency.ratio(study, first, system)
         if ratio is not None:
             sentences.append(_ratio_in_words(study, first, system, ratio))
@@ -107,11 +107,11 @@ def _ratio_in_words(study: Study, first: str, system: str, ratio: Ratio) -> str:
     return text
 
 
-def growth(study: Study, found: dict[str, Times]) -> None:
+def growth(study: Study, timings: dict[str, Times]) -> None:
     """Latency against documents or tokens, with a line where the points carry one."""
     st.subheader(_("Latency by length and number of documents"), anchor=False)
-    varied = any(times.documents[0] != times.documents[1] for times in found.values())
-    tokens = any(len(latency.cloud(study, system, "tokens")[0]) for system in found)
+    varied = any(times.documents[0] != times.documents[1] for times in timings.values())
+    tokens = any(len(latency.cloud(study, system, "tokens")[0]) for system in timings)
     drawn, beside = st.columns([7, 5], gap="medium")
     with beside:
         chosen = pickers.pick_one(
@@ -134,7 +134,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
             )
         )
     clouds = []
-    for system in found:
+    for system in timings:
         points, line = latency.cloud(study, system, against)
         if len(points):
             clouds.append(charts.Cloud(system, study.name(system), points, line))
@@ -359,35 +359,35 @@ def draw_tokens(study: Study) -> None:
             format_func=lambda each: short_name(study, each),
             required=True,
         )
-    found = latency.token_lengths(study, system) if system is not None else None
-    if system is None or found is None:
+    lengths = latency.token_lengths(study, system) if system is not None else None
+    if system is None or lengths is None:
         st.caption(_("None of these systems counts tokens."))
         return
-    if found.cut:
+    if lengths.cut:
         st.markdown(
             _(
                 "**{share} of the pairs are cut**: {unread} of all tokens are never read. Half of "
                 "the pairs have up to {p50} tokens, 95% up to {p95}.",
-                share=_share(found.cut / found.pairs),
-                unread=_share(found.unread),
-                p50=number(found.p50, 0),
-                p95=number(found.p95, 0),
+                share=_share(lengths.cut / lengths.pairs),
+                unread=_share(lengths.unread),
+                p50=number(lengths.p50, 0),
+                p95=number(lengths.p95, 0),
             )
         )
     else:
         st.markdown(
             _(
                 "Every pair is read to its end. Half have up to {p50} tokens, 95% up to {p95}.",
-                p50=number(found.p50, 0),
-                p95=number(found.p95, 0),
+                p50=number(lengths.p50, 0),
+                p95=number(lengths.p95, 0),
             )
         )
-    draw(charts_load.token_lengths_chart(found, name=study.name(system)), key="latency.lengths")
+    draw(charts_load.token_lengths_chart(lengths, name=study.name(system)), key="latency.lengths")
     fold(
         _("Lengths as a table"),
         "latency.length_table",
         ":material/table:",
-        lambda: _length_table(found.table),
+        lambda: _length_table(lengths.table),
     )
 
 

@@ -60,8 +60,8 @@ def whole_ms(value: str | None) -> str:
     return str(int(digits)) if fits else REAL_TIME
 
 
-def draw(study: Study, found: dict[str, Times], target_ms: float) -> None:
-    for system, times in found.items():
+def draw(study: Study, timings: dict[str, Times], target_ms: float) -> None:
+    for system, times in timings.items():
         with st.container(border=True):
             _one(safe_name(study, system), times, target_ms, study.statistics.level)
 
@@ -69,15 +69,15 @@ def draw(study: Study, found: dict[str, Times], target_ms: float) -> None:
 def measure_again(study: Study) -> None:
     """What was measured on a busy machine or depth contradicts, with the way to a new run."""
     if notes := busy_notes(study):
-        said = "  \n".join(markdown_safe(each, 400) for each in notes)
-        st.warning(said, icon=":material/speed:")
+        warning = "  \n".join(markdown_safe(each, 400) for each in notes)
+        st.warning(warning, icon=":material/speed:")
         view.link("run", _("Measure again"), ":material/arrow_forward:")
 
 
-def not_timed(study: Study, found: dict[str, Times]) -> None:
+def not_timed(study: Study, timings: dict[str, Times]) -> None:
     """A line for each chosen system without a latency: why, and what would help."""
     for system in study.chosen:
-        if system not in found:
+        if system not in timings:
             why = _why_not(study, system)
             st.caption(
                 _("**{system}** has no latency: {why}", system=safe_name(study, system), why=why)
@@ -207,11 +207,11 @@ def _badge(met: OnTarget, target: str) -> tuple[str, str, Colour]:
 def _interval(summary: LatencySummary, level: float) -> str:
     low, high = summary.p95_interval
     queries = ngettext("{n} query", "{n} queries", summary.n)
-    given = {"queries": queries, "level": level_percent(level), "low": brief(low)}
+    params = {"queries": queries, "level": level_percent(level), "low": brief(low)}
     if math.isfinite(low) and math.isfinite(high):
-        return _("{queries}, {level} interval {low} … {high}", high=brief(high), **given)
+        return _("{queries}, {level} interval {low} … {high}", high=brief(high), **params)
     if math.isfinite(low):
-        return _("{queries}, {level} interval from {low} up", **given)
+        return _("{queries}, {level} interval from {low} up", **params)
     return _("{queries}, too few for an interval", queries=queries)
 
 
@@ -237,14 +237,14 @@ def _of_calls(times: Times) -> list[str]:
     return [text]
 
 
-def numbers(study: Study, found: dict[str, Times]) -> None:
+def numbers(study: Study, timings: dict[str, Times]) -> None:
     """Everything that was measured, a row a system."""
     columns: dict[str, Any] = {
         _("system"): st.column_config.TextColumn(width="medium"),
         **dict.fromkeys([_("cold start, s"), _("pairs/s"), _("tokens/s")], _format("%.1f")),
         _("timed how often"): _format("%.0f"),
     }
-    rows = pd.DataFrame([_row(study.name(system), times) for system, times in found.items()])
+    rows = pd.DataFrame([_row(study.name(system), times) for system, times in timings.items()])
     timed = (
         *("p50", "p90", "p95", "p99", _("first call")),
         *(_("p50, low"), _("p50, high"), _("p95, low"), _("p95, high")),
@@ -308,9 +308,9 @@ def _or_nan(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def machines(study: Study, found: dict[str, Times]) -> None:
+def machines(study: Study, timings: dict[str, Times]) -> None:
     """The machine, the threads, the load and the versions, a column a system."""
-    titles = {study.name(system): _conditions(times) for system, times in found.items()}
+    titles = {study.name(system): _conditions(times) for system, times in timings.items()}
     table = pd.DataFrame(titles).fillna("")
     table.index.name = _("measured on")
     st.dataframe(table, alt=_("The machine of each run"))

@@ -74,12 +74,12 @@ def group(study: Study, challenger: str, segment: str) -> pd.DataFrame:
     """The change in each group of one segment, as from `Study.segment`, in the words of the reader:
     name, segment (its title), value and small besides."""
     table = study.segment(challenger, segment)
-    own = None if segment in study.dataset.segments else DERIVED.get(segment)
+    derived = None if segment in study.dataset.segments else DERIVED.get(segment)
     values = table["segment"]
     return table.assign(
         name=segment,
-        segment=_(own.title) if own is not None else segment,
-        value=values if own is None else [_(value) for value in values],
+        segment=_(derived.title) if derived is not None else segment,
+        value=values if derived is None else [_(value) for value in values],
         small=table["size"] != "enough",
     )
 
@@ -116,15 +116,15 @@ def segments(study: Study, challenger: str) -> list[Drawing]:
         return []
     table = table[table["n"] >= FEWEST_QUERIES]
     drawn: list[Drawing] = []
-    kept: list[pd.DataFrame] = []
-    for _name, own in table.groupby("segment", sort=False):
-        if len(own) < 2:
+    batch: list[pd.DataFrame] = []
+    for _name, rows in table.groupby("segment", sort=False):
+        if len(rows) < 2:
             continue
-        if kept and sum(map(len, kept)) + len(own) > _MOST_ROWS:
-            drawn.append(_segments(study, pd.concat(kept)))
-            kept = []
-        kept.append(own)
-    return [*drawn, _segments(study, pd.concat(kept))] if kept else drawn
+        if batch and sum(map(len, batch)) + len(rows) > _MOST_ROWS:
+            drawn.append(_segments(study, pd.concat(batch)))
+            batch = []
+        batch.append(rows)
+    return [*drawn, _segments(study, pd.concat(batch))] if batch else drawn
 
 
 def _segments(study: Study, table: pd.DataFrame) -> Drawing:
@@ -191,8 +191,8 @@ def cutoffs_chart(
     lines = []
     for name in ordered:
         shown = style.short(names.get(name, name))
-        own = _("{system} (baseline)", system=shown) if name == baseline else shown
-        lines.append(_line(curves[name], marks[name], own))
+        label = _("{system} (baseline)", system=shown) if name == baseline else shown
+        lines.append(_line(curves[name], marks[name], label))
     traces = [*bands, *lines]
     if bands:
         words = _("{level} interval of the mean", level=level_percent(level))
@@ -332,23 +332,23 @@ def headroom_chart(
     systems = [str(system) for system in table["system"]]
     traces: list[style.Trace] = []
     for kind, look in _looks(ink).items():
-        found = [
+        pieces = [
             (row, piece)
             for row, bar in enumerate(bars)
             for piece in bar.pieces
             if piece.kind == kind
         ]
-        if not found:
+        if not pieces:
             continue
-        owners = [systems[row] for row, _ in found]
+        owners = [systems[row] for row, _ in pieces]
         traces.append(
             draw.bar(
-                [piece.end - piece.start for _system, piece in found],
-                [row for row, _ in found],
+                [piece.end - piece.start for _system, piece in pieces],
+                [row for row, _ in pieces],
                 orientation="h",
-                base=[piece.start for _system, piece in found],
-                offset=[piece.top for _system, piece in found],
-                width=[piece.height for _system, piece in found],
+                base=[piece.start for _system, piece in pieces],
+                offset=[piece.top for _system, piece in pieces],
+                width=[piece.height for _system, piece in pieces],
                 name=titles[kind],
                 legendrank=list(titles).index(kind) + 1,
                 marker=look,
@@ -360,7 +360,7 @@ def headroom_chart(
                         part=titles[kind],
                         value=_value_headroom(kind, piece.value),
                     )
-                    for system, (_kind, piece) in zip(owners, found, strict=True)
+                    for system, (_kind, piece) in zip(owners, pieces, strict=True)
                 ],
             )
         )
@@ -425,15 +425,15 @@ def _split(row: Mapping[Hashable, object]) -> _Bar:
     perfect = ceiling + retriever
     if not math.isfinite(perfect):
         return _Bar((), ((style.number(math.nan), 0.0),), 0.0)
-    kept, reached = min(before, after), max(before, after)
-    pieces = [_Piece("baseline", before, 0.0, kept)]
+    lower, reached = min(before, after), max(before, after)
+    pieces = [_Piece("baseline", before, 0.0, lower)]
     pieces += (
         [
-            _Piece("baseline", before, kept, reached, height=_BAR / 3),
-            _Piece("lost", won, kept, reached, top=-_BAR / 6, height=_BAR / 3),
+            _Piece("baseline", before, lower, reached, height=_BAR / 3),
+            _Piece("lost", won, lower, reached, top=-_BAR / 6, height=_BAR / 3),
         ]
         if moved == "lost"
-        else [_Piece("won", won, kept, reached)]
+        else [_Piece("won", won, lower, reached)]
     )
     spans = {"to_win": (after, ceiling), "retriever": (ceiling, perfect)}
     for kind, (start, end) in spans.items():
@@ -485,11 +485,11 @@ def _headings(table: pd.DataFrame, names: Mapping[str, str]) -> list[str]:
     """What stands above each bar."""
     note = _("own list")
     headings = []
-    for system, own in zip(table["system"], table["own"], strict=True):
+    for system, own_list in zip(table["system"], table["own"], strict=True):
         name = names.get(str(system), str(system))
         headings.append(
             f"<b>{style.short(name, _NAME_WIDTH - _NOTE_WIDTH)}</b> · {note}"
-            if own
+            if own_list
             else f"<b>{style.short(name, _NAME_WIDTH)}</b>"
         )
     return headings

@@ -92,22 +92,22 @@ def systems_chart(
     marks = marks or style.marks_in_order(systems, baseline)
     for name, mark in sorted(marks.items(), key=lambda item: item[0] == baseline):
         alone = name == baseline
-        own = rows if alone else [row for row in rows if row.system == name]
+        selected = rows if alone else [row for row in rows if row.system == name]
         shown = style.short(names.get(name, name))
-        places = [row.place for row in own]
+        places = [row.place for row in selected]
         if not alone:
-            ends = [row.low for row in own], [row.high for row in own]
+            ends = [row.low for row in selected], [row.high for row in selected]
             traces += draw.whiskers(*ends, places, mark.colour)
         traces.append(
             draw.scatter(
-                [row.before if alone else row.after for row in own],
+                [row.before if alone else row.after for row in selected],
                 places,
                 "markers",
                 name=_("{system} (baseline)", system=shown) if alone else shown,
                 legendrank=1 if alone else 2,
                 marker=draw.marker(mark.colour, mark.symbol, 11),
-                customdata=[name] * len(own),
-                hover=[hover[row.system, row.metric] for row in own],
+                customdata=[name] * len(selected),
+                hover=[hover[row.system, row.metric] for row in selected],
             )
         )
     traces.append(_changes([row for row in rows if row.system != baseline], ink))
@@ -165,7 +165,7 @@ def _rows(table: pd.DataFrame, level: float, drawn: Sequence[str]) -> list[_Row]
     metrics = {metric: place for place, metric in enumerate(dict.fromkeys(table["metric"]))}
     block = len(drawn) + _BLOCK_GAP
     missing = [math.nan] * len(table)
-    given = (table[name].tolist() for name in ("system", "metric", "paired"))
+    keys = (table[name].tolist() for name in ("system", "metric", "paired"))
     means = (table[name].tolist() for name in ("before", "after", "delta"))
     tests = (
         table[name].tolist() if name in table else missing
@@ -173,7 +173,7 @@ def _rows(table: pd.DataFrame, level: float, drawn: Sequence[str]) -> list[_Row]
     )
     rows = []
     for system, metric, paired, before, after, delta, low, high, p in zip(
-        *given, *means, *tests, strict=True
+        *keys, *means, *tests, strict=True
     ):
         if system in order:
             lowest, highest = parse_measure(metric).metric.range

@@ -179,13 +179,13 @@ def as_json(compared: Compared) -> Iterator[str]:
     rows = []
     for row in [] if estimated else records(comparison):
         system, spec = row["system"], row["metric"]
-        said = {name: or_null(value) for name, value in row.items() if name != "verdict"}
-        said["system"] = names[system]
-        said["left_out"] = dict(comparison.left_out(system, spec))
+        entry = {name: or_null(value) for name, value in row.items() if name != "verdict"}
+        entry["system"] = names[system]
+        entry["left_out"] = dict(comparison.left_out(system, spec))
         if system != comparison.baseline:
             verdict = comparison.verdict(system, spec, names)
-            said["verdict"] = {"kind": verdict.kind, "sentence": verdict.sentence}
-        rows.append(said)
+            entry["verdict"] = {"kind": verdict.kind, "sentence": verdict.sentence}
+        rows.append(entry)
     document = {
         "settings": {
             **comparison.conventions.as_dict(),
@@ -216,9 +216,13 @@ def as_json(compared: Compared) -> Iterator[str]:
 def _headline(study: Study, system: str) -> dict[str, str]:
     """The verdict that counts, by the first metric: a judge's, corrected by people's labels, where
     there is one; of sampled labels the estimate."""
-    found = headline(study, system)
-    if found is not None:
-        return {"by": "corrected", "kind": found.kind, "sentence": judged_sentence(study, found)}
+    corrected = headline(study, system)
+    if corrected is not None:
+        return {
+            "by": "corrected",
+            "kind": corrected.kind,
+            "sentence": judged_sentence(study, corrected),
+        }
     if only_estimates(study):
         return headline_of(study, system)
     verdict = study.comparison.verdict(system, study.spec, study.names)
@@ -263,16 +267,16 @@ def written(study: Study, form: str) -> Iterator[str]:
     """
     if form == "csv":
         yield csv_line(_COLUMNS)
-        for found in () if study.labelling is None else study.labelling.estimates:
-            values = asdict(found)
+        for estimate in () if study.labelling is None else study.labelling.estimates:
+            values = asdict(estimate)
             yield csv_line([_cell(values[name]) for name in _COLUMNS])
         return
     for line in [*judged_lines(study), *sampled_lines(study)]:
-        said = one_line(line)
+        single_line = one_line(line)
         if form == "markdown":
-            yield f"{markdown_safe(said)}\n\n"
+            yield f"{markdown_safe(single_line)}\n\n"
         else:
-            yield f"% {said}\n" if form == "latex" else f"{said}\n"
+            yield f"% {single_line}\n" if form == "latex" else f"{single_line}\n"
 
 
 def sampled_lines(study: Study) -> list[str]:
@@ -282,11 +286,11 @@ def sampled_lines(study: Study) -> list[str]:
 
 def headline_of(study: Study, challenger: str) -> dict[str, str]:
     """Return the kind of verdict that the labels of a challenger allow, and its sentence."""
-    found = estimate_of(study, challenger)
-    if found is None:
+    estimate = estimate_of(study, challenger)
+    if estimate is None:
         return {"by": "estimate", "kind": "too_few", "sentence": sampled_lines(study)[0]}
-    sentence = " ".join(estimate_sentences(found))
-    return {"by": "estimate", "kind": found.kind, "sentence": sentence}
+    sentence = " ".join(estimate_sentences(estimate))
+    return {"by": "estimate", "kind": estimate.kind, "sentence": sentence}
 
 
 def _cell(value: object) -> str:

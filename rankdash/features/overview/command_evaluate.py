@@ -206,8 +206,8 @@ def evaluate_files(
     if systems is None:
         first, *others = (measure.spec for measure in measures.values())
         study = scores_of(qrels, runs, rules, first, others, judge=judge)
-        found = study.evaluations
-        systems = {name: found[system] for system, name in study.names.items()}
+        evaluations = study.evaluations
+        systems = {name: evaluations[system] for system, name in study.names.items()}
     return Results(
         qrels, measures, rules.conflict, rules.worst_label, rules.conventions, systems, study
     )
@@ -258,8 +258,8 @@ def _drawn(results: Results) -> Iterator[str]:
 
 def _mean_table(results: Results) -> list[list[str]]:
     means = [
-        [name, *(_rounded(value) for value in _means(results, found).values())]
-        for name, found in results.systems.items()
+        [name, *(_rounded(value) for value in _means(results, evaluation).values())]
+        for name, evaluation in results.systems.items()
     ]
     return [["system", *results.measures], *means]
 
@@ -280,10 +280,12 @@ def _notes(results: Results) -> Iterator[str]:
     from rankdash.core.words.queries import query_count
 
     words = _count_words(results.conventions)
-    for name, found in results.systems.items():
-        used = int((~np.isnan(found.values)).any(axis=1).sum())
-        counts = [f"{found.counts[key]:,} {words[key]}" for key in words if found.counts[key]]
-        of_all = f"{used:,} of {query_count(found.counts['queries'])} counted"
+    for name, evaluation in results.systems.items():
+        used = int((~np.isnan(evaluation.values)).any(axis=1).sum())
+        counts = [
+            f"{evaluation.counts[key]:,} {words[key]}" for key in words if evaluation.counts[key]
+        ]
+        of_all = f"{used:,} of {query_count(evaluation.counts['queries'])} counted"
         yield f"{printable(name)}: {'; '.join([of_all, *counts])}"
     if results.worst_label is not None:
         yield reversed_note(results.worst_label).text
@@ -313,12 +315,12 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
         "metrics": {typed: measure.spec for typed, measure in results.measures.items()},
     }
     systems: dict[str, Any] = {}
-    for name, found in () if results.estimated else results.systems.items():
-        values = _per_query(results, found)
-        states = dict(zip(values, found.states, strict=True))
+    for name, evaluation in () if results.estimated else results.systems.items():
+        values = _per_query(results, evaluation)
+        states = dict(zip(values, evaluation.states, strict=True))
         systems[name] = {
-            "mean": {spec: or_null(value) for spec, value in _means(results, found).items()},
-            "counts": dict(found.counts),
+            "mean": {spec: or_null(value) for spec, value in _means(results, evaluation).items()},
+            "counts": dict(evaluation.counts),
             "left_out": {query: states[query] for query in values if not values[query]},
             "per_query": {query: each for query, each in values.items() if each},
         }
@@ -357,9 +359,9 @@ def as_csv(results: Results, per_query: bool) -> Iterator[str]:
         return
     counted = list(next(iter(results.systems.values())).counts)
     yield csv_line(["system", *results.measures, *counted, "ties"])
-    for name, found in results.systems.items():
-        means = [exact(value) for value in _means(results, found).values()]
-        counts = (str(found.counts[key]) for key in counted)
+    for name, evaluation in results.systems.items():
+        means = [exact(value) for value in _means(results, evaluation).values()]
+        counts = (str(evaluation.counts[key]) for key in counted)
         yield csv_line([name, *means, *counts, ties])
 
 
@@ -372,28 +374,30 @@ FORMATS: Mapping[str, Callable[[Results, bool], Iterator[str]]] = {
 }
 
 
-def _means(results: Results, found: Evaluation) -> dict[str, float]:
-    return {typed: found.mean(measure) for typed, measure in results.measures.items()}
+def _means(results: Results, evaluation: Evaluation) -> dict[str, float]:
+    return {typed: evaluation.mean(measure) for typed, measure in results.measures.items()}
 
 
-def _per_query(results: Results, found: Evaluation) -> dict[str, dict[str, float]]:
+def _per_query(results: Results, evaluation: Evaluation) -> dict[str, dict[str, float]]:
     """Query id → metric as typed → value, without those that are excluded from the mean."""
-    columns = [found.column(measure).tolist() for measure in results.measures.values()]
+    columns = [evaluation.column(measure).tolist() for measure in results.measures.values()]
     return {
         str(query): {
             typed: value
             for typed, value in zip(results.measures, values, strict=True)
             if not math.isnan(value)
         }
-        for query, values in zip(found.query_ids, zip(*columns, strict=True), strict=True)
+        for query, values in zip(evaluation.query_ids, zip(*columns, strict=True), strict=True)
     }
 
 
 def _rows(results: Results) -> Iterator[tuple[str, str, str, list[float]]]:
     """System, query, state and values, every query of every system."""
-    for name, found in results.systems.items():
-        columns = [found.column(measure) for measure in results.measures.values()]
-        for place, (query, state) in enumerate(zip(found.query_ids, found.states, strict=True)):
+    for name, evaluation in results.systems.items():
+        columns = [evaluation.column(measure) for measure in results.measures.values()]
+        for place, (query, state) in enumerate(
+            zip(evaluation.query_ids, evaluation.states, strict=True)
+        ):
             yield name, str(query), str(state), [float(values[place]) for values in columns]
 
 

@@ -136,9 +136,9 @@ def _left_out(study: Study, specs: Sequence[str]) -> pd.DataFrame:
     titles = count_words()
     rows = []
     for system_id in study.chosen:
-        found = study.evaluate(system_id, tuple(specs))
+        evaluation = study.evaluate(system_id, tuple(specs))
         row: dict[str, object] = {_("system"): study.name(system_id)}
-        row.update({title: found.counts.get(key, 0) for key, title in titles.items()})
+        row.update({title: evaluation.counts.get(key, 0) for key, title in titles.items()})
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -176,17 +176,19 @@ def _headroom_table(study: Study) -> None:
 
 def segments(study: Study, system: str) -> None:
     """The mean change in each group of queries, with its interval."""
-    given = study.dataset.segments
+    dataset_segments = study.dataset.segments
     chosen = pickers.pick_one(
         "segment",
         list(study.segments),
         st.selectbox,
         label=_("Grouped by"),
-        format_func=lambda name: name if name in given else _(charts.DERIVED[name].title),
+        format_func=lambda name: (
+            name if name in dataset_segments else _(charts.DERIVED[name].title)
+        ),
     )
     if chosen is None:
         return
-    derived = charts.DERIVED.get(chosen) if chosen not in given else None
+    derived = charts.DERIVED.get(chosen) if chosen not in dataset_segments else None
     st.caption(
         _(
             "{system} against {baseline}",

@@ -72,8 +72,8 @@ def _facts(study: Study, system: str) -> list[tuple[str, str]]:
     share = split.share_won if split is not None else None
     if share is not None and share >= 0:
         realised = _("{share} of the potential gain realised", share=percent(share))
-        own = split is not None and split.own
-        fact = _("{fact} ({of})", fact=realised, of=documents(own)) if own else realised
+        own_list = split is not None and split.own
+        fact = _("{fact} ({of})", fact=realised, of=documents(own_list)) if own_list else realised
         meaning = _("**Potential gain**: from the baseline to the best possible order.")
         facts.append((fact, meaning))
     facts += [(fact, "") for fact in excluded(study.comparison.left_out(system, study.spec))]
@@ -91,7 +91,7 @@ def _facts(study: Study, system: str) -> list[tuple[str, str]]:
 
 def cards(study: Study, system: str) -> None:
     """Four means of a system, with the change against the baseline where it is another."""
-    found = study.comparison
+    comparison = study.comparison
     alone = system == study.baseline
     safe = name_safe(study.name(system))
     st.markdown(
@@ -107,7 +107,7 @@ def cards(study: Study, system: str) -> None:
     shown = (*[name for name in chosen if name != "judged"][:3], "judged")
     for column, name in zip(st.columns(4), shown, strict=True):
         spec = study.spec_of(name)
-        row = found.row(system, spec)
+        row = comparison.row(system, spec)
         share = name == "judged"
         proven = row["verdict"] in ("better", "small", "worse")
         gain: Colour = "blue" if row["delta"] > 0 else "orange"
@@ -226,17 +226,17 @@ def draw_estimate_decision(study: Study, labelling: Labelling, page: str) -> Non
 
     page: the name of its file; Cost says itself whether it pays off.
     """
-    found = scenario.with_money(plan.estimated(study, labelling))
-    money = found.money or Money()
-    by_system = {each.system: each for each in costs.choices(found)}
-    for challenger in found.challengers:
-        estimate, choice = estimate_of(found, challenger), by_system[challenger]
-        if estimate is None or found.labelling is None:
+    estimated = scenario.with_money(plan.estimated(study, labelling))
+    money = estimated.money or Money()
+    by_system = {each.system: each for each in costs.choices(estimated)}
+    for challenger in estimated.challengers:
+        estimate, choice = estimate_of(estimated, challenger), by_system[challenger]
+        if estimate is None or estimated.labelling is None:
             continue
         if choice.option.gain is not None and page != "cost":
-            st.markdown(headline(_context(found, money), choice, money.assumptions))
+            st.markdown(headline(_context(estimated, money), choice, money.assumptions))
         priced = money.valued and not choice.unset
-        step = estimate_step(found.labelling, estimate, choice, priced=priced)
+        step = estimate_step(estimated.labelling, estimate, choice, priced=priced)
         st.markdown(_("**Next step:** {step}", step=markdown_safe(step, 600)))
     _ways(labelling, page)
 

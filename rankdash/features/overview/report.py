@@ -110,7 +110,7 @@ def _judged(draft: Draft, challenger: str) -> str:
     study = draft.study
     if study.judge is None:
         return ""
-    found = verdicts(study, study.judge)[challenger]
+    verdict = verdicts(study, study.judge)[challenger]
     rows = [
         [
             title,
@@ -118,21 +118,25 @@ def _judged(draft: Draft, challenger: str) -> str:
             change_interval(change.low, change.high),
             number(change.n, 0),
         ]
-        for title, change in three_ways(found.three)
+        for title, change in three_ways(verdict.three)
     ]
     metric, level = study.measure.title, level_percent(study.statistics.level)
     head = (_("way"), _("change in {metric}", metric=metric), _("{level} interval", level=level))
-    said = [bias_sentence(study, found), judged_sentence(study, found), worth_sentence(found)]
+    sentences = [
+        bias_sentence(study, verdict),
+        judged_sentence(study, verdict),
+        worth_sentence(verdict),
+    ]
     return "".join(
         [
-            prose(paragraph([each for each in said if each])),
+            prose(paragraph([each for each in sentences if each])),
             table(PageTable((*head, _("queries")), rows, numbers=frozenset((1, 2, 3)))),
             draft.chart(judge_charts.three_ways(study, challenger)),
             draft.chart(judge_charts.label_curve(study, challenger)),
             listed(
                 [
-                    *(_("Warning: {text}", text=each) for each in judge_warnings(study, found)),
-                    *judge_caveats(study, found),
+                    *(_("Warning: {text}", text=each) for each in judge_warnings(study, verdict)),
+                    *judge_caveats(study, verdict),
                 ]
             ),
             prose(without_judge(), "muted"),
@@ -146,7 +150,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     row = study.comparison.row(challenger, study.spec)
     level = level_percent(study.statistics.level)
     ends = change_interval(row["delta_low"], row["delta_high"])
-    found = [
+    facts = [
         (
             _("change in {metric}", metric=study.measure.title),
             signed(row["delta"]),
@@ -164,14 +168,14 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
             if row["p"] == row["p_corrected"]
             else _("p {p}: how often chance alone does as much", p=p_value(row["p"]))
         )
-        found.append(
+        facts.append(
             (p_title(is_corrected(row, study.statistics)), p_value(row["p_corrected"]), by_chance)
         )
     split = study.headroom(challenger)
     share = None if split is None else split.share_won
     # Where reranking did harm, a share of what could be won says nothing.
     if share is not None and share >= 0:
-        found.append(
+        facts.append(
             (
                 _("potential gain realised"),
                 percent(share),
@@ -180,7 +184,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
         )
     summary = latency.summary(study, challenger)
     p95 = None if summary is None else summary.p95
-    found.append(
+    facts.append(
         (
             _("p95 latency"),
             milliseconds(p95),
@@ -203,8 +207,8 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     elif choice.example:
         beside = _("{part}: {value}", part=beside, value=cost)
         cost = _("not set")
-    found.append((_("cost of 1,000 searches"), cost, beside))
-    return found
+    facts.append((_("cost of 1,000 searches"), cost, beside))
+    return facts
 
 
 def _care(draft: Draft) -> str:
@@ -233,27 +237,28 @@ def draw_estimates(draft: Draft) -> str:
 
 def _one_estimates(draft: Draft, challenger: str) -> str:
     study, choice = draft.study, draft.choice(challenger)
-    found = estimate_of(study, challenger)
-    if found is None or study.labelling is None:
+    estimate = estimate_of(study, challenger)
+    if estimate is None or study.labelling is None:
         return ""
     step = estimate_step(
-        study.labelling, found, choice, priced=draft.money.valued and not choice.unset
+        study.labelling, estimate, choice, priced=draft.money.valued and not choice.unset
     )
     parts = [
         (
             _("What was found"),
-            prose(relative_sentence(found), "lead") + prose(estimate_sentence(found)),
+            prose(relative_sentence(estimate), "lead") + prose(estimate_sentence(estimate)),
         ),
         (
             _("What it costs"),
             prose(cost_words.headline(draft.context, choice, draft.money.assumptions)),
         ),
-        (_("Risk"), listed(estimate_risks(found))),
+        (_("Risk"), listed(estimate_risks(estimate))),
     ]
     return "".join(
         [
-            f'<div class="verdict {found.kind}"><h3><span class=tag>'
-            f"{html_safe(estimate_chip(found))}</span> {html_safe(draft.against(challenger))}</h3>",
+            f'<div class="verdict {estimate.kind}"><h3><span class=tag>'
+            f"{html_safe(estimate_chip(estimate))}</span> "
+            f"{html_safe(draft.against(challenger))}</h3>",
             *(f"<h4>{html_safe(title)}</h4>{inside}" for title, inside in parts),
             f"<div class=step><h4>{html_safe(_('Next step'))}</h4>"
             f"<p><strong>{html_safe(step)}</strong></p></div></div>",
@@ -269,7 +274,7 @@ def segments(draft: Draft) -> str:
     if not any(parts):
         return prose(_("The queries fall into no groups that could be compared."))
     text = {name for each in draft.study.challengers for name in _told(draft, each)}
-    left = [name for name in draft.study.segments if name not in text]
+    omitted = [name for name in draft.study.segments if name not in text]
     notes = [
         _(
             "This grouping was chosen after the results were known: a group that stands out is a "
@@ -281,8 +286,8 @@ def segments(draft: Draft) -> str:
             if name in text
         ),
     ]
-    if left:
-        titles = [_(_derived(draft)[n].title) if n in _derived(draft) else n for n in left]
+    if omitted:
+        titles = [_(_derived(draft)[n].title) if n in _derived(draft) else n for n in omitted]
         notes.append(
             _(
                 "Not listed, because all queries have the same value or nearly each has its own: "
@@ -295,8 +300,8 @@ def segments(draft: Draft) -> str:
 
 def _derived(draft: Draft) -> dict[str, DerivedSegment]:
     """The segments that rankdash works out and no column of the data hides."""
-    given = draft.study.dataset.segments
-    return {name: each for name, each in DERIVED.items() if name not in given}
+    dataset_segments = draft.study.dataset.segments
+    return {name: each for name, each in DERIVED.items() if name not in dataset_segments}
 
 
 def _told(draft: Draft, challenger: str) -> set[str]:

@@ -47,14 +47,14 @@ def means(draft: Draft) -> str:
         for row in study.comparison.frame.to_dict("records")
     ]
     head = [_("metric"), _("system"), *(each.title for each in shown)]
-    said = [
+    sentences = [
         _(
             "Each mean is over all queries that the system has a value for; each change is over "
             "the queries that both systems have."
         )
     ]
     if study.comparison.frame["mean_low"].notna().any():
-        said.append(
+        sentences.append(
             _(
                 "An interval holds the true value with {level} confidence; a change counts as "
                 "proven when its interval excludes 0 and the {p} agrees.",
@@ -70,7 +70,7 @@ def means(draft: Draft) -> str:
         frozenset(range(2, len(used) - 1)),
     )
     chart = draft.chart(charts.systems(study))
-    return together(prose(paragraph(said)), chart) + table(content) + _targets(draft)
+    return together(prose(paragraph(sentences)), chart) + table(content) + _targets(draft)
 
 
 def _targets(draft: Draft) -> str:
@@ -94,20 +94,20 @@ def curve(draft: Draft) -> str:
     curves = study.curves
     rows = []
     for k in sorted(set(curves["k"])):
-        own = curves[curves["k"] == k].set_index("system")
+        at_k = curves[curves["k"] == k].set_index("system")
         cells = [
-            with_interval(number(own["mean"][system]), own["low"][system], own["high"][system])
-            if system in own.index
+            with_interval(number(at_k["mean"][system]), at_k["low"][system], at_k["high"][system])
+            if system in at_k.index
             else DASH
             for system in study.chosen
         ]
         rows.append((str(k), *cells))
-    said = [_("How the mean changes with how far down the list a searcher looks (k).")]
+    sentences = [_("How the mean changes with how far down the list a searcher looks (k).")]
     if curves["low"].notna().any():
         level = level_percent(study.statistics.level)
-        said.append(_("The number in brackets is the {level} interval.", level=level))
+        sentences.append(_("The number in brackets is the {level} interval.", level=level))
     content = PageTable(("k", *study.names.values()), rows, frozenset(range(len(study.chosen) + 1)))
-    return together(prose(paragraph(said)), draft.chart(drawn)) + as_table(content)
+    return together(prose(paragraph(sentences)), draft.chart(drawn)) + as_table(content)
 
 
 # The leaderboard as a page and a report show it: headings, and a row of cells for each system.
@@ -337,14 +337,14 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
     title = _("{currency} for 1,000 searches", currency=currency)
     if axis == "p95":
         written, title = milliseconds, _("p95 latency added, ms")
-    given = (points, study.measure.title, title)
-    return frontier.frontier_chart(*given, written=written, size=frontier.BESIDE)
+    arguments = (points, study.measure.title, title)
+    return frontier.frontier_chart(*arguments, written=written, size=frontier.BESIDE)
 
 
 def _timed(study: Study, row: Standing) -> int:
     """How many queries of a system were timed."""
-    found = latency.summary(study, row.system)
-    return 0 if found is None else found.n
+    summary = latency.summary(study, row.system)
+    return 0 if summary is None else summary.n
 
 
 def _absence(study: Study, row: Standing, axis: Axis) -> str:
@@ -357,12 +357,12 @@ def _absence(study: Study, row: Standing, axis: Axis) -> str:
 
 
 def _state(row: Standing) -> str:
-    said = [chip(row.kind)]
+    parts = [chip(row.kind)]
     if row.system == FIRST_STAGE:
-        said.append(_("before reranking"))
+        parts.append(_("before reranking"))
     if row.failed:
-        said.append(ngettext("{n} query failed", "{n} queries failed", row.failed))
-    return " · ".join(said)
+        parts.append(ngettext("{n} query failed", "{n} queries failed", row.failed))
+    return " · ".join(parts)
 
 
 def _price(study: Study, row: Standing) -> Cell:

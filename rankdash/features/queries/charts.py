@@ -22,12 +22,12 @@ from rankdash.kit.drawing.draw import Drawing
 def waterfall(study: Study, challenger: str, split: Split, names: Mapping[str, str]) -> Drawing:
     """What each document adds to the change of a query. names: document id → name."""
     pair = (study.name(study.baseline), study.name(challenger))
-    given = (split.documents, split.before, split.measure.title, pair)
-    return waterfall_chart(*given, names=names, threshold=study.conventions.threshold)
+    arguments = (split.documents, split.before, split.measure.title, pair)
+    return waterfall_chart(*arguments, names=names, threshold=study.conventions.threshold)
 
 
 def ladder(
-    found: Ladder,
+    query_ladder: Ladder,
     titles: Mapping[str, str],
     names: Mapping[str, str],
     *,
@@ -36,7 +36,9 @@ def ladder(
 ) -> Drawing:
     """Where the documents of a query went. titles: system → name. focus: the document to follow.
     every: all near the top, and not just those that tell something."""
-    return charts_ladder.ladder_chart(found, titles=titles, names=names, focus=focus, every=every)
+    return charts_ladder.ladder_chart(
+        query_ladder, titles=titles, names=names, focus=focus, every=every
+    )
 
 
 # One query: from the baseline's value to the challenger's, document by document.
@@ -80,15 +82,15 @@ def bars(documents: pd.DataFrame, before: float) -> list[Bar]:
     lists = [drawn[column].tolist() for column in columns]
     steps: list[_Step] = [(*row, 1) for row in zip(*lists, strict=True)]
     others: list[_Step] = [("", math.nan, math.nan, math.nan, float(rest.sum()), len(rest))]
-    found, value = [], before
+    entries, value = [], before
     for doc_id, was, now, label, delta, count in (
         *(step for step in steps if step[4] < 0),
         *(others if len(rest) else ()),
         *(step for step in steps if step[4] > 0),
     ):
-        found.append(Bar(doc_id, was, now, label, delta, value, value + delta, count))
+        entries.append(Bar(doc_id, was, now, label, delta, value, value + delta, count))
         value += delta
-    return found
+    return entries
 
 
 def _waterfall_alt(
@@ -160,19 +162,19 @@ def waterfall_chart(
         (1, _("counts for more"), style.BETTER),
         (-1, _("counts for less"), style.WORSE),
     ):
-        own = [(row, step) for row, step in enumerate(steps, 1) if sign * step.delta > 0]
+        matching = [(row, step) for row, step in enumerate(steps, 1) if sign * step.delta > 0]
         traces.append(
             draw.bar(
-                [step.delta for _, step in own],
-                [row for row, _ in own],
+                [step.delta for _, step in matching],
+                [row for row, _ in matching],
                 orientation="h",
-                base=[step.start for _, step in own],
+                base=[step.start for _, step in matching],
                 width=_BAR,
                 name=name,
-                showlegend=bool(own),
+                showlegend=bool(matching),
                 marker=draw.solid(colour, ink, "/" if sign < 0 else ""),
-                customdata=[step.doc_id for _, step in own],
-                hover=[_hover_waterfall(step, names) for _, step in own],
+                customdata=[step.doc_id for _, step in matching],
+                hover=[_hover_waterfall(step, names) for _, step in matching],
             )
         )
     ends = [before, *(step.end for step in steps)]

@@ -110,14 +110,14 @@ def ladder(
     conventions = conventions or Conventions()
     if conventions.negative == "unjudged":
         labels = {doc: label for doc, label in labels.items() if label >= 0}
-    found = [
+    placements = [
         {doc: place for place, doc in enumerate(_order(ranking, query_id, conventions), start=1)}
         for ranking in rankings.values()
     ]
-    doc_ids = list(dict.fromkeys(doc for ranks in found for doc in ranks))
+    doc_ids = list(dict.fromkeys(doc for ranks in placements for doc in ranks))
     ranks = np.array(
-        [[ranks.get(doc, np.nan) for ranks in found] for doc in doc_ids], dtype=np.float64
-    ).reshape(len(doc_ids), len(found))
+        [[ranks.get(doc, np.nan) for ranks in placements] for doc in doc_ids], dtype=np.float64
+    ).reshape(len(doc_ids), len(placements))
     best = _ideal(_order(candidates, query_id, conventions), labels)
     label = np.array([labels.get(doc, np.nan) for doc in doc_ids], dtype=np.float64)
     made = Ladder(
@@ -143,6 +143,8 @@ def _ideal(candidates: list[str], labels: Mapping[str, float]) -> dict[str, int]
 
 def _order(ranking: Ranking, query_id: str, conventions: Conventions) -> list[str]:
     """The documents of the query, best first, with ties settled as the metrics settle them."""
-    own = of_query(ranking, query_id)
-    settled = own.settled(conventions.order_rule(own.ties), conventions.score_precision)
+    query_ranking = of_query(ranking, query_id)
+    settled = query_ranking.settled(
+        conventions.order_rule(query_ranking.ties), conventions.score_precision
+    )
     return list(settled.doc_ids[settled.docs])

@@ -79,14 +79,14 @@ class Cost:
 def cost(query: str, document: str, level: Level) -> Cost:
     """What `explain` will ask for; without a part to leave out, nothing."""
     first = _first_parts(query, document, level)
-    asked = len(_askable(query, document, level, first))
-    if not asked:
+    variants = len(_askable(query, document, level, first))
+    if not variants:
         return Cost(0, True, False)
     if level != "term" or len(first) <= MOST_PARTS:
-        return Cost(1 + asked, True, False)
+        return Cost(1 + variants, True, False)
     by_sentence = sentences(document)
-    asked = len(_askable(query, document, "sentence", by_sentence))
-    return Cost(1 + asked + MOST_PARTS, False, True)
+    variants = len(_askable(query, document, "sentence", by_sentence))
+    return Cost(1 + variants + MOST_PARTS, False, True)
 
 
 def explain(
@@ -120,16 +120,16 @@ def strongest(
     chosen: set[int] = set()
     for place in np.argsort(-sizes, kind="stable").tolist():
         (start, end), *_ = by_sentence.parts[place].places
-        own = [
+        members = [
             number
             for number, term in enumerate(terms)
             if number not in chosen and any(start <= at < end for at, _ in term.places)
         ]
-        if len(chosen) + len(own) > most:
+        if len(chosen) + len(members) > most:
             # The strongest sentence is judged as far as there is room, the others whole or not.
-            chosen.update(own[: most if not chosen else 0])
+            chosen.update(members[: most if not chosen else 0])
             break
-        chosen.update(own)
+        chosen.update(members)
     return [terms[number] for number in sorted(chosen)]
 
 
@@ -142,19 +142,19 @@ def _stage(
     whole: float = math.nan,
 ) -> tuple[float, Stage]:
     """The score of the pair, which is asked for where it is not known yet, and the effects."""
-    asked = _askable(query, document, level, parts)
-    variants = [_variant(query, document, level, parts[place]) for place in asked]
+    selected = _askable(query, document, level, parts)
+    variants = [_variant(query, document, level, parts[place]) for place in selected]
     known = not math.isnan(whole)
-    found = score(variants if known else [TextVariant(query, document), *variants])
+    scores = score(variants if known else [TextVariant(query, document), *variants])
     if not known:
-        whole, found = float(found[0]), found[1:]
+        whole, scores = float(scores[0]), scores[1:]
         if not math.isfinite(whole):
             raise ScoringError(
                 "The reranker gave no score for the complete document.",
                 remedy="It is needed to compare anything.",
             )
     effects = np.full(len(parts), np.nan)
-    effects[asked] = whole - np.asarray(found, dtype=np.float64)
+    effects[selected] = whole - np.asarray(scores, dtype=np.float64)
     return whole, Stage(level, tuple(parts), tuple(effects.tolist()))
 
 
@@ -341,8 +341,8 @@ class Explainer:
         return True
 
     def _explain(self, row: ExplanationRow, has_to_stop: Callable[[], bool]) -> Explanation:
-        asked = row.asked
-        run = next((each for each in self._workspace.runs() if each.id == asked.run_id), None)
+        target = row.asked
+        run = next((each for each in self._workspace.runs() if each.id == target.run_id), None)
         if run is None:
             raise Cancelled
         kind = get(run.reranker)
@@ -352,17 +352,17 @@ class Explainer:
             self._handover.take_for(row.id, kind.key and kind.key(reranker.settings))
         ):
             held = self._ready(run, kind, reranker, has_to_stop)
-            query, document = held.queries[asked.query_id], held.documents[asked.doc_id]
-            level = _level(asked.level)
-            told = cost(query, document, level)
+            query, document = held.queries[target.query_id], held.documents[target.doc_id]
+            level = _level(target.level)
+            expected_cost = cost(query, document, level)
             work = _Scoring(
                 held,
-                (asked.query_id, asked.doc_id),
-                lambda done: self._rows.progress(row.id, self._owner, done, told.variants),
+                (target.query_id, target.doc_id),
+                lambda done: self._rows.progress(row.id, self._owner, done, expected_cost.variants),
                 has_to_stop,
             )
-            found = explain(query, document, level, work)
-        return replace(found, read=work.read, full=work.full)
+            explanation = explain(query, document, level, work)
+        return replace(explanation, read=work.read, full=work.full)
 
     def _ready(
         self,
@@ -425,17 +425,17 @@ class _Scoring:
         return self.held.kind.able(self.held.reranker.settings).needs_network
 
     def __call__(self, variants: Sequence[TextVariant]) -> npt.NDArray[np.float64]:
-        found = [np.zeros(0)]
+        scores = [np.zeros(0)]
         for requests in in_calls(*self.pair, variants, self._remote):
             if self.has_to_stop():
                 raise Cancelled
             answers = self._ask(requests)
             if not self.done:
                 self._look_at(answers[0])
-            found += [np.asarray(answer.scores, dtype=np.float64) for answer in answers]
+            scores += [np.asarray(answer.scores, dtype=np.float64) for answer in answers]
             self.done += sum(len(request.documents) for request in requests)
             self.on_batch(self.done)
-        return np.concatenate(found)
+        return np.concatenate(scores)
 
     def _ask(self, requests: Sequence[Request]) -> list[Scored]:
         answers = self.held.reranker.score(requests)

@@ -55,21 +55,21 @@ def draw(study: Study, challenger: str, row: pd.Series) -> None:
         ":material/sell:",
         lambda: page_why.draw_notes(study, query_id),
     )
-    found = queries_study.ladder_of(study, challenger, query_id)
-    missed = queries_study.missed(study, challenger, query_id, found)
+    ladder = queries_study.ladder_of(study, challenger, query_id)
+    missed = queries_study.missed(study, challenger, query_id, ladder)
     page_why.draw(study, challenger, query_id, missed)
     draw_missed(study, missed, query_id, _text(row))
-    if not len(found):
+    if not len(ladder):
         st.info(_("Neither ranking has a document for this query."), icon=":material/info:")
         return
-    page_why.draw_ladder(study, found, len({each.doc_id for each in missed} - {*found.doc_ids}))
-    draw_cards(study, challenger, found, query_id, _text(row))
+    page_why.draw_ladder(study, ladder, len({each.doc_id for each in missed} - {*ladder.doc_ids}))
+    draw_cards(study, challenger, ladder, query_id, _text(row))
     query = row["text"] if isinstance(row["text"], str) else ""
     fold(
         _("Why this score?"),
         "queries.occlusion",
         ":material/ink_highlighter:",
-        lambda: page_occlusion.draw_occlusion(study, challenger, found, query_id, query),
+        lambda: page_occlusion.draw_occlusion(study, challenger, ladder, query_id, query),
     )
 
 
@@ -140,10 +140,10 @@ def _bounds(study: Study, challenger: str, row: pd.Series) -> str:
     whole = row["judged_before"] == 1 and row["judged_after"] == 1
     if whole or math.isnan(row["delta"]):
         return ""
-    found = queries_study.bounds(study, challenger).get(str(row["query_id"]))
-    if found is None:
+    interval = queries_study.bounds(study, challenger).get(str(row["query_id"]))
+    if interval is None:
         return ""
-    low, high = found
+    low, high = interval
     if high - low <= _NO_ROOM:
         return ""
     return _(
@@ -160,9 +160,9 @@ def _failure(study: Study, challenger: str, query_id: str) -> str:
         if run is None:
             continue
         rows = run.queries
-        found = rows.loc[(rows["query_id"] == query_id) & (rows["state"] != "done"), "reason"]
-        if len(found):
-            return markdown_safe(i18n.reason_text(str(found.iloc[0])), 300)
+        reasons = rows.loc[(rows["query_id"] == query_id) & (rows["state"] != "done"), "reason"]
+        if len(reasons):
+            return markdown_safe(i18n.reason_text(str(reasons.iloc[0])), 300)
     return ""
 
 
@@ -252,12 +252,12 @@ def draw_missed(study: Study, missed: Sequence[Missed], query_id: str, query: st
     st.markdown(f"**{_('Relevant documents that were not retrieved')}**")
     shown = missed[:_MOST_BELOW]
     texts = queries_study.texts(study, [each.doc_id for each in shown])
-    labels, wanted = queries_study.label_of(study, query_id), terms(query)
+    labels, query_terms = queries_study.label_of(study, query_id), terms(query)
     cards = [
         _card(
             _grade(labels[each.doc_id], study.dataset.top_grade, relevant=True),
             texts[each.doc_id],
-            wanted,
+            query_terms,
             [
                 place(each, lambda system: middle(study.name(system), _NAME_WIDTH)),
                 _("document {id}", id=shortened(each.doc_id, 60)),
@@ -275,8 +275,8 @@ def draw_missed(study: Study, missed: Sequence[Missed], query_id: str, query: st
 
 def _more(query_id: str, system: str) -> int:
     """How many cards of this list were asked for."""
-    asked: tuple[str, str, int] = st.session_state.get(_COUNT, ("", "", 0))
-    return asked[2] if asked[:2] == (query_id, system) else 0
+    expanded: tuple[str, str, int] = st.session_state.get(_COUNT, ("", "", 0))
+    return expanded[2] if expanded[:2] == (query_id, system) else 0
 
 
 def _show_more(query_id: str, system: str, count: int) -> None:
@@ -303,7 +303,7 @@ class _Cards:
 
     def _places(self, row: int) -> str:
         """The move against the baseline, and the rank in each other system."""
-        own = float(self.ladder.column(self.system)[row])
+        current = float(self.ladder.column(self.system)[row])
         parts = []
         for system in self.ladder.systems:
             if system == self.system:
@@ -315,7 +315,7 @@ class _Cards:
             strong = " rd-strong" if system == self.ladder.systems[0] else ""
             parts.append(
                 f"<span class='rd-chip{strong}' title='{html_safe(whole)}'>"
-                f"{_arrow(own, rank)} {name} {place}</span>"
+                f"{_arrow(current, rank)} {name} {place}</span>"
             )
         return "".join(parts)
 
@@ -337,15 +337,17 @@ class _Cards:
         return parts
 
 
-def _card(top: str, text: Text, wanted: QueryTerms, facts: Sequence[str], *, relevant: bool) -> str:
+def _card(
+    top: str, text: Text, query_terms: QueryTerms, facts: Sequence[str], *, relevant: bool
+) -> str:
     """top: HTML of its first line."""
     kind = " rd-relevant" if relevant else ""
-    marked = marked_html(text.title, spans(text.title, wanted))
+    marked = marked_html(text.title, spans(text.title, query_terms))
     title = f"<div class='rd-title'>{marked}</div>" if text.title else ""
     quiet = " · ".join(html_safe(part) for part in facts)
     return (
         f"<div class='rd-card{kind}'><div class='rd-top'>{top}</div>"
-        f"{title}{_body(text, wanted)}<div class='rd-quiet'>{quiet}</div></div>"
+        f"{title}{_body(text, query_terms)}<div class='rd-quiet'>{quiet}</div></div>"
     )
 
 
@@ -356,12 +358,12 @@ def _grade(label: float, best: float, *, relevant: bool) -> str:
     return f"<span class='rd-chip{unjudged}{strong}'>{sign}{html_safe(grade(label, best))}</span>"
 
 
-def _body(text: Text, wanted: QueryTerms) -> str:
+def _body(text: Text, query_terms: QueryTerms) -> str:
     """The part that matches best, and the whole behind it where that is more."""
     if text.body is None:
         return f"<p class='rd-quiet'>{html_safe(_('The data has no text for it.'))}</p>"
     body = text.body[:_LONGEST_TEXT]
-    marked = spans(body, wanted)
+    marked = spans(body, query_terms)
     start, end = snippet(body, marked, _SNIPPET)
     before, after = ("… " if start else ""), (" …" if end < len(text.body) else "")
     part = f"<p>{before}{marked_html(body, marked, start, end)}{after}</p>"
@@ -381,11 +383,11 @@ def _body(text: Text, wanted: QueryTerms) -> str:
     return f"{part}<details><summary>{summary}</summary><p>{whole}{rest}</p></details>"
 
 
-def _arrow(own: float, other: float) -> str:
+def _arrow(current: float, other: float) -> str:
     """How the document's rank here compares with its rank there: ▲7 is seven ranks higher."""
     if np.isnan(other):
         return "▲"
-    rise = other - own
+    rise = other - current
     return "=" if rise == 0 else f"{'▲' if rise > 0 else '▼'}{abs(rise):.0f}"
 
 

@@ -54,7 +54,7 @@ def draw(
     text = pickers.pick_free(
         "text",
         row.text_input,
-        lambda given: (given or "")[:_LONGEST_TEXT],
+        lambda typed: (typed or "")[:_LONGEST_TEXT],
         lambda value: value.strip() or None,
         label=_("Text or id"),
         max_chars=_LONGEST_TEXT,
@@ -71,7 +71,7 @@ def draw(
         if options
         else _none("segment")
     )
-    every = sorted({tag for own in tags.values() for tag in own})
+    every = sorted({tag for assigned in tags.values() for tag in assigned})
     states = _present(listing, "state", (OK,))
     below = st.container(horizontal=True, vertical_alignment="center")
     with below.popover(_("More filters"), icon=":material/tune:", width="content"):
@@ -93,7 +93,7 @@ def draw(
         values = _values(others, axis)
         delta = _range("delta", _("Change"), Axis.to(listing.reach, both_ways=True))
         share = _share(depth)
-    wanted = Filters(
+    filters = Filters(
         outcomes=tuple(outcomes),
         states=tuple(chosen_states),
         reasons=tuple(reasons),
@@ -105,7 +105,7 @@ def draw(
         judged=share,
         text=text,
     )
-    return wanted, order, below
+    return filters, order, below
 
 
 def _clear() -> None:
@@ -177,17 +177,17 @@ def _several(
 
 def _none(name: str) -> list[str]:
     """A filter that has nothing to offer here leaves nothing out, and says what a link wanted."""
-    wanted = address.several(name)
-    address.lose(name, enumerated(wanted) if wanted else None)
+    requested = address.several(name)
+    address.lose(name, enumerated(requested) if requested else None)
     address.settle(name, None)
     return []
 
 
 def _present(listing: Listing, column: str, first: Sequence[str] = ()) -> list[str]:
     """The values of a column that occur, in their usual order."""
-    found = listing.occurring[column]
-    rest = [value for value in found if value not in first]
-    return [*(value for value in first if value in found), *rest]
+    occurring = listing.occurring[column]
+    rest = [value for value in occurring if value not in first]
+    return [*(value for value in first if value in occurring), *rest]
 
 
 def _segment_options(segments: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, str]]:
@@ -209,11 +209,11 @@ def _segment_words(options: Mapping[str, tuple[str, str]]) -> dict[str, str]:
 def _chosen_segments(
     chosen: Sequence[str], options: Mapping[str, tuple[str, str]]
 ) -> dict[str, tuple[str, ...]]:
-    wanted: dict[str, tuple[str, ...]] = {}
+    selected: dict[str, tuple[str, ...]] = {}
     for option in chosen:
         column, value = options[option]
-        wanted[column] = (*wanted.get(column, ()), value)
-    return wanted
+        selected[column] = (*selected.get(column, ()), value)
+    return selected
 
 
 @dataclass(frozen=True)
@@ -233,9 +233,9 @@ class Axis:
         digits = max(0, -math.floor(math.log10(step)))
         return cls((-round(end, digits) if both_ways else 0.0, round(end, digits)), step, digits)
 
-    def read(self, given: str | None) -> tuple[float, float]:
+    def read(self, text: str | None) -> tuple[float, float]:
         try:
-            low, high = (float(part) for part in (given or "").split(".."))
+            low, high = (float(part) for part in (text or "").split(".."))
         except ValueError:
             return self.whole
         if not low <= high:
@@ -266,26 +266,26 @@ def _range(field: str, label: str, axis: Axis) -> tuple[float, float] | None:
 def _values(others: Mapping[str, str], axis: Axis) -> dict[str, tuple[float, float]]:
     """Column → the range that is wanted of it, of the systems beside those that are shown. The
     address holds "system=low..high" for each."""
-    given = dict(each.rpartition("=")[::2] for each in address.several("values"))
-    wanted = {
-        system: value for system in others if (value := axis.read(given.get(system))) != axis.whole
+    texts = dict(each.rpartition("=")[::2] for each in address.several("values"))
+    ranges = {
+        system: value for system in others if (value := axis.read(texts.get(system))) != axis.whole
     }
-    lost = [each for each in address.several("values") if each.rpartition("=")[0] not in wanted]
+    lost = [each for each in address.several("values") if each.rpartition("=")[0] not in ranges]
     address.lose("values", enumerated(lost) if lost else None)
 
     def changed(system: str, key: str) -> None:
-        chosen = {**wanted, system: st.session_state[key]}
+        chosen = {**ranges, system: st.session_state[key]}
         written = {each: axis.write(value) for each, value in chosen.items()}
-        said = [f"{each}={text}" for each, text in written.items() if text]
-        address.choose("values", said or None)
+        entries = [f"{each}={text}" for each, text in written.items() if text]
+        address.choose("values", entries or None)
 
     for system, name in others.items():
         key = f"address.values.{system}"
-        pickers.show(st.slider, key, wanted.get(system, axis.whole), partial(changed, system, key))(
+        pickers.show(st.slider, key, ranges.get(system, axis.whole), partial(changed, system, key))(
             label=_("Value of {system}", system=markdown_safe(name, 80)), **axis.slider
         )
-    address.settle("values", [f"{each}={axis.write(wanted[each])}" for each in wanted] or None)
-    return {value_column(system): value for system, value in wanted.items()}
+    address.settle("values", [f"{each}={axis.write(ranges[each])}" for each in ranges] or None)
+    return {value_column(system): value for system, value in ranges.items()}
 
 
 def _share(depth: str) -> float:
@@ -303,7 +303,7 @@ def _share(depth: str) -> float:
     return float(chosen or 0)
 
 
-def left_line(kept: int, total: int) -> None:
+def left_line(matching: int, total: int) -> None:
     """How many queries the filters leave, and the way back to all of them, side by side in a
     horizontal container."""
     st.caption(
@@ -311,7 +311,7 @@ def left_line(kept: int, total: int) -> None:
             "{kept} of {n} query listed",
             "{kept} of {n} queries listed",
             total,
-            kept=number(kept, 0),
+            kept=number(matching, 0),
         ),
         width="content",
     )

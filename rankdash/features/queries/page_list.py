@@ -56,22 +56,22 @@ class Rows:
     key: str
 
 
-def rows(study: Study, challenger: str, wanted: Filters, order: str, marks: pd.DataFrame) -> Rows:
+def rows(study: Study, challenger: str, filters: Filters, order: str, marks: pd.DataFrame) -> Rows:
     """The same for all sessions that see the same list. order: as in `query_table`. marks:
     query_id, tags, note."""
 
     def make() -> Rows:
         listing = queries_study.listing(study, challenger)
-        kept = listing.kept(wanted, page_why.tags(marks), order)
-        shown = _shown(kept, marks, listing.reach)
+        matching = listing.kept(filters, page_why.tags(marks), order)
+        shown = _shown(matching, marks, listing.reach)
         shown["state"] = shown["state"].cat.rename_categories({state_words()[OK]: ""})
         shown["delta"] = rounded(shown["delta"], 3)
-        ids = kept["query_id"].tolist()
+        ids = matching["query_id"].tolist()
         key = digest([each.encode("utf-8", "surrogatepass") for each in ids])
         table = pa.Table.from_pandas(shown, preserve_index=False)
-        return Rows(kept, ids, table, _columns(kept, shown, order), key)
+        return Rows(matching, ids, table, _columns(matching, shown, order), key)
 
-    seen = (wanted, order, marks.to_numpy().tolist(), language())
+    seen = (filters, order, marks.to_numpy().tolist(), language())
     return cache(
         ("listed queries", *queries_study.table_key("listing", study, challenger), repr(seen)), make
     )
@@ -82,12 +82,12 @@ def opened(rows: Rows) -> str | None:
     if not rows.ids:
         st.info(_("No query matches these filters."), icon=":material/filter_alt_off:")
         return None
-    wanted = address.one("q")
-    here = wanted in rows.ids
-    if wanted is not None and address.came_by_link("q"):
-        st.session_state[view.LANDING] = wanted
-    address.lose("q", None if here else wanted)
-    chosen = wanted if here and wanted is not None else rows.ids[0]
+    requested = address.one("q")
+    here = requested in rows.ids
+    if requested is not None and address.came_by_link("q"):
+        st.session_state[view.LANDING] = requested
+    address.lose("q", None if here else requested)
+    chosen = requested if here and requested is not None else rows.ids[0]
     address.settle("q", chosen)
     address.publish()
     return chosen
@@ -195,8 +195,8 @@ def _shown(rows: pd.DataFrame, marks: pd.DataFrame, reach: float) -> pd.DataFram
         "judged_after": rows["judged_after"],
     }
     if len(marks):
-        own = marks.set_index("query_id").reindex(rows["query_id"])
-        frame |= {name: own[name].fillna("").to_numpy() for name in ("tags", "note")}
+        remarks = marks.set_index("query_id").reindex(rows["query_id"])
+        frame |= {name: remarks[name].fillna("").to_numpy() for name in ("tags", "note")}
     return pd.DataFrame(frame)
 
 
@@ -210,9 +210,9 @@ def _columns(rows: pd.DataFrame, shown: pd.DataFrame, order: str) -> list[str]:
     """The columns to begin with, and what the order goes by; the others are a click away."""
     by = key_of(order)[0]
     states = ["state"] if (rows["state"] != OK).any() else []
-    wanted = ["query", "delta", "bar", by, "reason", *states, "before", "after", "ceiling",
+    preferred = ["query", "delta", "bar", by, "reason", *states, "before", "after", "ceiling",
               "tags", "note"]  # fmt: skip
-    return [name for name in dict.fromkeys(wanted) if name in shown]
+    return [name for name in dict.fromkeys(preferred) if name in shown]
 
 
 def titles(before: str, after: str) -> dict[str, str]:
@@ -402,9 +402,13 @@ def export_html(study: Study, challenger: str, query_id: str, code: str) -> byte
     """The file, in the language `code`: it is made outside of the session that asked for it."""
     note = Notes(workspace()).of(study.stored_id, query_id)
     corrections = Corrections(workspace()).all(study.stored_id) if study.corrected else ()
-    own = [each for each in corrections if each.query_id == query_id]
-    uploaded = stored.uploaded_labels(study.dataset_id, query_id) if own else {}
+    query_corrections = [each for each in corrections if each.query_id == query_id]
+    uploaded = stored.uploaded_labels(study.dataset_id, query_id) if query_corrections else {}
     with speaking(code):
         return report_query.html(
-            replace(study, notes={query_id: note}), challenger, query_id, own, uploaded
+            replace(study, notes={query_id: note}),
+            challenger,
+            query_id,
+            query_corrections,
+            uploaded,
         )

@@ -68,15 +68,15 @@ mark.rd-down.rd-4 { background: color-mix(in srgb, #D55E00 52%, transparent); te
 </style>"""  # noqa: E501
 
 
-def draw(found: Explanation, query: str, document: str) -> None:
+def draw(explanation: Explanation, query: str, document: str) -> None:
     """The result for a pair of texts."""
-    stage = found.stages[-1]
+    stage = explanation.stages[-1]
     text = query if stage.level == "query" else document
     st.markdown(
         _(
             "Score for “{query}” with the whole text: **{score}**",
             query=markdown_safe(query, 120),
-            score=number(found.score, _DIGITS),
+            score=number(explanation.score, _DIGITS),
         )
     )
     if not _largest(stage):
@@ -87,20 +87,20 @@ def draw(found: Explanation, query: str, document: str) -> None:
         halves = st.grid(2, min_column_width=_HALF)
         left, right = halves.cell(), halves.cell()
     with left:
-        st.html(_STYLE + _key(found) + _marked(found, text, query))
+        st.html(_STYLE + _key(explanation) + _marked(explanation, text, query))
     with right:
         _table(stage, text, _("Effect of each part on the score"))
-    if len(found.stages) > 1:
+    if len(explanation.stages) > 1:
         st.markdown(_("The sentences, which were tried first:"))
-        _table(found.stages[0], text, _("Effect of each sentence on the score"))
-    for note in _notes(found, text):
+        _table(explanation.stages[0], text, _("Effect of each sentence on the score"))
+    for note in _notes(explanation, text):
         st.caption(note)
 
 
-def _notes(found: Explanation, text: str) -> list[str]:
+def _notes(explanation: Explanation, text: str) -> list[str]:
     """What the reader has to know to read it rightly."""
     sentences = []
-    missing = sum(math.isnan(each) for stage in found.stages for each in stage.effects)
+    missing = sum(math.isnan(each) for stage in explanation.stages for each in stage.effects)
     if missing:
         sentences.append(
             ngettext(
@@ -109,13 +109,17 @@ def _notes(found: Explanation, text: str) -> list[str]:
                 missing,
             )
         )
-    if found.read is not None and found.full is not None and found.full > found.read:
+    if (
+        explanation.read is not None
+        and explanation.full is not None
+        and explanation.full > explanation.read
+    ):
         sentences.append(
             _(
                 "The model read {read} of {full} tokens. Text behind the cut has no effect; "
                 "removing a part moves a little of it before the cut.",
-                read=number(found.read, 0),
-                full=number(found.full, 0),
+                read=number(explanation.read, 0),
+                full=number(explanation.full, 0),
             )
         )
     if len(text) > LONGEST_LOOKED_AT:
@@ -128,29 +132,29 @@ def _notes(found: Explanation, text: str) -> list[str]:
     return sentences
 
 
-def _key(found: Explanation) -> str:
+def _key(explanation: Explanation) -> str:
     """What the marks mean."""
     parts = [
         f"<mark class='rd-up rd-3'>{html_safe(_('raises the score'))}</mark>",
         f"<mark class='rd-down rd-3'>{html_safe(_('lowers it'))}</mark>",
         html_safe(_("the stronger the colour, the larger the effect")),
     ]
-    if len(found.stages) > 1:
+    if len(explanation.stages) > 1:
         faint = html_safe(_("pale: the words were not tried one by one"))
         parts.append(f"<span class='rd-faint'>{faint}</span>")
     return f"<div class='rd-why-key'>{' · '.join(parts)}</div>"
 
 
-def _marked(found: Explanation, text: str, query: str) -> str:
+def _marked(explanation: Explanation, text: str, query: str) -> str:
     """The text with its marks, safe as HTML."""
-    stage = found.stages[-1]
+    stage = explanation.stages[-1]
     largest = _largest(stage)
     places = sorted(
         (start, end, effect)
         for part, effect in zip(stage.parts, stage.effects, strict=True)
         for start, end in part.places
     )
-    faint = _not_looked_into(found, text, query)
+    faint = _not_looked_into(explanation, text, query)
     html, at = [], 0
     for start, end, effect in places:
         html.append(_plain(text, at, start, faint))
@@ -195,11 +199,11 @@ def _plain(text: str, start: int, end: int, faint: Sequence[tuple[int, int]]) ->
     return "".join([*html, html_safe(text[at:end])])
 
 
-def _not_looked_into(found: Explanation, text: str, query: str) -> list[tuple[int, int]]:
+def _not_looked_into(explanation: Explanation, text: str, query: str) -> list[tuple[int, int]]:
     """The sentences of which some word was not tried."""
-    if len(found.stages) < 2:
+    if len(explanation.stages) < 2:
         return []
-    by_sentence, by_term = found.stages
+    by_sentence, by_term = explanation.stages
     tried = {start for part in by_term.parts for start, _end in part.places}
     every = [start for part in terms(text, query) for start, _end in part.places]
     sentences = [part.places[0] for part in by_sentence.parts]
@@ -300,9 +304,9 @@ def draw_occlusion(
             "not natural."
         )
     )
-    asked = Asked(run.id, query_id, doc_id, level)
+    target = Asked(run.id, query_id, doc_id, level)
     settings = create(run.reranker, scalars(run.settings)).settings
-    _panel(_Question(run, get(run.reranker), settings, asked, level, query, document))
+    _panel(_Question(run, get(run.reranker), settings, target, level, query, document))
 
 
 def _why_not(study: Study, system: str) -> str:
@@ -409,7 +413,7 @@ def _panel(question: _Question) -> None:
 def _result(question: _Question, text: str, delete: Callable[[], None]) -> None:
     """What was found. delete: takes it away, if it cannot be read."""
     try:
-        found = Explanation.from_json(text)
+        explanation = Explanation.from_json(text)
     except (ValueError, RecursionError):
         st.error(_("This result cannot be read."), icon=":material/error:")
         if not read_only() and st.button(
@@ -418,7 +422,7 @@ def _result(question: _Question, text: str, delete: Callable[[], None]) -> None:
             again = _("The result will be deleted. It can be worked out again.")
             dialogs.delete(_("Delete this result?"), [again], delete)
         return
-    draw(found, question.query, question.document)
+    draw(explanation, question.query, question.document)
 
 
 def _progress(row: ExplanationRow, rows: Explanations) -> None:
@@ -453,10 +457,10 @@ def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) 
         st.caption(_("No text would be left to score without any one part."))
         return
     st.caption(paragraph(_price(question, text)))
-    ready, found = True, settings_form.Found()
+    ready, key_field = True, settings_form.Found()
     if question.kind.capabilities.needs_network:
         name = f"occlusion.{question.asked.id}"
-        found = settings_form.draw_key_field(question.kind, question.settings, name, fixed=True)
+        key_field = settings_form.draw_key_field(question.kind, question.settings, name, fixed=True)
         ready = st.checkbox(
             _("Make these calls to the service"), key=f"occlusion.confirm.{question.asked.id}"
         )
@@ -466,11 +470,11 @@ def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) 
         icon=":material/ink_highlighter:",
         disabled=not ready,
     ):
-        if found.missing:
-            st.error(found.missing, icon=":material/key_off:")
+        if key_field.missing:
+            st.error(key_field.missing, icon=":material/key_off:")
             return
-        if found.keys:
-            worker().hand_over(question.asked.id, found.keys)
+        if key_field.keys:
+            worker().hand_over(question.asked.id, key_field.keys)
         rows.ask(question.asked)
         worker().ensure()
         st.rerun(scope="app")
@@ -515,8 +519,8 @@ def _calls(question: _Question, cost: Cost, pairs: str) -> str:
     place = None if key is None else key(question.settings)
     if estimate is None or place is None:
         return _("Cost: {pairs}; the time is not known.", pairs=pairs)
-    asked = question.asked
-    requests = [Request(asked.query_id, question.query, [asked.doc_id], [question.document])]
+    target = question.asked
+    requests = [Request(target.query_id, question.query, [target.doc_id], [question.document])]
     if question.level == "query":
         # Each has a query of its own.
         requests *= cost.variants
@@ -524,20 +528,20 @@ def _calls(question: _Question, cost: Cost, pairs: str) -> str:
         alike = [TextVariant(question.query, question.document)] * cost.variants
         requests = [
             request
-            for together in in_calls(asked.query_id, asked.doc_id, alike, remote=True)
+            for together in in_calls(target.query_id, target.doc_id, alike, remote=True)
             for request in together
         ]
-    found = estimate(question.settings, requests)
+    expected = estimate(question.settings, requests)
     host = markdown_safe(urlsplit(place.base_url).netloc, 60)
     text = ngettext(
         "Cost: {pairs} in about {n} call to {host}, {tokens} tokens.",
         "Cost: {pairs} in about {n} calls to {host}, {tokens} tokens.",
-        found.calls,
+        expected.calls,
         pairs=pairs,
         host=host,
-        tokens=number(found.tokens_in, 0),
+        tokens=number(expected.tokens_in, 0),
     )
-    if math.isnan(found.dollars):
+    if math.isnan(expected.dollars):
         return text
     # A bare dollar sign opens a formula in Markdown.
-    return f"{text} {_('About {amount}.', amount=chr(92) + '$' + number(found.dollars, 4))}"
+    return f"{text} {_('About {amount}.', amount=chr(92) + '$' + number(expected.dollars, 4))}"

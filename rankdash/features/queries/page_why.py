@@ -47,33 +47,33 @@ def draw(study: Study, challenger: str, query_id: str, missed: Sequence[Missed])
         st.caption(_("The query has no labels, so it has no value."))
         return
     row = table.loc[[query_id]].iloc[0]
-    found = queries_study.change(study, challenger, query_id)
-    names = study.dataset.names_of(found.documents["doc_id"])
+    split = queries_study.change(study, challenger, query_id)
+    names = study.dataset.names_of(split.documents["doc_id"])
     sentences = [
         _("Why: **{reason}**.", reason=reason_words()[str(row["reason"])]),
-        *reasoning(study, challenger, row, found, partial(markdown_safe, limit=_NAME)),
+        *reasoning(study, challenger, row, split, partial(markdown_safe, limit=_NAME)),
     ]
     st.markdown(paragraph(sentences))
-    blame = queries_study.blame(study, challenger, found, missed)
+    blame = queries_study.blame(study, challenger, split, missed)
     if blame is not None:
         fault = _("Fault: **{fault}**.", fault=fault_words()[blame.fault.code])
         name = partial(_name, study)
         st.markdown(paragraph([fault, ground(blame, study.measure.title, name)]))
-    if found.why_not:
+    if split.why_not:
         return
-    text = queries_study.change_statements(study, found)
-    st.markdown("\n".join(f"- {statement_text(sentences, found.measure.k)}" for sentences in text))
-    moved = found.documents[found.documents["delta"].abs() > _ZERO]
+    text = queries_study.change_statements(study, split)
+    st.markdown("\n".join(f"- {statement_text(sentences, split.measure.k)}" for sentences in text))
+    moved = split.documents[split.documents["delta"].abs() > _ZERO]
     if moved.empty:
         st.caption(_("No document counts for more or less than before."))
         return
-    drawn = charts.waterfall(study, challenger, found, distinguishing(names, NAME_WIDTH))
+    drawn = charts.waterfall(study, challenger, split, distinguishing(names, NAME_WIDTH))
     widgets_charts.draw(drawn, key="queries.waterfall")
     fold(
         _("Contribution of each document"),
         "queries.contributions",
         ":material/table:",
-        lambda: _tables(study, row, found, names),
+        lambda: _tables(study, row, split, names),
     )
 
 
@@ -82,9 +82,9 @@ def _name(study: Study, system: str) -> str:
     return markdown_safe(study.name(system), _NAME)
 
 
-def _tables(study: Study, row: pd.Series, found: Split, names: Mapping[str, str]) -> None:
-    _table(found, names)
-    above = evidence(row, found, study.conventions)
+def _tables(study: Study, row: pd.Series, split: Split, names: Mapping[str, str]) -> None:
+    _table(split, names)
+    above = evidence(row, split, study.conventions)
     if not above:
         return
     main = markdown_safe(names[row["doc_id"]], _NAME)
@@ -121,10 +121,10 @@ def _columns() -> dict[str, Any]:
     }
 
 
-def _table(found: Split, names: Mapping[str, str]) -> None:
+def _table(split: Split, names: Mapping[str, str]) -> None:
     """Every document with a label above 0 or a part in the value; the column sums are the values
     and the change."""
-    documents = found.documents
+    documents = split.documents
     counted = (documents["label"] > 0) | (documents["delta"].abs() > _ZERO)
     rows = documents[counted]
     total = {
@@ -132,9 +132,9 @@ def _table(found: Split, names: Mapping[str, str]) -> None:
         "rank_before": math.nan,
         "rank_after": math.nan,
         "label": math.nan,
-        "before": found.before,
-        "after": found.after,
-        "delta": found.delta,
+        "before": split.before,
+        "after": split.after,
+        "delta": split.delta,
     }
     shown = pd.concat(
         [rows.assign(document=rows["doc_id"].map(names)), pd.DataFrame([total])], ignore_index=True
@@ -272,12 +272,12 @@ def _names(texts: dict[str, Text]) -> dict[str, str]:
     """What a person knows each document by: its title, or how it begins where others have the
     same title; the id where there is neither."""
     often = Counter(text.title for text in texts.values())
-    own = {}
+    titles = {}
     for doc, text in texts.items():
         opening = shortened(text.body or "", _OPENING)
         alone = text.title and often[text.title] == 1
-        own[doc] = (text.title if alone else opening) or text.title or doc
-    return distinguishing(own)
+        titles[doc] = (text.title if alone else opening) or text.title or doc
+    return distinguishing(titles)
 
 
 # Tags and a note on a query, and its labels: what an analyst has to say about it.
@@ -395,7 +395,7 @@ def _named(dataset_id: str, query_id: str) -> str:
 def tags(marks: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """Query id → its tags, from `marks`."""
     return {
-        query: tuple(own.split(", "))
-        for query, own in zip(marks["query_id"], marks["tags"], strict=True)
-        if own
+        query: tuple(joined.split(", "))
+        for query, joined in zip(marks["query_id"], marks["tags"], strict=True)
+        if joined
     }

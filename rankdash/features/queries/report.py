@@ -91,13 +91,13 @@ def _why(draft: Draft, challenger: str, query: str) -> str:
     if reasons is None or query not in reasons.index:
         return ""
     row = reasons.loc[[query]].iloc[0]
-    found = queries_study.change(study, challenger, query)
-    text = reasoning(study, challenger, row, found, partial(shortened, limit=_NAME))
+    split = queries_study.change(study, challenger, query)
+    text = reasoning(study, challenger, row, split, partial(shortened, limit=_NAME))
     code = str(row["reason"])
     head = f"<p><strong>{html_safe(reason_words()[code])}</strong> · {html_safe(paragraph(text))}"
     sentences = [
-        statement_text(each, found.measure.k)
-        for each in queries_study.change_statements(study, found)
+        statement_text(each, split.measure.k)
+        for each in queries_study.change_statements(study, split)
     ]
     return f"{head}</p>{listed(sentences)}"
 

@@ -59,16 +59,16 @@ def html(
 
 
 def _page(study: Study, challenger: str, query_id: str, corrections: PageTable | None) -> QueryPage:
-    found = queries_study.ladder_of(study, challenger, query_id)
+    ladder = queries_study.ladder_of(study, challenger, query_id)
     measure = parse_measure(study.spec)
-    names = distinguishing(study.dataset.names_of(found.doc_ids))
+    names = distinguishing(study.dataset.names_of(ladder.doc_ids))
     note = study.notes.get(query_id, Note(query_id))
     split = queries_study.change(study, challenger, query_id)
     reason, because = _reason(study, challenger, query_id, split)
-    missed = queries_study.missed(study, challenger, query_id, found)
+    missed = queries_study.missed(study, challenger, query_id, ladder)
     blame = queries_study.blame(study, challenger, split, missed)
-    lists, documents = _lists(study, found, query_id)
-    titles = {system: study.name(system) for system in found.systems}
+    lists, documents = _lists(study, ladder, query_id)
+    titles = {system: study.name(system) for system in ladder.systems}
     pair = (study.name(study.baseline), study.name(challenger))
     return QueryPage(
         query=study.dataset.query_names.get(query_id, query_id),
@@ -81,15 +81,15 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
         ground=ground(blame, measure.title, study.name) if blame else "",
         missed=_missed(study, missed, query_id),
         sentences=[
-            statement_text(said, measure.k).replace("**", "")
-            for said in queries_study.change_statements(study, split)
+            statement_text(statement, measure.k).replace("**", "")
+            for statement in queries_study.change_statements(study, split)
         ],
         waterfall=None
         if split.documents.empty
         else charts.waterfall(study, challenger, split, names).in_both_inks(),
         contributions=_contributions(split, pair, names),
-        ladder=charts.ladder(found, titles, names).in_both_inks() if len(found) else None,
-        places=_places(found, titles, names),
+        ladder=charts.ladder(ladder, titles, names).in_both_inks() if len(ladder) else None,
+        places=_places(ladder, titles, names),
         lists=lists,
         documents=documents,
         tags=note.tags,
@@ -214,24 +214,24 @@ def _value(study: Study, system: str, spec: str, query_id: str) -> float:
 
 
 def _lists(
-    study: Study, found: Ladder, query_id: str
+    study: Study, ladder: Ladder, query_id: str
 ) -> tuple[list[tuple[str, list[Card]]], list[Document]]:
     """The first k of each system, and every document of these lists once."""
     lists: list[tuple[str, list[Card]]] = []
     near: dict[str, int] = {}
     best = study.dataset.top_grade
-    for system in found.systems:
-        ranks = found.column(system)
-        rows = [int(row) for row in np.argsort(ranks) if ranks[row] <= found.k]
-        docs = [str(found.doc_ids[row]) for row in rows]
+    for system in ladder.systems:
+        ranks = ladder.column(system)
+        rows = [int(row) for row in np.argsort(ranks) if ranks[row] <= ladder.k]
+        docs = [str(ladder.doc_ids[row]) for row in rows]
         shown = queries_study.listed(study, system, query_id, docs)
         cards = [
             Card(
                 each.doc_id,
                 int(ranks[row]),
-                grade(float(found.label[row]), best),
-                bool(found.relevant[row]),
-                _elsewhere(study, found, row, system),
+                grade(float(ladder.label[row]), best),
+                bool(ladder.relevant[row]),
+                _elsewhere(study, ladder, row, system),
                 _read(each),
             )
             for row, each in zip(rows, shown, strict=True)
@@ -244,27 +244,29 @@ def _lists(
             doc,
             texts[doc].title,
             texts[doc].body or "",
-            f"{grade(float(found.label[row]), best)} · {_elsewhere(study, found, row)}",
+            f"{grade(float(ladder.label[row]), best)} · {_elsewhere(study, ladder, row)}",
         )
         for doc, row in near.items()
     ]
     return lists, documents
 
 
-def _elsewhere(study: Study, found: Ladder, row: int, own: str = "") -> str:
+def _elsewhere(study: Study, ladder: Ladder, row: int, current: str = "") -> str:
     """The rank of a document in every system but its own; an arrow says how it moved from the
     baseline, to its own list or from it."""
     sentences = []
-    for system in found.systems:
-        if system == own:
+    for system in ladder.systems:
+        if system == current:
             continue
-        rank = found.column(system)[row]
+        rank = ladder.column(system)[row]
         name = middle(study.name(system), _NAME)
         if math.isnan(rank):
             sentences.append(_("{system}: not ranked", system=name))
             continue
-        here = found.column(own)[row] if study.baseline in (own, system) and own else rank
-        rise = here - rank if own == study.baseline else rank - here
+        here = (
+            ladder.column(current)[row] if study.baseline in (current, system) and current else rank
+        )
+        rise = here - rank if current == study.baseline else rank - here
         sign = "" if rise == 0 else ("▲ " if rise > 0 else "▼ ")
         sentences.append(sign + _("{system}: rank {rank}", system=name, rank=int(rank)))
     return " · ".join(sentences)
@@ -285,10 +287,10 @@ def _read(shown: queries_study.Listed) -> list[str]:
     return facts
 
 
-def _places(found: Ladder, titles: dict[str, str], names: dict[str, str]) -> PageTable | None:
-    if not len(found):
+def _places(ladder: Ladder, titles: dict[str, str], names: dict[str, str]) -> PageTable | None:
+    if not len(ladder):
         return None
-    near = found.picked(found.near)
+    near = ladder.picked(ladder.near)
     return PageTable(
         (_("document"), _("label"), *titles.values(), _("ideal")),
         [

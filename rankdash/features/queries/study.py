@@ -113,13 +113,13 @@ class Listing:
     _orders: dict[str, npt.NDArray[np.intp]] = field(default_factory=dict, init=False, repr=False)
 
     def kept(
-        self, wanted: Filters, tags: Mapping[str, tuple[str, ...]], order: str
+        self, filters: Filters, tags: Mapping[str, tuple[str, ...]], order: str
     ) -> pd.DataFrame:
         """The rows that pass every filter, in an order (see `query_table`)."""
         if order not in self._orders:
             self._orders[order] = order_of(self.table, order)
         rows = self._orders[order]
-        return self.table.iloc[rows[passing(self.table, wanted, tags)[rows]]]
+        return self.table.iloc[rows[passing(self.table, filters, tags)[rows]]]
 
     def row(self, query_id: str) -> pd.Series | None:
         """The row of a query; None where it is not listed."""
@@ -165,14 +165,16 @@ def table_key(part: str, study: Study, challenger: str) -> Key:
 def compared(study: Study, challenger: str) -> pd.DataFrame:
     """The rows of `table` that have a change."""
     rows = table(study, challenger)
-    found: pd.DataFrame = rows[rows["delta"].notna()]
-    return found
+    changed: pd.DataFrame = rows[rows["delta"].notna()]
+    return changed
 
 
 def by_query(study: Study, system: str, spec: str) -> pd.Series:
     """The values of one metric of `specs` by query id."""
-    found = study.evaluations[system] if spec in study.specs else study.evaluate(system, (spec,))
-    return pd.Series(found.column(spec), index=found.query_ids)
+    evaluation = (
+        study.evaluations[system] if spec in study.specs else study.evaluate(system, (spec,))
+    )
+    return pd.Series(evaluation.column(spec), index=evaluation.query_ids)
 
 
 def _spread(study: Study) -> pd.Series:
@@ -194,9 +196,9 @@ def bounds(study: Study, challenger: str) -> Mapping[str, tuple[float, float]]:
     """Query id → lowest and highest change under any labels for what nobody judged; only where the
     metric measures quality."""
 
-    found = study.unjudged_change(challenger).bounds.queries
-    ends = zip(found["lowest"], found["highest"], strict=True)
-    return dict(zip(found["query_id"], ends, strict=True))
+    intervals = study.unjudged_change(challenger).bounds.queries
+    ends = zip(intervals["lowest"], intervals["highest"], strict=True)
+    return dict(zip(intervals["query_id"], ends, strict=True))
 
 
 # Labels.
@@ -206,10 +208,10 @@ def labels(study: Study, query_id: str) -> pd.DataFrame:
     """The labels of one query: query_id, doc_id, label."""
     positions, offsets, order = _label_rows(study)
     qrels = study.dataset.qrels
-    found = positions.get(query_id)
-    if found is None:
+    position = positions.get(query_id)
+    if position is None:
         return qrels.iloc[:0]
-    rows = slice(offsets[found], offsets[found + 1])
+    rows = slice(offsets[position], offsets[position + 1])
     return qrels.iloc[rows if order is None else order[rows]]
 
 
@@ -226,8 +228,8 @@ def _label_rows(
 
 def label_of(study: Study, query_id: str) -> dict[str, float]:
     """Document id → label of the query."""
-    own = labels(study, query_id)
-    return dict(zip(own["doc_id"], own["label"].astype(float), strict=True))
+    query_labels = labels(study, query_id)
+    return dict(zip(query_labels["doc_id"], query_labels["label"].astype(float), strict=True))
 
 
 # Why one query changed.
@@ -246,9 +248,9 @@ def change(study: Study, challenger: str, query_id: str) -> Split:
     )
 
 
-def change_statements(study: Study, found: Split) -> tuple[Statement, ...]:
-    """The same in at most three statements. found: from `change`."""
-    return statements(found, labels(study, found.query_id), _conventions(study))
+def change_statements(study: Study, query_split: Split) -> tuple[Statement, ...]:
+    """The same in at most three statements. query_split: from `change`."""
+    return statements(query_split, labels(study, query_split.query_id), _conventions(study))
 
 
 @dataclass(frozen=True)
@@ -277,21 +279,23 @@ class Blame:
     unlabelled: int
 
 
-def blame(study: Study, challenger: str, found: Split, missed: Iterable[Missed]) -> Blame | None:
+def blame(
+    study: Study, challenger: str, query_split: Split, missed: Iterable[Missed]
+) -> Blame | None:
     """Return None if the challenger has no value for the query, or the metric cannot be split.
 
-    found: the query's change. missed: as from `missed`.
+    query_split: the query's change. missed: as from `missed`.
     """
-    row = listing(study, challenger).row(found.query_id)
+    row = listing(study, challenger).row(query_split.query_id)
     if row is None or "perfect" not in row or row.get("reason") in (None, "failed"):
         return None
     threshold = study.conventions.threshold
-    relevant = sum(label >= threshold for label in label_of(study, found.query_id).values())
+    relevant = sum(label >= threshold for label in label_of(study, query_split.query_id).values())
     if row["reason"] in ("no_relevant_label", "nothing_judged"):
         return Blame(LABELS_SAY_TOO_LITTLE, relevant, tuple(missed), 0)
     if math.isnan(row["delta"]):
         return None
-    rows = found.documents[found.documents["rank_after"].notna()]
+    rows = query_split.documents[query_split.documents["rank_after"].notna()]
     least = threshold if study.measure.metric.binary else np.nextafter(0.0, 1.0)
     lowest = rows.loc[rows["label"] >= least, "rank_after"].max()
     unlabelled = rows["label"].isna() & (rows["rank_after"] < lowest)
@@ -300,23 +304,25 @@ def blame(study: Study, challenger: str, found: Split, missed: Iterable[Missed])
     value = condensed = float(row["after"])
     if unlabelled.any():
         without_label = rows.loc[rows["label"].isna(), "doc_id"]
-        own = labels(study, found.query_id)
-        condensed = without(found, list(without_label), own, _conventions(study))
+        query_labels = labels(study, query_split.query_id)
+        condensed = without(query_split, list(without_label), query_labels, _conventions(study))
     fault_found = fault(value, condensed, row["ceiling"], row["perfect"], study.statistics.tie_band)
     return Blame(fault_found, relevant, tuple(missed), int(unlabelled.sum()))
 
 
-def missed(study: Study, challenger: str, query_id: str, found: Ladder) -> list[Missed]:
+def missed(study: Study, challenger: str, query_id: str, query_ladder: Ladder) -> list[Missed]:
     """Return the relevant documents of a query that the challenger's list lacks, the highest label
     first; if it has no list, those that no ranking has.
 
-    found: as from `ladder_of`. The first stage is looked into beside its systems.
+    query_ladder: as from `ladder_of`. The first stage is looked into beside its systems.
     """
     labels = label_of(study, query_id)
-    lists = {system: _ranks(found, system) for system in found.systems}
+    lists = {system: _ranks(query_ladder, system) for system in query_ladder.systems}
     if FIRST_STAGE not in lists:
         first = {FIRST_STAGE: study.dataset.candidates}
-        candidates = ladder(first, first[FIRST_STAGE], labels, query_id, found.k, study.conventions)
+        candidates = ladder(
+            first, first[FIRST_STAGE], labels, query_id, query_ladder.k, study.conventions
+        )
         lists[FIRST_STAGE] = _ranks(candidates, FIRST_STAGE)
     lacking = []
     for doc, label in sorted(labels.items(), key=lambda item: -item[1]):
@@ -324,15 +330,15 @@ def missed(study: Study, challenger: str, query_id: str, found: Ladder) -> list[
         held = challenger in places or (places and challenger not in lists)
         if label >= study.conventions.threshold and not held:
             highest = min(places, key=places.__getitem__, default=None)
-            own = (each for each in (study.baseline, FIRST_STAGE) if each in places)
-            system = next(own, highest)
+            preferred = (each for each in (study.baseline, FIRST_STAGE) if each in places)
+            system = next(preferred, highest)
             lacking.append(Missed(doc, system, 0 if system is None else places[system]))
     return lacking
 
 
-def _ranks(found: Ladder, system: str) -> dict[str, int]:
+def _ranks(query_ladder: Ladder, system: str) -> dict[str, int]:
     """Return the rank of each document that a system ranks."""
-    ranks = zip(found.doc_ids, found.column(system), strict=True)
+    ranks = zip(query_ladder.doc_ids, query_ladder.column(system), strict=True)
     return {doc: int(rank) for doc, rank in ranks if not math.isnan(rank)}
 
 
@@ -373,10 +379,10 @@ def ladder_of(study: Study, challenger: str, query_id: str) -> Ladder:
 def listed(study: Study, system: str, query_id: str, docs: Iterable[str]) -> list[Listed]:
     """What a system says of some of the documents of a query."""
     ranking, run = study.ranking(system), study.run(system)
-    found = ranking.positions.get(query_id)
-    if found is None:
+    position = ranking.positions.get(query_id)
+    if position is None:
         return [Listed(doc, None, None, None) for doc in docs]
-    start, stop = ranking.offsets[found], ranking.offsets[found + 1]
+    start, stop = ranking.offsets[position], ranking.offsets[position + 1]
     rows = {
         doc: start + place for place, doc in enumerate(ranking.doc_ids[ranking.docs[start:stop]])
     }
@@ -400,10 +406,12 @@ def listed(study: Study, system: str, query_id: str, docs: Iterable[str]) -> lis
 def texts(study: Study, doc_ids: Iterable[str]) -> dict[str, Text]:
     """Document id → its title and text."""
     ids, places = list(doc_ids), study.dataset.document_places
-    own = study.dataset.documents.iloc[[places[doc] for doc in ids]]
+    rows = study.dataset.documents.iloc[[places[doc] for doc in ids]]
     return {
         doc: Text(title, body if isinstance(body, str) and body else None)
-        for doc, title, body in zip(ids, own["title"].to_list(), own["text"].to_list(), strict=True)
+        for doc, title, body in zip(
+            ids, rows["title"].to_list(), rows["text"].to_list(), strict=True
+        )
     }
 
 
@@ -486,12 +494,12 @@ def valued(table: pd.DataFrame) -> frozenset[str]:
     return frozenset(each for each in columns & set(table.columns) if table[each].notna().any())
 
 
-def orders(columns: Collection[str], wanted: str = "") -> list[str]:
+def orders(columns: Collection[str], requested: str = "") -> list[str]:
     """Those of `ORDERS` that tell the rows of a table apart, and the wanted one, where it is one
     `by_column` that does. columns: the `valued` ones."""
     offered = [*ORDERS]
-    if wanted not in ORDERS and key_of(wanted)[0] in _SORTABLE:
-        offered.append(wanted)
+    if requested not in ORDERS and key_of(requested)[0] in _SORTABLE:
+        offered.append(requested)
     return [each for each in offered if each == "given" or key_of(each)[0] in columns]
 
 
@@ -547,25 +555,25 @@ class Filters:
 
 
 def passing(
-    table: pd.DataFrame, wanted: Filters, tags: Mapping[str, tuple[str, ...]] | None = None
+    table: pd.DataFrame, filters: Filters, tags: Mapping[str, tuple[str, ...]] | None = None
 ) -> npt.NDArray[np.bool_]:
     """(rows,) which rows pass every filter. tags: query id → its tags."""
     keep: npt.NDArray[np.bool_] = np.ones(len(table), dtype=bool)
-    chosen = {"outcome": wanted.outcomes, "state": wanted.states, "reason": wanted.reasons}
-    for column, values in {**chosen, **wanted.segments}.items():
+    chosen = {"outcome": filters.outcomes, "state": filters.states, "reason": filters.reasons}
+    for column, values in {**chosen, **filters.segments}.items():
         if values:
             keep &= table[column].isin(values).to_numpy()
-    own = {column: getattr(wanted, column) for column in ("before", "after", "delta")}
-    for column, ends in {**own, **wanted.values}.items():
+    ranges = {column: getattr(filters, column) for column in ("before", "after", "delta")}
+    for column, ends in {**ranges, **filters.values}.items():
         if ends is not None:
             keep &= table[column].between(*ends).to_numpy()
-    if wanted.judged > 0:
-        keep &= (table[["judged_before", "judged_after"]].min(axis=1) >= wanted.judged).to_numpy()
-    if wanted.tags:
-        asked = set(wanted.tags)
-        tagged = {query for query, theirs in (tags or {}).items() if asked & set(theirs)}
+    if filters.judged > 0:
+        keep &= (table[["judged_before", "judged_after"]].min(axis=1) >= filters.judged).to_numpy()
+    if filters.tags:
+        required = set(filters.tags)
+        tagged = {query for query, theirs in (tags or {}).items() if required & set(theirs)}
         keep &= table["query_id"].isin(tagged).to_numpy()
-    text = wanted.text.strip().casefold()
+    text = filters.text.strip().casefold()
     if text:
         keep &= table["words"].str.contains(text, regex=False).to_numpy()
     return keep

@@ -145,7 +145,7 @@ def first_text(before: float, after: float) -> str:
 
 
 def reasoning(
-    study: Study, challenger: str, row: pd.Series, found: Split, fit: Callable[[str], str]
+    study: Study, challenger: str, row: pd.Series, split: Split, fit: Callable[[str], str]
 ) -> list[str]:
     """What the reason of a query means and what it rests on, in sentences.
 
@@ -172,20 +172,20 @@ def reasoning(
             ),
         ]
     if code == "below_cutoff":
-        return [*sentences, _below_cutoff(study, found, fit)]
+        return [*sentences, _below_cutoff(study, split, fit)]
     if isinstance(row["doc_id"], str):
         doc = row["doc_id"]
         sentences += evidence_text(
-            row, found, fit(study.dataset.names_of(found.documents["doc_id"])[doc])
+            row, split, fit(study.dataset.names_of(split.documents["doc_id"])[doc])
         )
     return sentences
 
 
-def _below_cutoff(study: Study, found: Split, fit: Callable[[str], str]) -> str:
+def _below_cutoff(study: Study, split: Split, fit: Callable[[str], str]) -> str:
     """The best document below the cutoff, the nearest of equals."""
-    k = math.inf if found.measure.k is None else found.measure.k
-    rows = found.documents.assign(
-        nearest=found.documents[["rank_before", "rank_after"]].min(axis=1)
+    k = math.inf if split.measure.k is None else split.measure.k
+    rows = split.documents.assign(
+        nearest=split.documents[["rank_before", "rank_after"]].min(axis=1)
     )
     outside = (rows["rank_before"] > k) | (rows["rank_after"] > k)
     best = rows[outside].sort_values(["label", "nearest"], ascending=[False, True])
@@ -209,13 +209,13 @@ def without_result(system: str, state: str | None) -> str:
     return _("{system} does not rank it.", system=system)
 
 
-def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
+def evidence_text(row: pd.Series, split: Split, name: str) -> list[str]:
     """What the reason rests on. row: of `reasons.reasons`. name: of its main document."""
     sentences = []
     if math.isfinite(row["share"]):
-        if found.measure.metric.name in CARRIED:
+        if split.measure.metric.name in CARRIED:
             sentences.append(first_text(row["rank_before"], row["rank_after"]))
-        elif abs(row["share"] - found.delta) < _ROUNDING:
+        elif abs(row["share"] - split.delta) < _ROUNDING:
             sentences.append(
                 _(
                     "The document: “{document}”, label {label}.",
@@ -253,7 +253,7 @@ def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
                 )
             )
     if row["reason"] in ("truncated", "buried", "distractor_lifted", "unjudged_lifted"):
-        sentences.append(_overtaken(row, found.measure.k))
+        sentences.append(_overtaken(row, split.measure.k))
     return [sentence for sentence in sentences if sentence]
 
 
@@ -315,37 +315,37 @@ def place(missed: Missed, name: Callable[[str], str]) -> str:
 
 def ground(blame: Blame, metric: str, name: Callable[[str], str]) -> str:
     """Return what a fault rests on, in sentences. metric: its title. name: as for `place`."""
-    found = blame.fault
-    if math.isnan(found.lost):
+    fault = blame.fault
+    if math.isnan(fault.lost):
         return _too_little(blame)
-    if found.code == "none":
+    if fault.code == "none":
         return _("{metric} is as high as a perfect ranking, or within the tie band.", metric=metric)
     words = fault_words()
     shares = [
         _("{part} {amount}", part=words[part], amount=number(amount))
-        for part, amount in sorted(found.parts.items(), key=lambda each: -each[1])
+        for part, amount in sorted(fault.parts.items(), key=lambda each: -each[1])
         if round(amount, 3) > 0
     ]
-    given = {"metric": metric, "lost": number(found.lost)}
+    params = {"metric": metric, "lost": number(fault.lost)}
     below = (
         _(
             "{metric} is {lost} below a perfect ranking: {shares}.",
             shares=enumerated(shares),
-            **given,
+            **params,
         )
         if len(shares) > 1
-        else _("{metric} is {lost} below a perfect ranking.", **given)
+        else _("{metric} is {lost} below a perfect ranking.", **params)
     )
-    return paragraph([below, *_cause(blame, found, name)])
+    return paragraph([below, *_cause(blame, fault, name)])
 
 
-def _cause(blame: Blame, found: Fault, name: Callable[[str], str]) -> list[str]:
+def _cause(blame: Blame, fault: Fault, name: Callable[[str], str]) -> list[str]:
     """Return what the largest part comes from."""
-    if found.code == "retriever" and blame.missed:
+    if fault.code == "retriever" and blame.missed:
         return _not_retrieved(blame, name)
-    if found.code == "retriever":
+    if fault.code == "retriever":
         return [_("Relevant documents rank below the reranked depth.")]
-    if found.code == "labels":
+    if fault.code == "labels":
         return [
             ngettext(
                 "{n} document without a label stands above relevant ones.",
@@ -353,7 +353,7 @@ def _cause(blame: Blame, found: Fault, name: Callable[[str], str]) -> list[str]:
                 blame.unlabelled,
             )
         ]
-    if found.code == "reranker":
+    if fault.code == "reranker":
         return [_("A better order of the same documents would gain it.")]
     return []
 

@@ -130,7 +130,7 @@ def _count_pairs(x: npt.NDArray[np.int32], y: npt.NDArray[np.int32], tied: bool)
     candidate lists this beats a sort, and it never leaves the processor's cache.
     """
     width, size = y.shape
-    found = np.zeros((4, size))
+    pair_counts = np.zeros((4, size))
     step = max(1, _CELLS // width)
     for start in range(0, size, step):
         columns = slice(start, start + step)
@@ -146,8 +146,8 @@ def _count_pairs(x: npt.NDArray[np.int32], y: npt.NDArray[np.int32], tied: bool)
                 counts[3, lag:] += same_x & same_y
                 falls &= ~same_x
             counts[0, lag:] += falls
-        found[:, columns] = counts.sum(axis=1)
-    return found
+        pair_counts[:, columns] = counts.sum(axis=1)
+    return pair_counts
 
 
 def _rbo(paired: Pairing, both: Integers, p: float) -> Floats:

@@ -457,10 +457,10 @@ def agreement_chart(
             )
         )
     low = min([0.0, *(float(row[end]) for row in rows for end in ("tau_low", "tau"))], key=_finite)
-    left = low - 0.03
+    start = low - 0.03
     traces.append(
         draw.texts(
-            [left] * len(rows),
+            [start] * len(rows),
             [place + _NAME_AT for place in range(len(rows))],
             [_names(row, names) for row in rows],
             ink,
@@ -478,8 +478,8 @@ def agreement_chart(
         margin=style.CLEAR_OF_CAMERA,
         xaxis=style.axis(
             _("agreement: 1 is the same order"),
-            range=[left, 1 + _ROOM],
-            tickvals=[tick / 4 for tick in range(-4, 5) if tick / 4 >= left],
+            range=[start, 1 + _ROOM],
+            tickvals=[tick / 4 for tick in range(-4, 5) if tick / 4 >= start],
             tickformat=".2~f",
             showgrid=True,
             zeroline=True,

@@ -43,7 +43,7 @@ def flow(study: Study, challenger: str) -> Flow:
 def destinations(study: Study, challenger: str) -> None:
     """Where relevant documents went: in a sentence, from bin to bin, in and out of the top k. All
     documents where no label names a relevant one."""
-    found = moves(study, challenger)
+    movements = moves(study, challenger)
     way = flow(study, challenger)
     st.subheader(
         _("Where relevant documents went") if way.total else _("Where the documents went"),
@@ -54,7 +54,7 @@ def destinations(study: Study, challenger: str) -> None:
         if study.dataset.labelled_queries
         else _("There are no complete labels, so all documents are counted, relevant or not.")
     )
-    _left_out(found)
+    _left_out(movements)
     cells, bands = st.columns([6, 5], gap="medium")
     with cells:
         chosen = _documents_counted() if way.total else "all"
@@ -67,7 +67,7 @@ def destinations(study: Study, challenger: str) -> None:
         shared(_flow, study, challenger)
     cell = _cell(table)
     if cell:
-        _documents_of(study, challenger, found, cell, relevant_only=chosen != "all")
+        _documents_of(study, challenger, movements, cell, relevant_only=chosen != "all")
     fold(
         _("These counts as tables"),
         "shifts.counts",
@@ -114,11 +114,11 @@ def _choose_cell(key: str) -> None:
 
 def _cell(table: pd.DataFrame) -> tuple[str, str] | None:
     """The chosen cell: the bin of ranks before and the one after."""
-    wanted = address.several("cell")
-    fits = len(wanted) == 2 and wanted[0] in table.index and wanted[1] in table.columns
-    address.lose("cell", " → ".join(wanted) if wanted and not fits else None)
-    address.settle("cell", wanted if fits else None)
-    return (wanted[0], wanted[1]) if fits else None
+    requested = address.several("cell")
+    fits = len(requested) == 2 and requested[0] in table.index and requested[1] in table.columns
+    address.lose("cell", " → ".join(requested) if requested and not fits else None)
+    address.settle("cell", requested if fits else None)
+    return (requested[0], requested[1]) if fits else None
 
 
 def _in_words(way: Flow) -> str:
@@ -153,8 +153,8 @@ def _in_words(way: Flow) -> str:
     return paragraph(sentences)
 
 
-def _left_out(found: Moves) -> None:
-    alone = found.only_before + found.only_after
+def _left_out(movements: Moves) -> None:
+    alone = movements.only_before + movements.only_after
     if alone:
         st.caption(
             ngettext(
@@ -243,8 +243,8 @@ def by_query(study: Study, challenger: str) -> None:
 
 def farthest(study: Study, challenger: str) -> None:
     """The relevant documents that moved farthest, falls first; a row opens the query."""
-    found = moves(study, challenger)
-    table = found.frame(found.relevant & found.in_both & (found.up != 0))
+    movements = moves(study, challenger)
+    table = movements.frame(movements.relevant & movements.in_both & (movements.up != 0))
     table = table.sort_values("up", kind="stable", ignore_index=True)
     half = _MOST_ROWS // 2
     if len(table) > _MOST_ROWS:
@@ -261,10 +261,10 @@ def farthest(study: Study, challenger: str) -> None:
 
 
 def _documents_of(
-    study: Study, challenger: str, found: Moves, cell: tuple[str, str], *, relevant_only: bool
+    study: Study, challenger: str, movements: Moves, cell: tuple[str, str], *, relevant_only: bool
 ) -> None:
     """The documents that one cell counts; a row opens the query."""
-    table = found.frame(went(found, *cell, relevant_only=relevant_only))
+    table = movements.frame(went(movements, *cell, relevant_only=relevant_only))
     start, end = (_("not ranked") if name == UNRANKED else name for name in cell)
     st.markdown(
         ngettext(

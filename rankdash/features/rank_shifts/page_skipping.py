@@ -69,20 +69,20 @@ def draw(study: Study, challenger: str) -> None:
         )
     )
     margin, tolerance, price = _controls(study)
-    found = _skipping(study, challenger, margin, tolerance)
+    skipping = _skipping(study, challenger, margin, tolerance)
     gaps = rank_shifts_study.margins(study, FIRST_STAGE, depth(study))[margin]
-    if found.n == 0:
+    if skipping.n == 0:
         st.info(_("No query has a value on both sides."), icon=":material/info:")
         return
-    readout(study, challenger, found, gaps)
-    if found.rule is not None and found.holds:
-        savings(study, challenger, gaps, found.rule.threshold, price)
-    if found.no_margin:
+    readout(study, challenger, skipping, gaps)
+    if skipping.rule is not None and skipping.holds:
+        savings(study, challenger, gaps, skipping.rule.threshold, price)
+    if skipping.no_margin:
         st.caption(
             ngettext(
                 "{n} query has a list too short for this margin and is always reranked.",
                 "{n} queries have a list too short for this margin and are always reranked.",
-                found.no_margin,
+                skipping.no_margin,
             )
         )
     points, cost = st.columns(2, gap="medium")
@@ -94,7 +94,7 @@ def draw(study: Study, challenger: str) -> None:
         _("Every threshold as a table"),
         "shifts.thresholds",
         ":material/table:",
-        lambda: _threshold_table(found),
+        lambda: _threshold_table(skipping),
     )
     fold(
         _("Near-ties, and which margin tells more"),
@@ -147,10 +147,10 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
     return margin, float(loss or TOLERANCE), price
 
 
-def amount(given: str | None) -> float | None:
+def amount(text: str | None) -> float | None:
     """An amount of money from the address; None where there is none that can be meant."""
     try:
-        amount = float(given or "")
+        amount = float(text or "")
     except ValueError:
         return None
     return amount if 0 <= amount <= _MOST_PAID else None
@@ -184,13 +184,13 @@ def _points(study: Study, challenger: str, margin: Margin, tolerance: float) -> 
 def _change_by_margin(
     study: Study, challenger: str, margin: Margin, tolerance: float
 ) -> tuple[Any, str]:
-    found = _skipping(study, challenger, margin, tolerance)
+    skipping = _skipping(study, challenger, margin, tolerance)
     chart = charts_skipping.margins_chart(
         rank_shifts_study.against_first_stage(study, challenger),
         rank_shifts_study.margins(study, FIRST_STAGE, depth(study))[margin],
         rank_shifts_study.change_by_margin(study, challenger, margin, depth(study)),
         study.measure.title,
-        threshold=found.rule.threshold if found.rule else None,
+        threshold=skipping.rule.threshold if skipping.rule else None,
         tie_band=study.statistics.tie_band,
         names=study.dataset.query_names,
     )
@@ -198,23 +198,23 @@ def _change_by_margin(
 
 
 def _cost(study: Study, challenger: str, margin: Margin, tolerance: float) -> None:
-    found = _skipping(study, challenger, margin, tolerance)
+    skipping = _skipping(study, challenger, margin, tolerance)
     st.markdown(_("**What skipping costs**"))
     title = study.measure.title
     widgets_charts.draw(
         charts_skipping.skipping_chart(
-            found.curve,
+            skipping.curve,
             title,
-            found.tolerance,
-            chosen=found.rule.threshold if found.rule else None,
+            skipping.tolerance,
+            chosen=skipping.rule.threshold if skipping.rule else None,
             level=study.statistics.level,
         ),
         key="shifts.skipping",
     )
 
 
-def _threshold_table(found: Skipping) -> None:
-    curve = found.curve
+def _threshold_table(skipping: Skipping) -> None:
+    curve = skipping.curve
     columns = {
         _("margin from"): curve["threshold"].where(curve["skipped"] > 0),
         _("queries skipped"): curve["skipped"],
@@ -277,15 +277,15 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
     )
     sentences = []
     for margin in MARGINS:
-        found = _skipping(study, challenger, margin, tolerance)
+        skipping = _skipping(study, challenger, margin, tolerance)
         sentences.append(
             {
                 _("margin"): words[margin],
-                _("better than chance by"): found.advantage,
-                _("low"): found.advantage_low,
-                _("high"): found.advantage_high,
+                _("better than chance by"): skipping.advantage,
+                _("low"): skipping.advantage_low,
+                _("high"): skipping.advantage_high,
                 _("a guide to which queries to skip"): _("yes")
-                if found.margin_helps
+                if skipping.margin_helps
                 else _("not proven"),
             }
         )
@@ -310,14 +310,14 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
 # When not to rerank: the answer in words, how far it can be trusted, and what it saves.
 
 
-def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[float]) -> None:
+def readout(study: Study, challenger: str, skipping: Skipping, gaps: pd.Series[float]) -> None:
     """The answer in one sentence, and how far it can be trusted."""
     metric = study.measure.title
-    if found.rule is None or found.held_out is None:
-        if found.n < FEWEST:
+    if skipping.rule is None or skipping.held_out is None:
+        if skipping.n < FEWEST:
             words = _(
                 "Too few queries to choose a rule: {n}. At least {fewest} are needed.",
-                n=found.n,
+                n=skipping.n,
                 fewest=FEWEST,
             )
         elif even(gaps):
@@ -331,7 +331,7 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
                 "the largest score margin may lower {metric} by more than {loss}; but it is not "
                 "proven either that {system} raises it.",
                 metric=metric,
-                loss=number(found.tolerance),
+                loss=number(skipping.tolerance),
                 system=name_safe(study.name(challenger)),
             )
         else:
@@ -339,11 +339,11 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
                 "**Rerank everything.** Skipping even a few of the queries with the largest score "
                 "margin may lower {metric} by more than {loss}.",
                 metric=metric,
-                loss=number(found.tolerance),
+                loss=number(skipping.tolerance),
             )
         st.info(words, icon=":material/info:")
         return
-    rule, other = found.rule, found.held_out
+    rule, other = skipping.rule, skipping.held_out
     params = {
         "share": share(rule.share),
         "threshold": number(rule.threshold),
@@ -352,11 +352,11 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
         "level": level_percent(study.statistics.level),
         "low": signed(other.low),
         "high": signed(other.high),
-        "loss": number(found.tolerance),
-        "random": signed(-rule.share * (found.reranked - found.first_stage)),
+        "loss": number(skipping.tolerance),
+        "random": signed(-rule.share * (skipping.reranked - skipping.first_stage)),
         "system": name_safe(study.name(challenger)),
     }
-    if not found.holds:
+    if not skipping.holds:
         st.warning(
             _(
                 "**No safe rule.** Skipping {share} of the queries (margin of at least "
@@ -381,7 +381,7 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
             ),
             icon=":material/block:",
         )
-    elif found.margin_helps:
+    elif skipping.margin_helps:
         st.success(
             _(
                 "**{share} of the queries can skip reranking**: those with a margin of at least "

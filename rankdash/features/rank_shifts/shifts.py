@@ -91,8 +91,8 @@ def pair(before: Ranking, after: Ranking) -> Pairing:
     query_before, query_after = owners(offsets_before), owners(offsets_after)
     docs = places_in(before.documents, after.documents)[after.docs[rows_after]]
     known = np.flatnonzero(docs >= 0)
-    there, found = places_of(before, shared[query_after[known]], docs[known])
-    in_both = known[found]
+    there, matches = places_of(before, shared[query_after[known]], docs[known])
+    in_both = known[matches]
     alone = np.ones(len(rows_after), dtype=bool)
     alone[in_both] = False
     partner = np.full(len(before.docs), -1, dtype=np.int64)
@@ -329,13 +329,13 @@ def flow(moves: Moves, k: int) -> Flow:
     relevant = np.flatnonzero(moves.relevant)
     before, after = moves.before[relevant], moves.after[relevant]
     was, now = ((rank > NOT_RANKED) & (rank <= k) for rank in (before, after))
-    stayed, entered, left = (int(each.sum()) for each in (was & now, now & ~was, was & ~now))
+    stayed, entered, dropped = (int(each.sum()) for each in (was & now, now & ~was, was & ~now))
     return Flow(
         k=k,
         stayed=stayed,
         entered=entered,
-        left=left,
-        outside=len(relevant) - stayed - entered - left,
+        left=dropped,
+        outside=len(relevant) - stayed - entered - dropped,
         unranked=moves.unranked,
         bands=pd.DataFrame(
             {

@@ -192,8 +192,8 @@ def _thresholds(gap: Floats) -> Floats:
     known = np.sort(gap[~np.isnan(gap)])[::-1]
     if not len(known):
         return np.array([math.inf])
-    wanted = np.ceil(np.arange(1, _STEPS + 1) / _STEPS * len(known)).astype(np.int64) - 1
-    return np.concatenate([[math.inf], np.unique(known[wanted])[::-1]])
+    positions = np.ceil(np.arange(1, _STEPS + 1) / _STEPS * len(known)).astype(np.int64) - 1
+    return np.concatenate([[math.inf], np.unique(known[positions])[::-1]])
 
 
 def _skips(gap: Floats, thresholds: Floats) -> Flags:
@@ -218,9 +218,9 @@ def _best_without(
     rules: RuleCosts, folds: npt.NDArray[np.int64], limit: float
 ) -> npt.NDArray[np.int64]:
     """(FOLDS,) for each fold the best rule on the queries of all others."""
-    own = [rules.lost[folds == fold] for fold in range(FOLDS)]
-    sums = np.stack([lost.sum(axis=0) for lost in own])
-    sizes = np.array([len(lost) for lost in own])[:, None]
+    fold_losses = [rules.lost[folds == fold] for fold in range(FOLDS)]
+    sums = np.stack([lost.sum(axis=0) for lost in fold_losses])
+    sizes = np.array([len(lost) for lost in fold_losses])[:, None]
     means = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)
     # Few rules need an interval: none begins above its mean, and the last that is good is sought.
     likely = means >= -limit - 2 * _ROUNDING
@@ -257,11 +257,11 @@ def _held_out(rules: RuleCosts, limit: float) -> Change:
         return Change(share=0.0, change=0.0, low=0.0, high=0.0)
     chosen = best[folds]
     rows = np.arange(rules.n)
-    own = rules.lost[rows, chosen]
-    low, high = intervals(own[:, None], rules.settings, possible=rules.possible)
+    losses = rules.lost[rows, chosen]
+    low, high = intervals(losses[:, None], rules.settings, possible=rules.possible)
     return Change(
         share=float(rules.skips[rows, chosen].mean()),
-        change=float(own.mean()),
+        change=float(losses.mean()),
         low=float(low[0]),
         high=float(high[0]),
     )
@@ -297,7 +297,7 @@ def saving(queries: pd.DataFrame, margin: pd.Series[float], threshold: float) ->
     pairs = done["pairs"].to_numpy(dtype=np.float64)
     latency = done["latency_ms"].to_numpy(dtype=np.float64)
     timed = ~np.isnan(latency)
-    spent, left = latency[timed], np.where(skipped, 0.0, latency)[timed]
+    spent, remaining = latency[timed], np.where(skipped, 0.0, latency)[timed]
     total = float(pairs.sum()) if len(pairs) else math.nan
 
     def of(values: Floats, quantile: float | None) -> float:
@@ -311,9 +311,9 @@ def saving(queries: pd.DataFrame, margin: pd.Series[float], threshold: float) ->
         pairs=float(pairs[skipped].sum()) / total if total > 0 else math.nan,
         timed=int(timed.sum()),
         mean_before=of(spent, None),
-        mean_after=of(left, None),
+        mean_after=of(remaining, None),
         p95_before=of(spent, 0.95),
-        p95_after=of(left, 0.95),
+        p95_after=of(remaining, 0.95),
     )
 
 
@@ -365,12 +365,12 @@ def near_ties(table: pd.DataFrame, near: float = NEAR_TIE) -> pd.DataFrame:
     rows = []
     for name in MARGINS:
         known = table[name].dropna().to_numpy()
-        found = (
+        statistics = (
             (float(np.median(known)), float((known == 0).mean()), float((known <= near).mean()))
             if len(known)
             else (np.nan, np.nan, np.nan)
         )
-        rows.append((name, len(known), *found))
+        rows.append((name, len(known), *statistics))
     return pd.DataFrame(rows, columns=["margin", "n", "median", "tied", "near"])
 
 
@@ -390,8 +390,8 @@ def by_margin(pairs: pd.DataFrame, margin: pd.Series[float], groups: int = 10) -
     rank = frame["margin"].rank(method="min").to_numpy() - 1
     group = np.floor(rank * groups / max(len(frame), 1)).astype(np.int64)
     gathered = frame.groupby(group)
-    found = gathered.mean().assign(n=gathered.size())
-    return found[["margin", "n", "delta"]].reset_index(drop=True)
+    means = gathered.mean().assign(n=gathered.size())
+    return means[["margin", "n", "delta"]].reset_index(drop=True)
 
 
 def even(values: pd.Series[float]) -> bool:

@@ -63,8 +63,8 @@ def agreements(study: Study, one: str, other: str) -> pd.DataFrame:
 @part("texts", "chosen", "order", "statistics")
 def agreement_table(study: Study) -> pd.DataFrame:
     """The mean agreement of each two systems."""
-    found = {pair: agreements(study, *pair) for pair in combinations(study.chosen, 2)}
-    return pairwise(found, study.statistics)
+    by_pair = {pair: agreements(study, *pair) for pair in combinations(study.chosen, 2)}
+    return pairwise(by_pair, study.statistics)
 
 
 @part("texts")

@@ -61,9 +61,9 @@ INSTALL = (
 
 def browser() -> str | None:
     """The browser that draws; None where none is installed."""
-    found = (shutil.which(name) for name in _NAMES)
+    installed = (shutil.which(name) for name in _NAMES)
     places = (place for place in _PLACES.get(sys.platform, ()) if Path(place).is_file())
-    return next((each for each in (*found, *places) if each), None)
+    return next((each for each in (*installed, *places) if each), None)
 
 
 def drawn(figures: Mapping[str, go.Figure]) -> dict[str, bytes]:

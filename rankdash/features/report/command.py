@@ -138,11 +138,11 @@ def _report(arguments: argparse.Namespace) -> int:
     from rankdash.features.report.report import PRESETS, front_of, html
 
     target = target_of(arguments.out)
-    given = (
+    optional = (
         *(arguments.qrels, arguments.baseline, arguments.judge),
         *(arguments.logo, arguments.assumptions),
     )
-    named = [file for file in given if file is not None]
+    named = [file for file in optional if file is not None]
     if arguments.profile is not None and is_file(arguments.profile):
         named.append(arguments.profile)
     several = (*(arguments.data or ()), *arguments.challenger, *arguments.timings)
@@ -271,9 +271,9 @@ def _money(read: dict[str, Any], file: str, names: Mapping[str, str]) -> Money:
     return replace(
         money,
         prices={
-            system: found
+            system: price
             for system, name in names.items()
-            if (found := by_key.get(name, by_key.get(_EVERYONE))) is not None
+            if (price := by_key.get(name, by_key.get(_EVERYONE))) is not None
         },
     )
 

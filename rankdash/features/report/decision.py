@@ -114,8 +114,8 @@ class Decision:
     @property
     def kind(self) -> Kind:
         """Of the verdict."""
-        found: Kind = self.row["verdict"] if self.headline is None else self.headline.kind
-        return found
+        verdict: Kind = self.row["verdict"] if self.headline is None else self.headline.kind
+        return verdict
 
 
 def decision(study: Study, challenger: str) -> Decision:
@@ -124,7 +124,7 @@ def decision(study: Study, challenger: str) -> Decision:
     pairs = study.pairs(challenger).dropna(subset="delta")
     hurt = pairs[direction(pairs["delta"].to_numpy(), study.statistics.tie_band) < 0]
     choice = next(each for each in costs.choices(study) if each.system == challenger)
-    found = Decision(
+    assessment = Decision(
         challenger=challenger,
         row=study.comparison.row(challenger, study.spec),
         headline=headline(study, challenger),
@@ -139,13 +139,13 @@ def decision(study: Study, challenger: str) -> Decision:
         defaults=money.defaults,
         step="trial",
     )
-    step, more = _next(study, found)
+    step, more = _next(study, assessment)
     # As many as are asked for, labelled already.
     if step in ("label", "queries", "settle", "more") and 0 < more <= (
-        left := _not_run(study, challenger)
+        skipped := _not_run(study, challenger)
     ):
-        step, more = "rerank", left
-    return replace(found, step=step, more=more)
+        step, more = "rerank", skipped
+    return replace(assessment, step=step, more=more)
 
 
 @part("labels", "baseline", "metric", "conventions")
@@ -181,22 +181,22 @@ def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:
     """None of a metric that describes labels: more of them is no gain."""
     if not study.measures_quality:
         return ()
-    found = [each for each in groups(study, challenger) if not (each.proven and each.delta > 0)]
-    return tuple(sorted(found, key=lambda each: (not each.proven, each.delta)))
+    selected = [each for each in groups(study, challenger) if not (each.proven and each.delta > 0)]
+    return tuple(sorted(selected, key=lambda each: (not each.proven, each.delta)))
 
 
-def _next(study: Study, found: Decision) -> tuple[Step, int]:
+def _next(study: Study, assessment: Decision) -> tuple[Step, int]:
     """The step and how many queries it asks for."""
-    kind, row = found.kind, found.row
-    if any(isinstance(each, Implausible) for each in found.caveats) and kind != "no_values":
+    kind, row = assessment.kind, assessment.row
+    if any(isinstance(each, Implausible) for each in assessment.caveats) and kind != "no_values":
         return "data", 0
-    if any(isinstance(each, UnknownTokens) for each in found.caveats):
+    if any(isinstance(each, UnknownTokens) for each in assessment.caveats):
         return "model", 0
     few_labels = any(
         isinstance(each, Unlabelled) and max(each.baseline, each.challenger) > _MOST_UNLABELLED
-        for each in found.caveats
+        for each in assessment.caveats
     )
-    fewest = study.comparison.verdict(found.challenger, study.spec).fewest
+    fewest = study.comparison.verdict(assessment.challenger, study.spec).fewest
     match kind:
         case "no_values":
             return "label", fewest
@@ -206,40 +206,40 @@ def _next(study: Study, found: Decision) -> tuple[Step, int]:
             return "same_queries", 0
         case "descriptive":
             return "metric", 0
-        case "identical" if few_labels and _open(study, found.challenger):
+        case "identical" if few_labels and _open(study, assessment.challenger):
             return "judge", 0
         case "worse" | "unproven" | "better" | "small" if few_labels:
             return "judge", 0
-        case "worse" | "identical" if _made_here(found):
+        case "worse" | "identical" if _made_here(assessment):
             return "baseline", 0
         case "worse" | "identical":
             return ("worse" if kind == "worse" else "same"), 0
         case "unproven":
-            return _unproven(study, found)
-    return _of_a_gain(found), 0
+            return _unproven(study, assessment)
+    return _of_a_gain(assessment), 0
 
 
 def _not_run(study: Study, challenger: str) -> int:
     """Return how many labelled queries one of the two systems was not run on."""
-    left = {
+    skipped = {
         query
         for side in (study.baseline, challenger)
         for query, state in study.excluded(side).items()
         if state == "skipped"
     }
-    return len(left & set(study.dataset.qrels["query_id"])) if left else 0
+    return len(skipped & set(study.dataset.qrels["query_id"])) if skipped else 0
 
 
-def _unproven(study: Study, found: Decision) -> tuple[Step, int]:
+def _unproven(study: Study, assessment: Decision) -> tuple[Step, int]:
     """The step after a change that is not proven: that it cannot be proven follows only from a
     minimum gain that the user set and the interval excludes."""
-    row, minimum = found.row, study.statistics.worthwhile
-    more = study.comparison.verdict(found.challenger, study.spec).more
+    row, minimum = assessment.row, study.statistics.worthwhile
+    more = study.comparison.verdict(assessment.challenger, study.spec).more
     n, before, high = int(row["paired"]), row["before"], row["delta_high"]
-    if found.headline is not None:
-        three = found.headline.three
+    if assessment.headline is not None:
+        three = assessment.headline.three
         more, n = three.more, three.corrected.n
-        before, high = found.headline.before, three.corrected.high
+        before, high = assessment.headline.before, three.corrected.high
     if n < FEWEST_PLANNED:
         return "more", FEWEST_PLANNED - n
     if np.isnan(high):
@@ -257,22 +257,22 @@ def _open(study: Study, challenger: str) -> bool:
     return change.lowest < change.highest
 
 
-def _of_a_gain(found: Decision) -> Step:
+def _of_a_gain(assessment: Decision) -> Step:
     """What a proven gain still lacks."""
-    net, p95 = found.choice.came.net_per_month.value, found.choice.waiting.p95
-    if found.priced and net is not None and net <= 0:
+    net, p95 = assessment.choice.came.net_per_month.value, assessment.choice.waiting.p95
+    if assessment.priced and net is not None and net <= 0:
         return "loss"
-    if _made_here(found):
+    if _made_here(assessment):
         return "baseline"
     if p95 is None:
         return "latency"
-    if not meets(p95, found.target_ms):
+    if not meets(p95, assessment.target_ms):
         # On an idle machine it may meet its target.
-        return "latency" if found.choice.waiting.busy else "faster"
-    return "trial" if found.priced else "price"
+        return "latency" if assessment.choice.waiting.busy else "faster"
+    return "trial" if assessment.priced else "price"
 
 
-def _made_here(found: Decision) -> bool:
+def _made_here(assessment: Decision) -> bool:
     """Whether the baseline is not the user's own search: then nothing is to be kept, or to be tried
     in its place."""
-    return any(isinstance(each, MadeBaseline) for each in found.caveats)
+    return any(isinstance(each, MadeBaseline) for each in assessment.caveats)

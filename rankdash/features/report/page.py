@@ -135,7 +135,7 @@ def draw_form(
 def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
     """A line for each section: whether it is wanted, and what it would say or what it lacks."""
     _preset(previews)
-    wanted = []
+    selected = []
     for section in SECTIONS:
         preview = previews[section.id]
         box, beside = st.columns([5, 6], vertical_alignment="center")
@@ -148,12 +148,12 @@ def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
                 disabled=preview.empty,
             )
         if chosen and not preview.empty:
-            wanted.append(section.id)
+            selected.append(section.id)
         beside.caption(preview.summary)
         if preview.page:
             with beside:
                 view.link(preview.page, preview.link, ":material/arrow_forward:")
-    return tuple(wanted)
+    return tuple(selected)
 
 
 def _preset(previews: Mapping[str, Preview]) -> None:
@@ -162,27 +162,27 @@ def _preset(previews: Mapping[str, Preview]) -> None:
     Buttons, as a choice that follows from the boxes would be taken back by a click on a second box
     that comes before the browser has heard what the first one changed.
     """
-    kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
+    saved: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
     titles = {"decision": _("Decision, one page"), "full": _("Full report")}
     possible = [each.id for each in SECTIONS if not previews[each.id].empty]
-    wanted = {each for each in possible if kept.get(f"section.{each}", True)}
+    selected = {each for each in possible if saved.get(f"section.{each}", True)}
     with st.container(horizontal=True):
         for name, title in titles.items():
             sections = PRESETS[name]
             st.button(
                 title,
                 key=f"report.preset.{name}",
-                type="primary" if wanted == {*possible}.intersection(sections) else "secondary",
-                on_click=kept.update,
+                type="primary" if selected == {*possible}.intersection(sections) else "secondary",
+                on_click=saved.update,
                 args=({f"section.{each.id}": each.id in sections for each in SECTIONS},),
             )
 
 
 def _logo() -> bytes | None:
     """The chosen picture; checked when it is chosen, and kept apart from the uploader."""
-    kept: tuple[str, bytes] | None = st.session_state.get(_LOGO)
-    if kept is not None:
-        name, content = kept
+    saved: tuple[str, bytes] | None = st.session_state.get(_LOGO)
+    if saved is not None:
+        name, content = saved
         with st.container(horizontal=True, vertical_alignment="center"):
             file = markdown_safe(shortened(name, _FILE_NAME))
             st.markdown(_("Logo: {file}", file=file), width="content")
@@ -209,28 +209,28 @@ def _logo() -> bytes | None:
 
 def _take() -> None:
     """Keep the picture that was given, or the reason why it cannot be used."""
-    given = st.session_state[_UPLOAD]
-    if given is None:
+    upload = st.session_state[_UPLOAD]
+    if upload is None:
         return
-    content = given.getvalue()
+    content = upload.getvalue()
     try:
         html_page.data_uri(content)
     except DataError as error:
         st.session_state[_REFUSED] = error
     else:
-        st.session_state[_LOGO] = (given.name, content)
+        st.session_state[_LOGO] = (upload.name, content)
 
 
 def _field(widget: Any, name: str, usual: Any, **settings: Any) -> Any:
     """Draw a widget that shows what was said in this session, else `usual`."""
-    kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
+    saved: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
     key = f"report.{name}"
 
     def changed() -> None:
-        kept[name] = st.session_state[key]
+        saved[name] = st.session_state[key]
 
-    pickers.show(widget, key, kept.get(name, usual), changed)(**settings)
-    return kept.get(name, usual)
+    pickers.show(widget, key, saved.get(name, usual), changed)(**settings)
+    return saved.get(name, usual)
 
 
 # What can be taken away beside the report: each with a line on what it is for, made on a click.

@@ -53,7 +53,7 @@ def _verdict(study: Study) -> Preview:
         corrected = headline(study, system)
         return compared.verdict(system, study.spec).kind if corrected is None else corrected.kind
 
-    found = (
+    entries = (
         _(
             "{name}: {verdict}",
             name=_name(study, system),
@@ -61,7 +61,7 @@ def _verdict(study: Study) -> Preview:
         )
         for system in study.challengers
     )
-    return Preview(" · ".join(found))
+    return Preview(" · ".join(entries))
 
 
 def _systems(study: Study) -> Preview:
@@ -98,9 +98,9 @@ def _queries(study: Study) -> Preview:
 
 def _latency(study: Study) -> Preview:
     timed = {
-        system: found.p95
+        system: summary.p95
         for system in study.challengers
-        if (found := latency.summary(study, system)) is not None and found.p95 is not None
+        if (summary := latency.summary(study, system)) is not None and summary.p95 is not None
     }
     if not timed:
         return Preview(

@@ -192,8 +192,8 @@ def _head(study: Study, front: Front, title: str) -> str:
     notes = [front.note.strip()]
     # The decision leads with it.
     if study.judge is not None and "decision" not in front.sections:
-        found = verdicts(study, study.judge).values()
-        notes.append(paragraph([judged_sentence(study, each) for each in found]))
+        judge_verdicts = verdicts(study, study.judge).values()
+        notes.append(paragraph([judged_sentence(study, each) for each in judge_verdicts]))
     if study.labelling is not None:
         notes.append(paragraph(labelling_sentences(study.labelling)))
     shown = "".join(

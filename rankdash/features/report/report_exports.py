@@ -96,20 +96,20 @@ def queries_json(study: Study) -> bytes:
 
 def meanings(study: Study) -> dict[str, str]:
     """Column → what it says in the language in force, for the columns of this study's table."""
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for name, meaning in COLUMNS.items():
         text = _(meaning, metric=study.measure.title)
         if name.startswith(SEGMENT):
-            found |= {f"{SEGMENT}{each}": text for each in study.dataset.segments}
+            descriptions |= {f"{SEGMENT}{each}": text for each in study.dataset.segments}
         elif not name.startswith("METRIC"):
-            found[name] = text
+            descriptions[name] = text
     for spec in study.specs:
         measure = parse_measure(spec)
         ends = ("", DELTA, OUTCOME) if measure.metric.measures_quality else ("", DELTA)
         for end in ends:
             meaning = COLUMNS[f"METRIC{end}"]
-            found[f"{spec}{end}"] = _(meaning, metric=measure.title)
-    return found
+            descriptions[f"{spec}{end}"] = _(meaning, metric=measure.title)
+    return descriptions
 
 
 def _all_queries(study: Study) -> npt.NDArray[np.object_]:
@@ -118,8 +118,8 @@ def _all_queries(study: Study) -> npt.NDArray[np.object_]:
 
 
 def _of_system(study: Study, system: str, ids: npt.NDArray[np.object_]) -> pd.DataFrame:
-    found = study.evaluations[system]
-    rows = pd.Index(found.query_ids).get_indexer(pd.Index(ids))
+    evaluation = study.evaluations[system]
+    rows = pd.Index(evaluation.query_ids).get_indexer(pd.Index(ids))
     alone = system == study.baseline
     failures = study.failures(system)
     columns: dict[str, object] = {
@@ -127,13 +127,13 @@ def _of_system(study: Study, system: str, ids: npt.NDArray[np.object_]) -> pd.Da
         "system_id": system,
         "system": study.name(system),
         "role": "baseline" if alone else "challenger",
-        "state": _states(found, study.measure, rows),
+        "state": _states(evaluation, study.measure, rows),
         "failure": _looked_up(failures.set_index("query_id")["reason"], ids),
         "reason": _reasons(study, system, ids),
         "latency_ms": _latencies(study, system, ids),
     }
     for spec in study.specs:
-        values = np.append(found.column(spec), np.nan)
+        values = np.append(evaluation.column(spec), np.nan)
         columns[spec] = values[rows]
         delta, outcome = _change(study, system, spec, ids)
         columns[f"{spec}{DELTA}"] = delta
@@ -143,9 +143,9 @@ def _of_system(study: Study, system: str, ids: npt.NDArray[np.object_]) -> pd.Da
 
 
 def _states(
-    found: Evaluation, measure: Measure, rows: npt.NDArray[np.intp]
+    evaluation: Evaluation, measure: Measure, rows: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.object_]:
-    cells = found.cell_states[:, found.measures.index(measure)]
+    cells = evaluation.cell_states[:, evaluation.measures.index(measure)]
     return _STATE_NAMES[np.append(cells, np.int8(_NO_ROW))[rows]]
 
 
@@ -155,9 +155,9 @@ def _reasons(study: Study, system: str, ids: npt.NDArray[np.object_]) -> npt.NDA
 
 
 def _looked_up(values: pd.Series[str], ids: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
-    found: npt.NDArray[np.object_] = values.reindex(ids).to_numpy(dtype=object, copy=True)
-    found[pd.isna(found)] = None
-    return found
+    texts: npt.NDArray[np.object_] = values.reindex(ids).to_numpy(dtype=object, copy=True)
+    texts[pd.isna(texts)] = None
+    return texts
 
 
 def _latencies(study: Study, system: str, ids: npt.NDArray[np.object_]) -> npt.NDArray[np.float64]:
@@ -204,7 +204,7 @@ def triplets(study: Study, system: str) -> pd.DataFrame:
     pairs = rows[relevant].merge(wrong, on="query_id", suffixes=("_positive", "_negative"))
     pairs = pairs[pairs["rank_negative"] < pairs["rank_positive"]]
     texts, queries = study.dataset.document_text(), study.dataset.query_text()
-    found = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "query": queries.reindex(pairs["query_id"]).to_numpy(dtype=object),
             "positive": texts.reindex(pairs["doc_id_positive"]).to_numpy(dtype=object),
@@ -214,8 +214,8 @@ def triplets(study: Study, system: str) -> pd.DataFrame:
             "negative_id": pairs["doc_id_negative"].to_numpy(dtype=object),
         }
     )
-    written = found[["query", "positive", "negative"]].fillna("").astype(bool).all(axis=1)
-    return found[written].reset_index(drop=True)
+    written = table[["query", "positive", "negative"]].fillna("").astype(bool).all(axis=1)
+    return table[written].reset_index(drop=True)
 
 
 _TRAINING_INPUTS = ["query", "positive", "negative"]

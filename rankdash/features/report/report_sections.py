@@ -96,8 +96,8 @@ def _in_force(draft: Draft) -> list[tuple[str, str, str]]:
 def _counts(draft: Draft) -> str:
     titles = count_words()
     rows = [
-        (draft.study.name(system), *(number(found.counts.get(key, 0), 0) for key in titles))
-        for system, found in draft.study.evaluations.items()
+        (draft.study.name(system), *(number(evaluation.counts.get(key, 0), 0) for key in titles))
+        for system, evaluation in draft.study.evaluations.items()
     ]
     numbers = frozenset(range(1, len(titles) + 1))
     return table(PageTable((_("system"), *titles.values()), rows, numbers))
@@ -158,20 +158,20 @@ def draw_decision(draft: Draft) -> str:
     if best is None:
         alone, step = words.nothing_compared(study)
         return prose(alone) + _mean(draft) + _step(step)
-    found = decision.decision(study, best)
+    best_decision = decision.decision(study, best)
     parts = [
-        (_("What was found"), _found(draft, found)),
-        (_("What it costs"), _cost(draft, found)),
-        (_("Risk"), listed(words.risks(study, found))),
-        (_("Before you pay"), listed(words.gaps(study, found))),
+        (_("What was found"), _found(draft, best_decision)),
+        (_("What it costs"), _cost(draft, best_decision)),
+        (_("Risk"), listed(words.risks(study, best_decision))),
+        (_("Before you pay"), listed(words.gaps(study, best_decision))),
     ]
-    kind = found.kind
+    kind = best_decision.kind
     return "".join(
         [
             f'<div class="verdict {html_safe(kind)}"><h3><span class=tag>{html_safe(chip(kind))}'
             f"</span> {html_safe(draft.against(best))}</h3>",
             *(f"<h4>{html_safe(title)}</h4>{inside}" for title, inside in parts),
-            _step(words.next_step(study, found)),
+            _step(words.next_step(study, best_decision)),
             "</div>",
             _others(draft, best) if len(study.challengers) > 1 else "",
             *(prose(each, "muted") for each in _meanings(draft)),
@@ -194,17 +194,17 @@ def _mean(draft: Draft) -> str:
     return prose(text)
 
 
-def _found(draft: Draft, found: Decision) -> str:
+def _found(draft: Draft, best_decision: Decision) -> str:
     """In counts first: what a mean of the metric amounts to for a searcher."""
-    study, hits = draft.study, found.hits
-    said = _judged(draft, found.challenger)
+    study, hits = draft.study, best_decision.hits
+    paragraphs = _judged(draft, best_decision.challenger)
     if hits is not None and study.measures_quality:
-        said.append(prose(words.hits(hits), "lead" if found.headline is None else ""))
-        said.append(prose(_sureness(draft, hits.change), "muted"))
-    verdict = study.comparison.verdict(found.challenger, study.spec, study.names)
-    out = left_out_text(study.comparison.left_out(found.challenger, study.spec))
-    rest = [sentence(verdict), words.other_metrics(study, found), out]
-    return "".join([*said, *(prose(each) for each in rest if each)])
+        paragraphs.append(prose(words.hits(hits), "lead" if best_decision.headline is None else ""))
+        paragraphs.append(prose(_sureness(draft, hits.change), "muted"))
+    verdict = study.comparison.verdict(best_decision.challenger, study.spec, study.names)
+    out = left_out_text(study.comparison.left_out(best_decision.challenger, study.spec))
+    rest = [sentence(verdict), words.other_metrics(study, best_decision), out]
+    return "".join([*paragraphs, *(prose(each) for each in rest if each)])
 
 
 def _judged(draft: Draft, challenger: str) -> list[str]:
@@ -212,11 +212,11 @@ def _judged(draft: Draft, challenger: str) -> list[str]:
     study = draft.study
     if study.judge is None:
         return []
-    found = verdicts(study, study.judge)[challenger]
-    warnings = [prose(_("Warning: {text}", text=each)) for each in judge_warnings(study, found)]
+    verdict = verdicts(study, study.judge)[challenger]
+    warnings = [prose(_("Warning: {text}", text=each)) for each in judge_warnings(study, verdict)]
     above = "lead" if headline(study, challenger) is not None else ""
-    said = prose(judged_sentence(study, found), above)
-    return [said, *warnings, prose(without_judge(), "muted")]
+    statement = prose(judged_sentence(study, verdict), above)
+    return [statement, *warnings, prose(without_judge(), "muted")]
 
 
 def _sureness(draft: Draft, row: pd.Series) -> str:
@@ -236,20 +236,20 @@ def _sureness(draft: Draft, row: pd.Series) -> str:
     )
 
 
-def _cost(draft: Draft, found: Decision) -> str:
-    study, choice = draft.study, found.choice
-    said = [cost_words.headline(draft.context, choice, draft.money.assumptions)]
-    if found.headline is not None:
+def _cost(draft: Draft, best_decision: Decision) -> str:
+    study, choice = draft.study, best_decision.choice
+    sentences = [cost_words.headline(draft.context, choice, draft.money.assumptions)]
+    if best_decision.headline is not None:
         # The labels alone are what stands above it.
-        said.append(cost_words.sureness(draft.context, choice))
+        sentences.append(cost_words.sureness(draft.context, choice))
     if choice.bill is not None and not choice.unset:
         amount, _interval = cost_words.cell(choice.came.cost_per_thousand, draft.money.currency)
         marks = prices.marks(choice.bill)
         text = _("1,000 searches cost {amount}.", amount=amount)
-        said.append(f"{text} ({all_of(marks)})" if marks else text)
-    summary = latency.summary(study, found.challenger)
+        sentences.append(f"{text} ({all_of(marks)})" if marks else text)
+    summary = latency.summary(study, best_decision.challenger)
     if summary is not None and summary.p95 is not None:
-        said.append(
+        sentences.append(
             ngettext(
                 "Latency: p95 {ms} ms ({n} query timed).",
                 "Latency: p95 {ms} ms ({n} queries timed).",
@@ -257,17 +257,21 @@ def _cost(draft: Draft, found: Decision) -> str:
                 ms=brief(summary.p95),
             )
         )
-    return "".join(map(prose, said))
+    return "".join(map(prose, sentences))
 
 
 def _others(draft: Draft, best: str) -> str:
     """The verdicts on the other systems by the judge, and every system in a row."""
-    study, said = draft.study, []
+    study, paragraphs = draft.study, []
     if study.judge is not None:
-        found = verdicts(study, study.judge)
-        said = [prose(judged_sentence(study, found[each])) for each in found if each != best]
-        said.append(prose(without_judge(), "muted"))
-    return "".join(said) + _standings(draft)
+        judge_verdicts = verdicts(study, study.judge)
+        paragraphs = [
+            prose(judged_sentence(study, judge_verdicts[each]))
+            for each in judge_verdicts
+            if each != best
+        ]
+        paragraphs.append(prose(without_judge(), "muted"))
+    return "".join(paragraphs) + _standings(draft)
 
 
 def _standings(draft: Draft) -> str:

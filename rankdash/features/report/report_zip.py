@@ -343,11 +343,11 @@ _OF_CHALLENGER = {
 
 def drawings(study: Study) -> dict[str, Drawing]:
     """Name, such as "systems" or "changes-2" (the second challenger) → every chart there is."""
-    found = {name: offered(chart)(study) for name, chart in _OF_STUDY.items()}
+    by_name = {name: offered(chart)(study) for name, chart in _OF_STUDY.items()}
     for place, challenger in enumerate(study.challengers, start=1):
-        found[f"changes-{place}"] = changes(study, challenger)
+        by_name[f"changes-{place}"] = changes(study, challenger)
         for name, chart in _OF_CHALLENGER.items():
-            found[f"{name}-{place}"] = offered(chart)(study, challenger)
+            by_name[f"{name}-{place}"] = offered(chart)(study, challenger)
         for part, drawn in enumerate(segments(study, challenger), start=1):
-            found[f"segments-{place}-{part}"] = drawn
-    return {name: drawn for name, drawn in found.items() if drawn is not None}
+            by_name[f"segments-{place}-{part}"] = drawn
+    return {name: drawn for name, drawn in by_name.items() if drawn is not None}

@@ -20,37 +20,37 @@ from rankdash.features.report.decision import Decision, HitCounts
 _LONGEST = 200
 
 
-def hits(found: HitCounts) -> str:
+def hits(counts: HitCounts) -> str:
     """How many queries show a relevant document, before and after."""
     return ngettext(
         "{before} → {after} of {n} query has a relevant document in the top {k}.",
         "{before} → {after} of {n} queries have a relevant document in the top {k}.",
-        found.n,
-        before=number(found.before, 0),
-        after=number(found.after, 0),
-        k=found.k,
+        counts.n,
+        before=number(counts.before, 0),
+        after=number(counts.after, 0),
+        k=counts.k,
     )
 
 
-def other_metrics(study: Study, found: Decision) -> str:
+def other_metrics(study: Study, decision: Decision) -> str:
     """What the other metrics say; "" where they prove nothing."""
-    return "".join(_caveats(study, found, "result", str))
+    return "".join(_caveats(study, decision, "result", str))
 
 
-def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list[str]:
+def risks(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> list[str]:
     """Who loses, where nothing is proven, and what nobody measured. fit: makes a name fit for where
     it stands."""
-    name = fit(study.name(found.challenger))
-    said = [_hurt(study, found, fit)] if study.measures_quality else []
-    worse = [each for each in found.groups if each.proven]
-    unproven = [each for each in found.groups if not each.proven]
+    name = fit(study.name(decision.challenger))
+    sentences = [_hurt(study, decision, fit)] if study.measures_quality else []
+    worse = [each for each in decision.groups if each.proven]
+    unproven = [each for each in decision.groups if not each.proven]
     if worse:
-        said.append(_("Worse in: {groups}.", groups=kinds(study, worse, fit)))
-    if unproven and found.kind in GAINS:
-        said.append(_("No gain is proven in: {groups}.", groups=kinds(study, unproven, fit)))
-    p95, target = found.choice.waiting.p95, found.target_ms
-    if p95 is None and (timed := found.choice.waiting.timed):
-        said.append(
+        sentences.append(_("Worse in: {groups}.", groups=kinds(study, worse, fit)))
+    if unproven and decision.kind in GAINS:
+        sentences.append(_("No gain is proven in: {groups}.", groups=kinds(study, unproven, fit)))
+    p95, target = decision.choice.waiting.p95, decision.target_ms
+    if p95 is None and (timed := decision.choice.waiting.timed):
+        sentences.append(
             ngettext(
                 "Latency is timed for {n} query, and p95 needs {fewest}: it is open whether {name} "
                 "meets the target of {target} ms (p95).",
@@ -63,7 +63,7 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
             )
         )
     elif p95 is None:
-        said.append(
+        sentences.append(
             _(
                 "Latency is not measured: it is open whether {name} meets the target of {target} "
                 "ms (p95).",
@@ -72,51 +72,51 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
             )
         )
     elif not meets(p95, target):
-        said.append(
+        sentences.append(
             _(
                 "p95 latency is {ms} ms: over the target of {target} ms.",
                 ms=brief(p95, target),
                 target=brief(target, p95),
             )
         )
-    if p95 is not None and found.choice.waiting.busy:
-        said.append(
+    if p95 is not None and decision.choice.waiting.busy:
+        sentences.append(
             _(
                 "The machine was busy while {name} was measured: measure its latency again.",
                 name=name,
             )
         )
-    said += _caveats(study, found, "risks", fit)
-    if not found.priced:
+    sentences += _caveats(study, decision, "risks", fit)
+    if not decision.priced:
         text = _(
             "The price or the value of a search is not set: it is open whether {name} pays.",
             name=name,
         )
-        said.append(text)
-    return said
+        sentences.append(text)
+    return sentences
 
 
-def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list[str]:
+def gaps(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> list[str]:
     """What to add or confirm before money is spent, by name."""
-    money, name = study.money or Money(), fit(study.name(found.challenger))
-    said = []
-    if found.unlabelled:
-        said.append(
+    money, name = study.money or Money(), fit(study.name(decision.challenger))
+    sentences = []
+    if decision.unlabelled:
+        sentences.append(
             ngettext(
                 "Missing: the label of {n} document in {where} of {baseline} or {name}.",
                 "Missing: labels of {n} documents in {where} of {baseline} or {name}.",
-                found.unlabelled,
+                decision.unlabelled,
                 where=_where(study),
                 baseline=fit(study.name(study.baseline)),
                 name=name,
             )
         )
-    said += _caveats(study, found, "missing", fit)
-    if found.choice.unset:
-        said.append(_missing_price(found, name))
-    if found.defaults:
-        said.append(prices.defaults(money))
-    return said or [_("Nothing: labels, price and assumptions are your own.")]
+    sentences += _caveats(study, decision, "missing", fit)
+    if decision.choice.unset:
+        sentences.append(_missing_price(decision, name))
+    if decision.defaults:
+        sentences.append(prices.defaults(money))
+    return sentences or [_("Nothing: labels, price and assumptions are your own.")]
 
 
 _STEPS = {
@@ -137,33 +137,33 @@ _STEPS = {
 }
 
 
-def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) -> str:
+def next_step(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> str:
     """Return one thing to do."""
-    name, baseline = fit(study.name(found.challenger)), fit(study.name(study.baseline))
-    match found.step:
+    name, baseline = fit(study.name(decision.challenger)), fit(study.name(study.baseline))
+    match decision.step:
         case "label":
             return ngettext(
                 "Label documents of at least {n} query, then compare again.",
                 "Label documents of at least {n} queries, then compare again.",
-                found.more,
+                decision.more,
             )
         case "rerank":
             return ngettext(
                 "Rerank {n} more labelled query, which was not run, then compare again.",
                 "Rerank {n} more labelled queries, which were not run, then compare again.",
-                found.more,
+                decision.more,
             )
         case "queries":
             return ngettext(
                 "Label {n} more query: fewer give no verdict.",
                 "Label {n} more queries: fewer give no verdict.",
-                found.more,
+                decision.more,
             )
         case "settle":
             return ngettext(
                 "Label at least {n} more query like these, then compare again.",
                 "Label at least {n} more queries like these, then compare again.",
-                found.more,
+                decision.more,
             )
         case "judge":
             return ngettext(
@@ -171,12 +171,12 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
                 "the verdict: {n} has no label.",
                 "Label documents in {where} of {baseline} and {name}, those first that could turn "
                 "the verdict: {n} have no label.",
-                found.unlabelled,
+                decision.unlabelled,
                 where=_where(study),
                 baseline=baseline,
                 name=name,
             )
-        case "price" if not found.choice.unset:
+        case "price" if not decision.choice.unset:
             return _("Set the value of a search, then compare gain and cost.")
         case "price" if study.money is not None and study.money.valued:
             return _("Set the price of {name}, then compare gain and cost.", name=name)
@@ -186,7 +186,7 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
                 "change cannot be estimated from fewer than {fewest}.",
                 "Label at least {n} more queries like these, then compare again: how many prove "
                 "the change cannot be estimated from fewer than {fewest}.",
-                found.more,
+                decision.more,
                 fewest=number(FEWEST_PLANNED, 0),
             )
         case step:
@@ -203,9 +203,9 @@ def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str
     )
 
 
-def _missing_price(found: Decision, name: str) -> str:
+def _missing_price(decision: Decision, name: str) -> str:
     """What a system lacks of a cost, which may be less than its price."""
-    bill = found.choice.bill
+    bill = decision.choice.bill
     if bill is not None and bill.chosen and bill.lack == "throughput":
         return _("Missing: the searches per second that one machine serves with {name}.", name=name)
     if bill is not None and bill.chosen and bill.lack == "tokens":
@@ -222,23 +222,23 @@ def _where(study: Study) -> str:
 
 
 def _caveats(
-    study: Study, found: Decision, section: Section, fit: Callable[[str], str]
+    study: Study, decision: Decision, section: Section, fit: Callable[[str], str]
 ) -> list[str]:
-    return [each.sentence(study, fit) for each in found.caveats if each.section == section]
+    return [each.sentence(study, fit) for each in decision.caveats if each.section == section]
 
 
-def _hurt(study: Study, found: Decision, fit: Callable[[str], str]) -> str:
-    band, n = plain(study.statistics.tie_band), int(found.row["paired"])
+def _hurt(study: Study, decision: Decision, fit: Callable[[str], str]) -> str:
+    band, n = plain(study.statistics.tie_band), int(decision.row["paired"])
     if not n:
         return _("No query can be compared.")
-    if found.worst is None:
+    if decision.worst is None:
         return ngettext(
             "No query gets worse by more than {band} ({n} query compared).",
             "No query gets worse by more than {band} ({n} queries compared).",
             n,
             band=band,
         )
-    hurt = int(found.row["hurt"])
+    hurt = int(decision.row["hurt"])
     share = ngettext(
         "{n} of {queries} gets worse ({share}).",
         "{n} of {queries} get worse ({share}).",
@@ -246,12 +246,12 @@ def _hurt(study: Study, found: Decision, fit: Callable[[str], str]) -> str:
         queries=ngettext("{n} query", "{n} queries", n),
         share=percent(hurt / n),
     )
-    query = str(found.worst["query_id"])
+    query = str(decision.worst["query_id"])
     worst = _(
         "Worst: “{query}”, {metric} {before} → {after}.",
         query=fit(shortened(study.dataset.query_names.get(query, query), _LONGEST)),
         metric=study.measure.title,
-        before=number(found.worst["before"]),
-        after=number(found.worst["after"]),
+        before=number(decision.worst["before"]),
+        after=number(decision.worst["after"]),
     )
     return paragraph([share, worst])

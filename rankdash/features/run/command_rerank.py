@@ -210,31 +210,31 @@ def _rerank(arguments: argparse.Namespace) -> int:
     made = create(made.name, with_model(kind, settings_of(arguments.settings), loaded.dataset))
     settings = made.settings
     warn(misfit(made.settings, loaded.dataset.language))
-    own = None if shard is None else shard.queries(loaded.dataset)
+    shard_ids = None if shard is None else shard.queries(loaded.dataset)
     able = kind.able(made.settings)
-    asked = plan(
+    planned = plan(
         loaded.dataset,
         arguments.depth,
-        own,
+        shard_ids,
         needs_text=able.needs_text,
         without_text=arguments.without_text,
     )
-    kept = _kept(arguments, loaded.dataset, made)
-    done = () if kept is None else kept.results
-    if kept is not None and kept.computed:
-        made = create(made.name, settled(settings, kept.computed))
-        how = ", ".join(f"{name}={value}" for name, value in kept.computed.items())
+    checkpoint = _kept(arguments, loaded.dataset, made)
+    done = () if checkpoint is None else checkpoint.results
+    if checkpoint is not None and checkpoint.computed:
+        made = create(made.name, settled(settings, checkpoint.computed))
+        how = ", ".join(f"{name}={value}" for name, value in checkpoint.computed.items())
         sys.stderr.write(f"Going on with {printable(how)}, as the results of --resume were made.\n")
-    progress = _Progress(len(asked.documents) - len(still_good(done, asked)))
+    progress = _Progress(len(planned.documents) - len(still_good(done, planned)))
 
     def scored(results: list[QueryResult]) -> None:
-        if kept is not None:
-            kept.add(results)
+        if checkpoint is not None:
+            checkpoint.add(results)
         progress.scored(results)
 
     def prepared() -> None:
-        if kept is not None and isinstance(ready, Detailed):
-            kept.begin(ready.details())
+        if checkpoint is not None and isinstance(ready, Detailed):
+            checkpoint.begin(ready.details())
 
     with (
         runtimes.one_by_one() if shard else nullcontext(),
@@ -244,7 +244,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
             loaded.dataset,
             ready,
             depth=arguments.depth,
-            query_ids=own,
+            query_ids=shard_ids,
             done=done,
             without_text=arguments.without_text,
             capabilities=able,
@@ -255,7 +255,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
             on_batch=scored,
         )
     if shard is not None:
-        queries = run.queries[run.queries["query_id"].isin(own or ())]
+        queries = run.queries[run.queries["query_id"].isin(shard_ids or ())]
         run = replace(run, queries=queries, settings=settings)
         lines = run_bytes(run.ranking, run.name)
         # Where there was nothing to score, nothing was loaded.
@@ -270,8 +270,8 @@ def _rerank(arguments: argparse.Namespace) -> int:
     complete = _told(run, target)
     if table is not None:
         write_timings(run, table)
-    if kept is not None and complete:
-        kept.remove()
+    if checkpoint is not None and complete:
+        checkpoint.remove()
     return DONE if complete else INCOMPLETE
 
 
@@ -345,8 +345,8 @@ def _told(run: Run, target: Path) -> bool:
     """Say what was measured; whether no query failed."""
     complete = tell_queries(run.queries, target)
     if run.measured is not None and run.measured.illiterate:
-        said = unknown_tokens(printable(run.name), run.measured.unknown_tokens)
-        sys.stderr.write(f"warning: {said}\n")
+        warning = unknown_tokens(printable(run.name), run.measured.unknown_tokens)
+        sys.stderr.write(f"warning: {warning}\n")
     weights = provenance(run.machine)
     lines = (*([weights] if weights else []), *_measured(run), *_used(run))
     sys.stderr.writelines(f"{line}\n" for line in lines)

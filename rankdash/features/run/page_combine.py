@@ -98,12 +98,12 @@ def _usual_name(method: str) -> str:
 
 
 def _weights(chosen: Sequence[str], systems: Mapping[str, System]) -> tuple[float, ...]:
-    found = []
+    weights = []
     for start in range(0, len(chosen), _A_ROW):
         # A name may need two lines: the fields stand in one line all the same.
         row = st.columns(_A_ROW, vertical_alignment="bottom")
         for column, system in zip(row, chosen[start : start + _A_ROW], strict=False):
-            found.append(
+            weights.append(
                 column.number_input(
                     _("Weight of {name}", name=markdown_safe(systems[system].name, 40)),
                     _LEAST_WEIGHT,
@@ -115,7 +115,7 @@ def _weights(chosen: Sequence[str], systems: Mapping[str, System]) -> tuple[floa
                     persist_state="session",
                 )
             )
-    return tuple(found)
+    return tuple(weights)
 
 
 def _part(dataset_id: str, system: System) -> CombinedRun:

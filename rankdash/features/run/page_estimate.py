@@ -77,8 +77,8 @@ def say(
     except RankdashError:
         # The form says what is wrong with them.
         return
-    found = sum(each, Estimate(0, 0.0, 0.0, 0.0))
-    st.caption(" · ".join([_(kind.title), *scenario.parts(found, host)]))
+    total = sum(each, Estimate(0, 0.0, 0.0, 0.0))
+    st.caption(" · ".join([_(kind.title), *scenario.parts(total, host)]))
 
 
 def _estimate(
@@ -86,11 +86,11 @@ def _estimate(
 ) -> Estimate:
     data = stored.dataset(dataset_id)
     sampled = sample_queries(data, min(_LOOKED_AT, max(queries, 1)), _SEED)
-    texts, asked = data.document_text(), data.query_text()
+    texts, query_texts = data.document_text(), data.query_text()
     requests = []
     for query in sampled:
         docs = data.candidates.documents_of(query)[0][:depth]
-        requests.append(Request(query, asked[query], docs, list(texts.loc[docs])))
+        requests.append(Request(query, query_texts[query], docs, list(texts.loc[docs])))
     if kind.estimate is None or not requests:
         return Estimate(0, 0.0)
     return kind.estimate(dict(settings), requests).scaled(queries / len(requests))
@@ -150,15 +150,15 @@ def _queries_in_words(dataset_id: str, plan: FormPlan) -> str:
 def _expected_seconds(dataset_id: str, wishes: Sequence[Wish]) -> float | None:
     """Of packaged models, from the lengths of the texts; None if another model is chosen."""
     work = _workload(dataset_id)
-    found = [
+    estimates = [
         work.seconds(wish.kind.name, wish.plan.queries, wish.plan.depth)
         if packaged.in_use(str(wish.variant.settings.get("model", "")))
         else None
         for wish in wishes
     ]
-    known = [each for each in found if each is not None]
+    known = [each for each in estimates if each is not None]
     # Rounded up to 10 s: a rate of another machine tells no more.
-    return 10.0 * math.ceil(sum(known) / 10.0) if len(known) == len(found) else None
+    return 10.0 * math.ceil(sum(known) / 10.0) if len(known) == len(estimates) else None
 
 
 def _workload(dataset_id: str) -> defaults.Workload:
@@ -187,11 +187,11 @@ def _like(kind: str, settings: Settings) -> list[RunRow]:
 
 def latency_seconds(chosen: list[str], settings: Mapping[str, Settings]) -> float | None:
     """Of the slowest of the chosen; None where one of them was never timed here."""
-    found = [
+    latencies = [
         max((row.p50_ms for row in _like(name, settings[name]) if row.p50_ms > 0), default=None)
         for name in chosen
     ]
-    known = [latency / 1000 for latency in found if latency is not None]
+    known = [latency / 1000 for latency in latencies if latency is not None]
     return max(known) if len(known) == len(chosen) else None
 
 

@@ -70,7 +70,7 @@ def draw(dataset_id: str) -> None:
     if lacking and any(offered[name].models for name in chosen):
         st.warning(markdown_safe(error_text(lacking), 500), icon=":material/extension_off:")
     plan = _plan(dataset_id, preselected, chosen)
-    settings, found, asked = {}, {}, {}
+    settings, key_fields, requested = {}, {}, {}
     for name in chosen:
         with st.expander(_(offered[name].title), expanded=len(chosen) == 1):
             st.caption(_(offered[name].meaning))
@@ -79,9 +79,9 @@ def draw(dataset_id: str) -> None:
                 stored.dataset(dataset_id).language,
                 *([share] if offered[name].models else []),
             )
-            found[name] = settings_form.draw_key_field(offered[name], settings[name], name)
-            settings[name] |= found[name].settings
-            asked[name] = draw_variants(offered[name], settings[name], plan.depth)
+            key_fields[name] = settings_form.draw_key_field(offered[name], settings[name], name)
+            settings[name] |= key_fields[name].settings
+            requested[name] = draw_variants(offered[name], settings[name], plan.depth)
     if not chosen:
         st.info(_("Choose at least one reranker."), icon=":material/info:")
         return
@@ -103,9 +103,9 @@ def draw(dataset_id: str) -> None:
     actors = page_jobs.draw_cluster()
     without_text = _without_text(dataset_id)
     wishes = [
-        Wish(offered[name], variant, found[name].keys, _plan_of(dataset_id, plan, variant))
+        Wish(offered[name], variant, key_fields[name].keys, _plan_of(dataset_id, plan, variant))
         for name in chosen
-        for variant in asked[name]
+        for variant in requested[name]
     ]
     fused = st.checkbox(
         _("Also fuse each run with the first stage (RRF)"),
@@ -119,7 +119,7 @@ def draw(dataset_id: str) -> None:
     )
     page_estimate.say_total(dataset_id, wishes)
     for name in chosen:
-        runs = [(variant.settings, variant.depth) for variant in asked[name]]
+        runs = [(variant.settings, variant.depth) for variant in requested[name]]
         page_estimate.say(dataset_id, offered[name], runs, plan.queries)
     label = ngettext("Start {n} run", "Start {n} runs", len(wishes) * (2 if fused else 1))
     if st.button(
@@ -127,9 +127,9 @@ def draw(dataset_id: str) -> None:
         type="primary",
         icon=":material/play_arrow:",
         # Not where a key is missing: a disabled button is out of the keyboard's reach and silent.
-        disabled=not all(asked.values()),
+        disabled=not all(requested.values()),
     ):
-        no_key = {name: each.missing for name, each in found.items() if each.missing}
+        no_key = {name: each.missing for name, each in key_fields.items() if each.missing}
         for name, missing in no_key.items():
             text = _("{where}: {what}", where=_(offered[name].title), what=missing)
             redraw.hold()
@@ -339,8 +339,8 @@ def _service_name(kind: RerankerKind, settings: Settings) -> str:
     if service is None or kind.key is None:
         return ""
     place = kind.key(settings)
-    own = place is None or place.host == urlsplit(service.base_url).netloc
-    return service.title if own or place is None else place.host
+    is_default = place is None or place.host == urlsplit(service.base_url).netloc
+    return service.title if is_default or place is None else place.host
 
 
 def run_name(dataset_id: str, wish: Wish) -> str:
@@ -391,7 +391,7 @@ def draw_variants(
         varied = {name: _values(kind.name, name, titles[name], specs.get(name)) for name in chosen}
         try:
             # What has no value yet is not asked for yet.
-            found = variants(
+            combinations = variants(
                 kind.settings,
                 settings,
                 depth,
@@ -400,9 +400,9 @@ def draw_variants(
         except RankdashError as error:
             st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
             return ()
-        if len(found) > 1:
-            st.caption(ngettext("{n} variant", "{n} variants", len(found)))
-    return found
+        if len(combinations) > 1:
+            st.caption(ngettext("{n} variant", "{n} variants", len(combinations)))
+    return combinations
 
 
 def variant_words(kind: RerankerKind, variant: Variant) -> list[str]:

@@ -223,14 +223,14 @@ def _offer_resume(
         text.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
         return
     with text:
-        found = settings_form.draw_key_field(kind, rows[0].settings, key, fixed=True)
+        key_field = settings_form.draw_key_field(kind, rows[0].settings, key, fixed=True)
     if action.button(_("Resume"), key=f"resume.{key}", icon=":material/resume:"):
-        if found.missing:
-            text.error(found.missing, icon=":material/key_off:")
+        if key_field.missing:
+            text.error(key_field.missing, icon=":material/key_off:")
             return
         for row in rows:
-            if found.keys:
-                worker().hand_over(row.id, found.keys)
+            if key_field.keys:
+                worker().hand_over(row.id, key_field.keys)
             jobs.resume(workspace(), row.id)
         worker().ensure()
         st.rerun(scope="app")
@@ -345,7 +345,7 @@ def _panel() -> None:
         )
     )
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
-    wanted = left.number_input(
+    new_limit = left.number_input(
         _("Limit in MB"),
         0,
         _MOST_MEGABYTES,
@@ -358,10 +358,10 @@ def _panel() -> None:
         _("Set the limit"),
         icon=":material/check:",
         width="stretch",
-        disabled=wanted == round(limit / _MEGABYTE),
+        disabled=new_limit == round(limit / _MEGABYTE),
         help=_("Scores over the limit are deleted immediately."),
     ):
-        cache.limit = wanted * _MEGABYTE
+        cache.limit = new_limit * _MEGABYTE
         st.rerun()
     if right.button(
         _("Clear"), icon=":material/delete:", width="stretch", disabled=not pairs, key="cache.clear"
@@ -420,7 +420,7 @@ def draw_cluster() -> Actors | None:
     values: dict[str, Any] = {}
     for column, each in zip(st.columns(len(ACTOR_SETTINGS)), ACTOR_SETTINGS, strict=True):
         whole = each.type is int
-        given = column.number_input(
+        entered = column.number_input(
             _(each.title),
             int(each.least) if whole else float(each.least),
             int(each.most) if whole else float(each.most),
@@ -430,6 +430,6 @@ def draw_cluster() -> Actors | None:
             key=f"run.actors.{each.name}",
             persist_state="session",
         )
-        values[each.name] = given
+        values[each.name] = entered
     st.caption(_("Latency is measured with one query at a time on one machine of the cluster."))
     return Actors(**values)

@@ -178,16 +178,16 @@ _IN_SENTENCES = (
 
 
 def draw_details(run_id: str) -> None:
-    run, kept = stored.run(run_id), record(run_id)
+    run, stored_record = stored.run(run_id), record(run_id)
     with st.container(border=True):
         st.markdown(f"**{markdown_safe(run.name, 80)}**")
         if run.measured is not None and run.measured.contended:
             st.warning(_contended(run.measured), icon=":material/speed:")
         share = combining.unknown_tokens(run, _part)
         if share > TOO_MANY_UNKNOWN:
-            said = unknown_tokens(markdown_safe(run.name, 80), share)
-            st.warning(said, icon=":material/translate:")
-        sentences = (*_computed(kept, run), *_read(share), *_times(run))
+            warning = unknown_tokens(markdown_safe(run.name, 80), share)
+            st.warning(warning, icon=":material/translate:")
+        sentences = (*_computed(stored_record, run), *_read(share), *_times(run))
         st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
         run_records.usage_line(run_id)
         if run.measured is not None and run.measured.throughput:
@@ -227,11 +227,11 @@ def _contended(measured: Measured) -> str:
     )
 
 
-def _computed(kept: Record, run: Run) -> Iterator[str]:
-    for stage, name in kept.runtimes:
+def _computed(stored_record: Record, run: Run) -> Iterator[str]:
+    for stage, name in stored_record.runtimes:
         titles = {
             key.removeprefix(stage): markdown_safe(str(value), _LONGEST)
-            for key, value in kept.machine.items()
+            for key, value in stored_record.machine.items()
             if key.startswith(stage)
         }
         yield {
@@ -410,7 +410,7 @@ def draw_retry(run_id: str) -> None:
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
         return
-    found = settings_form.draw_key_field(kind, row.settings, f"retry.{run_id}", fixed=True)
+    key_field = settings_form.draw_key_field(kind, row.settings, f"retry.{run_id}", fixed=True)
     label = ngettext("Retry the {n} failed query", "Retry the {n} failed queries", row.failed)
     pressed = st.button(
         label,
@@ -420,14 +420,14 @@ def draw_retry(run_id: str) -> None:
     )
     if not pressed:
         return
-    if found.missing:
-        st.error(found.missing, icon=":material/key_off:")
+    if key_field.missing:
+        st.error(key_field.missing, icon=":material/key_off:")
         return
     job_id = jobs.new_id()
     taken = {each.name for each in workspace().runs(row.dataset_id)}
     taken |= {each.name for each in jobs.list(workspace(), row.dataset_id)}
-    if found.keys:
-        worker().hand_over(job_id, found.keys)
+    if key_field.keys:
+        worker().hand_over(job_id, key_field.keys)
     jobs.retry(workspace(), run_id, text.free(row.name, taken), job_id)
     page_jobs.watch(job_id)
     worker().ensure()

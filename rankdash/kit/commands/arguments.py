@@ -123,29 +123,29 @@ class Parser(argparse.ArgumentParser):
             name = spec.option or spec.name.replace("_", "-")
             names = [f"--{each}" for each in (name, also.get(spec.name)) if each]
             values = "; ".join(f"{value}: {words}" for value, words in spec.words.items())
-            said = " ".join(filter(None, (spec.help, values)))
+            description = " ".join(filter(None, (spec.help, values)))
             if isinstance(spec.default, bool):
-                self.flag(names[0], said, dest=spec.name, default=None)
+                self.flag(names[0], description, dest=spec.name, default=None)
                 continue
             default = spec.unset if spec.default is None else str(spec.default).removesuffix(".0")
             ends = "; ".join(filter(None, (f"default: {default}", hints.get(spec.name))))
             self.option(
                 names[0],
                 "|".join(spec.choices) or "N",
-                f"{said} ({ends})".replace("%", "%%"),
+                f"{description} ({ends})".replace("%", "%%"),
                 also=names[1:],
                 dest=spec.name,
                 type=spec.parse,
             )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        found, rest = super().parse_known_args(args, namespace)
+        parsed, rest = super().parse_known_args(args, namespace)
         if self.stands_for is None or any(each.startswith("-") and each != "-" for each in rest):
-            return found, rest
+            return parsed, rest
         # argparse takes positional arguments only where they first stand together.
         if rest:
-            found.files = [*getattr(found, "files", ()), *rest]
-        return found, []
+            parsed.files = [*getattr(parsed, "files", ()), *rest]
+        return parsed, []
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. See: {self.prog} --help")
@@ -229,7 +229,7 @@ def add_label_rules(parser: Parser) -> None:
 
 def columns_of(pairs: Sequence[str]) -> dict[str, str]:
     """Field → column, as --columns gives them. Raises SpecError for anything else."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for pair in pairs:
         field, equals, column = pair.partition("=")
         if not equals:
@@ -239,15 +239,15 @@ def columns_of(pairs: Sequence[str]) -> dict[str, str]:
                 pair=pair,
             )
         field, column = field.strip(), column.strip()
-        if found.setdefault(field, column) != column:
+        if columns.setdefault(field, column) != column:
             raise SpecError(
                 "--columns gives {field} two columns: {first} and {second}.",
                 remedy="Give each field once, and rename the column in one of the files.",
                 field=field,
-                first=found[field],
+                first=columns[field],
                 second=column,
             )
-    return found
+    return columns
 
 
 def add_settings(parser: Parser, help_text: str) -> None:
@@ -257,7 +257,7 @@ def add_settings(parser: Parser, help_text: str) -> None:
 
 def settings_of(pairs: Sequence[str]) -> dict[str, str]:
     """Name → value, as --set gives them. Raises SettingError for anything else."""
-    found = {}
+    settings = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
@@ -266,8 +266,8 @@ def settings_of(pairs: Sequence[str]) -> dict[str, str]:
                 remedy="For example: --set max_length=256",
                 pair=pair,
             )
-        found[key.strip()] = value
-    return found
+        settings[key.strip()] = value
+    return settings
 
 
 def settings_lines(specs: Iterable[SettingSpec], indent: str) -> list[str]:
@@ -312,19 +312,19 @@ def metrics_of(specs: Sequence[str]) -> MetricList:
     Raises SpecError naming the nearest metric, or where there is none."""
     from rankdash.core.metrics import parse_metrics
 
-    found = parse_metrics(specs)
-    for typed in found.measures:
+    metrics = parse_metrics(specs)
+    for typed in metrics.measures:
         if typed.startswith("ERR"):
             sys.stderr.write(
                 f"note: {typed} uses the highest label of the data set; ir_measures and gdeval use "
                 "4. For their values: --highest-label 4\n"
             )
-    if found.implied:
+    if metrics.implied:
         sys.stderr.write(
-            f"note: rel={found.threshold:g} is the relevance threshold of all metrics, also of "
-            f"{', '.join(found.implied)}\n"
+            f"note: rel={metrics.threshold:g} is the relevance threshold of all metrics, also of "
+            f"{', '.join(metrics.implied)}\n"
         )
-    return found
+    return metrics
 
 
 def rules(
@@ -363,8 +363,8 @@ def rules(
 
 def chosen_settings(arguments: argparse.Namespace, specs: Iterable[Setting]) -> dict[str, Any]:
     """Return the settings whose options are in the arguments."""
-    found = {each.name: getattr(arguments, each.name, None) for each in specs}
-    return {name: value for name, value in found.items() if value is not None}
+    options = {each.name: getattr(arguments, each.name, None) for each in specs}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def add_statistics(parser: Parser) -> None:

@@ -124,36 +124,36 @@ def study_of(
         for error in loaded.report.errors:
             raise error.as_error()
         warn(loaded.report.warnings)
-        dataset, own, report = loaded.dataset, loaded.runs, loaded.report
+        dataset, loaded_runs, report = loaded.dataset, loaded.runs, loaded.report
     else:
         warn(parsed.findings)
         candidates = next(iter(joined.rankings.values())).ranking
         tables = (parsed.queries, parsed.documents, parsed.qrels)
-        dataset, own, report = Dataset(name or parsed.name, *tables, candidates), (), None
+        dataset, loaded_runs, report = Dataset(name or parsed.name, *tables, candidates), (), None
     first = next(iter(joined.rankings)) if alone else first_stage_name(dataset)
     challengers = list(paths)[len(paths) - len(files.challengers) :]
     timings = dict(zip(challengers, files.timings, strict=False))
     runs = []
-    for system, found in joined.rankings.items():
+    for system, ranked in joined.rankings.items():
         if alone and system == first:
             continue
-        run = _run(system, found, timings.get(system), dataset, dataset.qrels)
+        run = _run(system, ranked, timings.get(system), dataset, dataset.qrels)
         # What failed is left out: the ranking does not lack it.
         labels = dataset.qrels
         due = labels[~labels["query_id"].isin(run.left_out)] if run.left_out else dataset.labels
-        _match(system, found, due)
+        _match(system, ranked, due)
         runs.append(run)
     if alone and not check:
         _match(first, joined.rankings[first], dataset.labels)
     ids = [run.id for run in runs]
     baseline = ids.pop(0) if files.baseline and not alone else FIRST_STAGE
     if not files.challengers:
-        ids = [run.id for run in (own or runs) if run.id != baseline]
+        ids = [run.id for run in (loaded_runs or runs) if run.id != baseline]
     study = Study.on(
         metric,
         others=None if others is None else tuple(others),
         dataset=dataset,
-        systems=systems_of(dataset, {run.id: run for run in (*own, *runs)}.values(), first),
+        systems=systems_of(dataset, {run.id: run for run in (*loaded_runs, *runs)}.values(), first),
         baseline=baseline,
         challengers=tuple(ids),
         conventions=rules.conventions,
@@ -183,10 +183,10 @@ def scores_of(
         columns=rules.columns,
         limits=ReadLimits(rows=limit_set("rows", MOST_ROWS)),
     )
-    pairs, found = joined.labels(conflict=rules.conflict, worst_label=rules.worst_label)
+    pairs, findings = joined.labels(conflict=rules.conflict, worst_label=rules.worst_label)
     if not len(pairs):
         raise _no_labels(qrels)
-    warn(found)
+    warn(findings)
 
     def tables() -> Tables:
         parsed = joined.parsed(conflict=rules.conflict, worst_label=rules.worst_label)
@@ -198,8 +198,8 @@ def scores_of(
     systems: list[System] = []
     for name, ranked in joined.rankings.items():
         _match(name, ranked, labels)
-        own = f"file {len(systems) + 1}" if systems else FIRST_STAGE
-        systems.append(System(own, name, ranking=ranked.ranking))
+        system_id = f"file {len(systems) + 1}" if systems else FIRST_STAGE
+        systems.append(System(system_id, name, ranking=ranked.ranking))
     study = Study.on(
         metric,
         others=tuple(others),
@@ -224,10 +224,10 @@ def large_scores_of(
     from rankdash.core.study.large import LargeFiles, evaluate_large
 
     files = LargeFiles(Path(qrels), names_of(rankings), rules.conflict, rules.worst_label)
-    found = evaluate_large(files, measures, rules.conventions)
-    if found is None:
+    outcome = evaluate_large(files, measures, rules.conventions)
+    if outcome is None:
         return None
-    evaluations, noticed = found
+    evaluations, noticed = outcome
     warn(noticed)
     return evaluations
 
@@ -249,10 +249,10 @@ def _large_study_of(
     lost = {name: each.lost for name, each in timings.items() if each is not None}
 
     def run_of(name: str, ranking: Ranking, dataset: Dataset) -> Run:
-        own = Beside(ranking, paths[name], by_text=False)
-        return _run(name, own, timings.get(name), dataset, dataset.queries)
+        ranked = Beside(ranking, paths[name], by_text=False)
+        return _run(name, ranked, timings.get(name), dataset, dataset.queries)
 
-    found = study_large(
+    outcome = study_large(
         LargeFiles(Path(files.qrels), paths, rules.conflict, rules.worst_label, lost),
         _called(files.qrels),
         metric,
@@ -261,9 +261,9 @@ def _large_study_of(
         rules.statistics,
         run_of,
     )
-    if found is None:
+    if outcome is None:
         return None
-    study, noticed = found
+    study, noticed = outcome
     if not len(study.dataset.queries):
         raise _no_labels(files.qrels)
     warn(noticed)
@@ -318,9 +318,9 @@ def _judge(file: str | None, labels: Sequence[str]) -> Judgements | None:
     from rankdash.core.readers.loading import judgements_at
 
     spare_the_labels(file, labels)
-    found, noticed = judgements_at(file)
+    judgements, noticed = judgements_at(file)
     warn(noticed)
-    return found
+    return judgements
 
 
 def _with_draws(study: Study, draws: pd.DataFrame | None) -> Study:
@@ -345,22 +345,22 @@ def _called(qrels: str) -> str:
 
 
 def _run(
-    name: str, found: Beside, timings: Timings | None, dataset: Dataset, labelled: pd.DataFrame
+    name: str, ranked: Beside, timings: Timings | None, dataset: Dataset, labelled: pd.DataFrame
 ) -> Run:
     """labelled: with the column query_id, of the queries that have labels."""
     from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 
-    run = run_from_ranking(name, dataset.id, found.ranking, name_of(found.path))
+    run = run_from_ranking(name, dataset.id, ranked.ranking, name_of(ranked.path))
     return run if timings is None else timed(run, timings, set(labelled["query_id"]))
 
 
-def _match(name: str, found: Beside, labels: Mapping[str, Any] | pd.DataFrame) -> None:
+def _match(name: str, ranked: Beside, labels: Mapping[str, Any] | pd.DataFrame) -> None:
     """Say what is odd about ranking and labels together. Raises DataError where they have no query
     in common."""
-    noticed = match_labels(name, found.ranking, labels, made_ids=found.by_text)
+    noticed = match_labels(name, ranked.ranking, labels, made_ids=ranked.by_text)
     for finding in noticed:
         if finding.code == "queries_match_nothing":
-            raise finding.as_error(str(found.path))
+            raise finding.as_error(str(ranked.path))
     warn(noticed)
 
 
@@ -417,13 +417,13 @@ def write_table(
     """
     frame = queries[_COLUMNS]
     if any(repeated.values()):
-        own = [repeated.get(query, ()) for query in frame["query_id"]]
+        repeats = [repeated.get(query, ()) for query in frame["query_id"]]
         frame = frame.assign(
             **{
                 f"repeat_{place + 1}_ms": [
-                    each[place] if place < len(each) else np.nan for each in own
+                    each[place] if place < len(each) else np.nan for each in repeats
                 ]
-                for place in range(max(map(len, own)))
+                for place in range(max(map(len, repeats)))
             }
         )
     if target.suffix.lower() == ".csv":

@@ -60,14 +60,16 @@ def _apply(
     _refuse_unknown(file, shared, {key for options in known.values() for key in options})
     for name, table in tables.items():
         _refuse_unknown(file, table, known[name], f" in [{name}]")
-    own = known[command]
-    in_file = {own[key].dest for key in map(_plain, (*tables[command], *shared)) if key in own}
+    actions = known[command]
+    in_file = {
+        actions[key].dest for key in map(_plain, (*tables[command], *shared)) if key in actions
+    }
     taken = _typed(command, parser, typed, in_file)
     values: dict[str, Any] = {}
     for table in (tables[command], shared):
         keys: dict[str, str] = {}
         for key, value in table.items():
-            action = own.get(_plain(key))
+            action = actions.get(_plain(key))
             if action is None or _rivals(parser, action) & taken:
                 continue
             rival = next((keys[dest] for dest in _rivals(parser, action) if dest in keys), None)
@@ -83,7 +85,7 @@ def _apply(
             values[action.dest] = _value(file, key, parser, action, value)
         taken |= keys.keys()
     _make_defaults(parser, values)
-    _say(file, command, [*tables[command], *shared], own, values)
+    _say(file, command, [*tables[command], *shared], actions, values)
 
 
 def _content() -> tuple[str, Mapping[str, Any]]:
@@ -154,8 +156,8 @@ def _typed(
     for group in bare._mutually_exclusive_groups:
         group.required = False
     typed, _ = bare.parse_known_args(arguments)
-    found = set(vars(typed))
-    return found | set(parser.stands_for(typed, in_file)) if parser.stands_for else found
+    explicit = set(vars(typed))
+    return explicit | set(parser.stands_for(typed, in_file)) if parser.stands_for else explicit
 
 
 def _rivals(parser: Parser, action: argparse.Action) -> set[str]:
@@ -202,16 +204,16 @@ def _item(file: str, key: str, action: argparse.Action, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, taken):
         listed = ", or a list of them" if isinstance(action.default, list) else ""
         raise _wrong_type(file, key, expected + listed, value)
-    found = made(value)
+    converted = made(value)
     spec = described(action)
     choices = list(spec.choices) if spec else [str(each) for each in action.choices or ()]
     if choices:
         read = action.type if callable(action.type) and not spec else str
-        if read(found) not in choices:
+        if read(converted) not in choices:
             raise _wrong_type(file, key, f"one of {', '.join(choices)}", value)
     if action.metavar in ("FILE", "PATH") and action.dest != "out":
-        _refuse_missing(file, key, found)
-    return found
+        _refuse_missing(file, key, converted)
+    return converted
 
 
 def _refuse_missing(file: str, key: str, path: str) -> None:
@@ -241,13 +243,13 @@ def _say(
     file: str,
     command: str,
     keys: Sequence[str],
-    own: Mapping[str, argparse.Action],
+    actions: Mapping[str, argparse.Action],
     values: Mapping[str, Any],
 ) -> None:
     used = dict.fromkeys(
-        key for key in keys if _plain(key) in own and own[_plain(key)].dest in values
+        key for key in keys if _plain(key) in actions and actions[_plain(key)].dest in values
     )
-    others = [key for key in keys if _plain(key) not in own]
+    others = [key for key in keys if _plain(key) not in actions]
     line = f"Settings from {file}: {', '.join(used) or 'none'}"
     if others:
         line += f"; not for {command}: {', '.join(others)}"

@@ -396,12 +396,12 @@ def _right_margin(rows: Sequence[_GroupRow]) -> dict[str, object]:
 def _group_keys(
     rows: Sequence[_GroupRow], ink: style.Ink, level: float, corrected: bool
 ) -> list[style.Trace]:
-    found = []
+    traces = []
     if any(row.small for row in rows):
-        found.append(draw.key(_("few queries"), "circle-open", ink.text))
+        traces.append(draw.key(_("few queries"), "circle-open", ink.text))
     if any(math.isfinite(row.low) for row in rows):
-        found += draw.keys(_("{level} interval"), draw.p_limit(corrected), level, ink.text)
-    return found
+        traces += draw.keys(_("{level} interval"), draw.p_limit(corrected), level, ink.text)
+    return traces
 
 
 def _hover_of_group(row: _GroupRow, names: Mapping[str, str], level: float, corrected: bool) -> str:

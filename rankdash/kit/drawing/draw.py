@@ -44,13 +44,13 @@ def bar(
 
 
 def _trace(kind: str, x: object, y: object, hover: Sequence[str] | None, settings: Trace) -> Trace:
-    said = (
+    hover_settings = (
         {"hoverinfo": "skip"}
         if hover is None
         else {"hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>"}
     )
     unnamed = {} if "name" in settings else {"showlegend": False}
-    return {"type": kind, "x": x, "y": y, **said, **unnamed, **settings}
+    return {"type": kind, "x": x, "y": y, **hover_settings, **unnamed, **settings}
 
 
 def texts(

@@ -321,12 +321,12 @@ def _trouble(box: _Box, taken: Sequence[_Box], across: float) -> float:
     )
 
 
-def _mistaken(box: _Box, own: float, others: Sequence[float]) -> float:
+def _mistaken(box: _Box, mark_height: float, others: Sequence[float]) -> float:
     """The size of a name that is nearer to a mark above or below than to its own mark, in square
-    pixels; else 0. own, others: how high the marks are."""
+    pixels; else 0. mark_height, others: how high the marks are."""
     left, bottom, right, top = box
     middle = (bottom + top) / 2
-    nearer = any(abs(middle - each) < abs(middle - own) for each in others)
+    nearer = any(abs(middle - each) < abs(middle - mark_height) for each in others)
     return (right - left) * (top - bottom) if nearer else 0.0
 
 

@@ -288,11 +288,11 @@ def finish(traces: Iterable[Trace], ink: Ink, height: int, **layout: object) -> 
     upward = {**axis, "showline": False}
     # A second axis is drawn only where the layout of the chart asks for one.
     axes = {"xaxis", "yaxis", *(name for name in layout if "axis" in name)}
-    own = {name: across if name.startswith("x") else upward for name in axes}
+    axis_settings = {name: across if name.startswith("x") else upward for name in axes}
     # Made at once: `update_layout` and its kin walk every path, which a page of charts feels. So
     # does plotly's check of every value, which tests make. Its own template would be sent along.
     empty: dict[str, object] = {"template": {}}
-    drawn = _merged(_merged({**empty, **common}, own), layout)
+    drawn = _merged(_merged({**empty, **common}, axis_settings), layout)
     return _Figure(data, drawn)
 
 

@@ -312,9 +312,11 @@ class Draft:
         title = f"<h4>{html_safe(drawing.title)}</h4>" if drawing.title else ""
         return together(title, self.chart(drawing))
 
-    def explained(self, title: str, *said: str) -> str:
+    def explained(self, title: str, *sentences: str) -> str:
         """What a title stands for, in sentences."""
-        return _("{part}: {value}", part=title, value=paragraph([each for each in said if each]))
+        return _(
+            "{part}: {value}", part=title, value=paragraph([each for each in sentences if each])
+        )
 
     def against(self, challenger: str) -> str:
         """Which two systems something is about."""

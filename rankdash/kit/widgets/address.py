@@ -158,17 +158,17 @@ def came_by_link(name: str) -> bool:
 
 def lose(name: str, value: str | None) -> None:
     """Note that a value cannot be had, where a link asked for it; None where nothing is wrong."""
-    given: set[str] = st.session_state.get(_GIVEN, set())
-    if name in given:
-        given.discard(name)
+    requested: set[str] = st.session_state.get(_GIVEN, set())
+    if name in requested:
+        requested.discard(name)
         if value is not None:
             st.session_state[_LOST][name] = value
 
 
 def lost() -> Mapping[str, str]:
     """Field → value, of what a link asked for in vain; until it is chosen anew."""
-    found: dict[str, str] = st.session_state.get(_LOST, {})
-    return found
+    unavailable: dict[str, str] = st.session_state.get(_LOST, {})
+    return unavailable
 
 
 def forget_lost() -> None:
@@ -183,11 +183,11 @@ def publish() -> None:
     and going back would lead to the page again. A page settles the same from the same address; as
     soon as the address is written for another reason, it contains all of it.
     """
-    here, wanted = given(), whole()
+    here, choices = given(), whole()
     least = {
-        name: values for name, values in wanted.items() if name in _OF_EVERY_PAGE or by_hand(name)
+        name: values for name, values in choices.items() if name in _OF_EVERY_PAGE or by_hand(name)
     }
-    if not least.items() <= here.items() <= wanted.items():
+    if not least.items() <= here.items() <= choices.items():
         st.query_params.from_dict(carried())
     else:
         st.session_state[_WRITTEN] = here
@@ -195,16 +195,16 @@ def publish() -> None:
 
 def carried() -> dict[str, list[str]]:
     """The choices as the address contains them, from now on."""
-    wanted = offered()
-    st.session_state[_WRITTEN] = wanted
-    return wanted
+    choices = offered()
+    st.session_state[_WRITTEN] = choices
+    return choices
 
 
 def offered() -> dict[str, list[str]]:
     """The choices as the links to the other pages carry them."""
-    wanted = whole()
-    _known().add(_key(wanted))
-    return wanted
+    choices = whole()
+    _known().add(_key(choices))
+    return choices
 
 
 def whole() -> dict[str, list[str]]:
@@ -218,8 +218,8 @@ def whole() -> dict[str, list[str]]:
 
 def written() -> Mapping[str, Sequence[str]]:
     """What the address says, field by field."""
-    found: dict[str, list[str]] = st.session_state.get(_WRITTEN, {})
-    return found
+    fields: dict[str, list[str]] = st.session_state.get(_WRITTEN, {})
+    return fields
 
 
 def given() -> dict[str, list[str]]:

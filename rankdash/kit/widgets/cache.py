@@ -74,8 +74,8 @@ def cache(key: Key, make: Callable[[], Made]) -> Made:
     # Streamlit takes a dataclass of settings apart, field by field, each time one is in a key.
     plain = tuple(part if isinstance(part, str) else repr(part) for part in key)
     # And each part of a tuple apart: one text is one to hash.
-    kept: Made = _LARGE.get(plain[0], _of_numbers)(repr(plain), make)
-    return kept
+    cached: Made = _LARGE.get(plain[0], _of_numbers)(repr(plain), make)
+    return cached
 
 
 def shared(

@@ -13,9 +13,6 @@ from typing import Any
 
 import streamlit as st
 
-EVENT = "event"
-"""The name of the one trigger that a component sets: a JSON object that says what happened."""
-
 _ALL = "in_view.all"
 _SEEN = "in_view.seen"
 
@@ -23,8 +20,8 @@ _SEEN = "in_view.seen"
 def component(folder: Path) -> Callable[..., None]:
     """Return a function that shows the component in a folder.
 
-    It takes a key, the data (JSON), and `heard`, which is called with each event before the page
-    runs again. The event comes from a browser: it can be anything.
+    It takes a key, the data (JSON), and `heard`, which is called with the value of the trigger
+    `event` before the page runs again. The value comes from a browser: it can be anything.
     """
     show = st.components.v2.component(
         f"rankdash.{folder.name}",
@@ -35,11 +32,11 @@ def component(folder: Path) -> Callable[..., None]:
 
     def shown(key: str, data: object, heard: Callable[[Any], None]) -> None:
         def changed() -> None:
-            event = st.session_state[key].get(EVENT)
+            event = st.session_state[key].get("event")
             if event is not None:
                 heard(event)
 
-        show(key=key, data=data, **{f"on_{EVENT}_change": changed})
+        show(key=key, data=data, on_event_change=changed)
 
     return shown
 

@@ -79,17 +79,17 @@ def restore() -> None:
     where an address of before comes with a click: the browser had not heard yet of what was chosen
     a moment ago, or a fragment of the page changed a choice since its links were drawn.
     """
-    given = address.given()
+    fields = address.given()
     page = urlsplit(st.context.url or "").path
     another_page = page != st.session_state.get(_PAGE)
     st.session_state[_PAGE] = page
-    if another_page or not given:
+    if another_page or not fields:
         address.forget_lost()
     if not behind():
         _under_way().clear()
     _note_going_back()
-    if given and given != address.written() and (gone_back() or not address.is_known(given)):
-        address.take_over(given)
+    if fields and fields != address.written() and (gone_back() or not address.is_known(fields)):
+        address.take_over(fields)
 
 
 def pick_one(
@@ -152,12 +152,12 @@ def pick_free(
     where it goes without saying.
     """
     key = f"address.{name}"
-    given = address.one(name)
-    value = read(given)
+    requested = address.one(name)
+    value = read(requested)
     written = write(value)
     usual = (None, address.FIELDS.get(name))
     # What was given and comes to the usual all the same could not be read.
-    address.lose(name, given if given not in usual and written in usual else None)
+    address.lose(name, requested if requested not in usual and written in usual else None)
     address.settle(name, written)
 
     def changed() -> None:
@@ -250,8 +250,8 @@ def behind() -> bool:
     before that, had not reached the browser. Right after going back the address cannot tell."""
     if time.monotonic() - st.session_state.get(_BACK, -math.inf) < _UNDER_WAY_S:
         return True
-    given = address.given()
-    return given != address.written() and address.is_known(given)
+    fields = address.given()
+    return fields != address.written() and address.is_known(fields)
 
 
 def gone_back() -> bool:

@@ -56,18 +56,18 @@ def hold() -> None:
 
 async def watch(workspace: Callable[[], Workspace]) -> None:
     """Have sessions drawn again, for as long as the server runs."""
-    seen, asked = NamesWatch(), set[str]()
+    seen, pending = NamesWatch(), set[str]()
     while True:
-        await asyncio.sleep(_TURN_SECONDS if asked else _LOOK_SECONDS)
+        await asyncio.sleep(_TURN_SECONDS if pending else _LOOK_SECONDS)
         # A workspace that cannot be read now may be read the next time.
         with suppress(RankdashError):
-            asked = draw_again(await asyncio.to_thread(lambda: seen.names(workspace())), asked)
+            pending = draw_again(await asyncio.to_thread(lambda: seen.names(workspace())), pending)
 
 
-def draw_again(names: Names, asked: Set[str]) -> set[str]:
+def draw_again(names: Names, pending: Set[str]) -> set[str]:
     """Ask sessions for another run; a few at a time, as all would wait for each other and keep who
-    clicks waiting. asked: those that were asked before. Returns those whose run has not ended."""
-    under_way = {each for each in asked if _runs(each)}
+    clicks waiting. pending: those that were asked before. Returns those whose run has not ended."""
+    under_way = {each for each in pending if _runs(each)}
     for session_id, (dataset_id, before) in list(_shown.items()):
         session = runtime.get_instance().get_app_session(session_id)
         now = _of(dataset_id, names)

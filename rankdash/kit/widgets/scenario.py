@@ -152,7 +152,7 @@ def rates() -> dict[str, float]:
 
 def amounts(field: str) -> dict[str, float]:
     """Name → amount, of a field of the address; what is no amount is left out, and said."""
-    found = {}
+    by_name = {}
     for part in address.several(field):
         name, _equals, text = part.partition("=")
         try:
@@ -160,10 +160,10 @@ def amounts(field: str) -> dict[str, float]:
         except ValueError:
             amount = math.nan
         if 0 <= amount <= MOST_AMOUNT:
-            found[name] = amount
+            by_name[name] = amount
         else:
             address.lose(field, part)
-    return found
+    return by_name
 
 
 def choose_amount(field: str, name: str, amount: float | None) -> None:
@@ -172,32 +172,32 @@ def choose_amount(field: str, name: str, amount: float | None) -> None:
     choose_amounts(field, others if amount is None else {**others, name: amount})
 
 
-def choose_amounts(field: str, found: Mapping[str, float]) -> None:
+def choose_amounts(field: str, by_name: Mapping[str, float]) -> None:
     """Set all of them."""
-    address.choose(field, [f"{name}={amount:.10g}" for name, amount in found.items()] or None)
+    address.choose(field, [f"{name}={amount:.10g}" for name, amount in by_name.items()] or None)
 
 
 # What calls to a service would come to, as the parts of a line.
 
 
-def parts(found: Estimate, host: str) -> list[str]:
+def parts(estimate: Estimate, host: str) -> list[str]:
     """Calls, tokens and dollars, safe for Markdown. host: of the service, as it is."""
-    said = [
+    phrases = [
         ngettext(
             "about {n} call to {host}",
             "about {n} calls to {host}",
-            round(found.calls),
+            round(estimate.calls),
             host=markdown_safe(host, 60),
         ),
-        _("{n} tokens read", n=rounded(found.tokens_in)),
+        _("{n} tokens read", n=rounded(estimate.tokens_in)),
     ]
-    if found.tokens_out:
-        said.append(_("{n} written", n=rounded(found.tokens_out)))
-    if math.isnan(found.dollars):
-        said.append(_("price not known: type it under More settings"))
+    if estimate.tokens_out:
+        phrases.append(_("{n} written", n=rounded(estimate.tokens_out)))
+    if math.isnan(estimate.dollars):
+        phrases.append(_("price not known: type it under More settings"))
     else:
-        said.append(_("about {amount}", amount=dollars(found.dollars)))
-    return said
+        phrases.append(_("about {amount}", amount=dollars(estimate.dollars)))
+    return phrases
 
 
 def dollars(amount: float) -> str:
@@ -225,14 +225,14 @@ def saved_targets() -> Targets:
     if not text:
         return shipped_targets()
     try:
-        own = Targets.from_json(text)
+        targets = Targets.from_json(text)
     except RankdashError as error:
         st.warning(markdown_safe(error_text(error), 300), icon=":material/warning:")
         return shipped_targets()
     for key, profile in shipped_targets().profiles.items():
-        if key not in own.profiles:
-            own = own.with_profile(key, profile)
-    return own
+        if key not in targets.profiles:
+            targets = targets.with_profile(key, profile)
+    return targets
 
 
 def save_targets(targets: Targets, key: str, profile: Profile) -> None:

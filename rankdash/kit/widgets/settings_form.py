@@ -299,13 +299,13 @@ def draw_key_field(
     offered = not fixed and any(spec.name == _SETTING for spec in kind.settings)
     missing = _missing(offered, fixed)
     if offered and st.session_state.get(tick):
-        found = Found(settings={_SETTING: NO_KEY})
+        entry = Found(settings={_SETTING: NO_KEY})
     elif typed := _typed(name):
-        found = Found({place.variable: typed})
+        entry = Found({place.variable: typed})
     else:
-        found = Found(missing=missing)
-    _ask(place, name, tick if offered else None, missing, ready=not found.missing)
-    return found
+        entry = Found(missing=missing)
+    _ask(place, name, tick if offered else None, missing, ready=not entry.missing)
+    return entry
 
 
 @st.fragment
@@ -464,9 +464,9 @@ def statistics(queries: int) -> StatisticsSettings:
 
     queries: how many of the data set's have a label.
     """
-    given = _chosen(STATISTICS_SETTINGS)
+    settings = _chosen(STATISTICS_SETTINGS)
     try:
-        return StatisticsSettings.for_queries(queries, **given)
+        return StatisticsSettings.for_queries(queries, **settings)
     except SpecError:
         return StatisticsSettings.for_queries(queries)
 

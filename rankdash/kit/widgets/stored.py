@@ -109,16 +109,16 @@ def _check_report(dataset_id: str) -> CheckReport | None:
 
 def run(run_id: str) -> Run:
     # A study keeps it under the same key; a name is no content, and may be another one by now.
-    found = cache(("run", run_id), lambda: workspace().run(run_id))
-    return replace(found, name=workspace().name("runs", run_id))
+    cached = cache(("run", run_id), lambda: workspace().run(run_id))
+    return replace(cached, name=workspace().name("runs", run_id))
 
 
 def rows(dataset_id: str) -> dict[str, RunRow]:
     """id → what the workspace lists of each finished run, oldest first; without those whose files
     are damaged."""
-    found = sorted(workspace().runs(stored(dataset_id)), key=lambda row: row.created)
+    listed = sorted(workspace().runs(stored(dataset_id)), key=lambda row: row.created)
     apart = workspace().damaged_runs(stored(dataset_id))
-    return {row.id: row for row in found if row.id not in apart}
+    return {row.id: row for row in listed if row.id not in apart}
 
 
 def damage(dataset_id: str) -> StoreError | None:
@@ -135,32 +135,32 @@ def damaged(dataset_id: str) -> dict[str, tuple[str, StoreError]]:
 
 def systems(dataset_id: str) -> dict[str, System]:
     """id → system, the first stage first, then the finished runs, oldest first."""
-    found = [System(FIRST_STAGE, first_stage_name(dataset(dataset_id)))]
-    found += [
+    listed = [System(FIRST_STAGE, first_stage_name(dataset(dataset_id)))]
+    listed += [
         System(row.id, row.name, load=partial(workspace().run, row.id))
         for row in rows(dataset_id).values()
     ]
-    return numbered(found)
+    return numbered(listed)
 
 
 def rankings(dataset_id: str, chosen: Sequence[str]) -> dict[str, Ranking]:
     """id → ranking of these systems."""
-    every, found = systems(dataset_id), {}
+    every, by_system = systems(dataset_id), {}
     for each in chosen:
-        own, load = every[each].ranking, every[each].load
+        ranking, load = every[each].ranking, every[each].load
         if load is not None:
-            found[each] = load().ranking
+            by_system[each] = load().ranking
         else:
-            found[each] = dataset(dataset_id).candidates if own is None else own
-    return found
+            by_system[each] = dataset(dataset_id).candidates if ranking is None else ranking
+    return by_system
 
 
 def uploaded_labels(dataset_id: str, query_id: str) -> dict[str, float]:
     """Document id → label for one query, as they were uploaded, whatever was corrected."""
     base = stored(dataset_id)
     places = cache(("uploaded rows", base), lambda: _rows_of_queries(base))
-    own = dataset(base).qrels.take(places.get(query_id, []))
-    return dict(zip(own["doc_id"], own["label"].astype(float), strict=True))
+    uploaded = dataset(base).qrels.take(places.get(query_id, []))
+    return dict(zip(uploaded["doc_id"], uploaded["label"].astype(float), strict=True))
 
 
 def _rows_of_queries(dataset_id: str) -> dict[str, npt.NDArray[np.intp]]:
@@ -173,8 +173,8 @@ def _rows_of_queries(dataset_id: str) -> dict[str, npt.NDArray[np.intp]]:
 
 def judge_rows(dataset_id: str) -> dict[str, JudgeRow]:
     """id → judge, oldest first; those that wait or run included."""
-    found = StoredJudges(workspace()).rows(stored(dataset_id))
-    return {row.id: row for row in found}
+    listed = StoredJudges(workspace()).rows(stored(dataset_id))
+    return {row.id: row for row in listed}
 
 
 def grades(row: JudgeRow) -> pd.DataFrame:
@@ -186,9 +186,11 @@ def grades(row: JudgeRow) -> pd.DataFrame:
 
 def from_fewer_answers(row: JudgeRow) -> int:
     """The number of pairs with a grade that fewer answers gave than were asked for."""
-    asked, said = int(row.settings.get("repeats", 1)), grades(row)
-    graded = said["answers"][said["grade"].notna()]
-    return sum(sum(answer["grade"] is not None for answer in answers) < asked for answers in graded)
+    repeats, judged = int(row.settings.get("repeats", 1)), grades(row)
+    graded = judged["answers"][judged["grade"].notna()]
+    return sum(
+        sum(answer["grade"] is not None for answer in answers) < repeats for answers in graded
+    )
 
 
 def judgements(row: JudgeRow) -> Judgements:
@@ -218,8 +220,8 @@ def note_runs(dataset_id: str, names: Mapping[str, str]) -> None:
     if before != dataset_id:
         gone = []
     chosen = (address.one("base") or "", *address.several("system"))
-    found = [_seen()[each] for each in chosen if each in _seen() and each not in names]
-    st.session_state[_RUNS] = (dataset_id, list(dict.fromkeys([*gone, *found])))
+    missing = [_seen()[each] for each in chosen if each in _seen() and each not in names]
+    st.session_state[_RUNS] = (dataset_id, list(dict.fromkeys([*gone, *missing])))
     _seen().update(names)
 
 

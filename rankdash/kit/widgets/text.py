@@ -80,7 +80,7 @@ def paragraphs_safe(text: str) -> str:
 
 def _line_safe(line: str) -> str:
     escaped = _NO_MARK.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", line))
-    return _HEADING.sub(lambda found: f"{found[1]}{'#' * min(3 + len(found[2]), 6)}", escaped)
+    return _HEADING.sub(lambda match: f"{match[1]}{'#' * min(3 + len(match[2]), 6)}", escaped)
 
 
 def name_safe(name: str, width: int = _NAME_WIDTH) -> str:
@@ -202,18 +202,18 @@ def terms(query: str) -> QueryTerms:
     )
 
 
-def spans(text: str, wanted: QueryTerms) -> Spans:
+def spans(text: str, query_terms: QueryTerms) -> Spans:
     """Where the text is to be marked: (start, end), in order, never overlapping."""
     plain = _plain(text)
-    found = [
+    ranges = [
         (match.start(), match.end())
         for match in _WORD.finditer(plain)
-        if _is_wanted(match.group(), wanted)
+        if _is_wanted(match.group(), query_terms)
     ]
-    if wanted.pieces:
+    if query_terms.pieces:
         for run in _UNSPACED_RUN.finditer(plain):
-            found += _stretches(plain, run.start(), run.end(), wanted.pieces)
-    return sorted(found)
+            ranges += _stretches(plain, run.start(), run.end(), query_terms.pieces)
+    return sorted(ranges)
 
 
 def snippet(text: str, marked: Spans, length: int) -> tuple[int, int]:
@@ -288,16 +288,16 @@ def _without_y(stem: str) -> str:
     return f"{stem[:-1]}i" if stem.endswith("y") else stem
 
 
-def _is_wanted(word: str, wanted: QueryTerms) -> bool:
-    if word in wanted.words or (word.endswith("s") and word[:-1] in wanted.words):
+def _is_wanted(word: str, query_terms: QueryTerms) -> bool:
+    if word in query_terms.words or (word.endswith("s") and word[:-1] in query_terms.words):
         return True
-    return _stem(word) in wanted.stems
+    return _stem(word) in query_terms.stems
 
 
 def _stretches(
     text: str, start: int, end: int, pieces: frozenset[str]
 ) -> Sequence[tuple[int, int]]:
-    found = []
+    ranges = []
     while start < end:
         longest = next(
             (
@@ -308,9 +308,9 @@ def _stretches(
             0,
         )
         if longest:
-            found.append((start, start + longest))
+            ranges.append((start, start + longest))
         start += longest or 1
-    return found
+    return ranges
 
 
 # Changes in a table: with a sign, and none where they round to 0; latencies with three digits.

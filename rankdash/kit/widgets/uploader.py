@@ -77,14 +77,14 @@ class UploadLimits:
         self._arriving: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = _UPLOAD.search(scope["path"]) if scope["type"] == "http" else None
+        match = _UPLOAD.search(scope["path"]) if scope["type"] == "http" else None
         try:
-            if found and scope["method"] == "PUT":
-                await self._upload(found[1], scope, receive, send)
+            if match and scope["method"] == "PUT":
+                await self._upload(match[1], scope, receive, send)
             else:
                 await self._app(scope, receive, send)
         finally:
-            if found or scope["type"] == "websocket":
+            if match or scope["type"] == "websocket":
                 asyncio.get_running_loop().call_later(GRACE_SECONDS, _free_closed)
 
     async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
@@ -229,19 +229,19 @@ def uploader(label: str, key: str, **settings: Any) -> tuple[Source, ...]:
     field()
     st.file_uploader(label, key=key, on_change=_take, args=(key,), **settings)
     # Streamlit leaves out of its answer what it no longer has.
-    given = _listed(st.session_state.get(key))
+    files = _listed(st.session_state.get(key))
     held = _uploaded()
-    own = held.pop(key, {})
+    sources = held.pop(key, {})
     for other in [each for each in held if each.rpartition(".")[0] == key.rpartition(".")[0]]:
         del held[other]
-    held[key] = {each.file_id: own[each.file_id] for each in given if each.file_id in own}
+    held[key] = {each.file_id: sources[each.file_id] for each in files if each.file_id in sources}
     return tuple(held[key].values())
 
 
 def _uploaded() -> dict[str, Mapping[str, Source]]:
     """Field → file → its source."""
-    found: dict[str, Mapping[str, Source]] = st.session_state.setdefault(_HELD, {})
-    return found
+    uploaded: dict[str, Mapping[str, Source]] = st.session_state.setdefault(_HELD, {})
+    return uploaded
 
 
 def _take(key: str) -> None:
@@ -278,7 +278,7 @@ def _stored(file: UploadedFile) -> Source:
     return source
 
 
-def _listed(given: Any) -> Sequence[Any]:
-    if given is None:
+def _listed(files: Any) -> Sequence[Any]:
+    if files is None:
         return ()
-    return given if isinstance(given, list) else [given]
+    return files if isinstance(files, list) else [files]

@@ -99,9 +99,9 @@ def again(study: Study) -> Study:
 
 def _judge(dataset_id: str) -> Judgements | None:
     """The grades of the judge that is set beside people's labels; None where none is."""
-    given = address.one(JUDGE)
-    row = stored.judge_rows(dataset_id).get(given) if given else None
-    address.lose(JUDGE, given if row is None else None)
+    judge_id = address.one(JUDGE)
+    row = stored.judge_rows(dataset_id).get(judge_id) if judge_id else None
+    address.lose(JUDGE, judge_id if row is None else None)
     return None if row is None or not row.graded else stored.judgements(row)
 
 
@@ -312,9 +312,9 @@ def short_name(study: Study, system_id: str) -> str:
 
 def tally_line(study: Study, system: str) -> None:
     """Helped, same, hurt with the tie band, and what was left out and why."""
-    found = study.comparison
-    row = found.row(system, study.spec)
-    out = excluded(found.left_out(system, study.spec))
+    comparison = study.comparison
+    row = comparison.row(system, study.spec)
+    out = excluded(comparison.left_out(system, study.spec))
     line = _(
         "**{name}**: {helped} helped · {same} same (±{band}) · {hurt} hurt, of {queries}",
         name=safe_name(study, system),

@@ -22,7 +22,7 @@ QUALITY = [name for name, metric in registry.items() if metric.measures_quality]
 def split(first, before, after, labels, spec, depth=None, left_out=None, own=False, **conventions):
     rules = Conventions(**conventions)
     ours, theirs = (judge(each, labels, rules) for each in (before, after))
-    best = limits(judge(first, labels, rules), spec, rules, depth, own=own)
+    best = limits(judge(first, labels, rules), spec, rules, depth, own_list=own)
     values = evaluate(ours, [spec], rules), evaluate(theirs, [spec], rules, left_out or {})
     return headroom(*values, best)
 
@@ -183,7 +183,7 @@ def test_no_system_passes_the_ceiling_of_its_own_list(lists, labels, name, k, ju
     rankings = [ranking(q="".join(docs)) for docs in lists]
     before, *others = (evaluate(judge(each, own, rules), [spec], rules) for each in rankings)
     for each, after in zip(rankings[1:], others, strict=True):
-        best = limits(judge(each, own, rules), spec, rules, own=True)
+        best = limits(judge(each, own, rules), spec, rules, own_list=True)
         row = headroom(before, after, best).queries.iloc[0]
         assert row["challenger"] <= row["ceiling"] + 1e-9
         assert row["baseline"] <= row["perfect"] + 1e-9

@@ -79,7 +79,7 @@ def fetch_from_hub(name: str, folder: Path) -> list[Fetched]:
     holds no data or too much.
     """
     del folder
-    asked = _asked(name)
+    reference = _asked(name)
     try:
         import huggingface_hub as hub
         import huggingface_hub.constants
@@ -90,13 +90,13 @@ def fetch_from_hub(name: str, folder: Path) -> list[Fetched]:
             remedy="Install it with: pip install huggingface_hub. Then load the data set again.",
             name=f"hf:{name}",
         ) from error
-    info = _info(hub, asked)
+    info = _info(hub, reference)
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
-    files, notes = _chosen(asked, list(sizes))
-    _refuse_much(asked, {file: sizes[file] for file in files})
+    files, notes = _chosen(reference, list(sizes))
+    _refuse_much(reference, {file: sizes[file] for file in files})
     try:
         home = hub.snapshot_download(
-            asked.repository,
+            reference.repository,
             repo_type="dataset",
             revision=info.sha,
             token=hub_token(),
@@ -117,14 +117,18 @@ def fetch_from_hub(name: str, folder: Path) -> list[Fetched]:
         "note",
         "by_name",
         "Loaded by its name from the hub at {hub}: {name}, revision {revision}.",
-        {"hub": hub.constants.ENDPOINT, "name": asked.repository, "revision": str(info.sha)[:12]},
-        file=asked.called(files[0]),
+        {
+            "hub": hub.constants.ENDPOINT,
+            "name": reference.repository,
+            "revision": str(info.sha)[:12],
+        },
+        file=reference.called(files[0]),
     )
     return [
         Fetched(
             Path(home) / file,
-            asked.called(file),
-            asked.repository.split("/")[1],
+            reference.called(file),
+            reference.repository.split("/")[1],
             (*((opened,) if file == files[0] else ()), *((notes[file],) if file in notes else ())),
         )
         for file in files
@@ -132,23 +136,23 @@ def fetch_from_hub(name: str, folder: Path) -> list[Fetched]:
 
 
 def _asked(name: str) -> _Asked:
-    found = _NAME.fullmatch(name)
-    if not found or ".." in name:
+    match = _NAME.fullmatch(name)
+    if not match or ".." in name:
         raise DataError(
             "{name!r} is not a name of a data set of the hub.",
             remedy="Write hf:ORGANIZATION/NAME, such as hf:BeIR/scifact, where needed with a "
             "folder (hf:ORGANIZATION/NAME/FOLDER) or a revision (hf:ORGANIZATION/NAME@REVISION).",
             name=f"hf:{name}",
         )
-    return _Asked(found["repository"], found["inside"] or "", found["revision"])
+    return _Asked(match["repository"], match["inside"] or "", match["revision"])
 
 
-def _info(hub: Any, asked: _Asked) -> Any:
-    name, token = asked.repository, hub_token()
+def _info(hub: Any, reference: _Asked) -> Any:
+    name, token = reference.repository, hub_token()
     try:
         return hub.HfApi(token=token).dataset_info(
             name,
-            revision=asked.revision,
+            revision=reference.revision,
             files_metadata=True,
             timeout=hub.constants.HF_HUB_ETAG_TIMEOUT,
         )
@@ -169,24 +173,26 @@ def _info(hub: Any, asked: _Asked) -> Any:
             # releases.
             template = "The hub at {hub} cannot be reached ({reason}), so {name} cannot be opened."
             remedy = _ELSEWHERE
-        params = {"name": name, "revision": asked.revision, "hub": hub.constants.ENDPOINT}
+        params = {"name": name, "revision": reference.revision, "hub": hub.constants.ENDPOINT}
         raise DataError(template, remedy=remedy, reason=_reason(error), **params) from error
 
 
-def _chosen(asked: _Asked, names: Sequence[str]) -> tuple[list[str], dict[str, Finding]]:
+def _chosen(reference: _Asked, names: Sequence[str]) -> tuple[list[str], dict[str, Finding]]:
     """The files to fetch, in order, and notes on some of them: one split of each folder."""
     inside = [
         name
         for name in names
-        if not asked.inside or name == asked.inside or name.startswith(f"{asked.inside}/")
+        if not reference.inside
+        or name == reference.inside
+        or name.startswith(f"{reference.inside}/")
     ]
     if not inside:
         folders = _folders(names)
         raise DataError(
             "{name} has no folder or file {inside!r}.",
             remedy="Its folders are: {folders}." if folders else "It has no folders.",
-            name=asked.repository,
-            inside=asked.inside,
+            name=reference.repository,
+            inside=reference.inside,
             folders=folders,
         )
     data = [name for name in inside if _DATA.search(name) and not Source(name, b"").is_readme]
@@ -194,22 +200,22 @@ def _chosen(asked: _Asked, names: Sequence[str]) -> tuple[list[str], dict[str, F
         raise DataError(
             "{name} holds no supported data file. It has: {files}.",
             remedy="Where the hub has converted it, open hf:{name}@refs/convert/parquet.",
-            name=asked.repository,
+            name=reference.repository,
             files=", ".join(inside[:8]),
         )
     left_aside, notes = other_splits(data)
-    kept = sorted(name for name in data if name not in left_aside)
-    return kept, {
+    selected = sorted(name for name in data if name not in left_aside)
+    return selected, {
         name: replace(
             note,
             remedy="To use another split, name its folder or file: hf:ORGANIZATION/NAME/FOLDER.",
-            file=asked.called(name),
+            file=reference.called(name),
         )
         for name, note in notes.items()
     }
 
 
-def _refuse_much(asked: _Asked, sizes: dict[str, int]) -> None:
+def _refuse_much(reference: _Asked, sizes: dict[str, int]) -> None:
     if sum(sizes.values()) <= _MOST_BYTES:
         return
     folders = _folders(sizes)
@@ -218,7 +224,7 @@ def _refuse_much(asked: _Asked, sizes: dict[str, int]) -> None:
         remedy="Open a folder of it, as hf:{name}/FOLDER: {folders}."
         if folders
         else "Download what you need of it, and load the files.",
-        name=asked.repository,
+        name=reference.repository,
         size=sum(sizes.values()) / MEGABYTE,
         limit=_MOST_BYTES / MEGABYTE,
         folders=folders,
@@ -277,13 +283,13 @@ def fetch_from_ir_datasets(name: str, folder: Path) -> list[Fetched]:
 
 
 def _written(name: str, dataset: Any, folder: Path) -> Iterator[Fetched]:
-    wanted: dict[str, None] = {}
-    asked: dict[str, None] = {}
+    doc_ids: dict[str, None] = {}
+    query_ids: dict[str, None] = {}
 
     def pairs(rows: Iterable[Any], value: str) -> Iterator[dict[str, object]]:
         for row in rows:
-            wanted[row.doc_id] = None
-            asked[row.query_id] = None
+            doc_ids[row.doc_id] = None
+            query_ids[row.query_id] = None
             yield {
                 "query_id": row.query_id,
                 "doc_id": row.doc_id,
@@ -296,19 +302,19 @@ def _written(name: str, dataset: Any, folder: Path) -> Iterator[Fetched]:
     if dataset.has_scoreddocs():
         rows = pairs(dataset.scoreddocs_iter(), "first_stage_score")
         yield _table(folder / "first stage.parquet", name, rows)
-    told = [query for key, query in queries.items() if key in asked]
-    yield _table(folder / "queries.parquet", name, _queries(told))
+    selected = [query for key, query in queries.items() if key in query_ids]
+    yield _table(folder / "queries.parquet", name, _queries(selected))
     if not dataset.has_docs():
         return
     count = (dataset.docs_metadata() or {}).get("count") or dataset.docs_count()
     if count is None:
         # A store counts its documents once it was asked for one.
-        next(iter(dataset.docs_store().get_many_iter(list(wanted)[:1])), None)
+        next(iter(dataset.docs_store().get_many_iter(list(doc_ids)[:1])), None)
         count = dataset.docs_count()
     if count is not None and count <= MOST_DOCUMENTS:
         yield _table(folder / "documents.parquet", name, map(_document, dataset.docs_iter()))
         return
-    documents = map(_document, dataset.docs_store().get_many_iter(list(wanted)))
+    documents = map(_document, dataset.docs_store().get_many_iter(list(doc_ids)))
     fetched = _table(folder / "documents.parquet", name, documents)
     read = pq.read_metadata(fetched.path).num_rows
     note = partly_read(name, read, count or read, fetched.name)
@@ -353,13 +359,13 @@ def _queries(queries: list[Any]) -> Iterator[dict[str, object]]:
         return
     fields = [field for field in queries[0]._fields if field not in ("query_id", "text", "title")]
     values = {field: {str(getattr(query, field)) for query in queries} for field in fields}
-    kept = [field for field in fields if len(values[field]) <= _MOST_VALUES]
+    segments = [field for field in fields if len(values[field]) <= _MOST_VALUES]
     for query in queries:
         text = getattr(query, "text", None) or getattr(query, "title", None)
         yield {
             "query_id": query.query_id,
             "query": str(text or query.default_text()),
-            **{field: str(getattr(query, field)) for field in kept},
+            **{field: str(getattr(query, field)) for field in segments},
         }
 
 
@@ -402,13 +408,13 @@ def _without_labels(name: str, names: list[str]) -> DataError:
 
 
 def _failed(name: str, error: Exception) -> DataError:
-    asked = f"ir_datasets:{name}"
+    full_name = f"ir_datasets:{name}"
     if isinstance(error, FileNotFoundError):
         return DataError(
             "{name} needs a file that cannot be downloaded without asking for it: {path}.",
             remedy="Put it there as the documentation of ir_datasets says, and open the data set "
             "again.",
-            name=asked,
+            name=full_name,
             path=str(error.filename or error),
         )
     if isinstance(error, EOFError):
@@ -416,21 +422,21 @@ def _failed(name: str, error: Exception) -> DataError:
             "{name} needs a password.",
             remedy="Store your password as the documentation of ir_datasets says, and load the "
             "data set again.",
-            name=asked,
+            name=full_name,
         )
     answer = _answer(error)
     if answer is None:
         return DataError(
             "{name} cannot be read: {reason}.",
             remedy=_IRDS_ELSEWHERE,
-            name=asked,
+            name=full_name,
             reason=(str(error) or type(error).__name__)[:300].rstrip("."),
         )
     host, reason = answer
     return DataError(
         "{name} cannot be fetched from {host}: {reason}.",
         remedy=_IRDS_ELSEWHERE,
-        name=asked,
+        name=full_name,
         host=host,
         reason=reason,
     )
@@ -445,8 +451,8 @@ def _answer(error: BaseException) -> tuple[str, str] | None:
     for each in (error, *tried):
         if isinstance(each, requests.RequestException):
             named = _HOST.search(str(each))
-            asked = each.request.url if each.request is not None else None
-            host = urlsplit(str(asked)).netloc if asked else named[1] if named else "its server"
+            url = each.request.url if each.request is not None else None
+            host = urlsplit(str(url)).netloc if url else named[1] if named else "its server"
             return host, _failure(each)
     return None
 
@@ -468,11 +474,11 @@ def main(arguments: Sequence[str]) -> int:
     try:
         fetched: list[Fetched] = []
         for position, name in enumerate(names):
-            collection, _, asked = name.partition(":")
+            collection, _, identifier = name.partition(":")
             place = folder / str(position)
             place.mkdir()
             fetch = fetch_from_ir_datasets if collection == IR_DATASETS else fetch_from_hub
-            fetched += fetch(asked, place)
+            fetched += fetch(identifier, place)
         files = thinned(fetched, folder)
     except DataError as problem:
         _write(

@@ -94,8 +94,8 @@ def sources_at(places: Sequence[str | os.PathLike[str]]) -> list[Source]:
     texts = [os.fspath(place) for place in places]
     names = [text for text in texts if is_name(text)]
     paths = [Path(text) for text in texts if text not in names]
-    found = [source for path in paths for source in sources_from_path(path)]
-    return found + (sources_by_name(names) if names else [])
+    local = [source for path in paths for source in sources_from_path(path)]
+    return local + (sources_by_name(names) if names else [])
 
 
 def sources_by_name(
@@ -146,13 +146,13 @@ def sources_by_name(
 def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[], None]) -> int:
     """Fetch into the folder; the exit code of the process."""
     ends = time.monotonic() + seconds
-    with (folder / "said.txt").open("wb") as said:
+    with (folder / "said.txt").open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "rankdash.core.readers.by_name.fetching", str(folder), *names],
             # Closed when this process ends, in whatever way; the other then ends too.
             stdin=subprocess.PIPE,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             env={**_ENVIRONMENT, **os.environ, "PYTHONPATH": python_path()},
         )
         try:
@@ -178,5 +178,5 @@ def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[
 
 
 def _read(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    return found
+    content: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return content

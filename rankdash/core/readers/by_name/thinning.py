@@ -46,22 +46,24 @@ def thinned(files: Sequence[Fetched], folder: Path) -> list[Fetched]:
     }
     if not large:
         return list(files)
-    wanted = {identity for file in files if file.path not in texts for identity in _mentioned(file)}
-    if not wanted:
+    doc_ids = {
+        identity for file in files if file.path not in texts for identity in _mentioned(file)
+    }
+    if not doc_ids:
         return list(files)
     replaced: dict[Path, Fetched | None] = {}
     for shards in large.values():
         counts: dict[Path, int] = {}
         for file in shards:
             copy = folder / f"part {len(replaced)}.parquet"
-            counts[file.path] = _copied(file.path, copy, wanted)
+            counts[file.path] = _copied(file.path, copy, doc_ids)
             replaced[file.path] = replace(file, path=copy) if counts[file.path] else None
         first = next((path for path, count in counts.items() if count), None)
         if first and (copied := replaced[first]):
             rows = sum(texts[path] for path in counts)
             note = partly_read(copied.origin, sum(counts.values()), rows, copied.name)
             replaced[first] = replace(copied, notes=(*copied.notes, note))
-    return [found for file in files if (found := replaced.get(file.path, file)) is not None]
+    return [part for file in files if (part := replaced.get(file.path, file)) is not None]
 
 
 def _texts(file: Fetched) -> int:
@@ -107,9 +109,9 @@ def _mentioned(file: Fetched) -> Iterable[str]:
                 yield from table.frame[fields[field]].dropna().unique()
 
 
-def _copied(path: Path, copy: Path, wanted: set[str]) -> int:
+def _copied(path: Path, copy: Path, doc_ids: set[str]) -> int:
     """Copy the documents that are wanted; how many there are."""
-    tables = _batches(path, wanted)
+    tables = _batches(path, doc_ids)
     first = next(tables, None)
     if first is None:
         return 0
@@ -121,11 +123,11 @@ def _copied(path: Path, copy: Path, wanted: set[str]) -> int:
     return count
 
 
-def _batches(path: Path, wanted: set[str]) -> Iterator[pa.Table]:
+def _batches(path: Path, doc_ids: set[str]) -> Iterator[pa.Table]:
     if path.name.endswith(_PARQUET):
         parquet = pq.ParquetFile(path)
         identity = _identity(list(parquet.schema_arrow.names)) or ""
-        values = pa.array(sorted(wanted), pa.string())
+        values = pa.array(sorted(doc_ids), pa.string())
         for batch in parquet.iter_batches():
             ids = batch.column(identity).cast(pa.string())
             table = pa.Table.from_batches([batch]).filter(pc.is_in(ids, value_set=values))
@@ -136,7 +138,7 @@ def _batches(path: Path, wanted: set[str]) -> Iterator[pa.Table]:
     rows: list[dict[str, str | None]] = []
     for entry in _entries(path):
         identity = identity or _identity(list(entry)) or ""
-        if str(entry.get(identity)) in wanted:
+        if str(entry.get(identity)) in doc_ids:
             # Cells that are no text would be of one type in this batch and of another in the next.
             rows.append(
                 {

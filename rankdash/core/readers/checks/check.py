@@ -122,17 +122,19 @@ class CheckReport:
     def refused_rows(self) -> tuple[int, int] | None:
         """The rows that were excluded, and all rows of the files that have some, if they are
         many."""
-        found = [each for each in self.warnings if "rows" in each.params and "lines" in each.params]
-        rows = {each.file: int(str(each.params["rows"])) for each in found}
-        count = sum(each.count for each in found)
+        refusals = [
+            each for each in self.warnings if "rows" in each.params and "lines" in each.params
+        ]
+        rows = {each.file: int(str(each.params["rows"])) for each in refusals}
+        count = sum(each.count for each in refusals)
         total = sum(rows.values())
         return (count, total) if total and count >= _MANY_REFUSED * total else None
 
     @property
     def implausible(self) -> tuple[Finding, ...]:
         """The warnings by which a verdict may be wrong as a whole, the most serious first."""
-        found = (each for each in self.warnings if each.code in IMPLAUSIBLE)
-        return tuple(sorted(found, key=lambda each: IMPLAUSIBLE.index(each.code)))
+        selected = (each for each in self.warnings if each.code in IMPLAUSIBLE)
+        return tuple(sorted(selected, key=lambda each: IMPLAUSIBLE.index(each.code)))
 
     def _param(self, code: str, name: str) -> object:
         """A value in the message of the first finding of that code; None without one."""
@@ -215,7 +217,11 @@ def check(
     )
     noticed += sparse_labels(labels, [(each.name, each.judged_at_10) for each in checks])
     made = "" if dataset.first_stage == "given" else FIRST_STAGE
-    noticed += [finding for found in checks for finding in ties(found, made=found.name == made)]
+    noticed += [
+        finding
+        for ranking_check in checks
+        for finding in ties(ranking_check, made=ranking_check.name == made)
+    ]
     candidates = dataset.candidates
     lengths = dict(zip(candidates.query_ids, np.diff(candidates.offsets), strict=True))
     return CheckReport(
@@ -293,22 +299,22 @@ def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool)
     labels = dataset.labels
     if not len(labels["label"]):
         return [NO_LABELS]
-    found = label_findings(labels)
+    findings = label_findings(labels)
     for name, ranking in systems.items():
         matching = match_labels(name, ranking, labels, made_ids=made_ids)
-        found += matching or top_findings(name, ranking, labels)
-    return found
+        findings += matching or top_findings(name, ranking, labels)
+    return findings
 
 
 def _texts(dataset: Dataset, documents: pd.Series[str] | None) -> list[Finding]:
     if documents is None or not (documents != "").any():
         return [_NO_DOCUMENT_TEXT]
     queries = dataset.query_text()
-    found = []
+    findings = []
     ranked = documents.reindex(dataset.candidates.doc_ids)
     silent = list(ranked.index[(ranked == "").to_numpy()])
     if silent:
-        found.append(
+        findings.append(
             counted(
                 "warning",
                 "candidates_without_text",
@@ -322,9 +328,9 @@ def _texts(dataset: Dataset, documents: pd.Series[str] | None) -> list[Finding]:
         )
     mute = list(queries.index[(queries == "").to_numpy()])
     if len(mute) == len(queries):
-        found.append(_NO_QUERY_TEXT)
+        findings.append(_NO_QUERY_TEXT)
     elif mute:
-        found.append(
+        findings.append(
             counted(
                 "warning",
                 "queries_without_text",
@@ -335,7 +341,7 @@ def _texts(dataset: Dataset, documents: pd.Series[str] | None) -> list[Finding]:
                 all=len(queries),
             )
         )
-    return found
+    return findings
 
 
 def _queries(queries: Sequence[str], candidates: Ranking) -> list[Finding]:
@@ -413,20 +419,20 @@ def _tied_rows(ranking: Ranking) -> int:
     return int((np.append(equal, False) | np.append(False, equal)).sum()) if len(query) else 0
 
 
-def ties(found: RankingCheck, *, made: bool) -> list[Finding]:
+def ties(ranking: RankingCheck, *, made: bool) -> list[Finding]:
     """made: rankdash made the order, so its scores are nobody's to mend."""
-    if not found.tied_queries:
+    if not ranking.tied_queries:
         return []
-    many = not made and found.tied_rows >= _MANY_TIES * found.rows
-    params = {"rows": found.tied_rows, "all": found.rows, "queries": found.tied_queries}
+    many = not made and ranking.tied_rows >= _MANY_TIES * ranking.rows
+    params = {"rows": ranking.tied_rows, "all": ranking.rows, "queries": ranking.tied_queries}
     return [
         Finding(
             "warning" if many else "note",
             "ties",
             "Rows of the ranking {name} that share their score with another: {rows} of {all}. "
             "Queries with such rows: {queries}. Ties are settled by a rule, not by the system.",
-            {"name": found.name, **params},
+            {"name": ranking.name, **params},
             "Write scores with more digits." if many else "",
-            count=found.tied_queries,
+            count=ranking.tied_queries,
         )
     ]

@@ -268,19 +268,23 @@ def overlap_findings(dataset: Dataset) -> list[Finding]:
     if len(queries) < _LEAST:
         return []
     query_text, document_text = dataset.query_text(), dataset.document_text()
-    asked = _texts(query_text, labels["query_id"].texts.take(queries).to_pylist())
-    found = _texts(document_text, labels["doc_id"].texts.take(documents).to_pylist())
-    given = [at for at, pair in enumerate(zip(asked, found, strict=True)) if all(pair)]
-    if len(given) < _LEAST:
+    labelled_queries = _texts(query_text, labels["query_id"].texts.take(queries).to_pylist())
+    labelled_docs = _texts(document_text, labels["doc_id"].texts.take(documents).to_pylist())
+    complete = [
+        at for at, pair in enumerate(zip(labelled_queries, labelled_docs, strict=True)) if all(pair)
+    ]
+    if len(complete) < _LEAST:
         return []
-    shared = _shared_words([asked[at] for at in given], [found[at] for at in given])
-    own = np.diagonal(shared)
-    other = documents[given][:, None] != documents[given][None, :]
+    shared = _shared_words(
+        [labelled_queries[at] for at in complete], [labelled_docs[at] for at in complete]
+    )
+    paired = np.diagonal(shared)
+    other = documents[complete][:, None] != documents[complete][None, :]
     counts = other.sum(axis=1)
     if shared.max(axis=1).mean() < _SHARED or not counts.all():
         return []
     by_chance = np.where(other, shared, 0.0).sum(axis=1) / counts
-    above = own - by_chance
+    above = paired - by_chance
     if above.mean() > _ABOVE * above.std(ddof=1) / np.sqrt(len(above)):
         return []
     return [
@@ -290,12 +294,12 @@ def overlap_findings(dataset: Dataset) -> list[Finding]:
             "Labelled documents share no more words with their query than documents of other "
             "queries do: {own:.0%} and {random:.0%} of the words, in {count} queries. The ids "
             "may match by accident.",
-            len(given),
+            len(complete),
             "Read some labelled pairs, and check that labels, queries and documents are from the "
             "same data set and numbered alike. If the labels count the queries in the order of "
             "their file, load the files again with Query ids of the labels: by order (--match "
             "order).",
-            own=float(own.mean()),
+            own=float(paired.mean()),
             random=float(by_chance.mean()),
         )
     ]
@@ -318,25 +322,27 @@ def _texts(table: Any, ids: Sequence[str]) -> list[str]:
 
 def _words_of(text: str) -> set[str]:
     """The words of a text, in lower case; pairs of characters where a script has no blanks."""
-    found: set[str] = set()
+    words: set[str] = set()
     for piece in _HAN.split(text.casefold()):
         if _HAN.match(piece):
-            found.update(piece[at : at + 2] for at in range(max(1, len(piece) - 1)))
+            words.update(piece[at : at + 2] for at in range(max(1, len(piece) - 1)))
         else:
-            found.update(_WORD.findall(piece))
-    return found
+            words.update(_WORD.findall(piece))
+    return words
 
 
 def _shared_words(queries: Sequence[str], documents: Sequence[str]) -> Floats:
     """(Q, D) the share of each query's words that are in each document, rare words counting
     more."""
-    asked = [_words_of(text) for text in queries]
-    found = [_words_of(text) for text in documents]
-    places = {word: at for at, word in enumerate(sorted(set().union(*asked)))}
-    often = Counter(word for words in (*asked, *found) for word in words if word in places)
-    total = len(asked) + len(found)
+    query_words = [_words_of(text) for text in queries]
+    document_words = [_words_of(text) for text in documents]
+    places = {word: at for at, word in enumerate(sorted(set().union(*query_words)))}
+    often = Counter(
+        word for words in (*query_words, *document_words) for word in words if word in places
+    )
+    total = len(query_words) + len(document_words)
     weights = np.array([np.log(total / often[word]) for word in places])
-    in_queries, in_documents = (_flags(texts, places) for texts in (asked, found))
+    in_queries, in_documents = (_flags(texts, places) for texts in (query_words, document_words))
     in_queries *= weights
     all_words = in_queries.sum(axis=1, keepdims=True)
     shares: Floats = in_queries @ in_documents.T / np.where(all_words > 0, all_words, 1.0)

@@ -228,17 +228,17 @@ def _unpacked_arrow(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
     _refuse_large(content, batches, file, limits)
     reader = pa.ipc.open_stream(content)
     refuse_many_columns(len(reader.schema), file, limits)
-    found: list[pa.RecordBatch] = []
+    unpacked: list[pa.RecordBatch] = []
     rows = 0
     for batch in itertools.islice(reader, batches):
         # Offsets and lengths in a hostile file may point anywhere.
         batch.validate(full=True)
         rows += batch.num_rows
         refuse_many_rows(rows, file, limits)
-        found.append(batch)
-    if len(found) < batches < sys.maxsize:
-        raise ValueError(f"{len(found)} of {batches} batches are there")
-    return pa.Table.from_batches(found, schema=reader.schema)
+        unpacked.append(batch)
+    if len(unpacked) < batches < sys.maxsize:
+        raise ValueError(f"{len(unpacked)} of {batches} batches are there")
+    return pa.Table.from_batches(unpacked, schema=reader.schema)
 
 
 def _refuse_large(content: pa.Buffer, batches: int, file: str, limits: ReadLimits) -> None:
@@ -420,13 +420,13 @@ class _Sheet:
                 self.rows.append((number, cells))
                 refuse_many_rows(len(self.rows), file, limits)
 
-    def _cell(self, given: Any, place: tuple[int, int], formulas: _Formulas) -> str | None:
-        value = given.value if formulas else given
+    def _cell(self, content: Any, place: tuple[int, int], formulas: _Formulas) -> str | None:
+        value = content.value if formulas else content
         if value in _ERRORS:
             self._without_value[place] = value
             return None
         # A formula whose value is an empty text has a value.
-        if value is None and place in formulas and given.data_type != "str":
+        if value is None and place in formulas and content.data_type != "str":
             self._without_value[place] = formulas[place]
         return value.isoformat() if isinstance(value, date | datetime | time) else cell(value)
 
@@ -436,8 +436,8 @@ class _Sheet:
         refusals = Refusals(file, cause)
         names = unique_names(self.rows[0][1])
         rows = self._below_header(len(names), refusals)
-        found = table_of_rows("Excel", names, rows, refusals, limits, named=True)
-        return replace(found, findings=(warning,)) if warning else found
+        table = table_of_rows("Excel", names, rows, refusals, limits, named=True)
+        return replace(table, findings=(warning,)) if warning else table
 
     def _below_header(self, width: int, refusals: Refusals) -> Iterator[Row]:
         for number, cells in self.rows[1:]:

@@ -196,12 +196,12 @@ def _even(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Tabl
     None for any other."""
     width = next(_lines(text), "").count(dialect.delimiter) + 1
     refuse_many_columns(width, file, limits)
-    found = None
+    parsed = None
     if '"' not in text:
-        found = even_columns(text.encode(), dialect.delimiter, width, range(width))
-    if found is None:
+        parsed = even_columns(text.encode(), dialect.delimiter, width, range(width))
+    if parsed is None:
         return None
-    columns = list(found.values())
+    columns = list(parsed.values())
     first = [column[0].as_py() for column in columns]
     rows = [column.slice(1) for column in columns]
     names = _header(first, [] if known(first) else [row.to_pylist() for row in rows])

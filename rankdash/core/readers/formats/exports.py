@@ -157,9 +157,9 @@ def _are_raters(frame: pd.DataFrame) -> bool:
 def _grades(cells: Texts) -> bool:
     """Whether a column holds few whole numbers; a word among more of them is a bad cell, and
     refused with its line."""
-    found = numbers(cells[~blank(cells)])
-    values = found[~np.isnan(found)]
-    whole = np.array_equal(values, np.floor(values)) and 2 * len(values) >= len(found)
+    parsed = numbers(cells[~blank(cells)])
+    values = parsed[~np.isnan(parsed)]
+    whole = np.array_equal(values, np.floor(values)) and 2 * len(values) >= len(parsed)
     return whole and len(np.unique(values)) <= MOST_GRADES and bool((np.abs(values) <= 100).all())
 
 

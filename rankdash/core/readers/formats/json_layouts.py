@@ -56,7 +56,7 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
     members = list(places.inside(whole))
     if _parallel(whole.value) is not None:
         # The entries of parallel lists stand in all of them; the first list gives the lines.
-        members = next((found for part in members if (found := list(places.inside(part)))), [])
+        members = next((entries for part in members if (entries := list(places.inside(part)))), [])
     lines = [part.line for part in members]
     if len(lines) != len(records):
         lines = [whole.line] * len(records)
@@ -180,9 +180,9 @@ def _side_by_side(outer: object) -> _Lists | None:
     if inputs and _lists_in(inputs):
         return _lists_in({**outer, **inputs})
     if inner and not any(isinstance(value, list) for value in outer.values()):
-        found = [lists for value in inner.values() if (lists := _lists_in(value))]
-        if len(found) == 1 and found[0].of_several:
-            return found[0]
+        candidates = [lists for value in inner.values() if (lists := _lists_in(value))]
+        if len(candidates) == 1 and candidates[0].of_several:
+            return candidates[0]
     return _lists_in(outer)
 
 

@@ -64,10 +64,10 @@ class RepeatedKeys(json.JSONDecoder):
         super().__init__(object_pairs_hook=self._object)
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            self.names += [name for name, value in pairs if value != found[name]]
-        return found
+        mapping = dict(pairs)
+        if len(mapping) != len(pairs):
+            self.names += [name for name, value in pairs if value != mapping[name]]
+        return mapping
 
 
 def repeated_keys(file: str, names: Iterable[str], lines: Sequence[int]) -> list[Finding]:
@@ -141,8 +141,8 @@ class RecordPlaces:
 
     def member(self, outer: RecordPart, name: str) -> RecordPart | None:
         """The last of that name, as a decoder keeps it."""
-        found = [part for part in self.inside(outer) if part.name == name]
-        return found[-1] if found else None
+        matches = [part for part in self.inside(outer) if part.name == name]
+        return matches[-1] if matches else None
 
     def _part(self, name: str, begin: int, position: int) -> tuple[RecordPart, int]:
         value, stop = self._decode(self._text, position)
@@ -158,8 +158,8 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
     records: list[Record] = []
     lines: list[int] = []
     walker = _Walker(text, file)
-    name, found = _walk(text, walker)
-    for line, record in found:
+    name, entries = _walk(text, walker)
+    for line, record in entries:
         records.append(record)
         lines.append(line)
         if len(records) % 10_000 == 0:
@@ -270,9 +270,9 @@ class _Walker:
     def findings(self) -> list[Finding]:
         """Return what was noticed until now."""
         names = chain.from_iterable(self._repeated.values())
-        found = repeated_keys(self._file, names, list(self._repeated))
+        findings = repeated_keys(self._file, names, list(self._repeated))
         if self.others:
-            found.append(
+            findings.append(
                 Finding(
                     "warning",
                     "lists_not_read",
@@ -283,7 +283,7 @@ class _Walker:
                     count=len(self.others),
                 )
             )
-        return found
+        return findings
 
     def line_of(self, position: int) -> int:
         """The line of a position that is not before the one asked for last."""
@@ -338,11 +338,11 @@ class _Walker:
     def start_of(self, key: str, position: int) -> int:
         """Where the value of `key` begins in the object at `position`."""
         at = position
-        found = None
-        while found != key:
-            found, stop = self.value(_skip(self._text, at + 1))
+        name = None
+        while name != key:
+            name, stop = self.value(_skip(self._text, at + 1))
             at = _skip(self._text, _skip(self._text, stop) + 1)
-            if found != key:
+            if name != key:
                 at = _skip(self._text, self.value(at)[1])
         return at
 

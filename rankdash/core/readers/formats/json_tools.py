@@ -117,8 +117,8 @@ def read_rre(text: str, file: str, limits: ReadLimits) -> Table:
 
 def _judgements(places: RecordPlaces, refusals: Refusals) -> Iterator[Row]:
     for topic, group in _groups(places, places.outermost(), None):
-        found = places.member(group, _DOCUMENTS)
-        documents = list(_documents(places, found)) if found else []
+        part = places.member(group, _DOCUMENTS)
+        documents = list(_documents(places, part)) if part else []
         if not documents:
             refusals.add("no_documents", [group.line], [str(group.value.get("name", ""))])
         name = text_of(group.value.get("name"))
@@ -216,12 +216,12 @@ def read_ranx(text: str, file: str, limits: ReadLimits) -> Table:
 
 
 def _are_labels(values: list[object]) -> bool:
-    found = {value for value in values if isinstance(value, int | float)}
-    whole = all(float(value).is_integer() for value in found)
-    written_whole = all(isinstance(value, int) for value in values if value in found)
+    distinct = {value for value in values if isinstance(value, int | float)}
+    whole = all(float(value).is_integer() for value in distinct)
+    written_whole = all(isinstance(value, int) for value in values if value in distinct)
     # Runs hardly ever repeat a score, labels nearly always repeat a grade.
-    repeats = 2 * len(found) <= len(values)
-    return whole and len(found) <= MOST_GRADES and (written_whole or repeats)
+    repeats = 2 * len(distinct) <= len(values)
+    return whole and len(distinct) <= MOST_GRADES and (written_whole or repeats)
 
 
 # Topics of TREC CAsT and iKAT: conversations whose turns are the queries.
@@ -261,7 +261,7 @@ def _turns(places: RecordPlaces) -> Iterator[Row]:
         for turn in places.inside(turns):
             if not isinstance(turn.value, dict):
                 continue
-            said = (text_of(turn.value[name]) for name in _SAID if turn.value.get(name))
-            query, place = next(said, None), text_of(turn.value.get("number"))
+            utterances = (text_of(turn.value[name]) for name in _SAID if turn.value.get(name))
+            query, place = next(utterances, None), text_of(turn.value.get("number"))
             if query is not None:
                 yield turn.line, (f"{number}_{place}", query, title, place)

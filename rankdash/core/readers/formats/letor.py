@@ -38,10 +38,10 @@ _ENOUGH = 0.5
 def matches(text: str) -> bool:
     lines = text[:_SAMPLE_CHARS].split("\n")
     lines = lines[:-1] if len(text) > _SAMPLE_CHARS else lines
-    kept = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
-    told = list(islice(kept, _SAMPLE_LINES))
-    return bool(told) and any(
-        sum(map(bool, map(form.match, told))) >= _ENOUGH * len(told)
+    rows = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    sample = list(islice(rows, _SAMPLE_LINES))
+    return bool(sample) and any(
+        sum(map(bool, map(form.match, sample))) >= _ENOUGH * len(sample)
         for form in (_LINE, _WITHOUT_QUERY)
     )
 
@@ -62,18 +62,18 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
     # Where the file was cut, the last line may still look like one, of a query that is none.
     unfinished = 0 if text.endswith("\n") else text.count("\n") + 1
     # Features repeat few values, so each is kept once.
-    kept: dict[str, str] = {}
+    interned: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             titled = _QUERY.match(line)
             if titled:
                 texts.setdefault(titled[1], titled[2].strip())
             continue
-        found = _LINE.match(line)
-        if not found or (number == unfinished and features and not found[3]):
+        match = _LINE.match(line)
+        if not match or (number == unfinished and features and not match[3]):
             refusals.add("bad_line", [number], [line])
             continue
-        label, query, vector, comment = found.groups()
+        label, query, vector, comment = match.groups()
         for pair in vector.split():
             name, value = pair.split(":")
             column = features.get(name)
@@ -83,11 +83,11 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
             column.extend(["0"] * (len(lines) - len(column)))
             # A feature given twice in a line counts once, as first given.
             if len(column) == len(lines):
-                column.append(kept.setdefault(value, value))
-        query_ids.append(kept.setdefault(query, query))
+                column.append(interned.setdefault(value, value))
+        query_ids.append(interned.setdefault(query, query))
         called = _NAMED.search(comment or "")
         documents.append(called[1] if called else next(iter((comment or "").split()), None))
-        labels.append(kept.setdefault(label, label))
+        labels.append(interned.setdefault(label, label))
         lines.append(number)
         if number % 10_000 == 0:
             refuse_many_rows(len(lines), file, limits)

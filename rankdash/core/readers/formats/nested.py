@@ -96,12 +96,12 @@ def _one_list(record: Record) -> Record:
     }
     if not sides[1] or _holds_documents(record) or recognise(list(record)).keys() & _DOCUMENT:
         return record
-    found: dict[int, list[Any]] = {1: [], 0: []}
+    by_label: dict[int, list[Any]] = {1: [], 0: []}
     for label, names in sides.items():
         for name in names:
-            found[label] += record[name] if isinstance(record[name], list) else [record[name]]
-    labels = [label for label, documents in found.items() for _ in documents]
-    joined = {"docs": [*found[1], *found[0]], "labels": labels}
+            by_label[label] += record[name] if isinstance(record[name], list) else [record[name]]
+    labels = [label for label, documents in by_label.items() for _ in documents]
+    joined = {"docs": [*by_label[1], *by_label[0]], "labels": labels}
     used = {*sides[1], *sides[0]}
     for beside, field in _BESIDE_SIDES.items():
         first, second = (record.get(keys.get(name, "")) for name in beside)
@@ -109,9 +109,12 @@ def _one_list(record: Record) -> Record:
             continue
         joined[field] = [*first, *(second or [])]
         used |= {keys.get(name, "") for name in beside}
-        if joined[field] and (len(first), len(second or [])) != (len(found[1]), len(found[0])):
+        if joined[field] and (len(first), len(second or [])) != (
+            len(by_label[1]),
+            len(by_label[0]),
+        ):
             lengths = {
-                " + ".join(sides[label]): len(found[label]) for label in sides if sides[label]
+                " + ".join(sides[label]): len(by_label[label]) for label in sides if sides[label]
             }
             lengths |= {keys[name]: len(record[keys[name]]) for name in beside if name in keys}
             return RefusedEntry(record, "not_paired", lengths)
@@ -127,14 +130,14 @@ def _side(value: object, name: str) -> bool:
 
 def _lists_of(record: Record) -> dict[str, str]:
     """Column of a row → key, for the keys of `record` that hold a list of known meaning."""
-    found: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for key, value in record.items():
         column = _LISTS.get(plain(key), _SYSTEM if systems_in([key]) else None)
         if column and isinstance(value, list):
-            kept = found.setdefault(_column_of(key) if column == _SYSTEM else column, key)
-            if column == "label" and kept != key and len(record[kept]) == len(value):
+            existing = keys.setdefault(_column_of(key) if column == _SYSTEM else column, key)
+            if column == "label" and existing != key and len(record[existing]) == len(value):
                 # Other labels, which a row keeps under their own name.
-                found[key] = key
+                keys[key] = key
     scores = {
         key: value
         for key, value in record.items()
@@ -142,12 +145,12 @@ def _lists_of(record: Record) -> dict[str, str]:
     }
     if scores:
         # Alone a list of scores is one of labels; beside labels it is the first stage's.
-        found.setdefault("initial_score" if "label" in found else "label", next(iter(scores)))
-    documents = next((len(record[found[name]]) for name in _DOCUMENT if name in found), 0)
+        keys.setdefault("initial_score" if "label" in keys else "label", next(iter(scores)))
+    documents = next((len(record[keys[name]]) for name in _DOCUMENT if name in keys), 0)
     for key, value in record.items():
-        if key not in found.values() and _scores_each(key, value, documents):
-            found[_column_of(key)] = key
-    return found
+        if key not in keys.values() and _scores_each(key, value, documents):
+            keys[_column_of(key)] = key
+    return keys
 
 
 def documents_in(record: Record) -> list[Any] | None:
@@ -244,9 +247,9 @@ def _refused(record: Record, lists: Mapping[str, str]) -> RefusedEntry | None:
         paired = [*queries, *lists.values()]
         return RefusedEntry(record, "not_paired", {key: len(record[key]) for key in paired})
     scores = [key for key, value in record.items() if scores_in(key, value)]
-    found = uneven(record, [*lists.values(), *scores])
-    if found or not _DOCUMENT & lists.keys():
-        return found or RefusedEntry(record, "not_paired")
+    refusal = uneven(record, [*lists.values(), *scores])
+    if refusal or not _DOCUMENT & lists.keys():
+        return refusal or RefusedEntry(record, "not_paired")
     named = [record[lists[name]] for name in lists if name in _DOCUMENT]
     if not named[0]:
         return RefusedEntry(record, "no_documents")
@@ -282,9 +285,9 @@ def _query_of(shared: Record) -> Record:
         if identity is not None:
             rest["query_id"] = identity
         return {**rest, "query": named.get("text", inner.get("query"))}
-    own = next((key for key in shared if plain(key) in PLAIN_ID), None)
-    if own and "query_id" not in fields:
-        return {"query_id" if key == own else key: value for key, value in shared.items()}
+    id_key = next((key for key in shared if plain(key) in PLAIN_ID), None)
+    if id_key and "query_id" not in fields:
+        return {"query_id" if key == id_key else key: value for key, value in shared.items()}
     return shared
 
 
@@ -299,8 +302,8 @@ def document_row(value: object) -> Record:
     if isinstance(around, dict):
         # rank_llm and Pyserini put the texts into an object beside the id and the score.
         del row["document"]
-        found = _row_of(around)
-        texts = ((field, found.get(field)) for field in ("document", "title"))
+        inner_row = _row_of(around)
+        texts = ((field, inner_row.get(field)) for field in ("document", "title"))
         row |= {field: text for field, text in texts if isinstance(text, str)}
     return row
 

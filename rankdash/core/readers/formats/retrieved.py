@@ -109,7 +109,7 @@ def _refused(record: Record, roles: Mapping[str, list[str]]) -> nested.RefusedEn
         if any(isinstance(document, list) for document in lists[key]):
             return nested.RefusedEntry(record, "no_text")
     # No texts and no scores at all are none for each document.
-    given = [key for key in documents if lists[key]] or documents
+    filled = [key for key in documents if lists[key]] or documents
     lengths_of_relevant = {len(lists[key]) for key in relevant}
     graded = {*relevant, *listed("grades")}
     reranked = {len(lists[key]) for key in listed("reranked")}
@@ -125,7 +125,7 @@ def _refused(record: Record, roles: Mapping[str, list[str]]) -> nested.RefusedEn
         return nested.uneven(record, [*relevant[:1], *scores])
     grades = [key for key in listed("grades")[:1] if len(lists[key]) not in lengths_of_relevant]
     apart = [key for key in relevant if _IDS.search(plain(key)) or _TEXTS.search(plain(key))]
-    return nested.uneven(record, [*given, *grades, *scores]) or nested.uneven(
+    return nested.uneven(record, [*filled, *grades, *scores]) or nested.uneven(
         record, [key for key in apart if lists[key]]
     )
 
@@ -163,8 +163,8 @@ def _roles(records: Sequence[Record]) -> dict[str, list[str]]:
             if value is not None and is_role(plain(key)):
                 values.setdefault(key, []).append(value)
     roles: dict[str, list[str]] = {}
-    for key, found in values.items():
-        role = _role(plain(key), found)
+    for key, contents in values.items():
+        role = _role(plain(key), contents)
         if role:
             roles.setdefault(role, []).append(key)
     relevant = roles.get("relevant", [])
@@ -243,9 +243,9 @@ def _names_documents(key: str, roles: Mapping[str, list[str]], records: Sequence
         for other in roles.get("retrieved", ())
         for text in _scalars(record.get(other))
     }
-    found = any(str(value) in retrieved for value in values)
+    matched = any(str(value) in retrieved for value in values)
     ids = [*map(str, values), *retrieved]
-    return found or (bool(retrieved) and all(map(_TOKEN.fullmatch, ids)))
+    return matched or (bool(retrieved) and all(map(_TOKEN.fullmatch, ids)))
 
 
 class _Ids:
@@ -257,8 +257,8 @@ class _Ids:
             for role in ("retrieved", "reranked", "relevant", "documents")
             for key in roles.get(role, ())
         ]
-        told = [text for record in records for key in keys for text in _scalars(record.get(key))]
-        self._tokens = bool(told) and all(_TOKEN.fullmatch(text) for text in told)
+        texts = [text for record in records for key in keys for text in _scalars(record.get(key))]
+        self._tokens = bool(texts) and all(_TOKEN.fullmatch(text) for text in texts)
         self.of_text: dict[str, str] = {}
         for record in records:
             for role in ("retrieved", "reranked", "relevant", "documents"):
@@ -268,15 +268,15 @@ class _Ids:
 
     def documents(self, record: Record, keys: Sequence[str]) -> list[Record]:
         """The documents under the keys, those of several keys joined by their places."""
-        found: list[Record] = []
+        documents: list[Record] = []
         for key in keys:
             value = record.get(key)
             listed = value if isinstance(value, list | dict) else [] if value is None else [value]
             for position, each in enumerate(listed):
-                if position == len(found):
-                    found.append({})
-                found[position].update(self._document(key, each))
-        return found
+                if position == len(documents):
+                    documents.append({})
+                documents[position].update(self._document(key, each))
+        return documents
 
     def _document(self, key: str, value: object) -> Record:
         if isinstance(value, dict):
@@ -359,11 +359,14 @@ class _Entry:
             return None
         of: dict[str, Any] = {}
         if grades:
-            given = self._record.get(grades[0]) or []
+            labels = self._record.get(grades[0]) or []
             named = list(map(self._ids.key, self._of("relevant")))
-            if not named or len(given) != len(named) or _agree(keys[:listed], given, named):
-                return [*given, *[None] * (len(keys) - len(given) if len(given) == listed else 0)]
-            of |= zip(named, given, strict=True)
+            if not named or len(labels) != len(named) or _agree(keys[:listed], labels, named):
+                return [
+                    *labels,
+                    *[None] * (len(keys) - len(labels) if len(labels) == listed else 0),
+                ]
+            of |= zip(named, labels, strict=True)
         for key in relevant:
             value = self._record.get(key)
             if isinstance(value, dict):
@@ -442,9 +445,9 @@ def _is_grades(key: str) -> bool:
 
 def _holds_grades(key: str, records: Sequence[Record]) -> bool:
     """Whether most values are numbers, one for each document or score beside them."""
-    given = [record for record in records if record.get(key) is not None]
-    lists = [record for record in given if _numeric_list(record[key])]
-    if not given or len(lists) < len(given):
+    filled = [record for record in records if record.get(key) is not None]
+    lists = [record for record in filled if _numeric_list(record[key])]
+    if not filled or len(lists) < len(filled):
         return False
     paired = [record for record in lists if _paired(record, key)]
     return (
@@ -523,14 +526,14 @@ def _unpaired(record: Record, graded: str) -> nested.RefusedEntry | None:
 def _first_stage(keys: Sequence[str], records: Sequence[Record], graded: str) -> str | None:
     """The one list of scores whose name says that nothing was reranked yet."""
     rated = [record for record in records if _numeric_list(record.get(graded))]
-    found = [
+    candidates = [
         key
         for key in keys
         if _FIRST_STAGE.search(plain(key))
         and not _RERANKED.search(plain(key))
         and any(key in record and _is_scores(record, key, graded) for record in rated)
     ]
-    return found[0] if len(found) == 1 else None
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _entry(record: Record, made: str, graded: str, first: str | None) -> Record:

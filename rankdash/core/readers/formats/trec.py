@@ -77,11 +77,11 @@ def shape_of(text: str) -> str | None:
     lines = sample.split("\n")
     if len(sample) < len(text):
         lines = lines[:-1]
-    kept = [line for line in lines if line and not line.isspace()][:_SAMPLE_LINES]
+    sample_lines = [line for line in lines if line and not line.isspace()][:_SAMPLE_LINES]
     split = _splitter(sample)
-    rows = [split(line) for line in kept]
+    rows = [split(line) for line in sample_lines]
     # A header may have another separator.
-    if rows and max(map(known, (rows[0], *map(kept[0].split, ",;|\t")))) >= _HEADER_NAMES:
+    if rows and max(map(known, (rows[0], *map(sample_lines[0].split, ",;|\t")))) >= _HEADER_NAMES:
         return None
     for shape, looks in (("run", _is_run), ("qrels", _is_qrels), ("plain", _is_plain)):
         if rows and sum(map(looks, rows)) >= _ENOUGH[shape] * len(rows):
@@ -123,19 +123,21 @@ def _table(
 ) -> Table:
     file = refusals.file
     refuse_many_rows(len(lines) + refusals.count, file, limits)
-    found = Columns({field: columns[at] for field, at in _COLUMNS[shape].items()}, again)
+    fields = Columns({field: columns[at] for field, at in _COLUMNS[shape].items()}, again)
     for field in ("query_id", "doc_id"):
-        refuse_long_fields(found[field], lines, file, limits)
+        refuse_long_fields(fields[field], lines, file, limits)
     name = _FORMATS[shape]
     # A run that has lost its scores has the four fields of qrels, but for what Q0 says.
     bare = shape == "qrels" and {
         cell.upper() for cell in columns[_SECOND].unique().to_pylist()
     } == {"Q0"}
     least = 2 if bare else 5
-    if (bare or shape == "plain") and _counts_ranks(found["query_id"], found["label"], least=least):
-        found["rank"] = found.pop("label")
+    if (bare or shape == "plain") and _counts_ranks(
+        fields["query_id"], fields["label"], least=least
+    ):
+        fields["rank"] = fields.pop("label")
         name = "ranked lists without a header"
-    return Table(file, name, found, lines, refusals, {field: field for field in found})
+    return Table(file, name, fields, lines, refusals, {field: field for field in fields})
 
 
 def _lines(columns: Mapping[int, Any]) -> Lines:
@@ -314,15 +316,15 @@ def split(path: Path, folder: Path, pieces: int) -> Any:
             ids, lines = _parsed(block)
             coded = ids.dictionary_encode()
             seen = pc.unique(pa.concat_arrays([seen, coded.dictionary]))
-            own = np.array(
+            assigned = np.array(
                 [zlib.crc32(query) % pieces for query in coded.dictionary.to_pylist()],
                 dtype=np.uint16,
             )[numbers_of(coded.indices)]
-            order = np.argsort(own, kind="stable")
+            order = np.argsort(assigned, kind="stable")
             moved = lines.take(pa.array(order))
             starts = np.frombuffer(moved.buffers()[1], dtype=np.int32)
             data = memoryview(moved.buffers()[2])
-            stops = np.cumsum(np.bincount(own, minlength=pieces))
+            stops = np.cumsum(np.bincount(assigned, minlength=pieces))
             first = 0
             for file, stop in zip(files, stops.tolist(), strict=True):
                 file.write(data[starts[first] : starts[stop]])
@@ -345,12 +347,12 @@ def _blocks(path: Path) -> Iterator[bytes]:
     """Whole lines, each with its end. Raises UnevenError for what cannot be unpacked, or unpacks to
     more than files may."""
     rest = b""
-    left = path.stat().st_size * ReadLimits().unpacked_ratio
+    remaining = path.stat().st_size * ReadLimits().unpacked_ratio
     try:
         with _opened(path) as file:
             while block := file.read(BLOCK_BYTES):
-                left -= len(block)
-                if left < 0:
+                remaining -= len(block)
+                if remaining < 0:
                     raise UnevenError
                 cut = block.rfind(b"\n") + 1
                 if cut:
@@ -398,6 +400,6 @@ def order_of(
     queries: Any, ids: np.ndarray[Any, np.dtype[np.object_]]
 ) -> np.ndarray[Any, np.dtype[np.intp]]:
     """(N,) the places of the ids in the order of `queries`, which are as from `split`."""
-    wanted = pa.array(ids, type=pa.string()).cast(pa.binary())
-    places = numbers_of(pc.index_in(wanted, value_set=queries))
+    encoded = pa.array(ids, type=pa.string()).cast(pa.binary())
+    places = numbers_of(pc.index_in(encoded, value_set=queries))
     return np.argsort(places, kind="stable")

@@ -93,13 +93,13 @@ def _without_sections(text: str) -> Iterator[str]:
     """The text in pieces: comments as empty lines, and what CDATA holds as text, so that every line
     stays on its number."""
     start = 0
-    while (found := _SECTION.search(text, start)) is not None:
-        close = "-->" if found[0] == "<!--" else "]]>"
-        end = text.find(close, found.end())
+    while (match := _SECTION.search(text, start)) is not None:
+        close = "-->" if match[0] == "<!--" else "]]>"
+        end = text.find(close, match.end())
         if end < 0:
             break
-        yield text[start : found.start()]
-        inside = text[found.end() : end]
+        yield text[start : match.start()]
+        inside = text[match.end() : end]
         yield "\n" * inside.count("\n") if close == "-->" else escape(inside)
         start = end + len(close)
     yield text[start:]
@@ -123,8 +123,8 @@ class _Entry:
 
     def topic(self) -> tuple[str | None, str | None]:
         number = _NUMBER.sub("", self._line(_ID) or self._number or "", count=1)
-        asked = (self._line(part) for part in (_TITLE, _ASKED, _REST))
-        return number or None, next(filter(None, asked), None)
+        candidates = (self._line(part) for part in (_TITLE, _ASKED, _REST))
+        return number or None, next(filter(None, candidates), None)
 
     def _line(self, part: str) -> str | None:
         line = " ".join("".join(self._pieces[part]).split())
@@ -157,8 +157,10 @@ class _Markup(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in self.opens:
-            given = dict(attrs)
-            number = next((given[name] for name in _ID_ATTRIBUTES if given.get(name)), None)
+            attributes = dict(attrs)
+            number = next(
+                (attributes[name] for name in _ID_ATTRIBUTES if attributes.get(name)), None
+            )
             self._entry = _Entry(self.getpos()[0], number)
             self.entries.append(self._entry)
             self._inside = []

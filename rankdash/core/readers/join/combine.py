@@ -67,13 +67,13 @@ def identified(
 
     Raises DataError where an id that is made for a text would be that of something else.
     """
-    kept, findings = choose_split(parts)
-    everything = [*kept, *beside]
+    selected, findings = choose_split(parts)
+    everything = [*selected, *beside]
     for key in KEYS:
         # Rankings alone are held against each other.
         everything, notes = _with_ids(everything, key, strict=not parts)
         findings += notes
-    return everything[: len(kept)], everything[len(kept) :], findings
+    return everything[: len(selected)], everything[len(selected) :], findings
 
 
 def combine(
@@ -96,13 +96,13 @@ def combine(
     Raises DataError where `first_stage` names none of the rankings, or labels disagree and
     `conflict` is "refuse".
     """
-    kept = list(parts)
-    labels, findings = join_labels(kept, conflict, worst_label)
+    selected = list(parts)
+    labels, findings = join_labels(selected, conflict, worst_label)
     candidates, systems = start, dict[str, Ranking]()
     name, open_choice = "", tuple[str, ...]()
     if start is None:
-        rankings = _rankings(kept)
-        chosen, sure = _first_stage(rankings, first_stage, kept)
+        rankings = _rankings(selected)
+        chosen, sure = _first_stage(rankings, first_stage, selected)
         systems = {each.name: each.ranking for each in rankings if each is not chosen}
         if chosen is not None:
             candidates, name = chosen.ranking, _file_name(chosen)
@@ -110,16 +110,16 @@ def combine(
             findings.append(_chosen(chosen, systems, sure=sure))
     ranked = [candidates, *systems.values()] if candidates is not None else list(systems.values())
     only_ids = all(
-        table is None for part in kept for table in (part.queries, part.documents, part.pairs)
+        table is None for part in selected for table in (part.queries, part.documents, part.pairs)
     )
 
     @cache
     def made() -> tuple[ParsedTables, list[Finding]]:
-        return _tables(kept, labels, ranked)
+        return _tables(selected, labels, ranked)
 
     if not only_ids:
         findings += made()[1]
-    findings += noticed(kept, beside)
+    findings += noticed(selected, beside)
     return Parsed(
         name=data_set_name(read),
         labels=labels,
@@ -150,11 +150,13 @@ def rankings_in(parts: Sequence[ParsedFile], file: str) -> dict[str, Ranking]:
     empty where it ranks nothing."""
     alone = [part for part in parts if part.file == file]
     mine = alone or [part for part in parts if part.origin == file]
-    found = _rankings(mine)
-    if not found:
+    rankings = _rankings(mine)
+    if not rankings:
         return {}
-    chosen = found[0] if alone else _first_stage(found, None, mine)[0] or found[0]
-    return {"": chosen.ranking} | {each.own: each.ranking for each in found if each is not chosen}
+    chosen = rankings[0] if alone else _first_stage(rankings, None, mine)[0] or rankings[0]
+    return {"": chosen.ranking} | {
+        each.own: each.ranking for each in rankings if each is not chosen
+    }
 
 
 class _Named(NamedTuple):
@@ -174,7 +176,7 @@ class _Named(NamedTuple):
 def _rankings(parts: Sequence[ParsedFile]) -> list[_Named]:
     """Every ranking of the files. First-stage scores that stand in several files of rows are one
     ranking."""
-    found: list[_Named] = []
+    rankings: list[_Named] = []
     first, runs, systems = (
         [(part, scores) for part in parts for scores in part.scores if scores.role == role]
         for role in ("first stage", "run", "system")
@@ -183,27 +185,27 @@ def _rankings(parts: Sequence[ParsedFile]) -> list[_Named]:
     if first and not apart:
         part, scores = first[0]
         pairs = Pairs.joined([scores.pairs for _, scores in first])
-        found.append(_Named(scores.name, part, scores, ranking_of(part, pairs)))
+        rankings.append(_Named(scores.name, part, scores, ranking_of(part, pairs)))
     for part, scores in [*(first if apart else ()), *runs, *systems]:
         name = scores.name
         if scores.role == "system":
             alone = len(part.scores) == 1
             name = stem_of(part.file) if alone else f"{stem_of(part.file)}/{scores.name}"
-        if name in {named.name for named in found}:
+        if name in {named.name for named in rankings}:
             name = part.file if len(part.scores) == 1 else f"{part.file}/{scores.name}"
-        found.append(_Named(name, part, scores, ranking_of(part, scores.pairs)))
-    return found
+        rankings.append(_Named(name, part, scores, ranking_of(part, scores.pairs)))
+    return rankings
 
 
-def _rank_the_same(found: Sequence[tuple[ParsedFile, Scores]]) -> bool:
+def _rank_the_same(scored_parts: Sequence[tuple[ParsedFile, Scores]]) -> bool:
     """Whether the files rank the same queries: then each is a system of its own. The parts of one
     table share a query at most where it was cut, and no pair."""
-    if len(found) < 2:
+    if len(scored_parts) < 2:
         return False
     rows = pd.concat(
         [
             scores.pairs.frame("score")[["query_id", "doc_id"]].drop_duplicates().assign(file=index)
-            for index, (_, scores) in enumerate(found)
+            for index, (_, scores) in enumerate(scored_parts)
         ],
         ignore_index=True,
     )
@@ -217,8 +219,8 @@ def _rank_the_same(found: Sequence[tuple[ParsedFile, Scores]]) -> bool:
 def _file_name(chosen: _Named) -> str:
     """Return the name that a file gives its ranking; "" for one beside rows, and for a name that
     only says that it is the first stage."""
-    own = chosen.scores.role != "first stage" and not _ONLY_FIRST_STAGE.fullmatch(chosen.name)
-    return chosen.name if own else ""
+    explicit = chosen.scores.role != "first stage" and not _ONLY_FIRST_STAGE.fullmatch(chosen.name)
+    return chosen.name if explicit else ""
 
 
 def _chosen(chosen: _Named, systems: Mapping[str, Ranking], *, sure: bool) -> Finding:
@@ -236,20 +238,20 @@ def _chosen(chosen: _Named, systems: Mapping[str, Ranking], *, sure: bool) -> Fi
 
 
 def _first_stage(
-    rankings: Sequence[_Named], wanted: str | None, parts: Sequence[ParsedFile]
+    rankings: Sequence[_Named], requested: str | None, parts: Sequence[ParsedFile]
 ) -> tuple[_Named | None, bool]:
     """The ranking asked for; else the one beside the rows; else by its name; else the first. One
     whose name says that it was reranked is meant only where all are. And whether it is the only one
     that can be meant."""
-    if wanted is not None:
-        asked, inside = _asked(rankings, wanted, parts)
-        if asked:
-            return asked[0], True
+    if requested is not None:
+        matching, inside = _asked(rankings, requested, parts)
+        if matching:
+            return matching[0], True
         if not inside:
             raise DataError(
                 "No ranking is called {wanted!r}.",
                 remedy="The rankings are: {names}.",
-                wanted=wanted,
+                wanted=requested,
                 names=", ".join(named.name for named in rankings) or "none",
             )
         rankings = inside
@@ -277,19 +279,19 @@ def _have_texts(parts: Sequence[ParsedFile]) -> bool:
 
 
 def _asked(
-    rankings: Sequence[_Named], wanted: str, parts: Sequence[ParsedFile]
+    rankings: Sequence[_Named], requested: str, parts: Sequence[ParsedFile]
 ) -> tuple[list[_Named], list[_Named]]:
     """The rankings that are called so, and else those that came in an archive or a folder that is.
 
     A file that was read is meant by its whole name, whatever else has the same stem, and whether
     or not it ranks anything.
     """
-    if any(part.file == wanted for part in parts):
-        return [named for named in rankings if named.part.file == wanted], []
-    called = [named for named in rankings if named.name == wanted]
-    inside = [named for named in rankings if named.part.origin == wanted]
-    if not called and not any(part.origin == wanted for part in parts):
-        called = [named for named in rankings if stem_of(wanted) == stem_of(named.part.file)]
+    if any(part.file == requested for part in parts):
+        return [named for named in rankings if named.part.file == requested], []
+    called = [named for named in rankings if named.name == requested]
+    inside = [named for named in rankings if named.part.origin == requested]
+    if not called and not any(part.origin == requested for part in parts):
+        called = [named for named in rankings if stem_of(requested) == stem_of(named.part.file)]
     return called, inside
 
 
@@ -394,15 +396,15 @@ def _with_ids(
     id_of = dict(reversed(listed))
     findings: list[Finding] = []
     made: dict[str, str] = {}
-    found: list[ParsedFile] = []
+    keyed: list[ParsedFile] = []
     unused = (name for n in count(1) if (name := f"{_PREFIX[key]}{n}") not in taken)
     for part in parts:
         if key not in part.keyed_by_text:
-            found.append(part)
+            keyed.append(part)
             continue
-        given = list(_table(part, key)[key])
-        as_ids, as_texts = (sum(text in those for text in given) for those in (known, id_of))
-        if as_ids > len(given) / 2 and as_ids > as_texts:
+        entries = list(_table(part, key)[key])
+        as_ids, as_texts = (sum(text in those for text in entries) for those in (known, id_of))
+        if as_ids > len(entries) / 2 and as_ids > as_texts:
             findings.append(
                 Finding(
                     "note",
@@ -413,18 +415,18 @@ def _with_ids(
                     file=part.file,
                 )
             )
-            forgotten: Any = _table(part, key).assign(text=texts([None] * len(given)))
+            forgotten: Any = _table(part, key).assign(text=texts([None] * len(entries)))
             others = part.keyed_by_text - {key}
-            found.append(replace(part, keyed_by_text=others, **{_TABLES[key]: forgotten}))
+            keyed.append(replace(part, keyed_by_text=others, **{_TABLES[key]: forgotten}))
             continue
-        for text in given:
+        for text in entries:
             if text not in id_of and text not in made:
                 made[text] = next(unused)
-        found.append(_renamed(part, key, {**made, **id_of}))
+        keyed.append(_renamed(part, key, {**made, **id_of}))
     if made:
         _refuse_chance(parts, key, made, taken, strict=strict)
         findings += [_made(key, made), *_alike(key, made)]
-    return found, findings
+    return keyed, findings
 
 
 def _refuse_chance(
@@ -446,10 +448,10 @@ def _refuse_chance(
         )
     }.difference(taken)
     keyed = [part for part in parts if key in part.keyed_by_text]
-    own = {text for part in keyed if len(part.labels) for text in _table(part, key)[key]}
+    labelled = {text for part in keyed if len(part.labels) for text in _table(part, key)[key]}
     for part in keyed:
         for text in () if len(part.labels) else _table(part, key)[key]:
-            if text not in own and made.get(text) in unnamed:
+            if text not in labelled and made.get(text) in unnamed:
                 raise DataError(
                     "The file names its queries by their text, but the queries it is compared with "
                     "have no text, such as {example!r}."

@@ -202,7 +202,7 @@ def matched(parts: Sequence[ParsedFile], match: Match) -> tuple[list[ParsedFile]
         if not all(placed) or not lacking or 2 * len(several) < len(ids):
             return list(parts), []
         return list(parts), [_numbered(labelled[0], named[0], ids)]
-    found: dict[str, ParsedFile] = {}
+    changed: dict[str, ParsedFile] = {}
     for part, places in zip(labelled, placed, strict=True):
         if places is None:
             raise DataError(
@@ -215,7 +215,7 @@ def matched(parts: Sequence[ParsedFile], match: Match) -> tuple[list[ParsedFile]
             )
         names = text_array([ids[place] for place in places])
         queries = Coded(part.labels.queries.codes, names)
-        found[part.file] = replace(part, labels=replace(part.labels, queries=queries))
+        changed[part.file] = replace(part, labels=replace(part.labels, queries=queries))
     note = Finding(
         "note",
         "matched_by_order",
@@ -223,7 +223,7 @@ def matched(parts: Sequence[ParsedFile], match: Match) -> tuple[list[ParsedFile]
         {"file_name": named[0].file},
         file=labelled[0].file,
     )
-    return [found.get(part.file, part) for part in parts], [note]
+    return [changed.get(part.file, part) for part in parts], [note]
 
 
 def _places(part: ParsedFile, count: int) -> list[int] | None:

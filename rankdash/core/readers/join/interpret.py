@@ -82,15 +82,15 @@ def interpret(
     problems = list(errors)
     question: MappingNeeded | WordsNeeded | None = None
     for table, source in tables:
-        own, graded = mapping.get(table.file), words.get(table.file)
+        file_mapping, graded = mapping.get(table.file), words.get(table.file)
         try:
             with reading(table.file):
                 if choices.get("ask") and table.file not in words:
-                    _ask(table, own)
+                    _ask(table, file_mapping)
                 part = _part(
                     joined(table, choices.get("annotators", "majority"), graded),
                     source,
-                    own,
+                    file_mapping,
                     graded,
                     alone=len(tables) == 1 and not beside,
                     beside_labels=known or bool(labelled - {table.file}),
@@ -139,9 +139,9 @@ def _changed(
     """file → field → column, for the files that have all of these columns, or else some: what is
     guessed, but for what a person says. ranking: they rank what has its
     labels elsewhere, so that what looks like a label is a score."""
-    wanted = {column for column in columns.values() if column}
-    having = [table for table, _ in tables if wanted <= set(table.columns)]
-    some = [table for table, _ in tables if wanted & set(table.columns)]
+    requested = {column for column in columns.values() if column}
+    having = [table for table, _ in tables if requested <= set(table.columns)]
+    some = [table for table, _ in tables if requested & set(table.columns)]
     return {table.file: _over_guess(table, columns, ranking=ranking) for table in having or some}
 
 
@@ -152,12 +152,12 @@ def _over_guess(table: Table, chosen: Mapping[str, str], *, ranking: bool) -> di
         label = guessed.pop("label", None)
         if not any({**guessed, **columns}.get(field) for field in _VALUES):
             guessed["score"] = label
-    kept = {
+    remaining = {
         field: column
         for field, column in guessed.items()
         if column and column not in columns.values()
     }
-    return {field: column for field, column in {**kept, **columns}.items() if column}
+    return {field: column for field, column in {**remaining, **columns}.items() if column}
 
 
 def _ask(table: Table, mapping: Mapping[str, str] | None) -> None:
@@ -194,8 +194,8 @@ def _surely_labels(table: Table, mapping: Mapping[str, str] | None) -> bool:
     fields = _label_of(table, mapping)
     if fields or mapping is not None or not table.names or table.fields is not None:
         return bool(fields)
-    found = fields_of(table.frame)
-    return "label" in found and not _score_or_label(table, found)
+    recognised = fields_of(table.frame)
+    return "label" in recognised and not _score_or_label(table, recognised)
 
 
 def _score_or_label(table: Table, fields: Mapping[str, str]) -> bool:
@@ -290,8 +290,8 @@ def _part(
 def _as_systems(table: Table, fields: Mapping[str, str]) -> Table:
     """A file that pairs ids and has no column whose name is known beside them: its columns of
     scores as those of systems."""
-    own = fields.values()
-    free = [name for name in table.columns if name not in own]
+    used = fields.values()
+    free = [name for name in table.columns if name not in used]
     names = {name: SYSTEM + name for name in free if holds_scores(name, table.frame[name])}
     return replace(table, cells=table.frame.rename(columns=names))
 
@@ -300,9 +300,9 @@ def _asked(table: Table, missing: str) -> FormatError:
     """A question about the columns; where they cannot answer it, since lists or objects hold the
     answer, or one entry of JSON has no name that is known, what the file's entries look like."""
     needed = MappingNeeded(table.file, table.frame.drop(columns=list(table.inner)), missing)
-    found = {field for field, column in needed.guess.items() if column}
-    pairs = {"query", "query_id"} & found and {"document", "doc_id"} & found
-    nested = table.inner and not (pairs and (missing != "label" or "label" in found))
+    guessed = {field for field, column in needed.guess.items() if column}
+    pairs = {"query", "query_id"} & guessed and {"document", "doc_id"} & guessed
+    nested = table.inner and not (pairs and (missing != "label" or "label" in guessed))
     if nested or (table.keys and len(table) == 1 and not known(table.columns)):
         return unknown_shape(table.file, ", ".join(table.keys[:20]))
     return needed

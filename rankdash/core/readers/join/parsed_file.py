@@ -289,13 +289,13 @@ def _strangers(parts: Sequence[ParsedFile], key: Literal["query_id", "doc_id"]) 
     if all(table is None for _, table in tables):
         return []
     speaking = [(part, frame) for part in parts for frame in _frames(part)]
-    told = [(part, table) for part, table in tables if table is not None and not _frames(part)]
-    if not told or not speaking:
+    described = [(part, table) for part, table in tables if table is not None and not _frames(part)]
+    if not described or not speaking:
         return []
-    ids = {identity for _, table in told for identity in table[key]}
+    ids = {identity for _, table in described for identity in table[key]}
     if any(ids.intersection(pd.unique(frame[key])) for _, frame in speaking):
         return []
-    (part, table), (other, frame) = told[0], speaking[0]
+    (part, table), (other, frame) = described[0], speaking[0]
     return [
         counted(
             "warning",
@@ -326,8 +326,8 @@ def _texts_differ(frames: Sequence[pd.DataFrame | None], key: str) -> list[Findi
     filled = [frame[[key, "text"]] for frame in frames if frame is not None]
     if len(filled) < 2:
         return []
-    told = pd.concat(filled, ignore_index=True).dropna(subset=["text"])
-    texts = told.groupby(key, sort=False)["text"].nunique()
+    rows = pd.concat(filled, ignore_index=True).dropna(subset=["text"])
+    texts = rows.groupby(key, sort=False)["text"].nunique()
     differing = list(texts.index[texts > 1])
     if not differing:
         return []

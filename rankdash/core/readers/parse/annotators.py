@@ -58,22 +58,22 @@ def raters_of(table: Table) -> tuple[str, ...]:
     if table.raters or not table.names or table.fields is not None:
         return table.raters
     columns = [str(column) for column in table.frame.columns]
-    found = tuple(
+    raters = tuple(
         column
         for column in columns
         if _NAME.fullmatch(column.strip()) and _holds_grades(table.frame[column])
     )
-    return found if len(found) > 1 else ()
+    return raters if len(raters) > 1 else ()
 
 
 def _holds_grades(cells: pd.Series[str]) -> bool:
-    told = pd.unique(cells[~blank(cells.to_numpy(dtype=object))])
-    if not len(told) or len(told) > MOST_GRADES:
+    distinct = pd.unique(cells[~blank(cells.to_numpy(dtype=object))])
+    if not len(distinct) or len(distinct) > MOST_GRADES:
         return False
-    values = numbers(np.asarray(told, dtype=object))
+    values = numbers(np.asarray(distinct, dtype=object))
     return all(
         value == value or is_grade_word(str(text).strip())
-        for value, text in zip(values, told, strict=True)
+        for value, text in zip(values, distinct, strict=True)
     )
 
 
@@ -124,19 +124,19 @@ def ask_for_words(table: Table, fields: Mapping[str, str]) -> None:
     columns = raters_of(table) or ((fields["label"],) if "label" in fields else ())
     if columns:
         cells = table.frame[list(columns)].to_numpy(dtype=object).ravel()
-        found = words_in(cells)
-        if found:
-            raise WordsNeeded(table.file, found)
+        words = words_in(cells)
+        if words:
+            raise WordsNeeded(table.file, words)
 
 
 def word_finding(
-    file: str, words: Mapping[str, float], told: Mapping[str, float | None] | None = None
+    file: str, words: Mapping[str, float], chosen: Mapping[str, float | None] | None = None
 ) -> Finding:
     """Which words were read as which labels. Nobody is warned of what they said themselves.
 
-    told: what a person said of the words.
+    chosen: what a person said of the words.
     """
-    guessed = {word.strip() for word in words} - {word.strip() for word in told or ()}
+    guessed = {word.strip() for word in words} - {word.strip() for word in chosen or ()}
     shown = list(words.items())[:12]
     return Finding(
         "warning" if guessed else "note",
@@ -153,14 +153,14 @@ def word_finding(
 
 def _one_label(cells: Texts, values: Floats, together: Together) -> Texts:
     """(N,) the label of each row as text, None where nobody gave one."""
-    found = np.full(len(cells), None, dtype=object)
+    combined = np.full(len(cells), None, dtype=object)
     settled = settle(values, together)
-    told = np.isfinite(settled)
-    found[told] = [repr(float(value)) for value in settled[told]]
+    labelled = np.isfinite(settled)
+    combined[labelled] = [repr(float(value)) for value in settled[labelled]]
     bad = ~np.isfinite(values) & ~blank(cells.ravel()).reshape(cells.shape)
     for row in np.flatnonzero(bad.any(axis=1)):
-        found[row] = cells[row, int(np.argmax(bad[row]))]
-    return found
+        combined[row] = cells[row, int(np.argmax(bad[row]))]
+    return combined
 
 
 def settle(values: Floats, together: Together) -> Floats:
@@ -168,12 +168,12 @@ def settle(values: Floats, together: Together) -> Floats:
 
     "majority": the label most annotators gave, the lowest of several; "mean": of those given.
     """
-    given = np.isfinite(values)
-    count = given.sum(axis=1)
-    total = np.where(given, values, 0.0).sum(axis=1)
+    labelled = np.isfinite(values)
+    count = labelled.sum(axis=1)
+    total = np.where(labelled, values, 0.0).sum(axis=1)
     if together == "mean":
         return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    grades = np.unique(values[given])
+    grades = np.unique(values[labelled])
     if not len(grades):
         return np.full(len(values), np.nan)
     # argmax takes the first of equal counts, and the grades rise.
@@ -204,9 +204,9 @@ def kappa(values: Floats) -> float:
         chance = float((shares[0] * shares[1]).sum())
     else:
         counts = _counts(values, grades)
-        given = counts.sum(axis=1)
-        agree = float(((counts * (counts - 1)).sum(axis=1) / (given * (given - 1))).mean())
-        chance = float(((counts / given[:, None]).mean(axis=0) ** 2).sum())
+        totals = counts.sum(axis=1)
+        agree = float(((counts * (counts - 1)).sum(axis=1) / (totals * (totals - 1))).mean())
+        chance = float(((counts / totals[:, None]).mean(axis=0) ** 2).sum())
     return (agree - chance) / (1 - chance) if chance < 1 else float("nan")
 
 
@@ -271,8 +271,8 @@ _CANNOT_TELL = ("cannottell", "无法判断")
 def cannot_tell(texts: object) -> npt.NDArray[np.bool_]:
     """(N,) whether a label says that it cannot be told. texts: Arrow text."""
     codes, unique = pd.factorize(objects(texts))
-    said = np.array([plain(text) in _CANNOT_TELL for text in unique], dtype=bool)
-    return np.append(said, False)[codes]
+    undecided = np.array([plain(text) in _CANNOT_TELL for text in unique], dtype=bool)
+    return np.append(undecided, False)[codes]
 
 
 def _plain_names(table: Table) -> dict[str, str]:
@@ -292,10 +292,10 @@ def draws_of(table: Table, labelled: pd.DataFrame) -> pd.DataFrame | None:
         under their places in it.
     """
     names = _plain_names(table)
-    found = labelled.assign(
+    draws = labelled.assign(
         **{name: numbers(table.arrow(names[name]))[labelled.index.to_numpy()] for name in _COLUMNS}
     )
-    return found.reset_index(drop=True) if found["draw"].notna().any() else None
+    return draws.reset_index(drop=True) if draws["draw"].notna().any() else None
 
 
 def drawn_findings(file: str, draws: pd.DataFrame | None) -> list[Finding]:

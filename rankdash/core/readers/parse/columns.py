@@ -149,12 +149,12 @@ def plain(name: str) -> str:
 
 def recognise(columns: Sequence[str]) -> dict[str, str]:
     """field → column for the names that are known; the first column wins a field."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for column in columns:
         field = _field(column)
-        if field and field not in found:
-            found[field] = column
-    return found
+        if field and field not in fields:
+            fields[field] = column
+    return fields
 
 
 def _field(column: str) -> str | None:
@@ -223,7 +223,7 @@ def fields_of(frame: pd.DataFrame) -> dict[str, str]:
 def doubts(fields: Mapping[str, str], frame: pd.DataFrame) -> list[tuple[str, str]]:
     """(column, field) where not the name of a column but its values made it that field."""
     named = recognise(list(frame.columns))
-    found = [
+    doubtful = [
         (column, field)
         for text, field in (("query", "query_id"), ("document", "doc_id"))
         if (column := named.get(text)) and fields.get(field) == column
@@ -235,7 +235,7 @@ def doubts(fields: Mapping[str, str], frame: pd.DataFrame) -> list[tuple[str, st
         for field in ("label", "score")
         if field in fields and plain(fields[field]) in PLAIN_SCORE and not beir
     ]
-    return found + scores
+    return doubtful + scores
 
 
 def _settle_score(
@@ -305,37 +305,37 @@ def id_and_text(frame: pd.DataFrame) -> tuple[str, str] | None:
 
 def guess(frame: pd.DataFrame) -> dict[str, str | None]:
     """The likeliest column for every field: by its name, by part of its name, by its values."""
-    found = fields_of(frame)
-    free = [column for column in frame.columns if column not in found.values()]
+    fields = fields_of(frame)
+    free = [column for column in frame.columns if column not in fields.values()]
     for field, hint in _HINTS.items():
         column = next((name for name in free if hint.search(plain(name))), None)
         if column and field == "label" and not can_be_labels(frame[column]):
             continue
-        if column and field not in found:
-            found[field] = column
+        if column and field not in fields:
+            fields[field] = column
             free.remove(column)
-    if "label" in found and not can_be_labels(frame[found["label"]]):
-        free.append(found.pop("label"))
+    if "label" in fields and not can_be_labels(frame[fields["label"]]):
+        free.append(fields.pop("label"))
     numeric = [name for name in free if _numeric(frame[name])]
-    if "label" not in found:
+    if "label" not in fields:
         grades = next((name for name in numeric if _few_whole_steps(frame[name])), None)
         if grades:
-            found["label"] = grades
-    wordy = [name for name in free if name not in numeric and name != found.get("label")]
+            fields["label"] = grades
+    wordy = [name for name in free if name not in numeric and name != fields.get("label")]
     wordy.sort(key=lambda name: float(frame[name].head(200).astype("str").str.len().mean()))
     for field, identity in (("document", "doc_id"), ("query", "query_id")):
-        if wordy and field not in found and identity not in found:
-            found[field] = wordy.pop()
-    return {field: found.get(field) for field in FIELDS}
+        if wordy and field not in fields and identity not in fields:
+            fields[field] = wordy.pop()
+    return {field: fields.get(field) for field in FIELDS}
 
 
 def can_be_labels(cells: pd.Series[str]) -> bool:
     """Whether most cells that say anything are numbers or words of a scale, or few words come
     again and again."""
     texts = cells.to_numpy(dtype=object)
-    given = int((~blank(texts)).sum())
+    filled = int((~blank(texts)).sum())
     read = int(np.isfinite(labels(texts).values).sum())
-    return 2 * read > given or bool(words_in(texts))
+    return 2 * read > filled or bool(words_in(texts))
 
 
 def _numeric(values: pd.Series[str]) -> bool:
@@ -345,9 +345,9 @@ def _numeric(values: pd.Series[str]) -> bool:
 
 def named_columns(fields: Mapping[str, str | None]) -> str:
     """Which column is which, in one line."""
-    given = ((field, fields.get(field) or "") for field in FIELDS)
+    pairs = ((field, fields.get(field) or "") for field in FIELDS)
     return ", ".join(
-        f"{field} = {column.removeprefix(SYSTEM)}" for field, column in given if column
+        f"{field} = {column.removeprefix(SYSTEM)}" for field, column in pairs if column
     )
 
 
@@ -390,8 +390,8 @@ def suspicious(table: Table, fields: Mapping[str, str]) -> list[Finding]:
     """The findings on a table of rows with these fields."""
     if not table.names:
         return []
-    found = [_unused(table, fields), _reversed(table, fields), _few_documents(table, fields)]
-    return [each for each in found if each is not None]
+    findings = [_unused(table, fields), _reversed(table, fields), _few_documents(table, fields)]
+    return [each for each in findings if each is not None]
 
 
 def trimmed_ids(table: Table, columns: Iterable[str]) -> Table:
@@ -437,9 +437,9 @@ def several_labels(table: Table, fields: Mapping[str, str]) -> list[Finding]:
     names = [column for column in table.columns if recognise([column]).keys() == {"label"}]
     if used is None or used not in names or len(names) < 2:
         return []
-    own = labels(table.arrow(used)).values
+    used_labels = labels(table.arrow(used)).values
     others = {column: labels(table.arrow(column)).values for column in names if column != used}
-    differ = [np.isfinite(values) & (values != own) for values in others.values()]
+    differ = [np.isfinite(values) & (values != used_labels) for values in others.values()]
     rows = np.flatnonzero(np.any(differ, axis=0))
     if not len(rows):
         return []

@@ -216,8 +216,8 @@ class Refusals:
         """Refuse rows for the reason `code`; `examples` are raw rows, the first few are kept."""
         if len(lines):
             self._lines.setdefault(code, []).extend(int(line) for line in lines)
-            kept = self._examples.setdefault(code, [])
-            kept.extend(text[:_EXAMPLE_CHARS] for text in examples[: _EXAMPLES - len(kept)])
+            stored = self._examples.setdefault(code, [])
+            stored.extend(text[:_EXAMPLE_CHARS] for text in examples[: _EXAMPLES - len(stored)])
 
     @property
     def count(self) -> int:

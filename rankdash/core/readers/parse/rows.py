@@ -43,19 +43,19 @@ _DOCUMENTS = re.compile(r"corpus|doc|passage|collection|文档|段落", re.IGNOR
 
 def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> ParsedFile:
     """`fields` has query, query_id or both; further columns become segments."""
-    frame, found, part = _rows_of(table, fields, source, "query_id", "query")
+    frame, queries, part = _rows_of(table, fields, source, "query_id", "query")
     for column in frame.columns:
-        told = column not in fields.values() and not is_id(str(column))
-        if told and not blank(frame[column].to_numpy(dtype=object)).all():
-            found[_free_name(column, found)] = frame[column]
-    return replace(part, queries=found.reset_index(drop=True))
+        is_segment = column not in fields.values() and not is_id(str(column))
+        if is_segment and not blank(frame[column].to_numpy(dtype=object)).all():
+            queries[_free_name(column, queries)] = frame[column]
+    return replace(part, queries=queries.reset_index(drop=True))
 
 
 def documents_part(table: Table, fields: Mapping[str, str], source: Source) -> ParsedFile:
     """`fields` has document, doc_id or both, and may have a title."""
-    frame, found, part = _rows_of(table, fields, source, "doc_id", "document")
-    found.insert(1, "title", _told(frame, fields.get("title")))
-    return replace(part, documents=found.reset_index(drop=True))
+    frame, documents, part = _rows_of(table, fields, source, "doc_id", "document")
+    documents.insert(1, "title", _told(frame, fields.get("title")))
+    return replace(part, documents=documents.reset_index(drop=True))
 
 
 def _rows_of(
@@ -64,7 +64,7 @@ def _rows_of(
     """The rows with an id of their own; their ids and texts; and a part without them."""
     ids = fields.get(identity, fields.get(text, ""))
     frame, notes = _one_row_an_id(table, fields, ids, text)
-    found = pd.DataFrame({identity: frame[ids]}, dtype=object).assign(
+    entries = pd.DataFrame({identity: frame[ids]}, dtype=object).assign(
         text=_told(frame, fields.get(text))
     )
     part = ParsedFile(
@@ -75,7 +75,7 @@ def _rows_of(
         keyed_by_text=frozenset() if identity in fields else frozenset({identity}),
         findings=(*table.findings, *notes),
     )
-    return frame, found, part
+    return frame, entries, part
 
 
 def settle(
@@ -98,13 +98,13 @@ def settle(
         {each for part in parts if key not in part.keyed_by_text for each in part.mentioned(key)}
         for key in _SIDES
     ]
-    found: list[ParsedFile] = []
+    settled: list[ParsedFile] = []
     doubtful: list[tuple[Table, Source]] = []
 
     def read(table: Table, source: Source, key: Key) -> None:
         identity, text = _columns(table)
         there[key] = True
-        found.append(
+        settled.append(
             queries_part(table, {"query_id": identity, "query": text}, source)
             if key == "query_id"
             else documents_part(table, {"doc_id": identity, "document": text}, source)
@@ -124,7 +124,7 @@ def settle(
         if len(lacking) != 1:
             raise MappingNeeded(table.file, table.frame, "query or document")
         read(table, source, lacking[0])
-    return found
+    return settled
 
 
 def _columns(table: Table) -> tuple[str, str]:
@@ -164,8 +164,8 @@ def _one_each(values: Texts, codes: npt.NDArray[np.intp]) -> tuple[Texts, Flags]
     others)."""
     groups = int(codes.max()) + 1 if len(codes) else 0
     kinds, unique = pd.factorize(values)
-    told = np.append(~blank(np.asarray(unique, dtype=object)), False)
-    filled = np.flatnonzero(told[kinds])
+    nonblank = np.append(~blank(np.asarray(unique, dtype=object)), False)
+    filled = np.flatnonzero(nonblank[kinds])
     first = np.full(groups, -1, dtype=np.int64)
     # Assigned from the last to the first, so the first one stays.
     first[codes[filled][::-1]] = kinds[filled][::-1]
@@ -176,10 +176,10 @@ def _one_each(values: Texts, codes: npt.NDArray[np.intp]) -> tuple[Texts, Flags]
     return chosen, varying
 
 
-def _free_name(column: str, found: pd.DataFrame) -> str:
-    """A name for a segment that `found` does not use yet."""
+def _free_name(column: str, frame: pd.DataFrame) -> str:
+    """A name for a segment that `frame` does not use yet."""
     name = column
-    while name in found.columns:
+    while name in frame.columns:
         name += " (2)"
     return name
 
@@ -296,13 +296,16 @@ class _Rows:
 
     def _rankings(self) -> list[tuple[str, str]]:
         """(field, column) of what ranks documents: "score", "rank", or a system's own column."""
-        found = [(field, self._fields[field]) for field in _BAD if field in self._fields]
+        ranking_columns = [(field, self._fields[field]) for field in _BAD if field in self._fields]
         systems = systems_in(self._table.columns)
-        own = [self._fields["reranked"]] if "reranked" in self._fields else []
+        system_columns = [self._fields["reranked"]] if "reranked" in self._fields else []
         used = {column for field, column in self._fields.items() if field != "reranked"}
-        if own:
-            own = [*own, *(each for each in systems if each not in own and each not in used)]
-        return [*found, *((column, column) for column in own)]
+        if system_columns:
+            system_columns = [
+                *system_columns,
+                *(each for each in systems if each not in system_columns and each not in used),
+            ]
+        return [*ranking_columns, *((column, column) for column in system_columns)]
 
     def _ranked(self) -> Flags:
         """Whether a row is in any ranking of the file."""
@@ -438,36 +441,36 @@ class _Rows:
         """In which draw each label came, where the file says so."""
         if self._labels is None or not names_draws(self._table):
             return None
-        said = (self._keep & ~np.isnan(self._labels)) | self.cannot_tell
-        frame = self.keys(said).assign(cannot_tell=self.cannot_tell[said])
-        return draws_of(self._table, frame.set_index(np.flatnonzero(said)))
+        answered = (self._keep & ~np.isnan(self._labels)) | self.cannot_tell
+        frame = self.keys(answered).assign(cannot_tell=self.cannot_tell[answered])
+        return draws_of(self._table, frame.set_index(np.flatnonzero(answered)))
 
     def _pairs(self, values: Floats) -> Pairs:
         """The kept rows that have a value."""
         rows = self._keep & ~np.isnan(values)
-        found = Pairs(self._ids(self._query), self._ids(self._document), values, self._table.lines)
-        return found if rows.all() else found.taken(rows)
+        pairs = Pairs(self._ids(self._query), self._ids(self._document), values, self._table.lines)
+        return pairs if rows.all() else pairs.taken(rows)
 
     def scores(self, among_rows: bool) -> tuple[Scores, ...]:
         """The rankings in these rows; `among_rows`: they stand beside labels or texts."""
         role: Role = "first stage" if among_rows else "run"
-        found: list[Scores] = []
+        rankings: list[Scores] = []
         for field, values in self._order().items():
             pairs = self._pairs(-values if field == "rank" else values)
             if len(pairs) and field in _BAD:
-                found.append(Scores(stem_of(self._table.file), role, pairs))
+                rankings.append(Scores(stem_of(self._table.file), role, pairs))
             elif len(pairs):
-                found.append(Scores(field.removeprefix(SYSTEM), "system", pairs))
-        return tuple(found)
+                rankings.append(Scores(field.removeprefix(SYSTEM), "system", pairs))
+        return tuple(rankings)
 
     def _order(self) -> dict[str, Floats]:
         """field → (N,) values, NaN where a row is not in the ranking: of each ranking in the rows.
         Ranks give the order where there are no scores, or rows with a rank have none."""
-        found = dict(self._numbers)
-        if {"rank", "score"} <= found.keys():
-            by_rank = self._keep & np.isfinite(found["rank"])
-            del found["rank" if np.isfinite(found["score"][by_rank]).all() else "score"]
-        return found
+        orders = dict(self._numbers)
+        if {"rank", "score"} <= orders.keys():
+            by_rank = self._keep & np.isfinite(orders["rank"])
+            del orders["rank" if np.isfinite(orders["score"][by_rank]).all() else "score"]
+        return orders
 
     def queries(self) -> pd.DataFrame | None:
         """query_id, text and segments: the columns that say one thing for each query."""
@@ -475,8 +478,8 @@ class _Rows:
             return None
         ids = self._texts(self._query)[self._keep]
         codes, unique = pd.factorize(ids)
-        found = pd.DataFrame({"query_id": unique}, dtype=object)
-        found["text"] = self._one_text(ids, codes, self._fields["query"])
+        queries = pd.DataFrame({"query_id": unique}, dtype=object)
+        queries["text"] = self._one_text(ids, codes, self._fields["query"])
         ignored: list[str] = []
         for column in self._table.frame.columns:
             if column in self._fields.values() or column in self._numbers:
@@ -485,7 +488,7 @@ class _Rows:
             if varying.any() or is_id(column):
                 ignored.append(column)
             elif any(value for value in values):
-                found[_free_name(column, found)] = texts(values)
+                queries[_free_name(column, queries)] = texts(values)
         if ignored:
             self._note(
                 "ignored_columns",
@@ -493,19 +496,19 @@ class _Rows:
                 len(ignored),
                 columns=", ".join(ignored),
             )
-        return found
+        return queries
 
     def documents(self) -> pd.DataFrame | None:
         if "document" not in self._fields and "title" not in self._fields:
             return None
         ids = self._texts(self._document)[self._keep]
         codes, unique = pd.factorize(ids)
-        found = pd.DataFrame({"doc_id": unique}, dtype=object)
+        documents = pd.DataFrame({"doc_id": unique}, dtype=object)
         for field, target in (("title", "title"), ("document", "text")):
-            found[target] = texts([None] * len(unique))
+            documents[target] = texts([None] * len(unique))
             if field in self._fields:
-                found[target] = self._one_text(ids, codes, self._fields[field])
-        return found
+                documents[target] = self._one_text(ids, codes, self._fields[field])
+        return documents
 
     def _one_text(self, ids: Texts, codes: npt.NDArray[np.intp], column: str) -> pd.Series[Any]:
         """The text of each id, the first of several."""

@@ -145,17 +145,17 @@ def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[S
             path=str(path),
         )
     files = (file for file in path.rglob("*") if file.is_file())
-    found = sorted(islice(files, limits.files + 1))
-    if len(found) > limits.files:
+    paths = sorted(islice(files, limits.files + 1))
+    if len(paths) > limits.files:
         raise too_many_files(path.name, limits)
-    if not found:
+    if not paths:
         raise DataError(
             "The folder {path} holds no files.",
             remedy="Name the folder that holds the queries, the documents and the labels.",
             path=str(path),
         )
     origin = path.resolve().name
-    contents = ((file, Source.from_path(file, limits=limits).content) for file in found)
+    contents = ((file, Source.from_path(file, limits=limits).content) for file in paths)
     return [Source(file.relative_to(path).as_posix(), each, origin) for file, each in contents]
 
 
@@ -279,10 +279,10 @@ def decode(data: bytes, file: str) -> Decoded:
         if not _like_gb18030(data) or _mostly_utf8(around):
             raise _undecodable(data, problem.start, "utf-8", file) from problem
         return Decoded(_strictly(data, "gb18030", file), "gb18030", guessed=True)
-    found = Decoded(text, "utf-8")
-    if _controls(found.start[:_SAMPLE]):
+    decoded = Decoded(text, "utf-8")
+    if _controls(decoded.start[:_SAMPLE]):
         raise _binary(file, Phrase("binary data"))
-    return found
+    return decoded
 
 
 def _strictly(data: bytes, encoding: str, file: str) -> str:

@@ -263,7 +263,7 @@ def even_columns(
     text: bytes | Source,
     delimiter: str,
     width: int,
-    wanted: Collection[int],
+    selected: Collection[int],
     *,
     filled: bool = False,
     barred: Collection[bytes] = (),
@@ -282,7 +282,7 @@ def even_columns(
     if width < 2 or not delimiter.isascii():
         return None
     names = [str(place) for place in range(width)]
-    columns = {place: _Column() for place in wanted}
+    columns = {place: _Column() for place in selected}
     rows = 0
     with BytesIO(text) if isinstance(text, bytes) else text.open() as file:
         looked = _Text(file, barred, ascii_only=ascii_only)
@@ -300,20 +300,20 @@ def even_columns(
                 if filled and any(map(has_empty, block.columns)):
                     return None
                 rows += block.num_rows
-                for place, kept in columns.items():
+                for place, column in columns.items():
                     cells = block.column(place)
-                    kept.add(_as_numbers(cells) if place in numeric else cells)
+                    column.add(_as_numbers(cells) if place in numeric else cells)
         except (pa.ArrowInvalid, _OddError):
             pass
         else:
             # Arrow skips blank lines, which would shift the numbers of those behind them.
             if rows == looked.lines:
-                return {place: kept.whole() for place, kept in columns.items()}
+                return {place: column.whole() for place, column in columns.items()}
             return None
     if not numeric or looked.odd:
         return None
     return even_columns(
-        text, delimiter, width, wanted, filled=filled, barred=barred, ascii_only=ascii_only
+        text, delimiter, width, selected, filled=filled, barred=barred, ascii_only=ascii_only
     )
 
 

@@ -329,9 +329,9 @@ def _safe_name(entry: zipfile.ZipInfo, archive: str) -> str:
 
 def _refuse_workspace(names: Sequence[str], archive: str) -> None:
     """A workspace file holds whole data sets with their runs, not the files of one data set."""
-    own = {"manifest.json", "settings.json"}
-    parts = set(names) - own
-    if own <= set(names) and all(name.startswith(("datasets/", "runs/")) for name in parts):
+    markers = {"manifest.json", "settings.json"}
+    parts = set(names) - markers
+    if markers <= set(names) and all(name.startswith(("datasets/", "runs/")) for name in parts):
         raise FormatError(
             "It is a workspace file, not the files of one data set.",
             remedy="Import it on the page Data, under Export or import the workspace, or with: "

@@ -65,8 +65,10 @@ def numbers(texts: Texts | ArrowText) -> Floats:
     Arrow text."""
     if isinstance(texts, ArrowText):
         try:
-            found = texts.cast(pa.float64())
-            return found.to_numpy(zero_copy_only=False) if found.null_count else numbers_of(found)
+            floats = texts.cast(pa.float64())
+            return (
+                floats.to_numpy(zero_copy_only=False) if floats.null_count else numbers_of(floats)
+            )
         except pa.ArrowInvalid:
             texts = objects(texts)
     parsed = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
@@ -84,13 +86,13 @@ def blank(texts: Texts | ArrowText) -> Flags:
 def looks_like_ids(texts: pd.Series[Any]) -> bool:
     """Whether every value is one short ASCII token with a digit in it, such as `q12` or `007`,
     with or without blanks around it."""
-    told = False
+    has_ids = False
     for text in map(str.strip, pd.unique(texts.dropna())):
         if text:
             if len(text) > _LONGEST_ID or not _ID.fullmatch(text):
                 return False
-            told = True
-    return told
+            has_ids = True
+    return has_ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,28 +106,30 @@ class Labels:
     words: dict[str, float] = field(default_factory=dict)
 
 
-def labels(texts: Texts | ArrowText, told: Mapping[str, float | None] | None = None) -> Labels:
+def labels(texts: Texts | ArrowText, chosen: Mapping[str, float | None] | None = None) -> Labels:
     """Read labels: numbers as they are (fractions and negative ones too), `4-Excellent` by its
     number, and words by a scale where the column holds no plain numbers.
 
-    told: word → label from a person, in place of the scale; None where a word is no label.
+    chosen: word → label from a person, in place of the scale; None where a word is no label.
     """
     values = numbers(texts)
     if not np.isnan(values).any():
         return Labels(values)
-    left = np.flatnonzero(np.isnan(values) & ~blank(texts))
-    if not len(left):
+    remaining = np.flatnonzero(np.isnan(values) & ~blank(texts))
+    if not len(remaining):
         return Labels(values)
     if isinstance(texts, ArrowText):
         texts = objects(texts)
-    codes, unique = pd.factorize(texts[left])
-    if told is None:
+    codes, unique = pd.factorize(texts[remaining])
+    if chosen is None:
         words = _guessed(unique, values)
     else:
-        graded = {word: told.get(word.strip()) for word in unique}
+        graded = {word: chosen.get(word.strip()) for word in unique}
         words = {word: float(value) for word, value in graded.items() if value is not None}
     values = values.copy()
-    values[left] = np.array([words.get(word, np.nan) for word in unique], dtype=np.float64)[codes]
+    values[remaining] = np.array([words.get(word, np.nan) for word in unique], dtype=np.float64)[
+        codes
+    ]
     return Labels(values, words)
 
 
@@ -133,8 +137,8 @@ def _guessed(unique: Texts, values: Floats) -> dict[str, float]:
     """word → label, for the words that a scale knows or that begin with their number."""
     # A stray word among numbers is more likely a mistake than a grade, unless all that there is
     # says yes or no.
-    said = set(values[np.isfinite(values)])
-    scales = _YES_NO if said and said <= {0.0, 1.0} else () if said else WORD_SCALES
+    numeric = set(values[np.isfinite(values)])
+    scales = _YES_NO if numeric and numeric <= {0.0, 1.0} else () if numeric else WORD_SCALES
     plain_words = {word.strip().casefold() for word in unique}
     # The one that knows most of the words, the first of several.
     scale = max(scales, key=lambda scale: len(plain_words & scale.keys()), default={})
@@ -165,8 +169,8 @@ def words_in(texts: Texts) -> list[Word]:
     there is nothing to ask: no words, yes and no alone, plain numbers (a word among them is a
     mistake), more words than grades can be, or texts: unknown words of which few come twice."""
     values = numbers(texts)
-    left = texts[np.isnan(values) & ~blank(texts)]
-    counts = Counter(text.strip() for text in left)
+    remaining = texts[np.isnan(values) & ~blank(texts)]
+    counts = Counter(text.strip() for text in remaining)
     plain_words = {word.casefold() for word in counts}
     if (
         not counts
@@ -176,13 +180,13 @@ def words_in(texts: Texts) -> list[Word]:
     ):
         return []
     guessed = _guessed(np.array(list(counts), dtype=object), values)
-    if not guessed and 2 * len(counts) > len(left):
+    if not guessed and 2 * len(counts) > len(remaining):
         return []
-    found = [
+    entries = [
         Word(word, count, guessed.get(word), WORD_GAINS.get(word.casefold()))
         for word, count in counts.items()
     ]
-    return sorted(found, key=lambda word: (word.grade is None, -(word.grade or 0.0)))
+    return sorted(entries, key=lambda word: (word.grade is None, -(word.grade or 0.0)))
 
 
 def is_grade_word(text: str) -> bool:

@@ -62,10 +62,10 @@ class BiEncoder(shared.NeuralReranker):
         self._index(texts)
         held = shared.unit(np.stack([self._documents.of(text).vector for text in texts]))
         doc_ids = np.array(list(documents), dtype=object)
-        asked = self._encoder.encode([readable(text) for text in queries.values()], "query")
+        embeddings = self._encoder.encode([readable(text) for text in queries.values()], "query")
         lists = []
-        for query, found in zip(queries, asked, strict=True):
-            scores = (held @ shared.unit(found.vector)).astype(np.float64)
+        for query, embedding in zip(queries, embeddings, strict=True):
+            scores = (held @ shared.unit(embedding.vector)).astype(np.float64)
             best = best_places(scores, depth)
             lists.append((query, list(doc_ids[best]), list(scores[best])))
         return Ranking.from_lists(lists)
@@ -81,7 +81,7 @@ class BiEncoder(shared.NeuralReranker):
             held = [self._documents.of(text) for text in each]
             answer = Scored(np.zeros(0))
             if held:
-                full = np.array([kept.full for kept in held], dtype=np.int64)
+                full = np.array([embedding.full for embedding in held], dtype=np.int64)
                 counts = self._encoder.tokens(query, full, indexed.share(len(each) / total))
                 answer = shared.checked(_compared(query, held), *counts)
             self._sample.add(request, answer.scores)
@@ -94,9 +94,11 @@ class BiEncoder(shared.NeuralReranker):
         if not fresh:
             return shared.Indexed(0.0, 0.0)
         start = time.perf_counter()
-        found = self._encoder.encode(fresh, "document")
-        self._documents.add(fresh, found)
-        tokens = shared.tokens_read([kept.full for kept in found], self._encoder.limit)
+        embeddings = self._encoder.encode(fresh, "document")
+        self._documents.add(fresh, embeddings)
+        tokens = shared.tokens_read(
+            [embedding.full for embedding in embeddings], self._encoder.limit
+        )
         return shared.Indexed(time.perf_counter() - start, tokens)
 
     def _anew(self, request: Request, runtime: Runtime) -> Scores:
@@ -105,7 +107,7 @@ class BiEncoder(shared.NeuralReranker):
 
 
 def _compared(query: Encoded, held: Sequence[Encoded]) -> Scores:
-    vectors = np.stack([kept.vector for kept in held]).astype(np.float64)
+    vectors = np.stack([embedding.vector for embedding in held]).astype(np.float64)
     scores: Scores = shared.unit(vectors) @ shared.unit(query.vector.astype(np.float64))
     return scores
 

@@ -239,8 +239,8 @@ class Tokenizer:
             else:
                 words.extend(run)
                 if self._segments:
-                    found = _segmenter().cut_for_search(run)
-                    words.extend(word for word in found if len(word) > 1)
+                    segments = _segmenter().cut_for_search(run)
+                    words.extend(word for word in segments if len(word) > 1)
         return words
 
 

@@ -77,12 +77,12 @@ class Cascade:
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """A query that fails in one of the stages fails, with the reason."""
-        found = self._first.score(requests)
+        initial = self._first.score(requests)
         chosen = [
             np.zeros(0, dtype=np.intp)
             if _why(answer, "first")
             else np.argsort(-answer.scores, kind="stable")
-            for answer in found
+            for answer in initial
         ]
         again = [
             (place, request.part(order[: self._top]))
@@ -93,7 +93,7 @@ class Cascade:
         answers = dict(zip((place for place, _ in again), second, strict=True))
         return [
             _joined(answer, answers.get(place), order, self._top)
-            for place, (answer, order) in enumerate(zip(found, chosen, strict=True))
+            for place, (answer, order) in enumerate(zip(initial, chosen, strict=True))
         ]
 
 
@@ -161,18 +161,18 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
     known = {member.name: member for member in members}
 
     def stages(settings: Mapping[str, Any]) -> list[tuple[RerankerKind, dict[str, SettingValue]]]:
-        found = []
+        pairs = []
         for stage in STAGES:
             member = known[str(settings[stage])]
-            given = nested_settings(str(settings[f"{stage}_settings"]), f"{stage}_settings")
-            found.append((member, parse_settings(member.settings, given)))
-        return found
+            nested = nested_settings(str(settings[f"{stage}_settings"]), f"{stage}_settings")
+            pairs.append((member, parse_settings(member.settings, nested)))
+        return pairs
 
     def build(settings: Mapping[str, Any]) -> Reranker:
-        return Cascade(settings, *(member.build(given) for member, given in stages(settings)))
+        return Cascade(settings, *(member.build(options) for member, options in stages(settings)))
 
     def able(settings: Mapping[str, Any]) -> Capabilities:
-        each = [member.able(given) for member, given in stages(settings)]
+        each = [member.able(options) for member, options in stages(settings)]
         return Capabilities(
             scope="listwise",
             needs_text=any(one.needs_text for one in each),
@@ -184,23 +184,26 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
         )
 
     def check(settings: Mapping[str, Any]) -> None:
-        for member, given in stages(settings):
+        for member, options in stages(settings):
             if member.check is not None:
-                member.check(given)
+                member.check(options)
 
     def key(settings: Mapping[str, Any]) -> Place | None:
-        places = [member.key(given) for member, given in stages(settings) if member.key]
-        wanted = [place for place in places if place is not None and place.variable]
+        places = [member.key(options) for member, options in stages(settings) if member.key]
+        needed = [place for place in places if place is not None and place.variable]
         # One key is asked for: the one that is not there.
-        return min(wanted, key=lambda place: place.in_environment, default=None)
+        return min(needed, key=lambda place: place.in_environment, default=None)
 
     def estimate(settings: Mapping[str, Any], requests: Sequence[Request]) -> Estimate:
         top = np.arange(int(settings["top"]))
-        asked = (requests, [request.part(top[: len(request.doc_ids)]) for request in requests])
+        stage_requests = (
+            requests,
+            [request.part(top[: len(request.doc_ids)]) for request in requests],
+        )
         total = Estimate(0, 0.0, dollars=0.0)
-        for (member, given), each in zip(stages(settings), asked, strict=True):
+        for (member, options), each in zip(stages(settings), stage_requests, strict=True):
             if member.estimate is not None:
-                total += member.estimate(given, each)
+                total += member.estimate(options, each)
         return total
 
     return RerankerKind(
@@ -254,18 +257,18 @@ def nested_settings(text: str, name: str) -> dict[str, SettingValue]:
     """Settings from lines "key=value" or a JSON object. Raises SettingError where it is neither."""
     if text.lstrip().startswith("{"):
         try:
-            told = json.loads(text)
+            parsed = json.loads(text)
         except ValueError:
             _refuse(name, text)
-        found = {str(key): value for key, value in told.items()}
+        settings = {str(key): value for key, value in parsed.items()}
     else:
         lines = [line.partition("=") for line in text.splitlines() if line.strip()]
         if not all(equals and key.strip() for key, equals, _ in lines):
             _refuse(name, text)
-        found = {key.strip(): value for key, _, value in lines}
-    if not all(isinstance(value, (str, int, float, bool)) for value in found.values()):
+        settings = {key.strip(): value for key, _, value in lines}
+    if not all(isinstance(value, (str, int, float, bool)) for value in settings.values()):
         _refuse(name, text)
-    return found
+    return settings
 
 
 def _refuse(name: str, text: str) -> NoReturn:

@@ -40,15 +40,15 @@ class CrossEncoder(shared.NeuralReranker):
     @staticmethod
     def refuse_others(model: str, folder: Path) -> None:
         """Raise UnavailableError for a model that does not score pairs."""
-        found = model_files.architecture(folder)
-        if not found.endswith("ForSequenceClassification"):
+        architecture = model_files.architecture(folder)
+        if not architecture.endswith("ForSequenceClassification"):
             raise UnavailableError(
                 "The model {model!r} is not a cross-encoder: its architecture is {found}, not one "
                 "for sequence classification.",
                 remedy="Use a cross-encoder, such as {example}; models that only embed texts work "
                 "with the reranker bi-encoder.",
                 model=model,
-                found=found or "not given",
+                found=architecture or "not given",
                 example=_DEFAULT_MODEL,
             )
 

@@ -93,8 +93,8 @@ class Dialect:
         """The request, ready to become JSON."""
         wrapped = [{self.wrap: text} if self.wrap else text for text in documents]
         named = {"model": model} if model else {}
-        asked: Any = {self.wrap: query} if self.wrap else query
-        return {**named, "query": asked, self.documents: wrapped, **self.constants}
+        wrapped_query: Any = {self.wrap: query} if self.wrap else query
+        return {**named, "query": wrapped_query, self.documents: wrapped, **self.constants}
 
     def read_scores(self, answer: Any, count: int) -> tuple[Scores, str]:
         """The scores of `count` documents, NaN where the answer has none that can be trusted,
@@ -131,8 +131,8 @@ class Dialect:
 
     def charged(self, answer: Any) -> Mapping[str, float]:
         """Unit → how many of it the answer says are billed."""
-        found = {unit: dig(answer, path) for unit, path in self.billed.items()}
-        return {unit: float(count) for unit, count in found.items() if _is_number(count)}
+        counts = {unit: dig(answer, path) for unit, path in self.billed.items()}
+        return {unit: float(count) for unit, count in counts.items() if _is_number(count)}
 
 
 DIALECTS = {
@@ -307,8 +307,8 @@ class Endpoint:
         )
         calls: list[Call] = []
         faults: list[str] = []
-        for place, (found, made, fault) in zip(places, parts, strict=True):
-            scores[place.start : place.stop] = found
+        for place, (part_scores, made, fault) in zip(places, parts, strict=True):
+            scores[place.start : place.stop] = part_scores
             calls += made
             faults += [fault] if fault else []
         return Scored(scores, error=faults[0] if faults else "", calls=tuple(calls))

@@ -70,8 +70,8 @@ class LateInteraction(shared.NeuralReranker):
 
     def _trained(self, folder: Path) -> Any:
         """A model trained for late interaction, of sentence-transformers."""
-        wanted = str(self.settings["device"])
-        device = "cpu" if wanted == "auto" else wanted
+        requested = str(self.settings["device"])
+        device = "cpu" if requested == "auto" else requested
         model = open_model.load_model("MultiVectorEncoder", folder, device)
         if self.settings["max_length"]:
             model.max_seq_length = min(int(self.settings["max_length"]), model.max_seq_length)
@@ -89,13 +89,13 @@ class LateInteraction(shared.NeuralReranker):
             read += fresh
             by_request: dict[int, list[tuple[int, Encoded]]] = {}
             for (_, users), tokens in zip(chunk, held, strict=True):
-                for asked, place in users:
-                    by_request.setdefault(asked, []).append((place, tokens))
-            for asked, found in by_request.items():
-                places = [place for place, _ in found]
-                documents = [tokens.vector for _, tokens in found]
-                scores[asked][places] = max_sim(queries[asked].vector, documents)
-                full[asked][places] = [tokens.full for _, tokens in found]
+                for position, place in users:
+                    by_request.setdefault(position, []).append((place, tokens))
+            for position, entries in by_request.items():
+                places = [place for place, _ in entries]
+                documents = [tokens.vector for _, tokens in entries]
+                scores[position][places] = max_sim(queries[position].vector, documents)
+                full[position][places] = [tokens.full for _, tokens in entries]
         total = max(1, sum(len(request.documents) for request in requests))
         answers = []
         for place, request in enumerate(requests):
@@ -164,9 +164,9 @@ def _chunks(
 ) -> Iterator[list[tuple[str, list[tuple[int, int]]]]]:
     """The distinct documents with their users, (request, place), in portions that fit in memory."""
     users: dict[str, list[tuple[int, int]]] = {}
-    for request, asked in enumerate(requests):
-        for place, text in enumerate(asked.documents):
-            users.setdefault(text, []).append((request, place))
+    for number, request in enumerate(requests):
+        for place, text in enumerate(request.documents):
+            users.setdefault(text, []).append((number, place))
     chunk: list[tuple[str, list[tuple[int, int]]]] = []
     size = 0
     for text, places in users.items():

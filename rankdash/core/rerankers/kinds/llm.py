@@ -82,18 +82,18 @@ class LlmPointwise(ChatReranker):
         ]
 
     def _judge(self, query: str, text: str, budget: Budget) -> tuple[float, Said]:
-        said = self._chat.ask(
+        answer = self._chat.ask(
             self._prompt(query, text),
             budget,
             _TOKENS[self._answer],
             choices=self._answer != "number",
         )
-        if said.error:
-            return math.nan, said
+        if answer.error:
+            return math.nan, answer
         if self._answer == "number":
-            found = _NUMBER.fullmatch(said.text.strip())
-            return (float(found[1]) if found else math.nan), said
-        return (log_odds if self._answer == "yes-no" else expected_grade)(said.top), said
+            match = _NUMBER.fullmatch(answer.text.strip())
+            return (float(match[1]) if match else math.nan), answer
+        return (log_odds if self._answer == "yes-no" else expected_grade)(answer.top), answer
 
     def _prompt(self, query: str, text: str) -> str:
         question = prompts.QUESTIONS[self._answer]
@@ -142,20 +142,22 @@ def _plain(token: str) -> str:
 def _together(judged: Sequence[tuple[float, Said]], listed: bool) -> Scored:
     """What a query is answered. listed: whether probabilities of tokens were asked for."""
     scores = np.array([score for score, _ in judged], dtype=np.float64)
-    calls = tuple(said.call for _, said in judged)
-    read = [said.call.billed.get("prompt_tokens", math.nan) for _, said in judged]
+    calls = tuple(answer.call for _, answer in judged)
+    read = [answer.call.billed.get("prompt_tokens", math.nan) for _, answer in judged]
     known = bool(judged) and all(map(math.isfinite, read))
     return Scored(
         scores,
         tokens=np.array(read, dtype=np.int64) if known else None,
-        error=_fault([said for score, said in judged if math.isnan(score)], len(judged), listed),
+        error=_fault(
+            [answer for score, answer in judged if math.isnan(score)], len(judged), listed
+        ),
         calls=calls,
     )
 
 
 def _fault(lost: Sequence[Said], count: int, listed: bool) -> str:
     """Why some documents have no score, in words and counted."""
-    failed = [said.error for said in lost if said.error]
+    failed = [answer.error for answer in lost if answer.error]
     if failed:
         return f"requests that failed: {len(failed)} of {count}: {failed[0]}."
     if not lost:
@@ -242,7 +244,7 @@ class LlmListwise(ChatReranker):
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
         """What the requests would cost: a call for each window, for each shuffle."""
-        asked = [
+        calls = [
             (
                 self._prompt(request.query, request.documents[start:end]),
                 _TOKENS_PER_DOCUMENT * (end - start),
@@ -251,7 +253,7 @@ class LlmListwise(ChatReranker):
             if len(request.documents) > 1
             for start, end in windows(len(request.documents), self._window, self._stride)
         ]
-        return self._chat.estimate(asked * (1 + self.settings["shuffles"]))
+        return self._chat.estimate(calls * (1 + self.settings["shuffles"]))
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """The mean place over the given order and its shuffles, counted from the end.
@@ -280,8 +282,8 @@ class LlmListwise(ChatReranker):
             passes.append(places)
         if len(passes) > 1:
             agreed = np.mean([kendall(passes[0], other) for other in passes[1:]])
-            told = f"Kendall τ of the order after shuffles: {agreed:.2f}"
-            calls[-1] = replace(calls[-1], note="; ".join(filter(None, (calls[-1].note, told))))
+            note = f"Kendall τ of the order after shuffles: {agreed:.2f}"
+            calls[-1] = replace(calls[-1], note="; ".join(filter(None, (calls[-1].note, note))))
         return Scored(count - 1 - np.mean(passes, axis=0), calls=tuple(calls))
 
     def _pass(
@@ -294,14 +296,14 @@ class LlmListwise(ChatReranker):
         for first, end in windows(len(order), self._window, self._stride):
             places = order[first:end]
             prompt = self._prompt(request.query, [request.documents[place] for place in places])
-            said = self._chat.ask(prompt, budget, _TOKENS_PER_DOCUMENT * len(places))
-            if said.error:
-                return order, [*calls, said.call], f"A request failed: {said.error}."
-            found = read_order(said.text, len(places))
-            understood = understood or found.missing < len(places)
-            last = said.text
-            order[first:end] = places[list(found.places)]
-            calls.append(replace(said.call, note=found.note))
+            answer = self._chat.ask(prompt, budget, _TOKENS_PER_DOCUMENT * len(places))
+            if answer.error:
+                return order, [*calls, answer.call], f"A request failed: {answer.error}."
+            parsed = read_order(answer.text, len(places))
+            understood = understood or parsed.missing < len(places)
+            last = answer.text
+            order[first:end] = places[list(parsed.places)]
+            calls.append(replace(answer.call, note=parsed.note))
         fault = "" if understood else f"No answer held an order: {unread(last)}."
         return order, calls, fault
 
@@ -335,9 +337,11 @@ def read_order(text: str, count: int) -> Order:
         named = re.findall(r"\d+", text)
     places = [int(number) - 1 for number in named]
     known = [place for place in places if 0 <= place < count]
-    kept = list(dict.fromkeys(known))
-    missing = [place for place in range(count) if place not in set(kept)]
-    return Order((*kept, *missing), len(missing), len(known) - len(kept), len(places) - len(known))
+    distinct = list(dict.fromkeys(known))
+    missing = [place for place in range(count) if place not in set(distinct)]
+    return Order(
+        (*distinct, *missing), len(missing), len(known) - len(distinct), len(places) - len(known)
+    )
 
 
 LISTWISE = LlmListwise.kind(
@@ -401,19 +405,19 @@ class LlmPairwise(ChatReranker):
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
         """What the requests would cost: two calls for each comparison."""
-        asked = []
+        calls = []
         for request in requests:
             texts = request.documents[: self.settings["top"]]
             pairs = list(itertools.combinations(range(len(texts)), 2))
             if self.settings["sort"] == "sliding":
                 passes = range(self.settings["passes"])
                 pairs = [(n, n + 1) for done in passes for n in range(done, len(texts) - 1)]
-            asked += [
+            calls += [
                 (self._prompt(request.query, texts[one], texts[other]), 1)
                 for pair in pairs
                 for one, other in (pair, pair[::-1])
             ]
-        return self._chat.estimate(asked)
+        return self._chat.estimate(calls)
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Wins of the first few, and below them minus the place of the others.
@@ -508,15 +512,15 @@ class _Match:
 
     def _wins(self, one: int, other: int) -> bool | None:
         """Whether A, the first, is better; None where that cannot be read."""
-        said = self._model.ask(self._request, one, other, self._budget)
-        letter = _LETTER.fullmatch(said.text) if not said.error else None
+        answer = self._model.ask(self._request, one, other, self._budget)
+        letter = _LETTER.fullmatch(answer.text) if not answer.error else None
         with self._lock:
-            note = "" if letter or said.error else f"unread: {unread(said.text)}"
-            self.calls.append(replace(said.call, note=note))
-            if said.error:
-                self._errors.append(said.error)
+            note = "" if letter or answer.error else f"unread: {unread(answer.text)}"
+            self.calls.append(replace(answer.call, note=note))
+            if answer.error:
+                self._errors.append(answer.error)
             elif letter is None:
-                self._unread.append(said.text)
+                self._unread.append(answer.text)
             else:
                 self._read += 1
         return None if letter is None else letter[1].upper() == "A"

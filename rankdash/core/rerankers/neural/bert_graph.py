@@ -126,8 +126,8 @@ class BertGraph:
         """The outputs of a layer for the tokens `asking`, which attend to all tokens."""
         split = build.ints(0, 0, self.heads, -1)
 
-        def of_heads(name: str, given: str, *order: int) -> str:
-            linear = build.linear(given, f"{place}attention.self.{name}")
+        def of_heads(name: str, source: str, *order: int) -> str:
+            linear = build.linear(source, f"{place}attention.self.{name}")
             return build.node("Transpose", build.node("Reshape", linear, split), perm=order)
 
         width = self.tensors[f"{place}attention.self.query.weight"].shape[0] // self.heads
@@ -140,9 +140,9 @@ class BertGraph:
         joined = build.node(
             "Reshape", build.node("Transpose", mixed, perm=(0, 2, 1, 3)), build.ints(0, 0, -1)
         )
-        said = build.linear(joined, f"{place}attention.output.dense")
+        output = build.linear(joined, f"{place}attention.output.dense")
         tokens = build.normed(
-            build.node("Add", said, asking), f"{place}attention.output.LayerNorm", self.epsilon
+            build.node("Add", output, asking), f"{place}attention.output.LayerNorm", self.epsilon
         )
         wide = build.gelu(build.linear(tokens, f"{place}intermediate.dense"))
         narrow = build.linear(wide, f"{place}output.dense")
@@ -204,17 +204,17 @@ class _Build:
         self._values[name] = np.asarray(value)
         return name
 
-    def linear(self, given: str, place: str) -> str:
-        product = self.node("MatMul", given, self.tensor(f"{place}.weight", turned=True))
+    def linear(self, source: str, place: str) -> str:
+        product = self.node("MatMul", source, self.tensor(f"{place}.weight", turned=True))
         return self.node("Add", product, self.tensor(f"{place}.bias"))
 
-    def normed(self, given: str, place: str, epsilon: float) -> str:
+    def normed(self, source: str, place: str, epsilon: float) -> str:
         scale, bias = self.tensor(f"{place}.weight"), self.tensor(f"{place}.bias")
-        return self.node("LayerNormalization", given, scale, bias, axis=-1, epsilon=epsilon)
+        return self.node("LayerNormalization", source, scale, bias, axis=-1, epsilon=epsilon)
 
-    def gelu(self, given: str) -> str:
-        inside = self.node("Erf", self.node("Div", given, self.number(math.sqrt(2.0))))
-        sized = self.node("Mul", given, self.node("Add", inside, self.number(1.0)))
+    def gelu(self, source: str) -> str:
+        inside = self.node("Erf", self.node("Div", source, self.number(math.sqrt(2.0))))
+        sized = self.node("Mul", source, self.node("Add", inside, self.number(1.0)))
         return self.node("Mul", sized, self.number(0.5))
 
     def model(self, weights: BinaryIO) -> bytes:
@@ -249,14 +249,16 @@ def _read(purpose: Purpose, folder: Path) -> BertGraph | None:
     tensors = _tensors(folder, purpose, config)
     if tensors is None:
         return None
-    told = _json(folder / "config_sentence_transformers.json", {})
+    sentence_config = _json(folder / "config_sentence_transformers.json", {})
     named = _json(folder / "tokenizer_config.json")
     card = ModelCard(
         inputs=INPUTS,
         padding=int(tokenizer.token_to_id(named.get("pad_token", "[PAD]"))),
         declared=longest or min(declared, positions),
         positions=positions,
-        prompts=prompts_of(told.get("prompts"), told.get("default_prompt_name")),
+        prompts=prompts_of(
+            sentence_config.get("prompts"), sentence_config.get("default_prompt_name")
+        ),
     )
     heads, epsilon = int(config["num_attention_heads"]), float(config["layer_norm_eps"])
     return BertGraph(purpose, card, tokenizer, heads, epsilon, tensors, pooling, normalized)
@@ -279,7 +281,7 @@ def _sentences(folder: Path) -> tuple[str, bool, int | None] | None:
     if not how.pop("include_prompt", True):
         raise ValueError
     named = how.pop("pooling_mode", None)
-    on = [named] if named else [name for name, given in how.items() if given]
+    on = [named] if named else [name for name, enabled in how.items() if enabled]
     pooling = {"mean": "mean", "cls": "cls"} | {
         "pooling_mode_mean_tokens": "mean",
         "pooling_mode_cls_token": "cls",
@@ -294,21 +296,21 @@ def _tokenizer(purpose: Purpose, folder: Path) -> tuple[Any, int]:
     from tokenizers import Tokenizer
 
     path = folder / "tokenizer.json"
-    told, own = _json(folder / "tokenizer_config.json"), _json(path)
+    config, definition = _json(folder / "tokenizer_config.json"), _json(path)
     # Its file says all but the token types of pairs.
-    own_class = told["tokenizer_class"] == "PreTrainedTokenizerFast" and purpose != "pair"
+    own_class = config["tokenizer_class"] == "PreTrainedTokenizerFast" and purpose != "pair"
     normalizer = _NORMALIZER | {
-        "handle_chinese_chars": told.get("tokenize_chinese_chars", True),
-        "strip_accents": told.get("strip_accents"),
-        "lowercase": told.get("do_lower_case", True),
+        "handle_chinese_chars": config.get("tokenize_chinese_chars", True),
+        "strip_accents": config.get("strip_accents"),
+        "lowercase": config.get("do_lower_case", True),
     }
     usual = own_class or (
-        told["tokenizer_class"].removesuffix("Fast") == "BertTokenizer"
-        and "model_input_names" not in told
-        and told.get("pad_token", "[PAD]") == "[PAD]"
-        and own["normalizer"] == normalizer
-        and own["pre_tokenizer"] == {"type": "BertPreTokenizer"}
-        and own["model"]["type"] == "WordPiece"
+        config["tokenizer_class"].removesuffix("Fast") == "BertTokenizer"
+        and "model_input_names" not in config
+        and config.get("pad_token", "[PAD]") == "[PAD]"
+        and definition["normalizer"] == normalizer
+        and definition["pre_tokenizer"] == {"type": "BertPreTokenizer"}
+        and definition["model"]["type"] == "WordPiece"
     )
     if not usual:
         raise ValueError
@@ -316,7 +318,7 @@ def _tokenizer(purpose: Purpose, folder: Path) -> tuple[Any, int]:
     # Files may carry truncation and padding to a fixed length.
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return tokenizer, int(told["model_max_length"])
+    return tokenizer, int(config["model_max_length"])
 
 
 def _tensors(folder: Path, purpose: Purpose, config: Mapping[str, Any]) -> dict[str, Array] | None:
@@ -326,19 +328,19 @@ def _tensors(folder: Path, purpose: Purpose, config: Mapping[str, Any]) -> dict[
     (path,) = folder.glob("*.safetensors")
     if path.stat().st_size > _MOST_BYTES:
         return None
-    wanted = _shapes(purpose, config)
-    found: dict[str, Array] = {}
+    expected = _shapes(purpose, config)
+    tensors: dict[str, Array] = {}
     with safe_open(path, framework="np") as weights:
         names = list(weights.keys())
         prefix = "bert." if any(name.startswith("bert.") for name in names) else ""
         for name in names:
             short = name.removeprefix(prefix)
-            if short in wanted:
-                found[short] = np.asarray(weights.get_tensor(name), dtype=np.float32)
+            if short in expected:
+                tensors[short] = np.asarray(weights.get_tensor(name), dtype=np.float32)
             elif not short.startswith(("pooler.", "cls.", "embeddings.position_ids")):
                 return None
-    shapes = {name: each.shape for name, each in found.items()}
-    return found if shapes == wanted else None
+    shapes = {name: each.shape for name, each in tensors.items()}
+    return tensors if shapes == expected else None
 
 
 def _shapes(purpose: Purpose, config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:

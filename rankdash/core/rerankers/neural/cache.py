@@ -37,9 +37,9 @@ def cache_folder() -> Path:
     """Return where what is derived from models is kept: `RANKDASH_CACHE`, or "cache" in
     `RANKDASH_HOME`, or the user's cache directory."""
     for variable, below in (("RANKDASH_CACHE", "."), ("RANKDASH_HOME", "cache")):
-        given = os.environ.get(variable, "")
-        if given:
-            return (Path(given).expanduser() / below).absolute()
+        configured = os.environ.get(variable, "")
+        if configured:
+            return (Path(configured).expanduser() / below).absolute()
     return Path(platformdirs.user_cache_dir("rankdash", False))
 
 
@@ -84,16 +84,16 @@ def is_finished(folder: Path) -> bool:
     return (folder / _HASHES).is_file()
 
 
-def is_whole(folder: Path, found: Mapping[str, str] | None = None) -> bool:
+def is_whole(folder: Path, hashes: Mapping[str, str] | None = None) -> bool:
     """Return whether a finished folder has all its files as they were written.
 
-    found: the hashes of its files if they are known; otherwise they are read (about 0.1 s per
+    hashes: the hashes of its files if they are known; otherwise they are read (about 0.1 s per
         100 MB).
     """
     try:
         written = json.loads((folder / _HASHES).read_text(encoding="utf-8")).items()
-        found = hashes_of(folder, dict(written)) if found is None else found
-        return all(found.get(name) == each for name, each in written)
+        hashes = hashes_of(folder, dict(written)) if hashes is None else hashes
+        return all(hashes.get(name) == each for name, each in written)
     except (OSError, ValueError, AttributeError):
         return False
 
@@ -102,13 +102,13 @@ def hashes_of(folder: Path, names: Collection[str] | None = None) -> dict[str, s
     """Return the SHA-256 of the files in a folder, by their names below it. names: of those that
     are asked for; all if None."""
     files = sorted(folder.rglob("*")) if names is None else [folder / name for name in names]
-    found = {}
+    hashes = {}
     for path in files:
         if names is not None or path.is_file():
             with path.open("rb") as file:
-                own = hashlib.file_digest(file, "sha256").hexdigest()
-            found[path.relative_to(folder).as_posix()] = own
-    return found
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            hashes[path.relative_to(folder).as_posix()] = digest
+    return hashes
 
 
 # Embeddings of documents on disk, so that a data set is encoded once for each model.
@@ -151,9 +151,9 @@ class Embeddings:
         """What `add` was given for the text. Raises KeyError where it was not."""
         return self._known[_key(text)]
 
-    def add(self, texts: Sequence[str], found: Sequence[Encoded]) -> None:
+    def add(self, texts: Sequence[str], embeddings: Sequence[Encoded]) -> None:
         """Keep embeddings, in memory for certain and on disk where that works."""
-        fresh = {_key(text): kept for text, kept in zip(texts, found, strict=True)}
+        fresh = {_key(text): embedding for text, embedding in zip(texts, embeddings, strict=True)}
         self._known.update(fresh)
         with contextlib.suppress(OSError):
             self._write(fresh)
@@ -186,7 +186,7 @@ class Embeddings:
         from safetensors import SafetensorError
         from safetensors.numpy import save_file
 
-        widths = {len(kept.vector) for kept in entries.values()}
+        widths = {len(embedding.vector) for embedding in entries.values()}
         if len(widths) != 1:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -194,8 +194,10 @@ class Embeddings:
         making = self._folder / f"{name}.part"
         arrays: dict[str, npt.NDArray[Any]] = {
             "keys": np.array([list(key) for key in entries], dtype=np.uint8),
-            "vectors": np.stack([kept.vector for kept in entries.values()]).astype(np.float32),
-            "full": np.array([kept.full for kept in entries.values()], dtype=np.int64),
+            "vectors": np.stack([embedding.vector for embedding in entries.values()]).astype(
+                np.float32
+            ),
+            "full": np.array([embedding.full for embedding in entries.values()], dtype=np.int64),
         }
         try:
             save_file(arrays, making)
@@ -246,10 +248,10 @@ class Recent(Generic[T]):
     def of(self, texts: Iterable[str]) -> dict[str, T]:
         """Those of `texts` that are there."""
         with self._lock:
-            found = {text: self._held[text] for text in texts if text in self._held}
-            for text in found:
+            cached = {text: self._held[text] for text in texts if text in self._held}
+            for text in cached:
                 self._held.move_to_end(text)
-        return found
+        return cached
 
     def add(self, fresh: Mapping[str, T]) -> None:
         with self._lock:

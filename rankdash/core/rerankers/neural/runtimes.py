@@ -108,11 +108,11 @@ def check_installed(name: str) -> None:
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
     """The versions of those that are installed; imports nothing."""
-    found: dict[str, str] = {}
+    by_package: dict[str, str] = {}
     for package in packages:
         with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            by_package[package] = version(package)
+    return by_package
 
 
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
@@ -139,11 +139,11 @@ def threads() -> int:
     """How many threads may compute here: no more than OMP_NUM_THREADS, by which a scheduler such
     as Ray or Slurm shares a machine out."""
     if hasattr(os, "sched_getaffinity"):
-        found = len(os.sched_getaffinity(0))
+        available = len(os.sched_getaffinity(0))
     else:
-        found = os.cpu_count() or 1
+        available = os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
-    return min(found, int(limit)) if limit.isdecimal() and int(limit) else found
+    return min(available, int(limit)) if limit.isdecimal() and int(limit) else available
 
 
 def open_exported(name: str, graph: Path, inputs: Sequence[str]) -> Runtime:
@@ -206,8 +206,8 @@ class OpenVino:
 
     def forward(self, ids: Ids, mask: Ids, types: Ids) -> Outputs:
         with self._lock:
-            given = self._request.infer(_fed(self._inputs, ids, mask, types), share_inputs=True)
-            return np.array(given[0], dtype=np.float32)
+            outputs = self._request.infer(_fed(self._inputs, ids, mask, types), share_inputs=True)
+            return np.array(outputs[0], dtype=np.float32)
 
 
 class Torch:
@@ -237,13 +237,13 @@ class Torch:
         }
         with torch.inference_mode():
             values = self._model(*(fed[name] for name in self._inputs))
-        found: Outputs = values.float().cpu().numpy()
-        return found
+        outputs: Outputs = values.float().cpu().numpy()
+        return outputs
 
 
 def _fed(inputs: Sequence[str], ids: Ids, mask: Ids, types: Ids) -> Mapping[str, Ids]:
-    given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-    return {name: given[name] for name in inputs}
+    tensors = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+    return {name: tensors[name] for name in inputs}
 
 
 # Batches of token ids: rows of like length together, to a budget of tokens, scattered back.
@@ -353,13 +353,13 @@ def compute(rows: Sequence[Ids], types: Sequence[Ids], forward: Forward, how: Ba
     rows, types: token ids and token types of each row.
     forward: (token ids, mask, token types), each (batch, width) int64, to (batch, …).
     """
-    found, distinct = _distinct(rows, types)
+    groups, distinct = _distinct(rows, types)
     results: Outputs | None = None
-    for places, given in _forwarded(rows, types, distinct, forward, how):
+    for places, outputs in _forwarded(rows, types, distinct, forward, how):
         if results is None:
-            results = np.empty((len(distinct), *given.shape[1:]), dtype=np.float32)
-        results[places] = given
-    return np.zeros(0, dtype=np.float32) if results is None else results[found]
+            results = np.empty((len(distinct), *outputs.shape[1:]), dtype=np.float32)
+        results[places] = outputs
+    return np.zeros(0, dtype=np.float32) if results is None else results[groups]
 
 
 def compute_each(
@@ -370,12 +370,12 @@ def compute_each(
 
     forward: to (batch, width, …).
     """
-    found, distinct = _distinct(rows, types)
+    groups, distinct = _distinct(rows, types)
     results: list[Outputs] = [np.zeros(0, dtype=np.float32)] * len(distinct)
-    for places, given in _forwarded(rows, types, distinct, forward, how):
-        for place, values in zip(places, given, strict=True):
+    for places, outputs in _forwarded(rows, types, distinct, forward, how):
+        for place, values in zip(places, outputs, strict=True):
             results[place] = values[: len(rows[distinct[place]])].copy()
-    return [results[place] for place in found]
+    return [results[place] for place in groups]
 
 
 def _distinct(
@@ -384,9 +384,9 @@ def _distinct(
     """For each row the number of its equal, and the first row of each number."""
     first: dict[bytes, int] = {}
     keys = (row.tobytes() + kinds.tobytes() for row, kinds in zip(rows, types, strict=True))
-    found = np.array([first.setdefault(key, len(first)) for key in keys], dtype=np.intp)
-    _, distinct = np.unique(found, return_index=True)
-    return found, distinct
+    groups = np.array([first.setdefault(key, len(first)) for key in keys], dtype=np.intp)
+    _, distinct = np.unique(groups, return_index=True)
+    return groups, distinct
 
 
 def _forwarded(
@@ -438,10 +438,10 @@ class Calibration:
 def kept_calibration(folder: Path) -> Calibration | None:
     """What was measured here for the exported model in `folder`, with these versions."""
     try:
-        told = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-        if told["machine"] != _calibrated_machine():
+        stored = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        if stored["machine"] != _calibrated_machine():
             return None
-        return Calibration(str(told["choice"]), dict(told["seconds"]))
+        return Calibration(str(stored["choice"]), dict(stored["seconds"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -449,14 +449,14 @@ def kept_calibration(folder: Path) -> Calibration | None:
 def keep_calibration(folder: Path, measured: Calibration) -> None:
     """Pin the choice, for every later run; a folder that cannot be written costs a new measurement
     the next time."""
-    told = {
+    record = {
         "choice": measured.choice,
         "seconds": measured.seconds,
         "machine": _calibrated_machine(),
     }
     made = folder / f"{uuid.uuid4().hex}.json"
     try:
-        made.write_text(json.dumps(told), encoding="utf-8")
+        made.write_text(json.dumps(record), encoding="utf-8")
         made.replace(folder / _FILE)
     except OSError:
         made.unlink(missing_ok=True)

@@ -107,17 +107,17 @@ class Encoder:
         "document"."""
         if not texts:
             return []
-        found: Any
+        vectors: Any
         if self.opened is None:
-            found = encode_natively(self.native, texts, role, self.prompts)
+            vectors = encode_natively(self.native, texts, role, self.prompts)
             full = [-1] * len(texts)
         else:
             rows, types, full = self.opened.alone(texts, role, self.prompts)
             compute = self.opened.compute_each if self.each else self.opened.compute
-            found = compute(rows, types, runtime)
+            vectors = compute(rows, types, runtime)
         return [
             Encoded(unit(values) if self.each else values, size)
-            for values, size in zip(found, full, strict=True)
+            for values, size in zip(vectors, full, strict=True)
         ]
 
     def tokens(
@@ -201,8 +201,8 @@ class NeuralReranker:
         if self._opened is None:
             return self._more
         known = packaged.in_use(str(self.settings["model"]))
-        told = {**self._opened.details(), **self._more, **(known.provenance if known else {})}
-        return told | self._opened.agreement(self._sample, self._anew)
+        details = {**self._opened.details(), **self._more, **(known.provenance if known else {})}
+        return details | self._opened.agreement(self._sample, self._anew)
 
     def unknown_share(self, texts: Sequence[str]) -> float:
         """As `Literate` says; of a model that its own library runs, nothing is known."""

@@ -76,8 +76,8 @@ class RawTokenizer:
             number: int | None = json.loads(self._tokenizer.to_str())["model"].get("unk_id")
             return number
         token = model.unk_token
-        found: int | None = None if token is None else self._tokenizer.token_to_id(token)
-        return found
+        token_id: int | None = None if token is None else self._tokenizer.token_to_id(token)
+        return token_id
 
 
 class SlowTokenizer:
@@ -99,8 +99,8 @@ class SlowTokenizer:
         return list(encoded["input_ids"]), list(encoded["token_type_ids"])
 
     def unknown(self) -> int | None:
-        found: int | None = self._tokenizer.unk_token_id
-        return found
+        token_id: int | None = self._tokenizer.unk_token_id
+        return token_id
 
 
 @dataclass(frozen=True)
@@ -144,11 +144,11 @@ class Subwords:
 
 
 def _unknown_share(source: TokenizerSource, texts: Sequence[str]) -> float:
-    unknown, found = source.unknown(), source.plain(texts)
-    total = sum(map(len, found))
+    unknown, token_ids = source.unknown(), source.plain(texts)
+    total = sum(map(len, token_ids))
     if not total:
         return math.nan
-    return 0.0 if unknown is None else sum(ids.count(unknown) for ids in found) / total
+    return 0.0 if unknown is None else sum(ids.count(unknown) for ids in token_ids) / total
 
 
 def unknown_share(model: str, texts: Sequence[str]) -> float:

@@ -117,8 +117,8 @@ class Chat:
     def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
         # The address goes into the record of the run, also where the environment says it.
         address = settings["base_url"] or connection.usual_address(VARIABLE)
-        own = address == connection.HOMES[VARIABLE]
-        self.settings = settings if own else {**settings, "base_url": address}
+        is_default = address == connection.HOMES[VARIABLE]
+        self.settings = settings if is_default else {**settings, "base_url": address}
         self._place = key_place(self.settings)
         self._extra = _extra(settings["extra"])
         self._clock = clock or Clock()
@@ -136,8 +136,14 @@ class Chat:
 
     def fingerprint(self, *parts: object) -> str:
         """Of the model, what it is told, and `parts`."""
-        told = [self.settings[name] for name in ("model", "system", "document_characters")]
-        every = (*parts, self._place.base_url, self.settings["answer_tokens"], self._extra, *told)
+        settings = [self.settings[name] for name in ("model", "system", "document_characters")]
+        every = (
+            *parts,
+            self._place.base_url,
+            self.settings["answer_tokens"],
+            self._extra,
+            *settings,
+        )
         return digest([repr(part).encode() for part in every])
 
     def ask(
@@ -183,13 +189,13 @@ class Chat:
         """A document between its marks, as much of it as the model is given."""
         return prompts.document(prompts.cut(document, self.settings["document_characters"]), name)
 
-    def estimate(self, asked: Sequence[tuple[str, int]]) -> Estimate:
+    def estimate(self, calls: Sequence[tuple[str, int]]) -> Estimate:
         """What prompts would cost, each with the tokens of its answer."""
         frame = text_tokens(self.settings["system"]) + _FRAME_TOKENS
-        read = sum(text_tokens(prompt) + frame for prompt, _ in asked)
-        written = float(sum(self.settings["answer_tokens"] or tokens for _, tokens in asked))
+        read = sum(text_tokens(prompt) + frame for prompt, _ in calls)
+        written = float(sum(self.settings["answer_tokens"] or tokens for _, tokens in calls))
         dollars = self._dollars(read, written)
-        return Estimate(len(asked), read, written, dollars if dollars else math.nan)
+        return Estimate(len(calls), read, written, dollars if dollars else math.nan)
 
     def read_only(self, prompt: str) -> Mapping[str, float]:
         """What a prompt is billed without an answer, by unit; estimated."""
@@ -197,14 +203,14 @@ class Chat:
         dollars = self._dollars(read, 0)
         return {"prompt_tokens": read, **({"dollars": dollars} if dollars else {})}
 
-    def charged(self, said: Said, prompt: str) -> Call:
+    def charged(self, answer: Said, prompt: str) -> Call:
         """Return the call of an answer with the tokens of prompt and answer, estimated from the
         texts if the service did not count them. Thoughts are not in the text: it is at least so
         much."""
-        call = said.call
-        if said.error or {"prompt_tokens", "completion_tokens"} <= call.billed.keys():
+        call = answer.call
+        if answer.error or {"prompt_tokens", "completion_tokens"} <= call.billed.keys():
             return call
-        read, written = self.estimate([(prompt, 0)]).tokens_in, text_tokens(said.text)
+        read, written = self.estimate([(prompt, 0)]).tokens_in, text_tokens(answer.text)
         billed = {"prompt_tokens": read, "completion_tokens": written, **call.billed}
         dollars = self._dollars(billed["prompt_tokens"], billed["completion_tokens"])
         return replace(
@@ -217,15 +223,15 @@ class Chat:
         return self._client
 
     def _billed(self, answer: Any) -> Mapping[str, float]:
-        found = {
+        counts = {
             name: dig(answer, ("usage", name)) for name in ("prompt_tokens", "completion_tokens")
         }
         billed = {
             name: float(count)
-            for name, count in found.items()
+            for name, count in counts.items()
             if isinstance(count, (int, float)) and math.isfinite(count)
         }
-        dollars = self._dollars(*(billed.get(name, 0.0) for name in found))
+        dollars = self._dollars(*(billed.get(name, 0.0) for name in counts))
         return {**billed, "dollars": dollars} if dollars else billed
 
     def _dollars(self, read: float, written: float) -> float:
@@ -328,12 +334,12 @@ def _top(choice: Any) -> dict[str, float]:
     """The likeliest first tokens of an answer."""
     first = _first(dig(choice, ("logprobs", "content")))
     listed = dig(first, ("top_logprobs",))
-    found: dict[str, float] = {}
+    log_probs: dict[str, float] = {}
     for entry in listed if isinstance(listed, list) else []:
         token, value = dig(entry, ("token",)), dig(entry, ("logprob",))
         if isinstance(token, str) and isinstance(value, (int, float)) and not math.isnan(value):
-            found[token] = max(float(value), found.get(token, -math.inf))
-    return found
+            log_probs[token] = max(float(value), log_probs.get(token, -math.inf))
+    return log_probs
 
 
 # The settings of a judge: a language model that grades documents.

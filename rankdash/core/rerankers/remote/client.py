@@ -147,9 +147,9 @@ class _Way:
         if address is None:
             return cls(place.base_url)
         host = f"[{address}]" if ":" in address else address
-        own = host if parts.port is None else f"{host}:{parts.port}"
+        netloc = host if parts.port is None else f"{host}:{parts.port}"
         return cls(
-            parts._replace(netloc=own).geturl(),
+            parts._replace(netloc=netloc).geturl(),
             {"Host": place.host},
             {"sni_hostname": parts.hostname},
         )
@@ -238,9 +238,9 @@ class Client:
         return Reply(outcome.answer, call, error, outcome.too_large)
 
     def _attempt(self, path: str, content: bytes, budget: Budget) -> _Outcome:
-        left = max(budget.left, 0.01)
-        read = min(self._policy.read_s, left)
-        limits = httpx.Timeout(read, connect=min(self._policy.connect_s, left))
+        remaining = max(budget.left, 0.01)
+        read = min(self._policy.read_s, remaining)
+        limits = httpx.Timeout(read, connect=min(self._policy.connect_s, remaining))
         try:
             with self._http.stream(
                 "POST",
@@ -271,35 +271,37 @@ class Client:
         return self._judge(response.status_code, response.headers, body)
 
     def _judge(self, status: int, headers: Mapping[str, str], body: bytes) -> _Outcome:
-        kept = {name.lower(): value for name, value in headers.items()}
+        fields = {name.lower(): value for name, value in headers.items()}
         if 200 <= status < 300:
             try:
-                return _Outcome(status, json.loads(body, parse_int=_whole), kept)
+                return _Outcome(status, json.loads(body, parse_int=_whole), fields)
             except (ValueError, RecursionError):
                 error = f"the answer is not JSON: {self._clean(body)}"
-                return _Outcome(status, headers=kept, error=error, pause=0.0)
+                return _Outcome(status, headers=fields, error=error, pause=0.0)
         if 300 <= status < 400:
-            where = self.redact(kept.get("location", ""))[:_TEXT_LIMIT]
+            where = self.redact(fields.get("location", ""))[:_TEXT_LIMIT]
             self._refuse(status, f"it sends on to {where or 'nowhere'}, which is not followed")
-        said = self._clean(body)
-        error = f"the service answered {status}: {said}" if said else f"the service said {status}"
-        too_large = status == 413 or (status in (400, 422) and bool(_MANY.search(said)))
+        message = self._clean(body)
+        error = (
+            f"the service answered {status}: {message}" if message else f"the service said {status}"
+        )
+        too_large = status == 413 or (status in (400, 422) and bool(_MANY.search(message)))
         if status in _RETRY or status >= 500:
-            asked = _retry_after(kept)
+            delay = _retry_after(fields)
             return _Outcome(
                 status,
-                headers=kept,
+                headers=fields,
                 error=error,
-                pause=asked or 0.0,
-                shared=asked is not None or status == _TOO_MANY,
+                pause=delay or 0.0,
+                shared=delay is not None or status == _TOO_MANY,
                 gone=status >= 500 or status == _TOO_MANY,
             )
-        own_fault = too_large or (status in (400, 422) and bool(_LONG.search(said)))
+        own_fault = too_large or (status in (400, 422) and bool(_LONG.search(message)))
         if not own_fault and (status in (401, 403, 404) or not self._answered):
-            self._refuse(status, said)
-        return _Outcome(status, headers=kept, error=error, too_large=too_large)
+            self._refuse(status, message)
+        return _Outcome(status, headers=fields, error=error, too_large=too_large)
 
-    def _refuse(self, status: int, said: str) -> NoReturn:
+    def _refuse(self, status: int, message: str) -> NoReturn:
         named = self._variable or "…_API_KEY"
         remedy = {
             401: "Check the key: {variable} in the environment, or the one typed in.",
@@ -311,15 +313,15 @@ class Client:
             remedy=remedy,
             host=urlsplit(self._base).netloc,
             status=status,
-            said=said.rstrip(".") or "no reason given",
+            said=message.rstrip(".") or "no reason given",
             variable=named,
         )
 
     def _pause(self, outcome: _Outcome, attempts: int) -> float:
         """Seconds until the next attempt: as asked for, else twice as long each time."""
         if outcome.pause:
-            asked = min(outcome.pause, LONGEST_PAUSE_SECONDS)
-            return asked + asked * self._clock.jitter() / 10
+            requested = min(outcome.pause, LONGEST_PAUSE_SECONDS)
+            return requested + requested * self._clock.jitter() / 10
         backoff = min(_FIRST_PAUSE_SECONDS * 2.0 ** (attempts - 1), _LONGEST_BACKOFF_SECONDS)
         return backoff * (1 + self._clock.jitter()) / 2
 
@@ -430,9 +432,9 @@ def _milliseconds(headers: Mapping[str, str], groups: tuple[tuple[str, ...], ...
     """What the service says of its time in the headers of a group; NaN where it does not say."""
     for group in groups:
         try:
-            found = [float(headers[name]) for name in group if name in headers]
+            durations = [float(headers[name]) for name in group if name in headers]
         except ValueError:
             continue
-        if found and all(math.isfinite(value) for value in found):
-            return sum(found)
+        if durations and all(math.isfinite(value) for value in durations):
+            return sum(durations)
     return math.nan

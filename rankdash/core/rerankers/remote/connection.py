@@ -200,7 +200,7 @@ class Place:
     @property
     def address(self) -> str | None:
         """Return and raise what `rankdash.core.base.allowed.address_of` does for the base URL."""
-        return address_of(self.base_url, own=_variable(_ADDRESSES.get(self.variable, "")))
+        return address_of(self.base_url, configured=_variable(_ADDRESSES.get(self.variable, "")))
 
     @property
     def allowed(self) -> bool:

@@ -40,16 +40,16 @@ def check(template: str, places: Sequence[str], optional: Sequence[str] = ()) ->
     """Raises SettingError where a prompt lacks one of its places or names another; it may lack
     those that are optional."""
     every = (*places, *optional)
-    found = set(_PLACE.findall(template))
+    used = set(_PLACE.findall(template))
     for name in places:
-        if name not in found:
+        if name not in used:
             raise SettingError(
                 "The prompt must contain {place}.",
                 remedy="Places of this prompt: {places}.",
                 place=f"{{{name}}}",
                 places=_listed(every),
             )
-    unknown = sorted(found.difference(every))
+    unknown = sorted(used.difference(every))
     if unknown:
         raise SettingError(
             "The prompt has no place {place}.",
@@ -61,7 +61,7 @@ def check(template: str, places: Sequence[str], optional: Sequence[str] = ()) ->
 
 def fill(template: str, values: Mapping[str, str]) -> str:
     """The template with its places filled, once: what a value contains is not looked at again."""
-    return _PLACE.sub(lambda found: values[found[1]], template)
+    return _PLACE.sub(lambda match: values[match[1]], template)
 
 
 def query(text: str) -> str:
@@ -107,7 +107,7 @@ def without_thoughts(text: str) -> str:
 
 
 def _as_data(text: str) -> str:
-    return _MARKS.sub(lambda found: _HARMLESS[found[0]], text)
+    return _MARKS.sub(lambda match: _HARMLESS[match[0]], text)
 
 
 def _listed(places: Sequence[str]) -> str:

@@ -71,8 +71,8 @@ ACTOR_SETTINGS: tuple[Setting, ...] = settings_of(Actors)
 
 def host_and_port(address: str) -> tuple[str, int]:
     """Where a cluster listens. Raises SettingError for what is no address of one."""
-    found = _ADDRESS.fullmatch(address)
-    if found is None or not 0 < int(found["port"]) < 65536:
+    match = _ADDRESS.fullmatch(address)
+    if match is None or not 0 < int(match["port"]) < 65536:
         raise SettingError(
             "{address!r} is no address of a Ray cluster.",
             remedy="Write {local} for this machine, ray://HOST:PORT for the Ray client of a "
@@ -80,7 +80,7 @@ def host_and_port(address: str) -> tuple[str, int]:
             address=address,
             local=LOCAL,
         )
-    return found["host"].strip("[]"), int(found["port"])
+    return match["host"].strip("[]"), int(match["port"])
 
 
 def allowed_address() -> str:
@@ -88,14 +88,14 @@ def allowed_address() -> str:
 
     Raises SettingError where there is none.
     """
-    found = os.environ.get(VARIABLE, "").strip()
-    if not found:
+    address = os.environ.get(VARIABLE, "").strip()
+    if not address:
         raise SettingError(
             "This server may use no Ray cluster.",
             remedy="Whoever starts it names one in {variable}.",
             variable=VARIABLE,
         )
-    return found
+    return address
 
 
 def refuse_elsewhere(name: str, capabilities: Capabilities) -> None:
@@ -376,9 +376,9 @@ def _told_by_client(address: str) -> str:
     return ""
 
 
-def _refused(address: str, told: str) -> UnavailableError:
-    """told: why, as Ray says it."""
-    versions = _VERSIONS.findall(told)
+def _refused(address: str, reason: str) -> UnavailableError:
+    """reason: why, as Ray says it."""
+    versions = _VERSIONS.findall(reason)
     if not versions and address.startswith(_CLIENT):
         versions = _VERSIONS.findall(_told_by_client(address))
     if len(versions) == 2:
@@ -393,7 +393,7 @@ def _refused(address: str, told: str) -> UnavailableError:
             own_ray=own_ray,
             own_python=own_python,
         )
-    last = told.strip().splitlines()[-1] if _TRACEBACK in told else told
+    last = reason.strip().splitlines()[-1] if _TRACEBACK in reason else reason
     return UnavailableError(
         "The Ray cluster at {address} cannot be used: {reason}",
         remedy="Check the address, and that the cluster is running: ray status",

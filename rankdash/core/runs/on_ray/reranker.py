@@ -83,17 +83,17 @@ class Scorer:
     ) -> tuple[list[Scored], float, float] | UnavailableError:
         """The answers, and the wall and CPU seconds that they took here."""
         try:
-            asked = scoring.ask(
+            response = scoring.ask(
                 self._reranker, requests, time.perf_counter_ns, time.process_time_ns
             )
         except UnavailableError as error:
             return error
-        return asked.answers, asked.seconds, asked.cpu_seconds
+        return response.answers, response.seconds, response.cpu_seconds
 
     def details(self) -> dict[str, object]:
         """The machine, and what the reranker tells."""
-        told = self._reranker.details() if isinstance(self._reranker, Detailed) else {}
-        return {**machine(), **told, "node": platform.node()}
+        reported = self._reranker.details() if isinstance(self._reranker, Detailed) else {}
+        return {**machine(), **reported, "node": platform.node()}
 
     def unknown_share(self, texts: Sequence[str]) -> float:
         """As `Literate` says; NaN of a reranker that reads no tokens."""
@@ -214,16 +214,16 @@ class OnRay:
 
         if self._first is None:
             return {}
-        told: Mapping[str, object] = {}
+        reported: Mapping[str, object] = {}
         for member in self._ready():
             try:
-                told = ray.get(member.handle.details.remote())
+                reported = ray.get(member.handle.details.remote())
                 break
             except (ray.exceptions.RayError, ConnectionError):
                 continue
         # Where the first died since, this one may be on another machine.
-        own = {"ray": ray.__version__, "ray_actors": self._room.number}
-        return {**told, **self._first.details, **own}
+        ray_details = {"ray": ray.__version__, "ray_actors": self._room.number}
+        return {**reported, **self._first.details, **ray_details}
 
     def unknown_share(self, texts: Sequence[str]) -> float:
         import ray
@@ -242,8 +242,8 @@ class OnRay:
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         answers = {
             id(request): answer
-            for asked in self.stream([requests])
-            for request, answer in zip(asked.requests, asked.answers, strict=True)
+            for response in self.stream([requests])
+            for request, answer in zip(response.requests, response.answers, strict=True)
         }
         return [answers[id(request)] for request in requests]
 
@@ -353,13 +353,13 @@ class OnRay:
 
         self._without_since = time.monotonic()
         while True:
-            left = [member for member in self._members if not member.ready]
+            pending = [member for member in self._members if not member.ready]
             waited = time.monotonic() - self._without_since
             if self._first is not None and all(
-                waited > PLACE_SECONDS and not _done(member.placed) for member in left
+                waited > PLACE_SECONDS and not _done(member.placed) for member in pending
             ):
                 return self._first
-            ray.wait([member.loaded for member in left], num_returns=1, timeout=_LOOK_SECONDS)
+            ray.wait([member.loaded for member in pending], num_returns=1, timeout=_LOOK_SECONDS)
             self._take_in()
             self._refuse_to_wait_for_ever()
 

@@ -75,8 +75,10 @@ def split(
     left_out: query id → "failed" or "skipped", of both sides together.
     """
     rules = with_top_label(conventions or Conventions(), qrels)
-    own = _of_query(qrels, query_id)
-    sides = [_side(each, own, query_id, measure, rules, left_out) for each in (before, after)]
+    query_labels = _of_query(qrels, query_id)
+    sides = [
+        _side(each, query_labels, query_id, measure, rules, left_out) for each in (before, after)
+    ]
     states = [side.state for side in sides]
     was, now = (side.value for side in sides)
     why_not = "" if splits(measure) else "metric"
@@ -88,19 +90,21 @@ def split(
 
 
 def without(
-    found: Split, doc_ids: Collection[str], qrels: pd.DataFrame, conventions: Conventions
+    split: Split, doc_ids: Collection[str], qrels: pd.DataFrame, conventions: Conventions
 ) -> float:
     """What the challenger would score for the query of a split if its list lacked these documents
     and the others moved up."""
     lacking = set(doc_ids)
-    kept = np.array([doc_id not in lacking for doc_id in found.documents["doc_id"]], dtype=bool)
-    ranks = found.documents["rank_after"].to_numpy()
-    kept &= ranks > 0
-    ranked = found.documents["label"].to_numpy()[kept][np.argsort(ranks[kept])]
+    remaining = np.array(
+        [doc_id not in lacking for doc_id in split.documents["doc_id"]], dtype=bool
+    )
+    ranks = split.documents["rank_after"].to_numpy()
+    remaining &= ranks > 0
+    ranked = split.documents["label"].to_numpy()[remaining][np.argsort(ranks[remaining])]
     rules = with_top_label(conventions, qrels)
-    own = _of_query(qrels, found.query_id)["label"].to_numpy(dtype=np.float64)
-    judged = judge_list(found.query_id, ranked, own, rules)
-    evaluation = evaluate(judged, [found.measure], rules)
+    labels = _of_query(qrels, split.query_id)["label"].to_numpy(dtype=np.float64)
+    judged = judge_list(split.query_id, ranked, labels, rules)
+    evaluation = evaluate(judged, [split.measure], rules)
     return float(evaluation.values[0, 0])
 
 
@@ -124,20 +128,20 @@ def with_top_label(conventions: Conventions, qrels: pd.DataFrame) -> Conventions
 
 
 def _of_query(qrels: pd.DataFrame, query_id: str) -> pd.DataFrame:
-    own = (qrels["query_id"] == query_id).to_numpy()
-    return qrels if own.all() else qrels[own]
+    rows = (qrels["query_id"] == query_id).to_numpy()
+    return qrels if rows.all() else qrels[rows]
 
 
 def of_query(ranking: Ranking, query_id: str) -> Ranking:
     """The list of one query as a ranking of its own; without queries where it is not ranked."""
-    found = ranking.positions.get(query_id)
-    start, stop = (0, 0) if found is None else ranking.offsets[found : found + 2]
+    place = ranking.positions.get(query_id)
+    start, stop = (0, 0) if place is None else ranking.offsets[place : place + 2]
     count = int(stop - start)
-    here = slice(0, 0) if found is None else slice(found, found + 1)
+    here = slice(0, 0) if place is None else slice(place, place + 1)
     return Ranking(
         query_ids=ranking.query_ids[here],
         documents=ranking.documents.take(arrow_integers(ranking.docs[start:stop])),
-        offsets=np.array([0, count] if found is not None else [0], dtype=np.int64),
+        offsets=np.array([0, count] if place is not None else [0], dtype=np.int64),
         docs=np.arange(count, dtype=np.int32),
         scores=ranking.scores[start:stop],
         tied=ranking.tied[here],
@@ -270,27 +274,27 @@ class Statement:
 
 
 def statements(
-    found: Split, qrels: pd.DataFrame, conventions: Conventions
+    split: Split, qrels: pd.DataFrame, conventions: Conventions
 ) -> tuple[Statement, ...]:
     """At most `MOST`, the largest amount first, a cause last; none where nothing changed.
 
     qrels: as for `split`.
     """
-    carried = found.measure.metric.name in CARRIED
-    if found.documents.empty or (carried and abs(found.delta) <= _ZERO):
+    carried = split.measure.metric.name in CARRIED
+    if split.documents.empty or (carried and abs(split.delta) <= _ZERO):
         return ()
-    groups = _first_statements(found, conventions) if carried else _groups(found)
-    cause = _cause(found, qrels, conventions) if found.delta < -_ZERO else None
+    groups = _first_statements(split, conventions) if carried else _groups(split)
+    cause = _cause(split, qrels, conventions) if split.delta < -_ZERO else None
     room = MOST - (cause is not None)
     if len(groups) > room:
         groups = (*groups[: room - 1], _rest(groups[room - 1 :]))
     return groups if cause is None else (*groups, cause)
 
 
-def _groups(found: Split) -> tuple[Statement, ...]:
-    moved = found.documents[found.documents["delta"].abs() > _ZERO]
+def _groups(split: Split) -> tuple[Statement, ...]:
+    moved = split.documents[split.documents["delta"].abs() > _ZERO]
     was, now = moved["rank_before"].to_numpy(), moved["rank_after"].to_numpy()
-    k = np.inf if found.measure.k is None else found.measure.k
+    k = np.inf if split.measure.k is None else split.measure.k
     was_in, is_in = was <= k, now <= k
     kinds: dict[Kind, np.ndarray] = {
         "entered": is_in & ~was_in,
@@ -322,21 +326,21 @@ def _rest(groups: tuple[Statement, ...]) -> Statement:
     )
 
 
-def _first_statements(found: Split, conventions: Conventions) -> tuple[Statement, ...]:
-    relevant = found.documents[found.documents["label"] >= conventions.threshold]
+def _first_statements(split: Split, conventions: Conventions) -> tuple[Statement, ...]:
+    relevant = split.documents[split.documents["label"] >= conventions.threshold]
     docs, ranks = [], []
     for side in ("rank_before", "rank_after"):
         ranked = relevant.dropna(subset=side).sort_values(side)
         docs.append(str(ranked["doc_id"].iloc[0]) if len(ranked) else "")
         ranks.append(float(ranked[side].iloc[0]) if len(ranked) else np.nan)
-    return (Statement("first", tuple(docs), ((ranks[0], ranks[1]),), found.delta),)
+    return (Statement("first", tuple(docs), ((ranks[0], ranks[1]),), split.delta),)
 
 
-def _cause(found: Split, qrels: pd.DataFrame, conventions: Conventions) -> Statement | None:
+def _cause(split: Split, qrels: pd.DataFrame, conventions: Conventions) -> Statement | None:
     """The kind of lifted documents that cost more; None where neither cost anything."""
-    rows = found.documents
+    rows = split.documents
     hurt = rows[rows["delta"] < -_ZERO]
-    binary = found.measure.metric.binary
+    binary = split.measure.metric.binary
     worse = rows["label"] < conventions.threshold if binary else rows["label"] <= 0
     now, was = rows["rank_after"].to_numpy()[:, None], rows["rank_before"].to_numpy()[:, None]
     passed = (now < hurt["rank_after"].fillna(np.inf).to_numpy()) & ~(
@@ -348,10 +352,10 @@ def _cause(found: Split, qrels: pd.DataFrame, conventions: Conventions) -> State
         ("unjudged_above", rows["label"].isna()),
         ("worse_above", worse),
     )
-    for kind, own in kinds:
-        documents = rows[own & lifted]
+    for kind, matching in kinds:
+        documents = rows[matching & lifted]
         if len(documents):
-            cost = found.after - without(found, list(documents["doc_id"]), qrels, conventions)
+            cost = split.after - without(split, list(documents["doc_id"]), qrels, conventions)
             if cost < -_ZERO:
                 causes.append(_group(kind, documents, cost))
     return min(causes, key=lambda cause: cause.amount, default=None)

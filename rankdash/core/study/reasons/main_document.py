@@ -39,21 +39,21 @@ class Overtaker:
     kind: str
 
 
-def evidence(row: pd.Series, found: Split, conventions: Conventions) -> list[Overtaker]:
-    """The documents behind the counts of a row of `reasons`, best first. found: the same query."""
-    docs = found.documents
+def evidence(row: pd.Series, split: Split, conventions: Conventions) -> list[Overtaker]:
+    """The documents behind the counts of a row of `reasons`, best first. split: the same query."""
+    docs = split.documents
     if docs.empty or not isinstance(row["doc_id"], str):
         return []
     bound = row["rank_after"] if np.isfinite(row["rank_after"]) else np.inf
     # Only where the document was passed can it have been overtaken.
     passed = (docs["rank_after"] < bound) & ~(docs["rank_before"] < row["rank_before"])
-    if found.measure.k is not None:
-        passed &= docs["rank_after"] <= found.measure.k
+    if split.measure.k is not None:
+        passed &= docs["rank_after"] <= split.measure.k
     above = docs[passed].sort_values("rank_after")
     kinds = _kinds(
         above["label"].to_numpy(),
         np.full(len(above), float(row["label"])),
-        found.measure,
+        split.measure,
         conventions,
     )
     return [
@@ -162,8 +162,8 @@ class MainDocuments:
         both = (self.main_row >= 0).all(axis=0) & (was < lengths) & (now < lengths)
         known = np.flatnonzero(both & meaningful & (was != now))
         margin = np.full(self.size, np.nan)
-        there, own = scores[(starts + was)[known]], scores[(starts + now)[known]]
-        margin[known] = np.abs(there - own) / span[known]
+        there, current = scores[(starts + was)[known]], scores[(starts + now)[known]]
+        margin[known] = np.abs(there - current) / span[known]
         return margin
 
     @cached_property
@@ -305,18 +305,18 @@ def joined(before: Side, after: Side) -> _Joined:
 
     Kept as long as both joins with the labels are: they are the same for every metric and cutoff.
     """
-    found = _JOINED.setdefault(before.judged, WeakKeyDictionary())
-    if after.judged not in found:
+    cached = _JOINED.setdefault(before.judged, WeakKeyDictionary())
+    if after.judged not in cached:
         mirrored = _JOINED.get(after.judged, WeakKeyDictionary[Judged, _Joined]())
         if before.judged in mirrored:
             row, position = mirrored[before.judged]
-            found[after.judged] = (
+            cached[after.judged] = (
                 _inverse(row, len(after.ranking)).astype(np.int32),
                 _inverse(position, len(after.row)),
             )
         else:
-            found[after.judged] = _join(before, after)
-    return found[after.judged]
+            cached[after.judged] = _join(before, after)
+    return cached[after.judged]
 
 
 def _inverse(places: npt.NDArray[np.signedinteger], size: int) -> Integers:

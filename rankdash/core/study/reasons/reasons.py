@@ -107,14 +107,16 @@ class _Case(MainDocuments):
         """(Q,) whether neither list holds a document that the metric counts."""
         binary = self.measure.metric.binary
         counts = self.label >= self.rules.threshold if binary else self.label > 0
-        found = np.bincount(self.query[counts], minlength=self.size)
-        empty: Flags = found == 0
+        hits = np.bincount(self.query[counts], minlength=self.size)
+        empty: Flags = hits == 0
         return empty
 
     @cached_property
     def total(self) -> Floats:
         """(2, Q) the values of both sides, nothing found counted 0."""
-        return np.stack([np.bincount(self.query, own, minlength=self.size) for own in self.credit])
+        return np.stack(
+            [np.bincount(self.query, credit, minlength=self.size) for credit in self.credit]
+        )
 
     @cached_property
     def ceiling(self) -> Floats:
@@ -141,8 +143,8 @@ class _Case(MainDocuments):
         possible = self.unjudged | self.unchanged
         if k is not None and possible.any():
             for side, most in zip((self.before, self.after), self.ceiling, strict=True):
-                own = positions_of(side.judged, possible)
-                first = self._value(best_order_of(own, side.rank[possible[side.query]] <= k))
+                positions = positions_of(side.judged, possible)
+                first = self._value(best_order_of(positions, side.rank[possible[side.query]] <= k))
                 below |= possible & (most - first > self.tie_band + ROUNDING)
         return below
 
@@ -344,9 +346,9 @@ def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
     # Usually of the same queries, and to look up ten thousand takes longer than all the rest.
     if not reason.index.equals(pd.Index(pairs["query_id"])):
         reason = reason.reindex(pairs["query_id"])
-    found, names = pd.factorize(reason)
+    indices, names = pd.factorize(reason)
     # The last place is that of no reason, -1.
-    codes = np.array([*(_CODES.index(name) for name in names), -1])[found]
+    codes = np.array([*(_CODES.index(name) for name in names), -1])[indices]
     known = ~np.isnan(delta)
     some = known & (codes >= 0)
     queries = np.bincount(codes[some], minlength=len(_CODES))

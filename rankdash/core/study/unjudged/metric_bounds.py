@@ -392,13 +392,13 @@ class Ideal:
         last = np.zeros(len(gains) - 1, dtype=bool)
         last[offsets[1:] - 1] = True
         size = gains[:-1] - np.where(last, 0.0, gains[1:])
-        kept = size > 0
+        positive = size > 0
         sums = _discount_sums(form, k, int(counts.max(initial=0)) + most)
-        owner = owners(offsets)[kept]
+        owner = owners(offsets)[positive]
         return cls(
             offsets_from(np.bincount(owner, minlength=queries)),
-            size[kept],
-            (places(offsets) - 1)[kept],
+            size[positive],
+            (places(offsets) - 1)[positive],
             sums,
         )
 
@@ -469,9 +469,9 @@ def _extreme(start: Floats, sums: Floats, queries: Integers, ideal: Ideal) -> Fl
     for rows, size, reached in ideal.steps(queries):
         divisor[rows] += size[:, None] * ideal.sums[reached[:, None] + more]
     value = start[:, None] + _top_gain(queries, ideal)[:, None] * sums
-    found = np.where(np.isneginf(sums), -np.inf, 0.0)
-    np.divide(value, divisor, out=found, where=(divisor > 0) & ~np.isneginf(sums))
-    highest: Floats = found.max(axis=1)
+    ratios = np.where(np.isneginf(sums), -np.inf, 0.0)
+    np.divide(value, divisor, out=ratios, where=(divisor > 0) & ~np.isneginf(sums))
+    highest: Floats = ratios.max(axis=1)
     return highest
 
 

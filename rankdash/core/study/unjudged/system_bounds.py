@@ -105,25 +105,25 @@ def _parsed(measure: Measure | str) -> Measure:
 def _row(system: RankedLabels, measure: Measure, rules: Conventions) -> dict[str, object]:
     now = _values(system, measure, rules)
     scored = ~np.isnan(now.column(measure))
-    found = pool([system.ranking], [system.judged], rules, measure.k)
-    case = _case(system.judged, found, measure, rules)
+    unjudged = pool([system.ranking], [system.judged], rules, measure.k)
+    case = _case(system.judged, unjudged, measure, rules)
     counted = _counted(rules)
-    side = BoundSide(Relevance(system.judged, counted), found.ranks[0])
+    side = BoundSide(Relevance(system.judged, counted), unjudged.ranks[0])
     high, kind = highest(case, side, None)
     low, _ = highest(case, None, side)
-    relevant = all_labelled(system.judged, found.query, found.ranks[0], case.top)
+    relevant = all_labelled(system.judged, unjudged.query, unjudged.ranks[0], case.top)
     filled = measure.metric.compute(Relevance(relevant, counted), measure.k, measure.parameter)
     labelled = _values(system, replace(parse_measure("judged"), k=measure.k), rules)
     return {
         "n": int(scored.sum()),
         "judged": mean_of_known(labelled.values[scored, 0]),
-        "unjudged": int(found.counts()[scored].sum()),
+        "unjudged": int(unjudged.counts()[scored].sum()),
         "value": mean_of_known(now.values[scored, 0]),
         "if_relevant": mean_of_known(filled[scored]),
         "lowest": mean_of_known(-low[scored]),
         "highest": mean_of_known(high[scored]),
         "kind": kind,
-        "could_join": _could_join(now, found.counts()),
+        "could_join": _could_join(now, unjudged.counts()),
     }
 
 
@@ -144,9 +144,9 @@ def _could_join(evaluation: Evaluation, unjudged: npt.NDArray[np.int64]) -> int:
     return int((absent & (unjudged > 0)).sum())
 
 
-def _case(judged: Judged, found: Pool, measure: Measure, rules: Conventions) -> Case:
+def _case(judged: Judged, unjudged: Pool, measure: Measure, rules: Conventions) -> Case:
     return Case(
-        measure, rules, judged, found.offsets, found.query, top_label(judged, measure, rules)
+        measure, rules, judged, unjudged.offsets, unjudged.query, top_label(judged, measure, rules)
     )
 
 
@@ -216,14 +216,14 @@ class UnjudgedComparison:
         before, after = (each.values[:, 0] for each in evaluations)
         self.delta: Floats = after - before
         self.paired: Flags = ~np.isnan(self.delta)
-        found = pool(
+        unjudged = pool(
             [baseline.ranking, challenger.ranking],
             [baseline.judged, challenger.judged],
             self.rules,
             self.measure.k,
         )
-        self.could_join = _could_join(evaluations[0], found.counts())
-        self.pool = found.only(self.paired[found.query])
+        self.could_join = _could_join(evaluations[0], unjudged.counts())
+        self.pool = unjudged.only(self.paired[unjudged.query])
         self.top = top_label(baseline.judged, self.measure, self.rules)
 
     @cached_property
@@ -257,12 +257,12 @@ class UnjudgedComparison:
             could_join=self.could_join,
         )
 
-    def _highest(self, found: Pool, sign: int) -> tuple[Floats, Kind]:
+    def _highest(self, unjudged: Pool, sign: int) -> tuple[Floats, Kind]:
         """(Q,) the highest sign · (challenger - baseline) under any labels for the pool."""
-        case = _case(self.baseline.judged, found, self.measure, self.rules)
+        case = _case(self.baseline.judged, unjudged, self.measure, self.rules)
         rules = _counted(self.rules)
-        before = BoundSide(Relevance(self.baseline.judged, rules), found.ranks[0])
-        after = BoundSide(Relevance(self.challenger.judged, rules), found.ranks[1])
+        before = BoundSide(Relevance(self.baseline.judged, rules), unjudged.ranks[0])
+        after = BoundSide(Relevance(self.challenger.judged, rules), unjudged.ranks[1])
         return highest(case, after, before) if sign > 0 else highest(case, before, after)
 
     @cached_property
@@ -375,17 +375,17 @@ def pool(
         ranking.settled(conventions.order_rule(ranking.ties), conventions.score_precision)
         for ranking in rankings
     ]
-    found = [_unjudged_rows(each, k) for each in judged]
+    unjudged = [_unjudged_rows(each, k) for each in judged]
     codes, documents = _numbered([each.documents for each in settled])
     size = max(len(documents), 1)
     keys = [
         query * size + code[ranking.docs[rows]]
-        for (query, rows, _), code, ranking in zip(found, codes, settled, strict=True)
+        for (query, rows, _), code, ranking in zip(unjudged, codes, settled, strict=True)
     ]
     pairs, at = np.unique(np.concatenate(keys), return_inverse=True)
     ranks = np.full((len(settled), len(pairs)), np.inf)
     start = 0
-    for system, (_, _, rank) in enumerate(found):
+    for system, (_, _, rank) in enumerate(unjudged):
         ranks[system, at[start : start + len(rank)]] = rank
         start += len(rank)
     query = pairs // size

@@ -171,7 +171,7 @@ class StoredJudges(Leases["JudgeRow"]):
 
         Raises what `submit` raises.
         """
-        own = {"id": uuid.uuid4().hex[:16], "dataset_id": dataset_id, "name": _tidy(name)}
+        identity = {"id": uuid.uuid4().hex[:16], "dataset_id": dataset_id, "name": _tidy(name)}
         about = {"template": "", "settings": "{}", "top": top, "systems": "[]", "depth": 0}
         pairs = [
             {
@@ -183,7 +183,7 @@ class StoredJudges(Leases["JudgeRow"]):
             }
             for row in grades.to_dict("records")
         ]
-        return self._insert({**own, **about, "model": model, "state": "done"}, pairs)
+        return self._insert({**identity, **about, "model": model, "state": "done"}, pairs)
 
     def _insert(self, about: Mapping[str, object], pairs: Sequence[Mapping[str, object]]) -> str:
         """Add a judge's row and those of its pairs; return its id. Raises DataError where there is
@@ -286,14 +286,14 @@ class StoredJudges(Leases["JudgeRow"]):
         for none), reason, error ("" where there is a grade), kind (of the error; "not_asked"
         where there was no call yet) and answers (a list of dicts, one for each repeat)."""
         rows = self._database.rows("judged_pairs", judge_id=judge_id)
-        found = pd.DataFrame(map(itemgetter(*_COLUMNS), rows), columns=list(_COLUMNS))
-        said: list[Any] = [answers_of(each) for each in rows]
-        return found.assign(
-            grade=found["grade"].astype("float64"),
-            error=found["error"].fillna(NOT_ASKED),
-            reason=found["reason"].fillna(""),
-            kind=found["kind"].fillna("not_asked"),
-            answers=pd.Series(said, index=found.index, dtype=object),
+        table = pd.DataFrame(map(itemgetter(*_COLUMNS), rows), columns=list(_COLUMNS))
+        answers: list[Any] = [answers_of(each) for each in rows]
+        return table.assign(
+            grade=table["grade"].astype("float64"),
+            error=table["error"].fillna(NOT_ASKED),
+            reason=table["reason"].fillna(""),
+            kind=table["kind"].fillna("not_asked"),
+            answers=pd.Series(answers, index=table.index, dtype=object),
         )
 
     def failures(self, judge_id: str) -> dict[str, int]:
@@ -383,7 +383,7 @@ def grade_or_none(grade: float) -> float | None:
 
 
 def _tidy(name: str) -> str:
-    found = " ".join(name.split())[:LONGEST_JUDGE_NAME]
-    if not found:
+    cleaned = " ".join(name.split())[:LONGEST_JUDGE_NAME]
+    if not cleaned:
         raise DataError("A judge needs a name.", remedy="Give it one, such as that of its model.")
-    return found
+    return cleaned

@@ -78,9 +78,9 @@ def problem_from_json(problem: str | None) -> RankdashError | None:
     if problem is None:
         return None
     try:
-        kept = cast(dict[str, object], json.loads(problem))
-        params = cast(dict[str, object], kept["params"])
-        error = RankdashError(str(kept["template"]), remedy=str(kept["remedy"]), **params)
+        stored = cast(dict[str, object], json.loads(problem))
+        params = cast(dict[str, object], stored["params"])
+        error = RankdashError(str(stored["template"]), remedy=str(stored["remedy"]), **params)
         # Its words have to fit together.
         str(error)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as refusal:
@@ -124,11 +124,11 @@ class Leases(Generic[_Row]):
         return self._living(lambda: self._of_dataset(dataset_id))
 
     def row(self, row_id: str) -> _Row:
-        found = self._database.row(self.table, id=row_id)
-        if found is None:
+        row = self._database.row(self.table, id=row_id)
+        if row is None:
             again = "It may have been deleted in another window."
             raise StoreError(self.missing, remedy=again, id=row_id)
-        return self._made(found)
+        return self._made(row)
 
     def delete(self, row_id: str) -> None:
         """Delete a row and what belongs to it; work on one that runs stops."""
@@ -138,13 +138,13 @@ class Leases(Generic[_Row]):
     def unreadable(self, dataset_id: str) -> dict[str, tuple[str, StoreError]]:
         """id → name, and what is wrong with it, of each row of a data set that the lists are
         without."""
-        found = {}
+        problems = {}
         for row in self._of_dataset(dataset_id):
             try:
                 self._made(row)
             except StoreError as error:
-                found[str(row["id"])] = str(row["name"]), error
-        return found
+                problems[str(row["id"])] = str(row["name"]), error
+        return problems
 
     def any_waits(self) -> bool:
         """Whether there is anything to claim."""
@@ -237,14 +237,14 @@ class Leases(Generic[_Row]):
 
     def _living(self, find: Callable[[], list[sqlite3.Row]]) -> list[_Row]:
         """What `find` finds and can be read, once what has no live worker is interrupted."""
-        found = find()
-        gone = {row["worker"] for row in found if row["state"] == "running" and lost(row)}
+        records = find()
+        gone = {row["worker"] for row in records if row["state"] == "running" and lost(row)}
         if gone and not self._workspace.read_only:
             for token in gone:
                 self.interrupt(token)
-            found = find()
+            records = find()
         rows = []
-        for row in found:
+        for row in records:
             with suppress(StoreError):
                 rows.append(self._made(row))
         return rows
@@ -315,13 +315,13 @@ class Explanations(Leases["ExplanationRow"]):
 
     table = "explanations"
 
-    def ask(self, asked: Asked) -> str:
+    def ask(self, request: Asked) -> str:
         """Queue it unless it is done or under way, and return its id.
 
         Raises StoreError where there is no such run.
         """
         with self._database.writing() as db:
-            find(db, "runs", asked.run_id, "id")
+            find(db, "runs", request.run_id, "id")
             db.execute(
                 """
                 INSERT INTO explanations (id, run_id, query_id, doc_id, level, queued)
@@ -331,15 +331,15 @@ class Explanations(Leases["ExplanationRow"]):
                        queued = excluded.queued
                 WHERE state IN ('failed', 'cancelled', 'interrupted')
                 """,
-                (asked.id, *vars(asked).values(), now()),
+                (request.id, *vars(request).values(), now()),
             )
-        return asked.id
+        return request.id
 
-    def find(self, asked: Asked) -> ExplanationRow | None:
+    def find(self, request: Asked) -> ExplanationRow | None:
         """How far it is; None where it was never asked for. Without a live worker, what runs is
         interrupted."""
-        found = self._living(lambda: self._database.rows(self.table, id=asked.id))
-        return found[0] if found else None
+        rows = self._living(lambda: self._database.rows(self.table, id=request.id))
+        return rows[0] if rows else None
 
     def progress(self, explanation_id: str, owner: Owner, done: int, total: int) -> None:
         self._own(explanation_id, owner, done=done, total=total)

@@ -453,7 +453,7 @@ def _judges(
     db: sqlite3.Connection, dataset_id: str
 ) -> tuple[list[dict[str, Any]], dict[str, StoreError]]:
     """Those that neither wait nor run, with what they said; name → why one is not among them."""
-    found, excluded = [], {}
+    judges, excluded = [], {}
     for row in select(db, "judges", "created, rowid", dataset_id=dataset_id):
         if row["state"] in ("queued", "running"):
             continue
@@ -468,8 +468,8 @@ def _judges(
             excluded[row["name"]] = error
         else:
             settings = _without_paths(about["settings"])
-            found.append({**about, "settings": settings, "unsettled": unsettled})
-    return found, excluded
+            judges.append({**about, "settings": settings, "unsettled": unsettled})
+    return judges, excluded
 
 
 def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:

@@ -46,8 +46,8 @@ _CALL_TEXTS = ("query_id", "billed", "error", "note")
 
 def frame(table: Any, columns: Sequence[str], *, numbers: Collection[str] = ()) -> pd.DataFrame:
     """A table of texts, and of numbers where named, with these columns and no others."""
-    wanted = {name: _FLOAT if name in numbers else _TEXT for name in columns}
-    return cast(pd.DataFrame, _fitted(table, wanted).to_pandas())
+    types = {name: _FLOAT if name in numbers else _TEXT for name in columns}
+    return cast(pd.DataFrame, _fitted(table, types).to_pandas())
 
 
 def texts(table: Any, first: Sequence[str]) -> pd.DataFrame:
@@ -64,39 +64,39 @@ def ranking(rows: Any, queries: Any, documents: Any, *, data: Dataset | None = N
     if ties not in (b"trec", b"stable"):
         raise ValueError("it does not say how ties are ordered")
     rows = _fitted(rows, _ROWS).replace_schema_metadata({TIES: ties})
-    found = ranking_of(rows, _fitted(queries, _QUERIES), _fitted(documents, {"doc_id": _TEXT}))
-    if found is None or (np.diff(found.offsets) < 0).any() or (found.docs < 0).any():
+    ranked = ranking_of(rows, _fitted(queries, _QUERIES), _fitted(documents, {"doc_id": _TEXT}))
+    if ranked is None or (np.diff(ranked.offsets) < 0).any() or (ranked.docs < 0).any():
         raise ValueError("its rows do not fit its queries and documents")
-    _own_ids(found.query_ids)
-    _own_ids(found.doc_ids)
-    if has_repeats(found.docs, found.offsets):
+    _own_ids(ranked.query_ids)
+    _own_ids(ranked.doc_ids)
+    if has_repeats(ranked.docs, ranked.offsets):
         raise ValueError("it ranks a document twice for one query")
-    scores = found.scores
-    if np.isinf(scores).any() or not descend(scores, found.offsets):
+    scores = ranked.scores
+    if np.isinf(scores).any() or not descend(scores, ranked.offsets):
         raise ValueError("its scores are not in order")
     if not np.array_equal(
-        found.tied, tied_groups(equal_runs(scores, found.offsets)[0], found.offsets)
+        ranked.tied, tied_groups(equal_runs(scores, ranked.offsets)[0], ranked.offsets)
     ):
         raise ValueError("its ties are not where it says")
-    if len(found) and not (found.given.min() >= 0 and found.given.max() < len(found)):
+    if len(ranked) and not (ranked.given.min() >= 0 and ranked.given.max() < len(ranked)):
         raise ValueError("its record of what it was made from is wrong")
     if data is not None:
-        _known(found.query_ids, data.queries["query_id"], "query")
-        _known(found.doc_ids, data.documents["doc_id"], "document")
-    return found
+        _known(ranked.query_ids, data.queries["query_id"], "query")
+        _known(ranked.doc_ids, data.documents["doc_id"], "document")
+    return ranked
 
 
 def run_queries(table: Any, data: Dataset, ranked: Ranking) -> pd.DataFrame:
     """The table of the queries of a run."""
-    found = _mixed(table, [*_RUN_TEXTS, *_RUN_NUMBERS], _RUN_TEXTS)
-    _own_ids(found["query_id"].to_numpy(dtype=object))
-    _known(found["query_id"], data.queries["query_id"], "query")
-    if not set(found["state"]) <= _STATES or found["reason"].isna().any():
+    queries = _mixed(table, [*_RUN_TEXTS, *_RUN_NUMBERS], _RUN_TEXTS)
+    _own_ids(queries["query_id"].to_numpy(dtype=object))
+    _known(queries["query_id"], data.queries["query_id"], "query")
+    if not set(queries["state"]) <= _STATES or queries["reason"].isna().any():
         raise ValueError("a query has no state that there is")
-    done = found["query_id"][found["state"] == "done"]
+    done = queries["query_id"][queries["state"] == "done"]
     if not set(ranked.query_ids) <= set(done):
         raise ValueError("it ranks a query that is not done")
-    return found
+    return queries
 
 
 def reading(table: Any, rows: int) -> Reading:
@@ -112,10 +112,10 @@ def calls(table: Any) -> pd.DataFrame:
     names = list(table.column_names)
     if "query_id" not in names:
         raise ValueError("it has no column query_id")
-    found = _mixed(table, names, _CALL_TEXTS)
-    for billed in found["billed"].dropna() if "billed" in names else ():
+    requests = _mixed(table, names, _CALL_TEXTS)
+    for billed in requests["billed"].dropna() if "billed" in names else ():
         convert(json.loads(billed), dict[str, float])
-    return found
+    return requests
 
 
 def same(ours: Run, theirs: Run) -> bool:

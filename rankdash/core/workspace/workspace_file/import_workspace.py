@@ -292,16 +292,16 @@ class _Taking:
             named = self._folder("runs", run_id)
             write_run(self._workspace.root / named, run)
             self._rows.append(("runs", run_values(run) | {"folder": named}))
-        own = {"run_id": run_id, "dataset_id": data.id}
+        key = {"run_id": run_id, "dataset_id": data.id}
         if about.note is not None:
-            self._rows.append(("run_notes", {**own, **asdict(about.note)}))
+            self._rows.append(("run_notes", {**key, **asdict(about.note)}))
         if about.pinned is not None:
-            self._rows.append(("pins", {**own, "pinned": about.pinned}))
+            self._rows.append(("pins", {**key, "pinned": about.pinned}))
         checks.refuse_unknown(data, about.explanations, about.explanations)
         for each in about.explanations:
             Explanation.from_json(each.result)
-            asked = Asked(run_id, each.query_id, each.doc_id, each.level)
-            values = {"id": asked.id, "run_id": run_id, **asdict(each)}
+            request = Asked(run_id, each.query_id, each.doc_id, each.level)
+            values = {"id": request.id, "run_id": run_id, **asdict(each)}
             values |= {"state": "done", "queued": each.finished}
             self._rows.append(("explanations", values))
 
@@ -315,14 +315,14 @@ class _Taking:
             for name in MEASURED_PARTS
             if f"{place}/{name}.parquet" in self._parts
         }
-        own = ("name", "reranker", "settings", "machine", "depth", "created")
+        attributes = ("name", "reranker", "settings", "machine", "depth", "created")
         return Run(
             id=run_id,
             dataset_id=data.id,
             ranking=ranked,
             queries=checks.run_queries(self._table(place, "queries"), data, ranked),
             load_ms=or_nan(about.load_ms),
-            **{each: getattr(about, each) for each in own},
+            **{each: getattr(about, each) for each in attributes},
             reading=checks.reading(tables["reading"], len(ranked)) if "reading" in tables else None,
             measured=measured_of(tables["measured"]) if "measured" in tables else None,
             calls=checks.calls(tables["calls"]) if "calls" in tables else None,
@@ -446,9 +446,9 @@ def _plan(
             "here. Its labels were imported where there were none.",
         )
         return
-    own = {name: plan[name] for name in ("id", "guidelines", "created")}
+    columns = {name: plan[name] for name in ("id", "guidelines", "created")}
     settings = json.dumps(plan["settings"])
-    row = {**own, "dataset_id": dataset_id, "settings": settings, "revision": revision}
+    row = {**columns, "dataset_id": dataset_id, "settings": settings, "revision": revision}
     insert(db, "label_plans", row)
     for pause in plan["pauses"]:
         insert(db, "label_pauses", {"plan_id": plan["id"], **asdict(pause)})
@@ -462,8 +462,8 @@ def _judges(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> 
     if not insert(db, "judges", {**row, "total": len(pairs), "queued": values["created"]}):
         return False
     for pair in pairs:
-        own = {"judge_id": values["id"], "answers": json.dumps(pair["answers"])}
-        insert(db, "judged_pairs", {**pair, **own})
+        columns = {"judge_id": values["id"], "answers": json.dumps(pair["answers"])}
+        insert(db, "judged_pairs", {**pair, **columns})
     result.added["judges"] += 1
     return True
 
@@ -520,8 +520,8 @@ def _merged_settings(
 
 
 def _scenarios(theirs: str, ours: str, result: TakenIn) -> str:
-    given = read_scenarios(theirs)
-    if any(not name or len(name) > LONGEST_SCENARIO_NAME for name in given):
+    scenarios = read_scenarios(theirs)
+    if any(not name or len(name) > LONGEST_SCENARIO_NAME for name in scenarios):
         raise DataError("The name of a scenario is empty or too long.")
     try:
         here = read_scenarios(ours) if ours else {}
@@ -529,8 +529,8 @@ def _scenarios(theirs: str, ours: str, result: TakenIn) -> str:
         unread = "The scenarios saved here cannot be read, so none was added."
         result.stays("archive.scenarios", unread)
         return ""
-    new = {name: each for name, each in given.items() if name not in here}
-    for name, each in given.items():
+    new = {name: each for name, each in scenarios.items() if name not in here}
+    for name, each in scenarios.items():
         if here.get(name, each) != each:
             differs = "The scenario {name} differs. The one here stays."
             result.stays("archive.scenario", differs, name=name)
@@ -546,17 +546,17 @@ def _scenarios(theirs: str, ours: str, result: TakenIn) -> str:
 
 
 def _prices(theirs: str, ours: str, result: TakenIn) -> str:
-    given = to_json(parse_prices(theirs.encode(), "prices"))
-    if ours and ours != given:
+    prices = to_json(parse_prices(theirs.encode(), "prices"))
+    if ours and ours != prices:
         result.stays("archive.prices", "The prices differ. Those here stay.")
-    return ours or given
+    return ours or prices
 
 
 def _targets(theirs: str, ours: str, result: TakenIn) -> str:
-    given = Targets.from_json(theirs).to_json()
-    if ours and ours != given:
+    targets = Targets.from_json(theirs).to_json()
+    if ours and ours != targets:
         result.stays("archive.targets", "The targets differ. Those here stay.")
-    return ours or given
+    return ours or targets
 
 
 _MERGED = {SCENARIOS: _scenarios, PRICES: _prices, TARGETS: _targets}

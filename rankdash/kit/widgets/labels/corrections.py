@@ -227,8 +227,8 @@ def draw_corrections(study: Study, query_id: str) -> None:
     if not offered:
         st.caption(_("No system ranks a document for this query, and none has a label."))
         return
-    own = study.dataset.document_names[0]
-    names = distinct({doc: shortened(own[doc], _TITLE) for doc in offered})
+    titles = study.dataset.document_names[0]
+    names = distinct({doc: shortened(titles[doc], _TITLE) for doc in offered})
     doc_id = st.selectbox(
         _("Correct the label of"),
         offered,
@@ -262,14 +262,14 @@ def label(study: Study, query_id: str, doc_id: str) -> None:
 
     def changed() -> None:
         chosen = st.session_state[key]
-        given = None if chosen == _UNJUDGED else float(chosen)
+        new_label = None if chosen == _UNJUDGED else float(chosen)
         layer, pair = Corrections(workspace()), (query_id, doc_id)
         forget_undone()
-        if given == uploaded:
+        if new_label == uploaded:
             layer.withdraw(dataset_id, [pair])
         else:
             who = language.person_name() or workspace().setting(_WHO) or ""
-            layer.correct(dataset_id, pair, given, who)
+            layer.correct(dataset_id, pair, new_label, who)
 
     if len(options) <= _MOST_SEGMENTS:
         pickers.show(st.segmented_control, key, now, changed)(
@@ -387,13 +387,15 @@ def take_answers(dataset_id: str, source: Source) -> bool:
     plan = labelling.plan
     places = plan.pool.index
     drawn = _named_as_in(draws[draws["draw"].notna()], places)
-    own = draws_table(plan)["draw"].set_axis(places).reindex(pd.MultiIndex.from_frame(drawn[_PAIR]))
-    if not np.array_equal(own.to_numpy(dtype=np.float64, na_value=np.nan), drawn["draw"]):
+    planned = (
+        draws_table(plan)["draw"].set_axis(places).reindex(pd.MultiIndex.from_frame(drawn[_PAIR]))
+    )
+    if not np.array_equal(planned.to_numpy(dtype=np.float64, na_value=np.nan), drawn["draw"]):
         return False
     rated = read_rated(source)
     if rated is None:
-        told = _named_as_in(read([source]).qrels, places)
-        labels = told.merge(drawn[_PAIR], "right", _PAIR).assign(
+        uploaded = _named_as_in(read([source]).qrels, places)
+        labels = uploaded.merge(drawn[_PAIR], "right", _PAIR).assign(
             rater=language.person_name() or workspace().setting(_WHO) or "", time=""
         )
     else:
@@ -417,10 +419,10 @@ def take_answers(dataset_id: str, source: Source) -> bool:
 
 def _named_as_in(table: pd.DataFrame, places: pd.MultiIndex) -> pd.DataFrame:
     """The rows with ids as the plan spells them."""
-    found = table.copy()
+    renamed = table.copy()
     for at, name in enumerate(_PAIR):
-        found[name] = np.array(as_in(table[name], set(places.levels[at])), dtype=object)
-    return found
+        renamed[name] = np.array(as_in(table[name], set(places.levels[at])), dtype=object)
+    return renamed
 
 
 def _named(merged: Merged) -> str:
@@ -472,8 +474,8 @@ def keep_beside(
         known = {_origin(row) for row in workspace().runs(new)}
         for row, run in runs:
             if _origin(row) not in known:
-                own = digest([new.encode(), run.id.encode()])
-                workspace().save_run(replace(run, id=own, dataset_id=new))
+                run_id = digest([new.encode(), run.id.encode()])
+                workspace().save_run(replace(run, id=run_id, dataset_id=new))
         _carry_remarks(old, new, corrected)
     address.choose("data", new)
     for field in ("base", "system", "vs"):

@@ -106,15 +106,17 @@ class Labelling:
 
     def last_of(self, who: str) -> Pair | None:
         """The pair that a person answered last; None where there is none."""
-        own = self.answered.latest
-        own = own[own["rater"] == who]
-        return self.pair(int(own["pair"].iloc[own["time"].argmax()])) if len(own) else None
+        answers = self.answered.latest
+        answers = answers[answers["rater"] == who]
+        return (
+            self.pair(int(answers["pair"].iloc[answers["time"].argmax()])) if len(answers) else None
+        )
 
     def of_query(self, query_id: str) -> tuple[int, int]:
         """How many documents of a query have an answer, and how many are to be labelled."""
         pool, order = self.plan.pool, self.plan.order
-        own = order[pool.query_ids[pool.query[order]] == query_id]
-        return int((self.answered.raters[own] > 0).sum()), len(own)
+        pairs = order[pool.query_ids[pool.query[order]] == query_id]
+        return int((self.answered.raters[pairs] > 0).sum()), len(pairs)
 
     def pair(self, place: int) -> Pair:
         """Query id and document id of a place in the pool."""
@@ -126,31 +128,33 @@ def current(dataset_id: str) -> Labelling | None:
     """The plan that was begun last for a data set; None where there is none, where a system of it
     was deleted, or where a workspace file brought one that is none."""
     base = stored.stored(dataset_id)
-    kept = LabelPlans(workspace()).newest(base)
-    if kept is None:
+    stored_plan = LabelPlans(workspace()).newest(base)
+    if stored_plan is None:
         return None
     try:
-        settings = convert(dict(kept.settings), LabelSettings)
+        settings = convert(dict(stored_plan.settings), LabelSettings)
         known = set(settings.systems) <= set(stored.systems(base))
         if not known or settings.top not in SCALES:
             return None
-        plan = cache(("label plan", kept.id), lambda: made(base, settings, kept.revision))
+        plan = cache(
+            ("label plan", stored_plan.id), lambda: made(base, settings, stored_plan.revision)
+        )
     except (RankdashError, ValueError):
         return None
     revision = Corrections(workspace()).revision(base)
-    resumed = LabelPlans(workspace()).resumed(kept.id)
+    resumed = LabelPlans(workspace()).resumed(stored_plan.id)
     judge = stored.judge_rows(base).get(settings.judge)
 
     def answered() -> Labelling:
-        answers = _answers(_log(base, kept.revision, revision))
+        answers = _answers(_log(base, stored_plan.revision, revision))
         above = answers["label"] > settings.top
-        found = Answered.of(plan.pool, answers[~above])
+        collected = Answered.of(plan.pool, answers[~above])
         guess = None if judge is None else (judge.name, _grades(judge, plan))
-        return Labelling(kept, settings, plan, found, int(above.sum()), resumed, guess)
+        return Labelling(stored_plan, settings, plan, collected, int(above.sum()), resumed, guess)
 
     pauses = sum(map(len, resumed.values()))
     graded = 0 if judge is None else judge.graded
-    return cache(("labelling", kept.id, revision, pauses, graded), answered)
+    return cache(("labelling", stored_plan.id, revision, pauses, graded), answered)
 
 
 def guessing(dataset_id: str, top: float) -> dict[str, JudgeRow]:
@@ -168,19 +172,19 @@ def _grades(judge: JudgeRow, plan: LabelPlan) -> Floats:
 
 def under_way(study: Study) -> Study:
     """The study with what the labels say that are being given; as it is without a plan."""
-    found = current(study.stored_id)
-    return study if found is None else replace(study, labelling=found.named(str))
+    labelling = current(study.stored_id)
+    return study if labelling is None else replace(study, labelling=labelling.named(str))
 
 
 def sampled(dataset_id: str) -> Labelling | None:
     """Return the plan whose labels are a sample of what a mean of this data set needs; None if
     there is no plan, if it is complete, or if most labels came with the data."""
-    found = current(dataset_id)
-    if found is None or found.complete:
+    labelling = current(dataset_id)
+    if labelling is None or labelling.complete:
         return None
-    first = found.status.estimates[0]
-    own = stored.dataset(stored.stored(dataset_id)).labelled_queries
-    return None if own and first.labels + first.waiting <= first.known else found
+    first = labelling.status.estimates[0]
+    labelled = stored.dataset(stored.stored(dataset_id)).labelled_queries
+    return None if labelled and first.labels + first.waiting <= first.known else labelling
 
 
 def estimated(study: Study, labelling: Labelling) -> Study:
@@ -237,21 +241,21 @@ def _log(dataset_id: str, start: int, end: int) -> list[Correction]:
 
 def _answers(log: Sequence[Correction]) -> pd.DataFrame:
     """The answers of a log, without those that were withdrawn."""
-    withdrawn, kept = set(), []
+    withdrawn, remaining = set(), []
     for each in reversed(log):
         if each.withdrawn:
             withdrawn.add(each.pair)
         elif each.pair not in withdrawn:
-            kept.append(each)
-    kept.reverse()
+            remaining.append(each)
+    remaining.reverse()
     columns = {
-        "query_id": [each.query_id for each in kept],
-        "doc_id": [each.doc_id for each in kept],
-        "label": [math.nan if each.label is None else each.label for each in kept],
-        "rater": [each.who for each in kept],
-        "time": [each.made for each in kept],
+        "query_id": [each.query_id for each in remaining],
+        "doc_id": [each.doc_id for each in remaining],
+        "label": [math.nan if each.label is None else each.label for each in remaining],
+        "rater": [each.who for each in remaining],
+        "time": [each.made for each in remaining],
     }
-    return pd.DataFrame(columns) if kept else no_answers()
+    return pd.DataFrame(columns) if remaining else no_answers()
 
 
 # How far a labelling plan is: its estimate, and the labels of each query.
@@ -266,39 +270,39 @@ _ICONS = {
 
 def draw_estimate_strip(labelling: Labelling) -> None:
     """A line for each challenger, how many labels more it takes, and how far the labelling is."""
-    found = labelling.named()
-    for each in found.estimates:
+    state = labelling.named()
+    for each in state.estimates:
         sentences = estimate_sentences(each)
         if each.settled and math.isfinite(each.like_these_low):
             sentences.append(like_these_sentence(each))
         st.markdown(f"{_ICONS[each.state]} {paragraph(sentences)}")
-    notes, first = [], found.estimates[0]
-    if not found.settled and not labelling.complete:
-        notes.append(effort_sentence(found))
-    if labelling.judge is not None and found.saved:
-        notes.append(_saved(labelling.judge[0], found.saved))
+    notes, first = [], state.estimates[0]
+    if not state.settled and not labelling.complete:
+        notes.append(effort_sentence(state))
+    if labelling.judge is not None and state.saved:
+        notes.append(_saved(labelling.judge[0], state.saved))
     if first.waiting:
         notes.append(_waiting(labelling, first.waiting))
     if notes:
         st.caption(paragraph(notes))
-    share, text = _progress(labelling, found)
-    if math.isfinite(found.seconds):
-        pace = _("{time} per label.", time=duration(found.seconds))
+    share, text = _progress(labelling, state)
+    if math.isfinite(state.seconds):
+        pace = _("{time} per label.", time=duration(state.seconds))
         text = paragraph([text, pace] if text else [pace])
     st.progress(share, text=text)
 
 
-def _progress(labelling: Labelling, found: LabelStatus) -> tuple[float, str]:
+def _progress(labelling: Labelling, state: LabelStatus) -> tuple[float, str]:
     """How near a conclusive result is, and in words."""
-    first = found.estimates[0]
+    first = state.estimates[0]
     if labelling.complete:
         return 1.0, _("All documents that can change the result have a label.")
-    if found.settled:
+    if state.settled:
         # The sentence of the estimate says so.
         return 1.0, ""
-    if found.needed is None:
+    if state.needed is None:
         fewest = FEWEST_DRAWS
-        if found.mode == "query":
+        if state.mode == "query":
             fewest = math.ceil(first.pairs / first.queries * FEWEST_QUERIES)
         goal = min(fewest, first.pairs - first.known)
         text = _(
@@ -308,9 +312,9 @@ def _progress(labelling: Labelling, found: LabelStatus) -> tuple[float, str]:
     text = ngettext(
         "About {n} more label until the result is conclusive.",
         "About {n} more labels until the result is conclusive.",
-        found.needed,
+        state.needed,
     )
-    return first.labels / (first.labels + max(found.needed, 1)), text
+    return first.labels / (first.labels + max(state.needed, 1)), text
 
 
 def _saved(judge: str, saved: int) -> str:
@@ -350,13 +354,15 @@ def table(study: Study, labelling: Labelling) -> pd.DataFrame:
             "highest": labels,
         }
     )
-    found = rows.groupby("query_id", sort=False).agg(
+    by_query = rows.groupby("query_id", sort=False).agg(
         {"labelled": "sum", "documents": "sum", "highest": "max"}
     )
-    found = found[found["labelled"] > 0].sort_values("labelled", ascending=False, kind="stable")
+    by_query = by_query[by_query["labelled"] > 0].sort_values(
+        "labelled", ascending=False, kind="stable"
+    )
     names = study.dataset.query_names
-    texts = [names.get(str(query), str(query)) for query in found.index]
-    return found.reset_index().assign(query=texts)
+    texts = [names.get(str(query), str(query)) for query in by_query.index]
+    return by_query.reset_index().assign(query=texts)
 
 
 def draw_labelled_queries(study: Study, labelling: Labelling) -> None:

@@ -153,16 +153,16 @@ def _difference(study: Study, system: str, names: dict[str, str], *, listed: boo
     """listed: whether a list of what to label next, the largest effect first, is offered."""
     settled = study.unjudged_change(system)
     open_range = settled.bounds
-    given = {"name": name_safe(names[system]), "delta": signed(open_range.delta)}
+    fields = {"name": name_safe(names[system]), "delta": signed(open_range.delta)}
     if open_range.lowest == open_range.highest:
-        st.markdown(_("**{name}**: no missing label can alter the change of {delta}.", **given))
+        st.markdown(_("**{name}**: no missing label can alter the change of {delta}.", **fields))
         return
     sentence = _(
         "**{name}**: with all labels complete, the change of {delta} could be anywhere from "
         "{low} to {high}.",
         low=signed(open_range.lowest),
         high=signed(open_range.highest),
-        **given,
+        **fields,
     )
     if not math.isfinite(open_range.delta):
         st.markdown(_("**{name}**: no query can be compared.", name=name_safe(names[system])))
@@ -269,8 +269,8 @@ def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
     """Keep the data set with its labels reversed beside this one; of reversed ones, that is the
     data set as it came."""
     old = stored.dataset(dataset_id)
-    own = {each.code for each in check(old, (), {}).findings}
-    noticed = [each for each in report.findings if each.code not in {*own, "label_direction"}]
+    codes = {each.code for each in check(old, (), {}).findings}
+    noticed = [each for each in report.findings if each.code not in {*codes, "label_direction"}]
     suffix = _(", labels reversed")
     if report.reversed_at is None:
         noticed.append(reversed_note(worst))
@@ -325,8 +325,8 @@ def table_bytes(dataset_id: str) -> bytes:
     table = labels_table(labelling.plan, labelling.answered)
     notes = LabelNotes(workspace()).all(dataset_id)
     rows = [
-        (*pair, "; ".join(f"{who}: {note}" if who else note for who, note in said.items()))
-        for pair, said in notes.items()
+        (*pair, "; ".join(f"{who}: {note}" if who else note for who, note in remarks.items()))
+        for pair, remarks in notes.items()
     ]
     noted = pd.DataFrame(rows, columns=["query_id", "doc_id", "note"])
     return csv_bytes(table.merge(noted, "outer", ["query_id", "doc_id"], sort=False))
