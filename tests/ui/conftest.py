@@ -23,7 +23,7 @@ from rankdash.core.base.shipped import INTERFACE
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.workspace import Workspace
-from rankdash.kit.widgets import dialogs, redraw
+from rankdash.kit.widgets import component, dialogs, redraw
 from rankdash.kit.widgets import stored as widgets_stored
 from tests.stored import keep_rows
 
@@ -44,6 +44,12 @@ def lists_at(place: int, queries: int = 16) -> list[tuple[str, list[str], list[f
         order.insert(place, f"d{q % 4}")
         found.append((f"q{q}", order, [4.0, 3.0, 2.0, 1.0]))
     return found
+
+
+@pytest.fixture(autouse=True)
+def no_window(monkeypatch):
+    """Without a window every part of a page is in sight."""
+    monkeypatch.setattr(component, "when_seen", lambda key, of, height, draw: draw())
 
 
 @functools.cache

@@ -68,12 +68,23 @@ def _said(node: Any) -> str:
             return f"[progress] {proto.value}% {proto.text}"
         case "divider" | "empty" | "space" | "balloons":
             return ""
+        case "bidi_component":
+            return f"[{proto.component_name}] {'; '.join(_texts(json.loads(proto.json)))}"
     if kind == "progress":
         return f"[progress] {proto.value}% {proto.text}".rstrip()
     label = str(getattr(node, "label", "") or getattr(proto, "label", ""))
     value = getattr(node, "value", None)
     shown = "" if value is None or value is False else f": {value}"
     return f"[{kind}] {label}{shown}{_of_control(node)}"
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """The texts in the data of a component, in their order."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, (dict, list)):
+        for each in data.values() if isinstance(data, dict) else data:
+            yield from _texts(each)
 
 
 def _of_control(node: Any) -> str:

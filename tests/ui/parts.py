@@ -1,9 +1,11 @@
 """A part of a page in an app of its own, with a study that needs no workspace."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from streamlit.components.v2.bidi_component.main import _make_trigger_id
 from streamlit.testing.v1 import AppTest
 
 from rankdash.core.data.dataset import Dataset
@@ -53,6 +55,27 @@ def drawn(
 def said(draw: Callable[[], object], *given: Any, **params: str | Sequence[str]) -> str:
     """What the part says (see `drawn`). Of a chart only that it is there: charts have own tests."""
     return page_text(drawn(draw, *given, **params), charts=False)
+
+
+def component(app: AppTest, name: str) -> Any:
+    """The data that a component shows: its texts and its rows."""
+    return json.loads(_component(app, name).json)
+
+
+def send(app: AppTest, name: str, event: Any) -> AppTest:
+    """The app after a component has sent an event, as the browser does."""
+    states = app._tree.get_widget_states()
+    widget = states.widgets.add()
+    widget.id = _make_trigger_id(_component(app, name).id, "events")
+    widget.json_trigger_value = json.dumps([{"event": "event", "value": event}])
+    app._run(states)
+    assert not app.exception, app.exception
+    return app
+
+
+def _component(app: AppTest, name: str) -> Any:
+    shown = [each.proto for each in app.get("bidi_component")]
+    return next(each for each in shown if each.component_name == f"rankdash.{name}")
 
 
 def unlike(usual: str, text: str) -> str:

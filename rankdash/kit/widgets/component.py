@@ -13,7 +13,6 @@ from typing import Any
 
 import streamlit as st
 
-_ALL = "in_view.all"
 _SEEN = "in_view.seen"
 
 
@@ -59,13 +58,8 @@ def when_seen(key: str, of: str, height: int, draw: Callable[[], None]) -> None:
 @st.fragment
 def _when_seen(key: str, of: str, height: int, draw: Callable[[], None]) -> None:
     seen: dict[str, str] = st.session_state.setdefault(_SEEN, {})
-    if seen.get(key) == of or st.session_state.get(_ALL):
+    if seen.get(key) == of:
         draw()
     else:
         data = {"height": height, "of": of}
         _IN_VIEW(f"{key}.in_view", data, lambda event: seen.update({key: str(event)}))
-
-
-def show_all() -> None:
-    """Draw every part in this session at once, as without a window."""
-    st.session_state[_ALL] = True
