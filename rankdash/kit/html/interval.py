@@ -1,0 +1,105 @@
+"""An estimate as a dot on its interval, in HTML that Streamlit and a report show alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from rankdash.core.base.text import html_safe
+from rankdash.kit.drawing import style
+
+Ends = tuple[float, float]
+"""The ends of an axis."""
+
+_HEIGHT, _RADIUS = 16, 5
+_MIDDLE = _HEIGHT // 2
+# A printed page has no backgrounds, so every mark is a border.
+_PLACED = "position:absolute;box-sizing:border-box;"
+
+
+def common_axis(values: Iterable[float], zero: float = 0.0) -> Ends:
+    """Return the ends of an axis that shows all finite values and zero, with room on both sides."""
+    low, high = style.reach([*values, zero], 0.06, 1e-9)
+    return low, high
+
+
+def share(value: float, axis: Ends) -> float:
+    """Return the place of a value on an axis, from 0 to 1; what is beyond an end is at it."""
+    return min(max((value - axis[0]) / (axis[1] - axis[0]), 0.0), 1.0)
+
+
+def colour_of(change: float, *, proven: bool) -> str:
+    """Return the colour of a change: better, worse, or grey if it is not proven."""
+    if not proven:
+        return style.FIRST_STAGE
+    return style.BETTER if change > 0 else style.WORSE
+
+
+def interval_html(
+    value: float,
+    low: float,
+    high: float,
+    axis: Ends,
+    words: str,
+    *,
+    proven: bool,
+    zero: float | None = 0.0,
+    threshold: float | None = None,
+    colour: str = "",
+    width: str = "100%",
+) -> str:
+    """Return a dot at value and a line from low to high; what is NaN is left out.
+
+    axis: of all rows that are compared (`common_axis`). words: what the picture says, for screen
+    readers and under the pointer. proven: else the dot is hollow. zero: where the grey line is;
+    None: without it. threshold: a dashed line, if the user set one. colour: by default
+    `colour_of` the distance from zero. width: of the picture, in CSS.
+    """
+    colour = colour or colour_of(value - (zero or 0.0), proven=proven)
+    parts = [
+        _line(place, axis, look)
+        for place, look in ((zero, "solid"), (threshold, "dashed"))
+        if place is not None and math.isfinite(place)
+    ]
+    if math.isfinite(value):
+        parts += _marks(value, low, high, axis, colour, hollow=not proven)
+    text = html_safe(words)
+    return (
+        f'<span role="img" aria-label="{text}" title="{text}" style="position:relative;'
+        f"display:inline-block;vertical-align:middle;height:{_HEIGHT}px;width:{width}"
+        f'">{"".join(parts)}</span>'
+    )
+
+
+def _line(value: float, axis: Ends, look: str) -> str:
+    left = f"left:{100 * share(value, axis):.2f}%"
+    return (
+        f'<span style="{_PLACED}{left};top:0;height:100%;border-left:1px {look} '
+        f'{style.FIRST_STAGE}"></span>'
+    )
+
+
+def _marks(
+    value: float, low: float, high: float, axis: Ends, colour: str, *, hollow: bool
+) -> list[str]:
+    at = 100 * share(value, axis)
+    marks = []
+    if math.isfinite(low) and math.isfinite(high):
+        start, end = 100 * share(low, axis), 100 * share(high, axis)
+        # Of a hollow dot the inside stays free, on any background.
+        clear = _RADIUS if hollow else 0
+        for left, right in (
+            (f"{start:.2f}%", f"calc({100 - at:.2f}% + {clear}px)"),
+            (f"calc({at:.2f}% + {clear}px)", f"{100 - end:.2f}%"),
+        ):
+            marks.append(
+                f'<span style="{_PLACED}left:{left};right:{right};top:{_MIDDLE - 1}px;'
+                f'border-top:2px solid {colour}"></span>'
+            )
+    border = 2 if hollow else _RADIUS
+    marks.append(
+        f'<span style="{_PLACED}left:calc({at:.2f}% - {_RADIUS}px);top:{_MIDDLE - _RADIUS}px;'
+        f"width:{2 * _RADIUS}px;height:{2 * _RADIUS}px;border:{border}px solid {colour};"
+        f'border-radius:50%"></span>'
+    )
+    return marks
