@@ -5,8 +5,7 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.features.rank_shifts import page as rank_shifts_page
 from rankdash.features.rank_shifts import page_skipping
-from rankdash.kit.widgets import view
-from rankdash.kit.widgets.cache import shared
+from rankdash.kit.widgets import component, view
 from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.redraw import fold
 
@@ -26,11 +25,13 @@ if not len(rank_shifts_page.moves(study, challenger).query_ids):
         "run",
     )
 rank_shifts_page.destinations(study, challenger)
-sizes, agreement = st.columns(2, gap="medium")
-with sizes:
-    shared(rank_shifts_page.sizes, study, challenger)
-with agreement:
-    shared(rank_shifts_page.draw_agreement, study)
+component.when_seen(
+    study,
+    "shifts.lower",
+    460,
+    lambda study: rank_shifts_page.draw_below(study, challenger),
+    challenger,
+)
 fold(
     _("Query by query, the most reordered first"),
     "shifts.by_query",
@@ -44,4 +45,10 @@ if rank_shifts_page.flow(study, challenger).total:
         ":material/swap_vert:",
         lambda: rank_shifts_page.farthest(study, challenger),
     )
-page_skipping.draw(study, challenger)
+component.when_seen(
+    study,
+    "shifts.skipping",
+    900,
+    lambda study: page_skipping.draw(study, challenger),
+    challenger,
+)

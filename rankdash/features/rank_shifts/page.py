@@ -186,6 +186,15 @@ def _count_tables(table: pd.DataFrame, way: Flow) -> None:
     )
 
 
+def draw_below(study: Study, challenger: str) -> None:
+    """Draw what is seen after the matrix: how far documents moved, and how far systems agree."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        shared(sizes, study, challenger)
+    with right:
+        shared(draw_agreement, study)
+
+
 def sizes(study: Study, challenger: str) -> None:
     """How far documents moved."""
     st.subheader(_("How far documents moved"), anchor=False)

@@ -8,12 +8,18 @@ decides.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from rankdash.core.study.study import Study
+from rankdash.kit.widgets import address, cache, pickers, sharing_link, view
+
 _SEEN = "in_view.seen"
+# Whether the whole page runs, and not one fragment.
+_WHOLE = "in_view.whole"
 
 
 def component(folder: Path) -> Callable[..., None]:
@@ -43,23 +49,34 @@ def component(folder: Path) -> Callable[..., None]:
 _IN_VIEW = component(Path(__file__).with_name("in_view"))
 
 
-def when_seen(key: str, of: str, height: int, draw: Callable[[], None]) -> None:
+def when_seen(
+    study: Study, key: str, height: int, draw: Callable[[Study], None], *of: object
+) -> None:
     """Draw a part of a page as soon as a reader has it in sight, and not before.
 
     A chart takes the browser a tenth of a second. Those below the window would keep what a click
-    changed in sight waiting.
+    changed in sight waiting. The part is a fragment: what is chosen in it draws nothing else anew.
 
-    of: an id of what the part shows; once that changes, the part waits again. height: the pixels
-    that it takes, which are left free until then.
+    height: the pixels that it takes, which are left free until then. of: what the part shows
+    beside the study, such as a challenger; if that or the study changes, the part waits again.
     """
-    _when_seen(key, of, height, draw)
+    st.session_state[_WHOLE] = True
+    try:
+        _part(replace(study), key, f"{cache.content(study)} {of}", height, draw)
+    finally:
+        del st.session_state[_WHOLE]
 
 
 @st.fragment
-def _when_seen(key: str, of: str, height: int, draw: Callable[[], None]) -> None:
+def _part(study: Study, key: str, of: str, height: int, draw: Callable[[Study], None]) -> None:
     seen: dict[str, str] = st.session_state.setdefault(_SEEN, {})
+    alone = _WHOLE not in st.session_state
     if seen.get(key) == of:
-        draw()
+        draw(view.again(study) if alone else study)
     else:
         data = {"height": height, "of": of}
         _IN_VIEW(f"{key}.in_view", data, lambda event: seen.update({key: str(event)}))
+    if alone:
+        address.publish()
+        sharing_link.follow()
+        pickers.shown()
