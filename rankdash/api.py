@@ -35,7 +35,7 @@ from rankdash.core.runs import runner
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.core.statistics.comparison import compare as compare_evaluations
 from rankdash.core.study import leaderboard
-from rankdash.core.study.labelling import with_draws
+from rankdash.core.study.labelling import with_sampled_labels
 from rankdash.core.study.leaderboard import Standing
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, systems_of
@@ -302,7 +302,7 @@ def study_of(
         goals=None if profile is None else Goals.of(os.fspath(profile)),
         judge=_judge(judge),
     )
-    return study if drawn is None else with_draws(study, draws_of(drawn))
+    return study if drawn is None else with_sampled_labels(study, draws_of(drawn))
 
 
 def _judge(judge: _Path | Judgements | None) -> Judgements | None:

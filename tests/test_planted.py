@@ -46,7 +46,7 @@ def test_only_the_lines_that_changed_get_a_fault():
 @pytest.mark.parametrize(
     ("file", "tests"),
     [
-        ("rankdash/core/metrics/gain.py", "tests/metrics"),
+        ("rankdash/core/metrics/definitions.py", "tests/metrics"),
         ("rankdash/core/readers/parse/none/deep.py", "tests/readers/parse"),
         ("rankdash/core/workspace/none/deep.py", "tests/store"),
         ("rankdash/core/words/judged.py", "tests/words"),

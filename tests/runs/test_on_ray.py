@@ -17,7 +17,7 @@ from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import JobRequest, Timing
 from rankdash.core.runs.on_ray.cluster import VARIABLE, Actors
 from rankdash.core.runs.on_ray.reranker import on_ray
-from rankdash.core.runs.plan import drawn
+from rankdash.core.runs.plan import random_order
 from rankdash.core.runs.runner import rerank
 from rankdash.core.runs.worker import Attempt
 from rankdash.core.workspace.jobs.queue import Owner, Queue
@@ -95,7 +95,7 @@ def test_two_actors_rank_as_one_process_does(make_dataset, address, tmp_path):
 def test_a_query_that_kills_three_actors_fails_alone(make_dataset, address, tmp_path):
     dataset, log = make_dataset(queries=9), tmp_path / "pids"
     # Not the query that is timed alone.
-    poison = drawn(dataset.queries["query_id"], ONE.seed)[-1]
+    poison = random_order(dataset.queries["query_id"], ONE.seed)[-1]
     run = scored(dataset, address, poison=f"ask {poison}", log=str(log))
     queries = run.queries.set_index("query_id")
     assert list(queries.index[queries["state"] == "failed"]) == [poison]

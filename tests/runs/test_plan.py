@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.runs.plan import MOST_CLIENTS, Timing, drawn, plan, sample_queries
+from rankdash.core.runs.plan import MOST_CLIENTS, Timing, plan, random_order, sample_queries
 from tests.results import results
 
 
@@ -80,5 +80,5 @@ def test_a_sample_is_drawn_from_the_queries_with_candidates(make_dataset):
 @pytest.mark.parametrize("seed", [0, 7])
 def test_a_draw_is_the_permutation_of_the_ids_in_alphabetical_order(seed):
     order = np.random.default_rng(seed).permutation(5)
-    assert drawn(iter("dbeac"), seed) == tuple("abcde"[place] for place in order)
-    assert drawn((), seed) == ()
+    assert random_order(iter("dbeac"), seed) == tuple("abcde"[place] for place in order)
+    assert random_order((), seed) == ()

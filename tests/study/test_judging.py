@@ -18,7 +18,7 @@ from rankdash.core.sampling.label_plan import Additive, LabelPlan, draws_table, 
 from rankdash.core.sampling.rater_agreement import Circularity
 from rankdash.core.study.costs import gain
 from rankdash.core.study.judged import agreement_groups, circularity, favours, verdicts
-from rankdash.core.study.labelling import with_draws
+from rankdash.core.study.labelling import with_sampled_labels
 from rankdash.core.study.study import Study
 from rankdash.features.report.decision import decision
 from tests.approved import table
@@ -83,7 +83,7 @@ def drawn_study(data: Dataset, mode: str, count: int, same: int = 0) -> Study:
     draws = draws_table(plan).iloc[first].reset_index(drop=True)
     drawn = pd.concat([rows, draws], axis=1).assign(cannot_tell=False)
     own = replace(study, dataset=changed(data, qrels=labels), metric="dcg")
-    found = with_draws(own, drawn)
+    found = with_sampled_labels(own, drawn)
     assert found.labelling is not None and found.labelling.mode == mode
     return found
 
@@ -166,7 +166,7 @@ def test_whole_queries_that_were_drawn_are_peoples(data, same: int) -> None:
     (challenger,) = study.challengers
     judge = judge_of(study, data.qrels)
     found = verdicts(study, judge)[challenger]
-    assert (found.drawn, found.three.people.n) == (True, 30)
+    assert (found.sampled, found.three.people.n) == (True, 30)
     pool = pool_of({side: study.ranking(side) for side in study.chosen}, 10)
     queries = np.unique(pool.query[pool.ranks[0] != pool.ranks[1]])
     assert found.three.others == len(queries) - 30

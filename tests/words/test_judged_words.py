@@ -71,7 +71,7 @@ def test_each_verdict_says_by_whom_and_how_surely(study, judged, texts):
         **{kind: verdict(study, kind) for kind in ("better", "small", "worse", "unproven")},
         "grades are missing": verdict(study, documents=4220, missing=211),
         "too few labelled queries": verdict(study, "too_few", n=7),
-        "labels of single documents": verdict(study, "too_few", n=0, drawn=True),
+        "labels of single documents": verdict(study, "too_few", n=0, sampled=True),
         "no metric of quality": verdict(study, "descriptive"),
         "the judge is of no use": replace(
             found, three=replace(found.three, weight=0.0, corrected=found.three.people)),
@@ -79,7 +79,7 @@ def test_each_verdict_says_by_whom_and_how_surely(study, judged, texts):
         "a tenth of the documents is labelled": verdict(study, labelled=0.114),
         "just not all are labelled": verdict(study, labelled=0.994),
         "as good as all are labelled": verdict(study, labelled=0.996),
-        "labels of single documents, a tenth": verdict(study, labelled=0.114, drawn=True),
+        "labels of single documents, a tenth": verdict(study, labelled=0.114, sampled=True),
         "a mean of two queries": verdict(study, "too_few", n=2),
         "a mean of five": verdict(study, "too_few", n=5),
         "a mean of six": verdict(study, "too_few", n=6),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from rankdash.core.base.errors import SpecError
-from rankdash.core.metrics import gain, hits
+from rankdash.core.metrics.definitions import DEFINITIONS
 from rankdash.core.metrics.engine import Measure, MetricDefinition
 
 
@@ -26,7 +26,7 @@ def _plain(text: str) -> str:
 
 
 registry: Mapping[str, MetricDefinition] = MappingProxyType(
-    {definition.name: definition for family in (gain, hits) for definition in family.DEFINITIONS}
+    {definition.name: definition for definition in DEFINITIONS}
 )
 """Metric name → definition, in the order in which a list of metrics shows them."""
 

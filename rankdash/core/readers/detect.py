@@ -19,7 +19,6 @@ from rankdash.core.readers.formats import (
     exports,
     json_layouts,
     json_records,
-    json_tools,
     letor,
     trec,
     trec_markup,
@@ -196,12 +195,12 @@ class Reader(NamedTuple):
 
 TEXT = (Reader(letor.matches, letor.read), Reader(trec_markup.matches, trec_markup.read))
 JSON = (
-    Reader(json_tools.is_opensearch, json_tools.read_opensearch),
-    Reader(json_tools.is_rre, json_tools.read_rre),
-    Reader(json_tools.is_cast, json_tools.read_cast),
+    Reader(exports.is_opensearch, exports.read_opensearch),
+    Reader(exports.is_rre, exports.read_rre),
+    Reader(exports.is_cast, exports.read_cast),
     Reader(json_layouts.is_collection, json_layouts.read_collection),
     Reader(json_layouts.matches, json_layouts.read),
-    Reader(json_tools.is_ranx, json_tools.read_ranx),
+    Reader(exports.is_ranx, exports.read_ranx),
 )
 PREPARERS = (exports.one_split, exports.quepid, exports.esci)
 

@@ -54,7 +54,7 @@ class JobRequest:
     """A wish for a run.
 
     depth: how many candidates of a query are reranked; None for all.
-    sample: how many queries, drawn with `seed`; None for all.
+    sample: how many queries, sampled with `seed`; None for all.
     timing: what is measured beside the scores.
     without_text: what becomes of candidates without a text, as `rankdash.core.runs.plan.plan` says.
     grid: an id from `new_id` that the variants of one wish share; None for a run of its own.

@@ -51,7 +51,7 @@ class Timing:
     repeats: how often a query is timed; its latency is the median.
     sample: how many queries are timed at most; half of all where that is fewer, so that the others
         tell the throughput.
-    seed: draws the sample.
+    seed: of the sample.
     concurrency: how many clients at once the throughput is measured with, each for `seconds`;
         empty: not at all.
     """
@@ -92,9 +92,9 @@ class Timing:
 
 
 def sample_queries(dataset: Dataset, size: int, seed: int) -> tuple[str, ...]:
-    """`size` queries drawn at random, without replacement, from those that have candidates.
+    """`size` queries sampled at random, without replacement, from those that have candidates.
 
-    The draw is the start of a permutation by NumPy's default generator (PCG64) of the ids in
+    The sample is the start of a permutation by NumPy's default generator (PCG64) of the ids in
     alphabetical order, so a larger sample with the same seed contains the smaller one, and the
     order of the files changes nothing. Fewer come back where there are fewer.
 
@@ -107,10 +107,10 @@ def sample_queries(dataset: Dataset, size: int, seed: int) -> tuple[str, ...]:
             size=size,
         )
     counts = np.diff(dataset.candidates.offsets)
-    return drawn(dataset.candidates.query_ids[counts > 0], seed)[:size]
+    return random_order(dataset.candidates.query_ids[counts > 0], seed)[:size]
 
 
-def drawn(ids: Iterable[str], seed: int) -> tuple[str, ...]:
+def random_order(ids: Iterable[str], seed: int) -> tuple[str, ...]:
     """All of `ids` in a random order that depends on nothing but them and `seed`."""
     known = sorted(ids)
     return tuple(known[place] for place in np.random.default_rng(seed).permutation(len(known)))

@@ -23,7 +23,7 @@ from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers import Capabilities, Reranker, base
 from rankdash.core.rerankers.base import Literate
 from rankdash.core.runs.concurrency import load_average, measure, threads_of
-from rankdash.core.runs.plan import Plan, Timing, drawn, plan
+from rankdash.core.runs.plan import Plan, Timing, plan, random_order
 from rankdash.core.runs.results import QueryResult, assemble, still_good
 from rankdash.core.runs.scoring import OptionalCache, Requests, Scoring, Spread
 
@@ -197,7 +197,7 @@ class _Work:
         """What the timing asks for; empty where nothing."""
         if not self.timing.concurrency:
             return ()
-        queries = drawn(self.asked.documents, self.timing.seed)
+        queries = random_order(self.asked.documents, self.timing.seed)
         levels = measure(
             self.reranker,
             [self.requests.of(query) for query in queries if not self.requests.lacking(query)],
@@ -234,7 +234,7 @@ class _Work:
     def _look_up(self, remaining: list[str]) -> None:
         """Share the queries out: kept whole, to score alone, to score in blocks."""
         timing = self.timing
-        sample = drawn(self.asked.documents, timing.seed)
+        sample = random_order(self.asked.documents, timing.seed)
         if timing.latency != "every":
             sample = sample[: timing.sample]
             if self._blocks:

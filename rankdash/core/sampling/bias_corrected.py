@@ -285,7 +285,7 @@ def _quantile(level: float, n: float) -> float:
 # What a judge's grades let expect of a change, learned from people's labels.
 #
 # People's labels say what a grade is worth on documents that the challenger ranks higher, that the
-# baseline ranks higher, and that neither does. Each document of a query then gets a label drawn
+# baseline ranks higher, and that neither does. Each document of a query then gets a label sampled
 # from what people said of such documents, several times, and the mean of the changes is what to
 # expect. So a judge that grades too high, or in favour of one system, follows people's changes as
 # well as its grades allow. A missing grade is one more grade: documents on which the judge fails
@@ -296,7 +296,7 @@ def _quantile(level: float, n: float) -> float:
 # cross-prediction-powered inference: Zrnic and Candès 2024). So the expected changes err on
 # people's queries as they do on all others, and may be corrected as any other judge's (`correct`).
 
-# Labels of a query, drawn so many times: with 64, real sets give the same to 1 %.
+# Labels of a query, sampled so many times: with 64, real sets give the same to 1 %.
 _DRAWS = 16
 _ORDERS = 64
 # A group of documents starts from what was said of the group that it is a part of.
@@ -330,15 +330,15 @@ def expected_changes(
     first, row = _distinct(owner, cell)
     shares = _shares(owner[first], cell[first], row[known], label, len(values))
     bounds = np.cumsum(shares, axis=1)[:, :-1].T
-    drawn = []
+    sampled = []
     for place in _places(pool):
         which = np.zeros(len(pool), dtype=np.int64)
         for bound in bounds:
             which += place > bound[row]
-        drawn.append(changes(values[which]))
-    count = np.where(answered, (~np.isnan(drawn)).sum(axis=0), 0)
+        sampled.append(changes(values[which]))
+    count = np.where(answered, (~np.isnan(sampled)).sum(axis=0), 0)
     expected: Floats = np.full(len(count), np.nan)
-    np.divide(np.nansum(drawn, axis=0), count, out=expected, where=count > 0)
+    np.divide(np.nansum(sampled, axis=0), count, out=expected, where=count > 0)
     return expected
 
 

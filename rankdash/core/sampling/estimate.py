@@ -53,7 +53,7 @@ class Estimate:
     relative, relative_low, relative_high: the difference as a part of the baseline's value (0.2 =
         20 % higher), with the interval that is valid at every look and excludes 0 with the other;
         NaN while the baseline's value is not known well enough, and for plans of earlier versions
-        that draw no document at the same rank in both.
+        that sample no document at the same rank in both.
     """
 
     baseline: str
@@ -226,9 +226,9 @@ def _each_draw(
     """(D,) the weight of each draw in a total, its gain (0 where a label is missing), and the
     groups of its guess.
 
-    weights: (N,) of each pair of the pool in the total. Where queries are drawn, the weight is the
-    root of the sum of the squared weights of a query's pairs, the gain what they move the total by
-    in such weights, and all are one group.
+    weights: (N,) of each pair of the pool in the total. Where queries are sampled, the weight is
+    the root of the sum of the squared weights of a query's pairs, the gain what they move the total
+    by in such weights, and all are one group.
     """
     weights = weights[plan.order]
     won = np.nan_to_num(gains[plan.order])
@@ -251,22 +251,22 @@ def follow_draws(
     """
     weights, totals = plan.weights[contrast], plan.baselines[contrast]
     before = ~np.isnan(plan.known) & ((weights != 0) | (totals > 0))
-    draw_weights, won, drawn = _each_draw(plan, weights, gains, guess)
-    size, seen = len(drawn.start), None
+    draw_weights, won, sampled = _each_draw(plan, weights, gains, guess)
+    size, seen = len(sampled.start), None
     if plan.mode != "query":
         count = _sums(guess.groups[before], np.ones(int(before.sum())), size)
         seen = count, _sums(guess.groups[before], gains[before], size)
     there = np.where(before, gains, 0.0)
     reach = _squared_reach(draw_weights, draw_weights, plan.drawing)
     of = None
-    # Documents at the same rank in all systems are drawn in plans that have a share for them.
+    # Documents at the same rank in all systems are sampled in plans that have a share for them.
     if not (np.isnan(plan.known) & ~plan.weighs & (totals > 0)).any():
         whole, held, _ = _each_draw(plan, totals, gains, guess)
         shared = _sums(plan.draw, (weights * totals)[plan.order], len(plan.drawing))
         of = _Divisor(
             whole[:draws],
             held[:draws],
-            _sums(drawn.groups, whole, size),
+            _sums(sampled.groups, whole, size),
             float((totals * there).sum()),
             _squared_reach(shared, np.ones(len(shared)), plan.drawing),
             _squared_reach(whole, whole, plan.drawing),
@@ -275,9 +275,9 @@ def follow_draws(
         draw_weights[:draws],
         plan.drawing[:draws],
         won[:draws],
-        drawn.groups[:draws],
-        group_weights=_sums(drawn.groups, draw_weights, size),
-        start=drawn.start,
+        sampled.groups[:draws],
+        group_weights=_sums(sampled.groups, draw_weights, size),
+        start=sampled.start,
         remaining=plan.remaining[:draws],
         unit=float(plan.drawing.sum()),
         reach=reach,
@@ -382,7 +382,7 @@ def _chances(drawing: Floats, n: int) -> Floats:
 # every look: one may look after each label and stop whenever it says enough.
 #
 # Each draw gives an unbiased value for the total: what is known, plus the guess of all the rest,
-# plus what the drawn pair says of that guess's error. Late values vary less, because less is left
+# plus what the sampled pair says of that guess's error. Late values vary less, because less is left
 # to guess, and weigh more. Their mean has an asymptotic confidence sequence. Its intervals contain
 # the total at every look together, so their running intersection does too: it only ever gets
 # narrower.
@@ -408,10 +408,10 @@ class ConfidenceSequence:
 
     mean: the estimate. half: half the width of the interval of this draw alone. low, high: the
     intersection of the intervals up to this draw; the last one that is not empty; infinite before
-    the first. spread: the variance of a draw while nothing is drawn. weight, noise: running sums of
-    each draw's weight, and of its variance in units of `spread`. looks: whether an interval may be
-    read. ratio, ratio_low, ratio_high: the same of the total as a part of another one; None where
-    none was asked for, NaN and infinite while that one may be 0.
+    the first. spread: the variance of a draw while nothing is sampled. weight, noise: running sums
+    of each draw's weight, and of its variance in units of `spread`. looks: whether an interval may
+    be read. ratio, ratio_low, ratio_high: the same of the total as a part of another one; None
+    where none was asked for, NaN and infinite while that one may be 0.
     """
 
     mean: Floats
@@ -429,7 +429,7 @@ class ConfidenceSequence:
 
 @dataclass(frozen=True, eq=False)
 class _Divisor:
-    """What a total is a part of, drawn by the same draws.
+    """What a total is a part of, sampled by the same draws.
 
     weights, gains: (…, n) of each draw in this total. left, base: as `follow` has them. cross,
     reach: the squared reach of both totals together, and of this one, as `_squared_reach` gives it.
@@ -465,10 +465,10 @@ def follow(
     weights, drawing, gains, groups: (…, n) of each draw: its weight in the total, what its
         probability was in proportion to, its gain, and the group of its guess.
     group_weights: (…, G) the sum of all weights of each group before the first draw. start: (G,)
-        the gain that each group starts from. remaining: (…, n) the share not drawn before each
+        the gain that each group starts from. remaining: (…, n) the share not sampled before each
         draw.
-    unit: the sum of `drawing` over all that there is to draw. reach: as `_squared_reach` gives it.
-    seen: (G,) how many labels of each group were there before, and the sum of their gains.
+    unit: the sum of `drawing` over all that there is to sample. reach: as `_squared_reach` gives
+    it. seen: (G,) how many labels of each group were there before, and the sum of their gains.
     base: what the pairs add whose labels were there before. fewest: draws before an interval is
         given. alpha: the probability that the interval ever fails. of: what the total is a part of.
     """
@@ -511,8 +511,8 @@ def follow(
 
 def _squared_reach(weights: Floats, others: Floats, drawing: Floats) -> float:
     """How far the value of a draw is from its total where its gain is 1 away from the guess, as the
-    mean square: for the (D,) weights of all there is to draw in a total and in another one (or the
-    same), and what it is drawn in proportion to."""
+    mean square: for the (D,) weights of all there is to sample in a total and in another one (or
+    the same), and what it is sampled in proportion to."""
     return float((weights * others / drawing).sum() * drawing.sum())
 
 
@@ -544,7 +544,7 @@ def _mean(value: Floats, each: Floats) -> Floats:
 
 
 def _shared_spread(first: Floats, second: Floats, each: Floats, noise: Floats) -> Floats:
-    """The covariance of two values of a draw while nothing is drawn; the variance of one and the
+    """The covariance of two values of a draw while nothing is sampled; the variance of one and the
     same."""
     draws = np.arange(1.0, first.shape[-1] + 1)
     # Centred on the first value, so that little is lost to rounding where all are nearly equal.

@@ -1,4 +1,13 @@
-"""What there is to label, and in which order: the pool of pairs, the metric, the draws."""
+"""What there is to label, and in which order: the pool of pairs, the metric, the sampled pairs.
+
+    pool = pool_of({"first stage": a, "MiniLM": b}, 10)
+    plan = LabelPlan.make(pool, Additive.of("dcg@10", top=3), seed=1)
+    plan.order                                   # the pairs to label, in this order
+    (found,) = estimate(plan, labels)            # at any time: the difference, and whether settled
+
+A draw is one step of the sampling: a pair of query and document, or all pairs of a query, to be
+labelled. A guess is what the gain of a pair is assumed to be before it has a label.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +25,7 @@ from rankdash.core.base.errors import DataError, SpecError
 from rankdash.core.data.arrays import Flags, Floats, Integers, owners, places
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Measure, parse_measure
-from rankdash.core.metrics.gain import EXPONENTIAL, LINEAR, GainForm, raw_gain
+from rankdash.core.metrics.definitions import EXPONENTIAL, LINEAR, GainForm, raw_gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +124,7 @@ def _within(
 # changes what they say, whatever the guess is worth.
 #
 # Pairs are in groups, such as one for each grade of a judge. The guess for a group is the mean
-# gain of the labels drawn from it so far, with two pseudo-labels at the value that the group
+# gain of the labels sampled from it so far, with two pseudo-labels at the value that the group
 # starts from.
 
 PSEUDO_LABELS = 2.0
@@ -240,7 +249,7 @@ class Additive:
 #
 # Draws are without replacement, so that no label is asked for twice and an unbiased estimate is
 # there at every point. The order depends on the seed and the rankings only, never on a label. What
-# is drawn is one of `MODES`:
+# is sampled is one of `MODES`:
 #
 # - "weight": pairs, each time with a probability in proportion to what the pair weighs in the
 #   difference, so that those tend to come early that can move the answer most; a share of the draws
@@ -296,12 +305,12 @@ class LabelPlan:
 
     contrasts: (baseline, challenger) as indexes into the pool's systems, one for each verdict.
     seed: of the order. known: (N,) labels that were there before the first draw, NaN where there
-    was none; they count in full and are not drawn. order: (M,) the pairs to label, in the order in
-    which they are drawn: all without a label that weigh anything. level: the probability that all
-    intervals of all verdicts hold at every look together. mode: what is drawn, one of `MODES`.
-    share: of the draws that go by the systems' own values, so that a difference can be stated as a
-    part of the baseline's: documents at the same rank in all systems are then drawn too. 0 in plans
-    of earlier versions.
+    was none; they count in full and are not sampled. order: (M,) the pairs to label, in the order
+    in which they are sampled: all without a label that weigh anything. level: the probability that
+    all intervals of all verdicts hold at every look together. mode: what is sampled, one of
+    `MODES`. share: of the draws that go by the systems' own values, so that a difference can be
+    stated as a part of the baseline's: documents at the same rank in all systems are then sampled
+    too. 0 in plans of earlier versions.
     """
 
     pool: LabelPool
@@ -380,8 +389,8 @@ class LabelPlan:
 
     @cached_property
     def size(self) -> Floats:
-        """(N,) what the probability of a pair is in proportion to where pairs are drawn by weight:
-        its reach, and what it weighs in the values of the systems."""
+        """(N,) what the probability of a pair is in proportion to where pairs are sampled by
+        weight: its reach, and what it weighs in the values of the systems."""
         if not self.share:
             return self.reach
         worth = self._worth.sum(axis=0)
@@ -418,9 +427,9 @@ class LabelPlan:
 
     @cached_property
     def remaining(self) -> Floats:
-        """(D,) the share of all there is to draw that has not been drawn before each draw; 1 for
-        the first."""
-        return _undrawn_share(self.drawing)
+        """(D,) the share of all there is to sample that has not been sampled before each draw; 1
+        for the first."""
+        return _unsampled_share(self.drawing)
 
     @property
     def probabilities(self) -> Floats:
@@ -441,8 +450,8 @@ class LabelPlan:
         return self.pool.systems[baseline], self.pool.systems[challenger]
 
 
-def _undrawn_share(drawing: Floats) -> Floats:
-    """(…, M) for (…, M) what is drawn, in order: the share of it all that comes at or after each
+def _unsampled_share(drawing: Floats) -> Floats:
+    """(…, M) for (…, M) what is sampled, in order: the share of it all that comes at or after each
     draw. Summed from the end, so that the last ones are not what rounding left over."""
     behind: Floats = np.cumsum(drawing[..., ::-1], axis=-1)[..., ::-1]
     return behind / behind[..., :1]
@@ -526,8 +535,8 @@ def next_pairs(
 
 def draws_table(plan: LabelPlan) -> pd.DataFrame:
     """One row for each pair of the pool: draw (Int64, from 1; the same for all pairs of a query
-    that was drawn) and probability (of the draw, after those before it). Both are missing where the
-    label was there before, or the pair makes no difference."""
+    that was sampled) and probability (of the draw, after those before it). Both are missing where
+    the label was there before, or the pair makes no difference."""
     draw, chance = np.full(len(plan.pool), np.nan), np.full(len(plan.pool), np.nan)
     draw[plan.order] = plan.draw + 1
     chance[plan.order] = plan.probabilities

@@ -440,8 +440,8 @@ def cohen_kappa(
     """Kappa of (n,) labels of two raters for the same pairs.
 
     weighting: "quadratic" counts a disagreement by its squared distance in grades in use.
-    clusters: (n,) the query of each pair, where whole queries were drawn: pairs of one query are
-    alike, so that the interval is wider. None where pairs were drawn.
+    clusters: (n,) the query of each pair, where whole queries were sampled: pairs of one query are
+    alike, so that the interval is wider. None where pairs were sampled.
 
     Sources: Cohen 1960 and 1968; the standard error is that of Fleiss, Cohen and Everitt 1969, over
     queries that of the same first-order terms summed by query.
@@ -477,7 +477,7 @@ def cohen_kappa(
 
 
 # The spread of a mean whose values come in clusters, such as pairs of the same query: those of one
-# cluster are alike, so that they say less than as many that were drawn one by one.
+# cluster are alike, so that they say less than as many that were sampled one by one.
 
 
 def clustered_reach(values: Floats, clusters: Integers, level: float) -> float:

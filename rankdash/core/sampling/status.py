@@ -91,7 +91,7 @@ class Agreement:
 class LabelStatus:
     """Where a plan stands.
 
-    mode: what is drawn. estimates: one for each contrast; none where labels came by draws of no
+    mode: what is sampled. estimates: one for each contrast; none where labels were sampled by no
     plan for these systems. cannot_tell: pairs that count as not relevant because no rater could
     tell. raters: by name. agreements: for each two raters with a pair in common. seconds: the
     median for an answer over all raters; NaN where unknown.
@@ -181,7 +181,7 @@ def status(
     """Where the plan stands.
 
     judge: (N,) grades of a judge on the scale of the metric, to guess from; NaN where it has none.
-    Where queries are drawn, nothing is guessed from it.
+    Where queries are sampled, nothing is guessed from it.
     resumed: name of a rater → when they went on after each pause, ISO 8601 in UTC; the pause before
     counts for no answer.
 
@@ -252,7 +252,7 @@ def _or_none(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-# What labels say that came by draws, where only their file is at hand: the rankings and the
+# What sampled labels say, where only their file is at hand: the rankings and the
 # probabilities in the file tell from which plan they are.
 
 # Files hold probabilities with all of their digits.
@@ -260,9 +260,9 @@ _SAME = 1e-9
 _USUAL = (1, 3, 5, 10, 20, 50, 100)
 
 
-def status_of_draws(
+def status_of_sampled(
     rankings: Mapping[str, Ranking],
-    drawn: pd.DataFrame,
+    sampled: pd.DataFrame,
     specs: Sequence[str],
     *,
     threshold: float,
@@ -271,25 +271,25 @@ def status_of_draws(
 ) -> LabelStatus | None:
     """Where the labels stand; None where their probabilities are those of no plan for the rankings.
 
-    rankings: name → ranking, the baseline first, ties settled. drawn: query_id, doc_id, label, draw
-    and probability of each pair, as `labels_table` has them. specs: metrics that are asked about; a
-    plan is for one of them, or for a sum over documents at the cutoff of one or at a usual one. The
-    top of the scale is the highest label. judge: whose grades, brought to that scale, are the guess
-    where documents were drawn.
+    rankings: name → ranking, the baseline first, ties settled. sampled: query_id, doc_id, label,
+    draw and probability of each pair, as `labels_table` has them. specs: metrics that are asked
+    about; a plan is for one of them, or for a sum over documents at the cutoff of one or at a usual
+    one. The top of the scale is the highest label. judge: whose grades, brought to that scale, are
+    the guess where documents were sampled.
 
     With several challengers the plan may be for all, or for one of them.
     """
-    top = max(float(drawn["label"].max()), threshold)
-    for metric in _metrics(specs, _cutoffs(rankings, drawn), top, threshold):
+    top = max(float(sampled["label"].max()), threshold)
+    for metric in _metrics(specs, _cutoffs(rankings, sampled), top, threshold):
         for chosen in _together(list(rankings)):
             try:
                 pool = pool_of({name: rankings[name] for name in chosen}, metric.k)
-                plan = _plan(pool, metric, drawn, level)
+                plan = _plan(pool, metric, sampled, level)
             except DataError:
                 # Rankings without a query in common, or the same within the cutoff.
                 continue
             if plan is not None:
-                labels = plan.pool.aligned(drawn)
+                labels = plan.pool.aligned(sampled)
                 guess = None if judge is None else _guess(plan, judge)
                 each = estimate(plan, labels, guess)
                 return LabelStatus(plan.mode, each, 0, (), (), math.nan)
@@ -302,15 +302,16 @@ def _guess(plan: LabelPlan, judge: Judgements) -> Guess:
     return Guess.from_gains(plan.metric.gains(grades))
 
 
-def _cutoffs(rankings: Mapping[str, Ranking], drawn: pd.DataFrame) -> list[int]:
-    """The usual cutoffs that all drawn pairs are within, in some ranking, and the smallest such."""
+def _cutoffs(rankings: Mapping[str, Ranking], sampled: pd.DataFrame) -> list[int]:
+    """The usual cutoffs that all sampled pairs are within, in some ranking, and the smallest
+    such."""
     try:
         pool = pool_of(
             rankings, max(int(np.diff(each.offsets).max()) for each in rankings.values())
         )
     except DataError:
         return []
-    best = pool.ranks.min(axis=0)[~np.isnan(pool.aligned(drawn, "draw"))]
+    best = pool.ranks.min(axis=0)[~np.isnan(pool.aligned(sampled, "draw"))]
     if not len(best):
         return []
     deepest = int(best.max())
@@ -337,12 +338,14 @@ def _together(names: Sequence[str]) -> Iterator[Sequence[str]]:
         yield from ((names[0], other) for other in names[1:])
 
 
-def _plan(pool: LabelPool, metric: Additive, drawn: pd.DataFrame, level: float) -> LabelPlan | None:
+def _plan(
+    pool: LabelPool, metric: Additive, sampled: pd.DataFrame, level: float
+) -> LabelPlan | None:
     """The plan whose draws have the probabilities of the file; of several the one for which most of
     its labels count."""
     best: tuple[int, LabelPlan | None] = (0, None)
-    labels = pool.aligned(drawn)
-    draw, chance = pool.aligned(drawn, "draw"), pool.aligned(drawn, "probability")
+    labels = pool.aligned(sampled)
+    draw, chance = pool.aligned(sampled, "draw"), pool.aligned(sampled, "probability")
     known = np.where(np.isnan(draw), labels, np.nan)
     systems = range(len(pool.systems))
     first = [(0, other) for other in systems[1:]]
@@ -364,16 +367,16 @@ def _plan(pool: LabelPool, metric: Additive, drawn: pd.DataFrame, level: float) 
         answered = next_draw(placed, labels)
         there = placed.order[:answered]
         same = np.isclose(placed.probabilities[:answered], chance[there], rtol=_SAME, atol=0.0)
-        # Whatever else was drawn is a pair of the plan too.
-        inside = drawn["draw"].notna().sum() == (~np.isnan(draw[plan.order])).sum()
+        # Whatever else was sampled is a pair of the plan too.
+        inside = sampled["draw"].notna().sum() == (~np.isnan(draw[plan.order])).sum()
         if same.all() and inside and len(there) > best[0]:
             best = len(there), placed
     return best[1]
 
 
 def _placed(plan: LabelPlan, draw: Floats) -> LabelPlan:
-    """The plan with the pairs that were drawn in the order of their draws; what is still open fills
-    the gaps, in any order: it counts for nothing before it is labelled."""
+    """The plan with the pairs that were sampled in the order of their draws; what is still open
+    fills the gaps, in any order: it counts for nothing before it is labelled."""
     order = plan.order
     owner = plan.pool.query[order] if plan.mode == "query" else np.arange(len(order))
     turns = pd.Series(draw[order]).groupby(owner).max()

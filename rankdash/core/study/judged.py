@@ -57,7 +57,7 @@ class JudgedVerdict:
     all queries within the cutoff, and how many of them it has no grade for. lost: query_id, doc_id
     and kind (of failure, as of `Judgements`, or "not_asked" or "elsewhere") of the grades that it
     lacks in people's queries. labelled: the share of the documents of people's queries, within the
-    cutoff, that have a label; NaN without such queries. drawn: whether the labels came by draws.
+    cutoff, that have a label; NaN without such queries. sampled: whether the labels were sampled.
     before: the baseline's mean over people's queries; NaN if they labelled none.
     """
 
@@ -75,16 +75,16 @@ class JudgedVerdict:
     missing: int
     lost: pd.DataFrame
     labelled: float
-    drawn: bool
+    sampled: bool
 
 
 def verdicts(study: Study, judge: Judgements) -> dict[str, JudgedVerdict]:
     """Challenger → what may be said of it by the metric of the study.
 
     People's queries are those that have labels, which are taken to be a random sample. Where labels
-    came by draws of whole queries, they are those that are labelled in full, and the mean is over
+    were sampled by whole queries, they are those that are labelled in full, and the mean is over
     the queries that the two rank differently, of which they are a sample, 0 where nothing is
-    relevant; where labels came by draws of pairs, or a metric needs labels that were not drawn,
+    relevant; where labels were sampled by pairs, or a metric needs labels that were not sampled,
     there are none.
     """
     comparisons = {challenger: _three(study, judge, challenger) for challenger in study.challengers}
@@ -106,7 +106,7 @@ def verdicts(study: Study, judge: Judgements) -> dict[str, JudgedVerdict]:
             missing=each.missing,
             lost=each.lost,
             labelled=each.labelled,
-            drawn=study.labelling is not None,
+            sampled=study.labelling is not None,
         )
         for (challenger, each), p in zip(comparisons.items(), after, strict=True)
     }
@@ -154,7 +154,7 @@ class _Three:
 def _three(study: Study, judge: Judgements, challenger: str) -> _Three:
     if study.labelling is None:
         return _corrected(study, judge, challenger)
-    # Of a query that was drawn, what stands at the same rank in both has no label: whether it is
+    # Of a query that was sampled, what stands at the same rank in both has no label: whether it is
     # relevant is not known, but that nothing changes by it is.
     rules = replace(study.conventions, no_relevant="count")
     return _made(replace(study, conventions=rules), judge, challenger)
@@ -185,7 +185,7 @@ def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
             _changes(study, challenger, pool),
         )
     # What nobody looked at says nothing.
-    chosen = (requested | labelled) & _drawable(study, pool)
+    chosen = (requested | labelled) & _can_be_sampled(study, pool)
     three = correct(
         delta[chosen],
         judged[chosen],
@@ -243,14 +243,15 @@ def _labelled(study: Study, pool: LabelPool) -> Flags:
     if study.labelling.mode != "query" and not study.labelling.complete:
         return none
     labels = pool.aligned(study.dataset.qrels)
-    drawn = _complete(pool, labels, _differs(pool)) & _drawable(study, pool)
-    # What stands at the same rank in both was not drawn, and only sums do not need it.
-    whole = study.measure.metric.name in ADDITIVE or not (drawn & ~_complete(pool, labels)).any()
-    return drawn if whole else none
+    sampled = _complete(pool, labels, _differs(pool)) & _can_be_sampled(study, pool)
+    # What stands at the same rank in both was not sampled, and only sums do not need it.
+    whole = study.measure.metric.name in ADDITIVE or not (sampled & ~_complete(pool, labels)).any()
+    return sampled if whole else none
 
 
-def _drawable(study: Study, pool: LabelPool) -> Flags:
-    """(Q,) whether the query could be drawn: with draws, one that both rank the same could not."""
+def _can_be_sampled(study: Study, pool: LabelPool) -> Flags:
+    """(Q,) whether the query could be sampled: with draws, one that both rank the same could
+    not."""
     if study.labelling is None:
         return np.ones(len(pool.query_ids), dtype=bool)
     differs: Flags = np.bincount(pool.query, _differs(pool), len(pool.query_ids)) > 0

@@ -30,7 +30,7 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.label_plan import LabelPlan, draws_table
-from rankdash.core.sampling.status import LabelStatus, status_of_draws
+from rankdash.core.sampling.status import LabelStatus, status_of_sampled
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
@@ -84,7 +84,7 @@ def to_label(
     return frame
 
 
-def drawn_to_label(
+def sampled_to_label(
     plan: LabelPlan,
     chosen: Integers,
     queries: pd.Series[str],
@@ -94,7 +94,7 @@ def drawn_to_label(
 ) -> pd.DataFrame:
     """Pairs of a plan. Nothing in it tells which system ranks a document, or where.
 
-    chosen: the pairs as indexes into its pool, in this order, such as those that it draws next.
+    chosen: the pairs as indexes into its pool, in this order, such as those that it samples next.
     queries, documents: id → text.
 
     Columns: query_id, query, doc_id, document, label and rank as `to_label` has them; draw (int,
@@ -278,10 +278,10 @@ def _settle(
     return chosen
 
 
-# A study whose labels came by draws: what they say is an estimate, and its means are none.
+# A study whose labels were sampled: what they say is an estimate, and its means are none.
 
 
-def with_draws(study: Study, draws: pd.DataFrame) -> Study:
+def with_sampled_labels(study: Study, draws: pd.DataFrame) -> Study:
     """The study with the estimates of its labels, for which the grades of its judge are the guess;
     as it is where every document has a label that a metric looks at.
 
@@ -291,11 +291,11 @@ def with_draws(study: Study, draws: pd.DataFrame) -> Study:
     ids = ["query_id", "doc_id"]
     once = draws.drop_duplicates(ids)
     untold = once[once["cannot_tell"]].assign(label=0.0)
-    drawn = pd.concat([study.dataset.qrels.merge(once, on=ids, how="left"), untold])
-    drawn = drawn.drop_duplicates(ids, ignore_index=True)
-    status = status_of_draws(
+    sampled = pd.concat([study.dataset.qrels.merge(once, on=ids, how="left"), untold])
+    sampled = sampled.drop_duplicates(ids, ignore_index=True)
+    status = status_of_sampled(
         {study.name(system): study.ranking(system) for system in study.chosen},
-        drawn,
+        sampled,
         study.specs,
         threshold=study.conventions.threshold,
         level=study.statistics.level,

@@ -288,16 +288,16 @@ class Fit:
 def fit(x: Floats, ms: Floats, level: float = LEVEL, seed: int = SEED) -> Fit | None:
     """The median of the slopes of every two points, which a quarter of outliers does not move.
 
-    Of more than 600 points as many are drawn by chance. None under `FEWEST_FITTED` points, or where
-    x has fewer than three values. Sources: Theil (1950); Sen (1968), interval included.
+    Of more than 600 points as many are sampled by chance. None under `FEWEST_FITTED` points, or
+    where x has fewer than three values. Sources: Theil (1950); Sen (1968), interval included.
     """
     from scipy.stats import theilslopes
 
     known = np.isfinite(x) & np.isfinite(ms)
     x, ms = x[known], ms[known]
     if len(x) > _MOST_FITTED:
-        drawn = np.random.default_rng(seed).choice(len(x), _MOST_FITTED, replace=False)
-        x, ms = x[drawn], ms[drawn]
+        sampled = np.random.default_rng(seed).choice(len(x), _MOST_FITTED, replace=False)
+        x, ms = x[sampled], ms[sampled]
     if len(x) < FEWEST_FITTED or len(np.unique(x)) < 3:
         return None
     fitted = theilslopes(ms, x, alpha=level)

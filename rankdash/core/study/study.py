@@ -69,7 +69,7 @@ class Study:
     money: None where nothing is known of prices. notes: query id → what an analyst remarked.
     goals: the profile of targets that was chosen; None where none was.
     corrections: how many labels of the data set were corrected by hand. labelling: what labels say
-    that came by draws; None where they came otherwise, or all that the metric looks at are there.
+    that were sampled; None where they came otherwise, or all that the metric looks at are there.
     judge: whose grades are set beside people's labels (see `rankdash.core.study.judged`).
     cache: where parts are shared with other studies; None: nowhere. dataset_id: the id under which
     they are kept there; where a revision of corrected labels follows ("<id>+<revision>"), what does

@@ -52,7 +52,7 @@ def judged_sentence(study: Study, verdict: JudgedVerdict) -> str:
     }
     if verdict.kind == "descriptive":
         return _(TITLES["descriptive"])
-    if verdict.kind == "too_few" and verdict.drawn and not three.people.n:
+    if verdict.kind == "too_few" and verdict.sampled and not three.people.n:
         return _(
             "No verdict by the judge {judge}: these labels are of single documents, and to correct "
             "a judge, whole queries drawn at random must be labelled. Such labels can be estimated "
@@ -271,8 +271,8 @@ def judge_caveats(study: Study, verdict: JudgedVerdict) -> list[str]:
     if judge is None:
         return []
     caveats = [_counts(verdict)]
-    # What stands at the same rank in both is not drawn, and changes nothing.
-    if not verdict.drawn and verdict.labelled < _ALL:
+    # What stands at the same rank in both is not sampled, and changes nothing.
+    if not verdict.sampled and verdict.labelled < _ALL:
         caveats.append(
             _(
                 "Of the documents that the two systems rank first in people's queries, {share} "

@@ -254,16 +254,18 @@ def check_files(
     subjects = tuple(each.subject for each in conditions if each.of_profile and each.kind == "min")
     reached = figures(study, system_id, subjects)
     most = {spec: each.most for spec, each in reached.items()}
-    drawn = None
+    sampled = None
     if study.labelling is not None:
-        drawn = {each.metric: each for each in study.labelling.estimates if each.challenger == name}
+        sampled = {
+            each.metric: each for each in study.labelling.estimates if each.challenger == name
+        }
     outcomes = decide(
         conditions,
         study.comparison,
         system_id,
         table,
         most,
-        drawn,
+        sampled,
         _judged(study, conditions, trusted),
         values=partial(_values, study),
         trusted=trusted is not None,

@@ -7,7 +7,7 @@ lower limit of the interval meets the condition. What guards
 the queries at hand, the share that got worse and the latencies, is decided by what was seen; the
 interval beside it says how far other queries like these could go.
 
-Where labels came by draws, the gain is an estimate for these queries, decided by the lower limit
+Where labels were sampled, the gain is an estimate for these queries, decided by the lower limit
 that holds at every look; a mean or a share over such labels decides nothing.
 
 Where there is a judge, the gain is the judge's, corrected by people's labels. A judge alone lets
@@ -89,12 +89,12 @@ class GateOutcome:
     reason: "met"; "missed": what was seen misses the limit; "unproven": what was seen meets it,
         but the lower limit of confidence does not; "too_few": under `FEWEST_QUERIES` queries;
         "no_values": none; "unreachable": no order of the documents has a mean above `most`;
-        "too_early": too few labels came by draws; "drawn": they did, and do not say it;
+        "too_early": too few labels were sampled; "drawn": they were, and do not say it;
         "judge_alone": people labelled too few queries to correct the judge.
     p: one-sided, of a true mean or gain below the limit; NaN where no interval decides, for a judge
         and for an estimate, and without spread.
     most: the highest mean, where it was asked for; NaN elsewhere. estimated: whether it is an
-        estimate from labels that came by draws, for these queries. judged: "corrected" where it is
+        estimate from labels that were sampled, for these queries. judged: "corrected" where it is
         a judge's, corrected by people; "alone" where it is the judge's own; "" elsewhere.
     """
 
@@ -187,7 +187,7 @@ def decide(
     challenger: str,
     timings: pd.DataFrame | None = None,
     most: Mapping[str, float] = MappingProxyType({}),
-    drawn: Mapping[str, Estimate] | None = None,
+    sampled: Mapping[str, Estimate] | None = None,
     judged: Mapping[str, Corrected] | None = None,
     *,
     values: Callable[[str], tuple[Floats, Floats]] | None = None,
@@ -197,7 +197,7 @@ def decide(
 
     comparison: made with `settings_at`. timings: query_id, state and latency_ms, as the table of a
         `Run`. most: spec → the highest mean that labels and candidates allow, for the targets of a
-        profile. drawn: spec → what labels that came by draws say of the challenger; None where
+        profile. sampled: spec → what labels that were sampled say of the challenger; None where
         labels did not. judged: spec of a gain → the challenger's change by a judge, corrected by
         people; None where there is no judge. values: spec → the challenger's values and its changes
         from the baseline, for a p; None: no p. trusted: whether the judge counts alone where people
@@ -208,12 +208,12 @@ def decide(
     outcomes = []
     for each in conditions:
         three = None if judged is None else judged.get(each.subject)
-        estimated = drawn is not None and each.subject in drawn
-        # Of single documents that were drawn, the judge's grades are the guess of an estimate.
+        estimated = sampled is not None and each.subject in sampled
+        # Of single documents that were sampled, the judge's grades are the guess of an estimate.
         if three is not None and (three.enough or trusted or not estimated):
             outcomes.append(_of_judge(each, three, trusted=trusted))
-        elif drawn is not None and each.kind != "max":
-            outcomes.append(_of_draws(each, drawn.get(each.subject)))
+        elif sampled is not None and each.kind != "max":
+            outcomes.append(_of_sampled(each, sampled.get(each.subject)))
         else:
             made = _outcome(each, comparison, challenger, timings)
             if values is not None and not math.isnan(made.low) and each.kind in _OF_INTERVAL:
@@ -230,7 +230,7 @@ def _p(observed: Floats, condition: Condition, comparison: Comparison) -> float:
     return 0.0 if condition.limit <= possible[0] else p_below(observed, condition.limit)
 
 
-def _of_draws(condition: Condition, estimate: Estimate | None) -> GateOutcome:
+def _of_sampled(condition: Condition, estimate: Estimate | None) -> GateOutcome:
     if estimate is None or condition.kind != "min-gain":
         return GateOutcome(condition, math.nan, math.nan, math.nan, 0, "drawn")
     too_early: Reason | None = "too_early" if estimate.state == "too_early" else None

@@ -20,7 +20,7 @@ from rankdash.core.rerankers.base import Call
 from rankdash.core.rerankers.remote import connection
 from rankdash.core.rerankers.remote.connection import Estimate
 from rankdash.core.runs.jobs import Handover
-from rankdash.core.runs.plan import drawn
+from rankdash.core.runs.plan import random_order
 from rankdash.core.runs.results import Usage
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.scoring import OptionalCache
@@ -314,7 +314,7 @@ def pairs_of(
     """Return the (query id, document id) pairs of a pool, by query.
 
     queries: so many of its queries, with all of their pairs: first those of `labelled`, the queries
-    with human labels, then others, each drawn at random with the seed; None for all.
+    with human labels, then others, each sampled at random with the seed; None for all.
 
     Raises SettingError if `queries` is under 1.
     """
@@ -326,7 +326,7 @@ def pairs_of(
         )
     # A judge is corrected on queries that it and people both looked at.
     human = set(labelled)
-    order = sorted(drawn(pool.query_ids, seed), key=lambda query: query not in human)
+    order = sorted(random_order(pool.query_ids, seed), key=lambda query: query not in human)
     sampled = set(order[:queries])
     chosen = np.array([query in sampled for query in pool.query_ids], dtype=bool)
     inside = chosen[pool.query]

@@ -36,7 +36,7 @@ from rankdash.core.sampling.label_plan import (
     pool_of,
 )
 from rankdash.core.sampling.status import LabelStatus, status
-from rankdash.core.study.labelling import as_in, drawn_to_label
+from rankdash.core.study.labelling import as_in, sampled_to_label
 from rankdash.core.words.labelling import effort_sentence, estimate_sentences
 from rankdash.features.label.trail import read_plan, write_answers, write_plan
 from rankdash.kit.commands.arguments import DONE, Parser, add_label_rules, columns_of
@@ -300,7 +300,7 @@ def _fill_in(plan: LabelPlan, pairs: Integers, arguments: argparse.Namespace) ->
         documents = (table["title"] + " " + table["text"]).str.strip()
         bare = int((documents.reindex(plan.pool.doc_ids[pairs]).fillna("") == "").sum())
         _say_bare(bare, len(pairs))
-    write(_csv(drawn_to_label(plan, pairs, queries, documents)), target)
+    write(_csv(sampled_to_label(plan, pairs, queries, documents)), target)
     if arguments.out != "-":
         sys.stdout.write(f"Pairs to label: {len(pairs):,}. Written: {place_name(target)}\n")
     return DONE

@@ -81,9 +81,9 @@ def draw(dataset_id: str, before: Labelling | None) -> None:
     if st.button(
         _("Start labelling"), type="primary", icon=":material/label:", key="labelling.start"
     ):
-        drawn = replace(settings, seed=secrets.randbits(32))
+        seeded = replace(settings, seed=secrets.randbits(32))
         try:
-            LabelPlans(workspace()).begin(dataset_id, asdict(drawn), guidelines)
+            LabelPlans(workspace()).begin(dataset_id, asdict(seeded), guidelines)
         except RankdashError as error:
             dialogs.say_error(error_text(error))
             return

@@ -161,12 +161,12 @@ def _no_plan(file: str, line: int) -> DataError:
 def _plan(head: _Head, pairs: list[_Pair], file: str) -> LabelPlan:
     place = {query: at for at, query in enumerate(head.queries)}
     systems = range(len(head.systems))
-    drawn = sorted((row.draw, at) for at, row in enumerate(pairs) if row.draw is not None)
+    sampled = sorted((row.draw, at) for at, row in enumerate(pairs) if row.draw is not None)
     sound = (
         pairs
         and 0 < head.level < 1
         and all(row.query_id in place and len(row.ranks) == len(systems) for row in pairs)
-        and [draw for draw, _ in drawn] == list(range(1, len(drawn) + 1))
+        and [draw for draw, _ in sampled] == list(range(1, len(sampled) + 1))
         and head.contrasts
         and all(system in systems for contrast in head.contrasts for system in contrast)
     )
@@ -187,13 +187,13 @@ def _plan(head: _Head, pairs: list[_Pair], file: str) -> LabelPlan:
         contrasts=tuple(head.contrasts),
         seed=head.seed,
         known=np.array([np.nan if row.known is None else row.known for row in pairs]),
-        order=np.array([at for _, at in drawn], dtype=np.int64),
+        order=np.array([at for _, at in sampled], dtype=np.int64),
         level=head.level,
         mode=head.mode,
         share=head.share,
     )
     # An estimate goes by the probability of each draw, which follows from the rest of the plan.
-    written = np.array([pairs[at].probability for _, at in drawn], dtype=np.float64)
+    written = np.array([pairs[at].probability for _, at in sampled], dtype=np.float64)
     with np.errstate(all="ignore"):
         if not np.allclose(plan.probabilities, written, rtol=1e-6, atol=0):
             raise _no_plan(file, 1)

@@ -161,7 +161,7 @@ def study_of(
         check=report,
         judge=judge,
     )
-    return _with_draws(study, joined.draws)
+    return _with_sampled_labels(study, joined.draws)
 
 
 def scores_of(
@@ -211,7 +211,7 @@ def scores_of(
         statistics=rules.statistics(dataset.labelled_queries),
         judge=_judge(judge, [qrels]),
     )
-    return _with_draws(study, joined.draws)
+    return _with_sampled_labels(study, joined.draws)
 
 
 def large_scores_of(
@@ -323,12 +323,12 @@ def _judge(file: str | None, labels: Sequence[str]) -> Judgements | None:
     return judgements
 
 
-def _with_draws(study: Study, draws: pd.DataFrame | None) -> Study:
+def _with_sampled_labels(study: Study, draws: pd.DataFrame | None) -> Study:
     if draws is None:
         return study
-    from rankdash.core.study.labelling import with_draws
+    from rankdash.core.study.labelling import with_sampled_labels
 
-    return with_draws(study, draws)
+    return with_sampled_labels(study, draws)
 
 
 def _no_labels(qrels: str) -> DataError:

@@ -14,7 +14,7 @@ from rankdash.core.sampling.label_plan import (
     no_answers,
     pool_of,
 )
-from rankdash.core.sampling.status import status_of_draws
+from rankdash.core.sampling.status import status_of_sampled
 from tests.lists import ranking
 
 QUERIES, DOCS = 30, 8
@@ -54,7 +54,7 @@ def _labelled(plan: LabelPlan, places) -> pd.DataFrame:
 
 def _told(names, table, specs=("dcg@5",), level=0.95):
     rankings = {name: SYSTEMS[name] for name in names}
-    return status_of_draws(rankings, table, specs, threshold=1.0, level=level)
+    return status_of_sampled(rankings, table, specs, threshold=1.0, level=level)
 
 
 def _same(found, wanted) -> None:

@@ -111,13 +111,13 @@ def of_profile(most: float, *, is_target: bool = True):
 def estimated(state: str, difference: float, low: float):
     found = drawn(state, difference, low, difference + 0.08)
     condition = gate.Condition("min-gain", "dcg@10", 0.02)
-    return gate.decide([condition], compared([2] * 9, [2] * 9), "up", drawn={"dcg@10": found})[0]
+    return gate.decide([condition], compared([2] * 9, [2] * 9), "up", sampled={"dcg@10": found})[0]
 
 
 def not_estimated(kind: str):
     known = {} if kind == "min-gain" else {"mrr@10": drawn("settled", 0.9, 0.8, 1.0)}
     return gate.decide(
-        [gate.Condition(kind, "mrr@10", 0.5)], compared([2] * 9, [1] * 9), "up", drawn=known
+        [gate.Condition(kind, "mrr@10", 0.5)], compared([2] * 9, [1] * 9), "up", sampled=known
     )[0]
 
 

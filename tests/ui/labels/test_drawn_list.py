@@ -40,7 +40,7 @@ def shop(workspace) -> str:
 
 
 def drawn_list(dataset_id: str) -> pd.DataFrame:
-    return pd.read_csv(io.BytesIO(unjudged.drawn_bytes(csv_bytes, dataset_id)))
+    return pd.read_csv(io.BytesIO(unjudged.sampled_bytes(csv_bytes, dataset_id)))
 
 
 def filled(table: pd.DataFrame, count: int) -> pd.DataFrame:
@@ -79,7 +79,7 @@ def test_the_list_comes_back_as_answers_that_the_estimate_counts(
 ):
     shop = made(workspace, prefix)
     begin(workspace, shop, mode=mode, **SETTINGS)
-    table = opened(unjudged.drawn_bytes(write, shop))
+    table = opened(unjudged.sampled_bytes(write, shop))
     plan = labels_plan.current(shop).plan
     assert list(table) == [
         "query_id", "query", "doc_id", "document", "label", "rank", "draw", "probability",
@@ -98,7 +98,7 @@ def test_the_list_comes_back_as_answers_that_the_estimate_counts(
     counted = (plan.draw < plan.draw[done]).sum() if mode == "query" else done
     assert (found.labels, found.labels + found.waiting, found.known) == (counted, done, 2)
     # What is still open is on the next list.
-    rest = opened(unjudged.drawn_bytes(write, shop))
+    rest = opened(unjudged.sampled_bytes(write, shop))
     assert rest["draw"].tolist() == (plan.draw[done:] + 1).tolist()
 
 

@@ -286,7 +286,7 @@ def names_draws(table: Table) -> bool:
 
 def draws_of(table: Table, labelled: pd.DataFrame) -> pd.DataFrame | None:
     """query_id, doc_id, cannot_tell, draw (from 1) and probability of rows with a label; NaN where
-    it did not come by a draw. None where none did.
+    it was not sampled. None where none did.
 
     table: one that names draws. labelled: query_id, doc_id and cannot_tell of rows of the table,
         under their places in it.
@@ -298,7 +298,7 @@ def draws_of(table: Table, labelled: pd.DataFrame) -> pd.DataFrame | None:
     return draws.reset_index(drop=True) if draws["draw"].notna().any() else None
 
 
-def drawn_findings(file: str, draws: pd.DataFrame | None) -> list[Finding]:
+def sampled_findings(file: str, draws: pd.DataFrame | None) -> list[Finding]:
     """That a mean over these labels is not what the systems are worth."""
     if draws is None:
         return []

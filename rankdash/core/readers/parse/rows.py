@@ -16,9 +16,9 @@ from rankdash.core.data.arrays import ArrowText, Coded
 from rankdash.core.readers.join.parsed_file import Pairs, ParsedFile, Role, Scores, texts
 from rankdash.core.readers.parse.annotators import (
     cannot_tell,
-    drawn_findings,
     draws_of,
     names_draws,
+    sampled_findings,
     word_finding,
 )
 from rankdash.core.readers.parse.columns import (
@@ -234,7 +234,7 @@ def part_of(
             *table.findings,
             *rows.findings,
             *suspicious(table, fields),
-            *drawn_findings(table.file, draws),
+            *sampled_findings(table.file, draws),
         ),
     )
 

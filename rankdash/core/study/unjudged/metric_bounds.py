@@ -20,8 +20,14 @@ import numpy as np
 
 from rankdash.core.data.arrays import Floats, Integers, blocks, offsets_from, owners, places
 from rankdash.core.metrics import Conventions, Judged, Measure
+from rankdash.core.metrics.definitions import (
+    EXPONENTIAL,
+    JARVELIN_KEKALAINEN,
+    LINEAR,
+    GainForm,
+    raw_gain,
+)
 from rankdash.core.metrics.engine import Relevance, within
-from rankdash.core.metrics.gain import EXPONENTIAL, JARVELIN_KEKALAINEN, LINEAR, GainForm, raw_gain
 from rankdash.core.metrics.judged import all_labelled
 
 Kind = Literal["tight", "outer", "range"]

@@ -58,7 +58,7 @@ LIVE: tuple[State, ...] = ("queued", "running")
 class JobRow:
     """A job. Times are ISO 8601 in UTC, None where not reached.
 
-    sample: how many queries are drawn with `seed`; None for all.
+    sample: how many queries are sampled with `seed`; None for all.
     timing: what is measured beside the scores, as its submitter wrote it; empty where by default.
     without_text: what becomes of candidates without a text.
     grid: what the variants of one wish have in common; None for a job of its own.

@@ -386,21 +386,21 @@ def take_answers(dataset_id: str, source: Source) -> bool:
         return False
     plan = labelling.plan
     places = plan.pool.index
-    drawn = _named_as_in(draws[draws["draw"].notna()], places)
+    sampled = _named_as_in(draws[draws["draw"].notna()], places)
     planned = (
-        draws_table(plan)["draw"].set_axis(places).reindex(pd.MultiIndex.from_frame(drawn[_PAIR]))
+        draws_table(plan)["draw"].set_axis(places).reindex(pd.MultiIndex.from_frame(sampled[_PAIR]))
     )
-    if not np.array_equal(planned.to_numpy(dtype=np.float64, na_value=np.nan), drawn["draw"]):
+    if not np.array_equal(planned.to_numpy(dtype=np.float64, na_value=np.nan), sampled["draw"]):
         return False
     rated = read_rated(source)
     if rated is None:
         uploaded = _named_as_in(read([source]).qrels, places)
-        labels = uploaded.merge(drawn[_PAIR], "right", _PAIR).assign(
+        labels = uploaded.merge(sampled[_PAIR], "right", _PAIR).assign(
             rater=language.person_name() or workspace().setting(_WHO) or "", time=""
         )
     else:
         # Without the labels that were there before the plan.
-        labels = _named_as_in(rated[0], places).merge(drawn[_PAIR], "inner", _PAIR)
+        labels = _named_as_in(rated[0], places).merge(sampled[_PAIR], "inner", _PAIR)
     plan.metric.gains(labels["label"].to_numpy(dtype=np.float64))
     columns = (labels[name].tolist() for name in ("query_id", "doc_id", "label", "rater", "time"))
     rows = [

@@ -20,7 +20,7 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.readers import put_right, reversed_note
 from rankdash.core.readers.checks.check import CheckReport, check
 from rankdash.core.sampling.label_plan import ADDITIVE, labels_table, next_pairs
-from rankdash.core.study.labelling import MOST_ROWS, drawn_to_label, to_label, to_label_jsonl
+from rankdash.core.study.labelling import MOST_ROWS, sampled_to_label, to_label, to_label_jsonl
 from rankdash.core.study.study import Study
 from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
 from rankdash.core.workspace.notes import Corrections, LabelNotes, LabelPlans
@@ -66,9 +66,9 @@ def draw(study: Study) -> None:
         alt=_("Bounds by unjudged documents, for each system"),
     )
     open_labels = study.challengers and bounds["unjudged"].any()
-    drawn = bool(open_labels) and _order(study)
+    sampled = bool(open_labels) and _order(study)
     for system in study.challengers:
-        _difference(study, system, names, listed=not drawn)
+        _difference(study, system, names, listed=not sampled)
 
 
 def _order(study: Study) -> bool:
@@ -106,7 +106,7 @@ def _order(study: Study) -> bool:
     for suffix, write, kind in _WRITERS:
         files.download_button(
             _("What to label next ({format})", format=suffix.upper()),
-            data=partial(drawn_bytes, write, study.stored_id),
+            data=partial(sampled_bytes, write, study.stored_id),
             file_name=file_name(study.dataset.name, "to label", suffix),
             mime=kind,
             icon=":material/download:",
@@ -138,7 +138,7 @@ def _begin(study: Study) -> None:
     st.rerun()
 
 
-def drawn_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> bytes:
+def sampled_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> bytes:
     """Those that are still open now; nothing where the plan was deleted meanwhile."""
     labelling = plan.current(dataset_id)
     if labelling is None:
@@ -146,7 +146,7 @@ def drawn_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> byte
     data = stored.dataset(dataset_id)
     chosen = next_pairs(labelling.plan, labelling.answered, "", MOST_ROWS)
     texts = data.query_text(), data.document_text()
-    return write(drawn_to_label(labelling.plan, chosen, *texts))
+    return write(sampled_to_label(labelling.plan, chosen, *texts))
 
 
 def _difference(study: Study, system: str, names: dict[str, str], *, listed: bool = True) -> None:
