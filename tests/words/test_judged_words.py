@@ -53,7 +53,7 @@ def verdict(
     usual = {
         "judge": "Judge A", "challenger": study.challengers[0], "p": 0.01, "queries": n + others,
         "people": n, "graded": n, "incomplete": 0, "documents": 10 * (n + others), "missing": 0,
-        "lost": lost(), "drawn": False, "labelled": 1.0, "before": 0.5,
+        "lost": lost(), "sampled": False, "labelled": 1.0, "before": 0.5,
     }  # fmt: skip
     return JudgedVerdict(three=correct(people, judge, level=0.95), kind=kind, **(usual | fields))
 
