@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.kit.drawing.style import BETTER, FIRST_STAGE, WORSE
-from rankdash.kit.html.interval import common_axis, interval_html, share
+from rankdash.kit.html.interval import common_axis, interval_html, share, tally_html
 
 _FINITE = st.floats(-1e6, 1e6)
 
@@ -36,7 +36,7 @@ def test_its_words_are_safe_and_for_screen_readers():
 
 
 def test_without_an_interval_there_is_the_dot_alone_and_without_a_value_none():
-    assert "border-top" not in _drawn(0.5, math.nan, math.nan)
+    assert "border-top:2px" not in _drawn(0.5, math.nan, math.nan)
     assert "border-radius" not in _drawn(math.nan, math.nan, math.nan)
 
 
@@ -47,3 +47,9 @@ def test_every_place_is_on_the_axis(values: list[float], low: float, high: float
     assert all(0 < share(each, axis) < 1 for each in (*values, 0.0))
     shown = interval_html(0.0, low, high, axis, "", proven=True)
     assert all(0 <= float(each) <= 100 for each in re.findall(r"(-?[\d.]+)%", shown))
+
+
+def test_a_bar_of_counts_has_a_part_for_each_count_above_0():
+    shown = tally_html(3, 0, 1, "3 helped, 0 same, 1 hurt")
+    assert re.findall(r"flex:(\d+).*?solid (#\w+)", shown) == [("3", BETTER), ("1", WORSE)]
+    assert 'aria-label="3 helped, 0 same, 1 hurt"' in shown

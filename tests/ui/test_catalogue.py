@@ -35,6 +35,7 @@ from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.payoff import ARCHETYPES
 from rankdash.core.value.prices import UNITS
 from rankdash.core.value.targets import LIMITS, STATUSES, shipped
+from rankdash.features.overview.caveats import Caveat
 from rankdash.features.report.report import SECTIONS
 from tests.roles import PACKAGE, is_command, is_page
 
@@ -133,6 +134,7 @@ def from_schemas() -> Iterator[str]:
         (ASSUMPTIONS, "unit"),
         (ARCHETYPES, "title meaning"),
         (SECTIONS, "title"),
+        (Caveat.__subclasses__(), "title"),
         (known_models(), "purpose"),
         (prices.shipped(), "provider model source"),
         ([targets], "source"),

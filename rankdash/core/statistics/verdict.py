@@ -37,6 +37,9 @@ TITLES: dict[Kind, str] = {
 }
 """Each kind in a word or two, the same in every command, file and page."""
 
+PROVEN: frozenset[str] = frozenset(("better", "small", "worse"))
+"""The kinds of a proven gain or loss."""
+
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 6
 # Grades of 0 to 100 weigh up to 2^100 in exponential gain, so that a mean may be 1e-27 and not 0.
 _LARGEST = 1e6

@@ -58,27 +58,30 @@ def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[s
 
     row: of a `Comparison`. p: the column to show, "p" or "p_corrected".
     """
-    facts = []
-    if math.isfinite(row["delta_low"]):
-        facts.append(
-            _(
-                "change {delta} ({level} {interval})",
-                delta=signed(row["delta"]),
-                level=level_percent(settings.level),
-                interval=change_interval(row["delta_low"], row["delta_high"]),
-            )
-        )
-    if fact := p_fact(row, settings, p):
-        facts.append(fact)
-    facts.append(
-        _(
-            "{helped} helped, {same} same, {hurt} hurt",
-            helped=number(row["helped"], 0),
-            same=number(row["same"], 0),
-            hurt=number(row["hurt"], 0),
-        )
+    facts = (change_fact(row, settings), p_fact(row, settings, p), tally(row))
+    return [each for each in facts if each]
+
+
+def change_fact(row: pd.Series, settings: StatisticsSettings) -> str:
+    """Return the change with its interval; "" if there is no interval."""
+    if not math.isfinite(row["delta_low"]):
+        return ""
+    return _(
+        "change {delta} ({level} {interval})",
+        delta=signed(row["delta"]),
+        level=level_percent(settings.level),
+        interval=change_interval(row["delta_low"], row["delta_high"]),
     )
-    return facts
+
+
+def tally(row: pd.Series) -> str:
+    """Return the numbers of queries that were helped, stayed the same and were hurt."""
+    return _(
+        "{helped} helped, {same} same, {hurt} hurt",
+        helped=number(row["helped"], 0),
+        same=number(row["same"], 0),
+        hurt=number(row["hurt"], 0),
+    )
 
 
 def p_fact(row: pd.Series, settings: StatisticsSettings, p: str) -> str:
@@ -217,11 +220,18 @@ def kinds(study: Study, groups: Sequence[Group], fit: Callable[[str], str] = str
     return all_of(named)
 
 
-def _kind(study: Study, group: Group, fit: Callable[[str], str]) -> str:
+def kind(study: Study, group: Group, fit: Callable[[str], str] = str) -> dict[str, str]:
+    """Return the `column` and the `value` of a kind of queries as they are shown."""
     derived = None if group.column in study.dataset.segments else _DERIVED[group.column]
-    params = {
+    return {
         "column": fit(group.column if derived is None else _(derived.title)),
         "value": fit(group.value if derived is None else _(group.value)),
+    }
+
+
+def _kind(study: Study, group: Group, fit: Callable[[str], str]) -> str:
+    params = {
+        **kind(study, group, fit),
         "queries": ngettext("{n} query", "{n} queries", group.n),
         "change": signed(group.delta),
     }

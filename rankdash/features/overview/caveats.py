@@ -33,6 +33,7 @@ from rankdash.core.metrics import Judged, parse_measure
 from rankdash.core.runs import combining
 from rankdash.core.statistics.alignment import places_of
 from rankdash.core.statistics.comparison import Comparison, compare
+from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study import latency
 from rankdash.core.study.cache import part
 from rankdash.core.study.groups import Group, turned
@@ -67,19 +68,24 @@ and the prices."""
 class Caveat(ABC):
     """What to know beside a verdict, with its numbers. The most serious class is the first.
 
-    code: names it in JSON. section: of the decision page.
+    code: names it in JSON. section: of the decision page. title: in a few words.
     """
 
     code: ClassVar[str]
     section: ClassVar[Section]
+    title: ClassVar[str]
 
-    def __init_subclass__(cls, *, code: str, section: Section) -> None:
-        cls.code, cls.section = code, section
+    def __init_subclass__(cls, *, code: str, section: Section, title: str = "") -> None:
+        cls.code, cls.section, cls.title = code, section, title
 
     @classmethod
     @abstractmethod
     def of(cls, study: Study, challenger: str) -> Iterator[Self]:
         """Yield the caveat if it applies to the verdict on a challenger."""
+
+    def label(self, study: Study, fit: Fit = str) -> str:
+        """Return the caveat in a few words."""
+        return _(self.title)
 
     @abstractmethod
     def sentence(self, study: Study, fit: Fit = str) -> str:
@@ -94,7 +100,7 @@ def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
 
 
 @dataclass(frozen=True)
-class Implausible(Caveat, code="implausible", section="risks"):
+class Implausible(Caveat, code="implausible", section="risks", title="data may be wrong"):
     """A finding of the check report by which labels, texts or rankings may be wrong."""
 
     finding: Finding
@@ -108,7 +114,7 @@ class Implausible(Caveat, code="implausible", section="risks"):
 
 
 @dataclass(frozen=True)
-class RefusedRows(Caveat, code="refused_rows", section="risks"):
+class RefusedRows(Caveat, code="refused_rows", section="risks", title="rows excluded"):
     """Many rows of the files were refused."""
 
     count: int
@@ -128,7 +134,7 @@ class RefusedRows(Caveat, code="refused_rows", section="risks"):
 
 
 @dataclass(frozen=True)
-class UnknownTokens(Caveat, code="unknown_tokens", section="risks"):
+class UnknownTokens(Caveat, code="unknown_tokens", section="risks", title="unknown tokens"):
     """The model does not know many of the tokens that it reads. share: of them, in [0, 1]."""
 
     system: str
@@ -157,7 +163,7 @@ def unknown_tokens(study: Study, system: str) -> float:
 
 
 @dataclass(frozen=True)
-class MadeBaseline(Caveat, code="baseline", section="missing"):
+class MadeBaseline(Caveat, code="baseline", section="missing", title="baseline is not your search"):
     """The first stage is not the user's own search. how: it was made. labelled_only: it ranks no
     other documents."""
 
@@ -214,6 +220,9 @@ class Unlabelled(Caveat, code="unlabelled", section="risks"):
             skipped = study.conventions.judged_only or study.measure.metric.skips_unlabelled
             yield cls(shares[0], shares[1], skipped)
 
+    def label(self, study: Study, fit: Fit = str) -> str:
+        return _("{share} without a label", share=percent(max(self.baseline, self.challenger)))
+
     def sentence(self, study: Study, fit: Fit = str) -> str:
         shares = {
             "share": percent(self.challenger),
@@ -234,7 +243,7 @@ class Unlabelled(Caveat, code="unlabelled", section="risks"):
 
 
 @dataclass(frozen=True)
-class ShortLists(Caveat, code="short_lists", section="risks"):
+class ShortLists(Caveat, code="short_lists", section="risks", title="lists of different length"):
     """The lists of a system end well before the cutoff, and the lists of the other do not.
     documents, others: how many documents the longest list of each side has."""
 
@@ -286,6 +295,15 @@ class TurnedGroups(Caveat, code="segments", section="elsewhere"):
             groups.sort(key=lambda each: (not each.proven, -abs(each.delta)))
             yield from [cls(change > 0, tuple(groups))] if groups else []
 
+    def label(self, study: Study, fit: Fit = str) -> str:
+        kind, others = verdicts.kind(study, self.groups[0], fit), len(self.groups) - 1
+        first = (
+            _("worse on {column} “{value}”", **kind)
+            if self.worse
+            else _("better on {column} “{value}”", **kind)
+        )
+        return f"{first} +{others}" if others else first
+
     def sentence(self, study: Study, fit: Fit = str) -> str:
         named = verdicts.kinds(study, self.groups, fit)
         if self.worse:
@@ -294,7 +312,7 @@ class TurnedGroups(Caveat, code="segments", section="elsewhere"):
 
 
 @dataclass(frozen=True)
-class UnprovenLead(Caveat, code="lead", section="risks"):
+class UnprovenLead(Caveat, code="lead", section="risks", title="lead not proven"):
     """The best system is not proven better than the next best, if that is a challenger too. delta:
     between them."""
 
@@ -338,10 +356,16 @@ class OtherMetrics(Caveat, code="other_metrics", section="result"):
         worse: list[str] = []
         for spec in study.specs:
             kind = study.comparison.row(challenger, spec)["verdict"]
-            if spec != study.spec and kind in (*GAINS, "worse"):
+            if spec != study.spec and kind in PROVEN:
                 (worse if kind == "worse" else better).append(parse_measure(spec).title)
         if better or worse:
             yield cls(tuple(better), tuple(worse))
+
+    def label(self, study: Study, fit: Fit = str) -> str:
+        if self.worse:
+            return _("worse on {metrics}", metrics=all_of(self.worse))
+        n = len(self.better)
+        return ngettext("better on {n} other metric", "better on {n} other metrics", n)
 
     def sentence(self, study: Study, fit: Fit = str) -> str:
         better, worse = all_of(self.better), all_of(self.worse)
@@ -353,7 +377,7 @@ class OtherMetrics(Caveat, code="other_metrics", section="result"):
 
 
 @dataclass(frozen=True)
-class NearCeiling(Caveat, code="ceiling", section="risks"):
+class NearCeiling(Caveat, code="ceiling", section="risks", title="test set too easy"):
     """The baseline's mean is close to the best possible one."""
 
     value: float
@@ -384,7 +408,7 @@ class NearCeiling(Caveat, code="ceiling", section="risks"):
 
 
 @dataclass(frozen=True)
-class NoNegatives(Caveat, code="no_negatives", section="risks"):
+class NoNegatives(Caveat, code="no_negatives", section="risks", title="all candidates relevant"):
     """Of n queries, so many whose candidates are all relevant: no order of these is wrong."""
 
     queries: int
@@ -416,7 +440,7 @@ class NoNegatives(Caveat, code="no_negatives", section="risks"):
 
 
 @dataclass(frozen=True)
-class ExamplePrice(Caveat, code="price", section="elsewhere"):
+class ExamplePrice(Caveat, code="price", section="elsewhere", title="example price"):
     """Nobody set the price of the challenger."""
 
     bill: Bill
@@ -436,7 +460,7 @@ class ExamplePrice(Caveat, code="price", section="elsewhere"):
 
 
 @dataclass(frozen=True)
-class ShippedTimings(Caveat, code="timings", section="missing"):
+class ShippedTimings(Caveat, code="timings", section="missing", title="latency measured elsewhere"):
     """The latencies came with the sample."""
 
     @classmethod

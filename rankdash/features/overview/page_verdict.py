@@ -11,6 +11,7 @@ from rankdash.core.base.i18n import ngettext, number, paragraph, percent, signed
 from rankdash.core.base.text import html_safe
 from rankdash.core.metrics import parse_measure
 from rankdash.core.statistics.planning import POWER
+from rankdash.core.statistics.verdict import PROVEN, Verdict
 from rankdash.core.study import costs, latency
 from rankdash.core.study.costs import hit_title
 from rankdash.core.study.labelling import estimate_of
@@ -20,9 +21,12 @@ from rankdash.core.study.systems import Money
 from rankdash.core.words.costs import MoneyContext, headline, month
 from rankdash.core.words.labelling import estimate_step
 from rankdash.core.words.queries import excluded, metric_title
-from rankdash.core.words.verdicts import documents, p_fact, sentence
+from rankdash.core.words.verdicts import change_fact, chip, documents, p_fact, sentence, tally
 from rankdash.features.overview import report_systems
 from rankdash.features.overview.caveats import caveats
+from rankdash.kit.drawing import style
+from rankdash.kit.drawing.draw import mark_image
+from rankdash.kit.html import interval
 from rankdash.kit.widgets import address, pickers, scenario, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.cache import shared
@@ -31,31 +35,95 @@ from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.labels.plan import Labelling
 from rankdash.kit.widgets.text import markdown_safe, name_safe
 
+# A label whose sentence shows on hover and focus, and which screen readers read in place of it.
 _STYLE = """<style>
-.rd-caveats { font-size: 0.875rem; line-height: 1.4; margin: 0; padding-left: 1.2rem; }
-.rd-caveats li { overflow-wrap: anywhere; }
+.rd-verdict { position: relative; }
+.rd-verdict summary { list-style: none; cursor: pointer; }
+.rd-line { display: flex; flex-wrap: wrap; align-items: center; gap: 0.35rem 1rem;
+  line-height: 1.4; }
+.rd-line > * { white-space: nowrap; }
+.rd-line > b { font-size: 1.125rem; white-space: normal; overflow-wrap: anywhere; }
+.rd-line img { vertical-align: -2px; margin-right: 0.4rem; }
+.rd-word { border: 2px solid; border-radius: 6px; padding: 0 0.5rem; font-weight: 600; }
+.rd-more::after { content: "▾"; } details[open] .rd-more::after { content: "▴"; }
+.rd-verdict ul { list-style: none; padding: 0; margin: 0.5rem 0 0; font-size: 0.875rem; }
+.rd-verdict .rd-caveats { display: flex; flex-wrap: wrap; gap: 0.4rem; }
+.rd-verdict .rd-caveats li { margin: 0; padding: 0.05rem 0.6rem; border-radius: 1rem; cursor: help;
+  border: 1px solid color-mix(in srgb, currentColor 40%, transparent); }
+.rd-tip { position: absolute; left: 0; top: 100%; width: 1px; height: 1px; overflow: hidden;
+  clip-path: inset(50%); font-size: 0.875rem; line-height: 1.4; z-index: 9; }
+summary:hover .rd-tip, summary:focus-visible .rd-tip, li:hover > .rd-tip, li:focus > .rd-tip {
+  clip-path: none; width: max-content; max-width: min(100%, 46rem); height: auto;
+  margin-top: 0.3rem; padding: 0.5rem 0.75rem; border-radius: 6px;
+  border: 1px solid color-mix(in srgb, currentColor 40%, transparent); }
+details[open] .rd-tip { position: static; clip-path: none; width: auto; height: auto;
+  margin-top: 0.5rem; display: block; font-size: 1rem; }
+details[open] summary .rd-tip { max-width: 100%; padding: 0; border: none; background: none; }
 </style>"""
+_INTERVAL_WIDTH, _TALLY_WIDTH = "10rem", "5rem"
 _CARDS = ("ndcg", "mrr", "map", "judged")
 
 
 def draw(study: Study, system: str) -> None:
-    """The verdict on a challenger, how sure it is, and its caveats. What it changes, takes and
-    costs stands in the leaderboard."""
-    safe = {each: name_safe(study.name(each)) for each in study.chosen}
+    """Draw the verdict on a challenger in a line, and its caveats; the sentence and what it rests
+    on are folded."""
+    safe = {each: html_safe(study.name(each)) for each in study.chosen}
     verdict = study.comparison.verdict(system, study.spec, safe)
-    notes = [each.sentence(study, html_safe) for each in caveats(study, system)]
-    with st.container(border=True, gap="xsmall"):
-        widgets_charts.verdict(verdict.kind)
-        st.markdown(sentence(verdict))
-        if notes:
-            items = "".join(f"<li>{note}</li>" for note in notes)
-            st.html(f"{_STYLE}<ul class='rd-caveats' aria-label='{_('Caveats')}'>{items}</ul>")
-        facts = _facts(study, system)
-        if facts:
-            meanings = [f"- {meaning}" for _fact, meaning in facts if meaning]
-            st.caption(
-                " · ".join(fact for fact, _meaning in facts), help="\n".join(meanings) or None
+    chips = "".join(
+        f"<li tabindex=0><span aria-hidden=true>{each.label(study, html_safe)}</span>"
+        f"<span class=rd-tip>{each.sentence(study, html_safe)}</span></li>"
+        for each in caveats(study, system)
+    )
+    facts = "".join(
+        f"<li><b>{html_safe(fact)}</b> {html_safe(meaning)}</li>"
+        for fact, meaning in _facts(study, system)
+    )
+    row = study.comparison.row(system, study.spec)
+    # Without a change the line says too little.
+    opened = "" if math.isfinite(row["delta"]) and verdict.kind != "too_few" else " open"
+    label = html_safe(_("Caveats"))
+    st.html(
+        f"{_STYLE}<style>.rd-tip {{ background: {widgets_charts.ink().hover}; }}</style>"
+        f"<div class=rd-verdict><details{opened}><summary>{_line(study, system, verdict)}"
+        f"<span class=rd-tip>{sentence(verdict)}</span></summary><ul>{facts}</ul></details>"
+        + (f"<ul class=rd-caveats aria-label='{label}'>{chips}</ul>" if chips else "")
+        + "</div>"
+    )
+
+
+def _line(study: Study, system: str, verdict: Verdict) -> str:
+    """Return the verdict without a sentence, which is for screen readers."""
+    row, name = study.comparison.row(system, study.spec), html_safe(study.name(system))
+    mark = mark_image(style.marks(study.places, study.baseline)[system])
+    proven = verdict.kind in PROVEN
+    colour = interval.colour_of(row["delta"], proven=proven)
+    parts = [
+        f'<b><img src="{mark}" alt="">{name}</b>',
+        f"<span class=rd-word style='border-color:{colour}'>{html_safe(chip(verdict.kind))}</span>",
+    ]
+    before, after = (float(str(verdict.params[end])) for end in ("before", "after"))
+    if math.isfinite(row["delta"]):
+        metric = html_safe(study.measure.title)
+        parts.append(f"<span>{metric} {number(before)} → <b>{number(after)}</b></span>")
+    if math.isfinite(row["delta_low"]):
+        ends = row["delta_low"], row["delta_high"]
+        minimum = study.statistics.worthwhile
+        threshold = None if minimum is None else minimum * before
+        axis = interval.common_axis([*ends, *([] if threshold is None else [threshold])])
+        parts.append(
+            interval.interval_html(
+                row["delta"], *ends, axis, change_fact(row, study.statistics),
+                proven=proven, threshold=threshold, labelled=True, width=_INTERVAL_WIDTH,
             )
+        )  # fmt: skip
+    if row["paired"]:
+        counts = int(row["helped"]), int(row["same"]), int(row["hurt"])
+        words = tally(row)
+        bar = interval.tally_html(*counts, words, width=_TALLY_WIDTH)
+        parts.append(f"<span>{bar} {html_safe(words)}</span>")
+    return (
+        f"<span class=rd-line aria-hidden=true>{''.join(parts)}<span class=rd-more></span></span>"
+    )
 
 
 def _facts(study: Study, system: str) -> list[tuple[str, str]]:
@@ -64,8 +132,8 @@ def _facts(study: Study, system: str) -> list[tuple[str, str]]:
     facts = []
     if p := p_fact(row, study.statistics, "p_corrected"):
         meaning = _(
-            "**p**: how often chance alone gives a change at least as large, up or down. The "
-            "corrected p allows for the other comparisons as well."
+            "How often chance alone gives a change at least as large, up or down. The corrected p "
+            "allows for the other comparisons as well."
         )
         facts.append((p, meaning))
     split = study.headroom(system)
@@ -74,14 +142,13 @@ def _facts(study: Study, system: str) -> list[tuple[str, str]]:
         realised = _("{share} of the potential gain realised", share=percent(share))
         own_list = split is not None and split.own
         fact = _("{fact} ({of})", fact=realised, of=documents(own_list)) if own_list else realised
-        meaning = _("**Potential gain**: from the baseline to the best possible order.")
-        facts.append((fact, meaning))
+        facts.append((fact, _("The potential gain ends at the best possible order.")))
     facts += [(fact, "") for fact in excluded(study.comparison.left_out(system, study.spec))]
     if math.isfinite(row["smallest_detectable"]):
         fact = _("minimum detectable change {n}", n=number(row["smallest_detectable"]))
         meaning = _(
-            "**Minimum detectable change**: the true change that this many queries prove in "
-            "{power} of all cases, at a level of {level}. Smaller ones are often missed.",
+            "The true change that this many queries prove in {power} of all cases, at a level of "
+            "{level}. Smaller ones are often missed.",
             power=percent(POWER),
             level=percent(row["planned_level"], 1),
         )
@@ -109,7 +176,7 @@ def cards(study: Study, system: str) -> None:
         spec = study.spec_of(name)
         row = comparison.row(system, spec)
         share = name == "judged"
-        proven = row["verdict"] in ("better", "small", "worse")
+        proven = row["verdict"] in PROVEN
         gain: Colour = "blue" if row["delta"] > 0 else "orange"
         text = percent_change if share else signed
         # No arrow without a comparison.

@@ -1,9 +1,10 @@
-"""An estimate as a dot on its interval, in HTML that Streamlit and a report show alike."""
+"""An estimate as a dot on its interval, and counts as a bar of their shares, in HTML that Streamlit
+and a report show alike."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rankdash.core.base.text import html_safe
 from rankdash.kit.drawing import style
@@ -45,6 +46,7 @@ def interval_html(
     proven: bool,
     zero: float | None = 0.0,
     threshold: float | None = None,
+    labelled: bool = False,
     colour: str = "",
     width: str = "100%",
 ) -> str:
@@ -52,15 +54,25 @@ def interval_html(
 
     axis: of all rows that are compared (`common_axis`). words: what the picture says, for screen
     readers and under the pointer. proven: else the dot is hollow. zero: where the grey line is;
-    None: without it. threshold: a dashed line, if the user set one. colour: by default
-    `colour_of` the distance from zero. width: of the picture, in CSS.
+    None: without it. threshold: a dashed line, if the user set one. labelled: whether a small 0
+    stands above the grey line. colour: by default `colour_of` the distance from zero. width: of the
+    picture, in CSS.
     """
     colour = colour or colour_of(value - (zero or 0.0), proven=proven)
     parts = [
+        f'<span style="{_PLACED}left:0;right:0;top:{_MIDDLE - 1}px;border-top:1px solid '
+        f'{style.faded(style.FIRST_STAGE, 0.4)}"></span>'
+    ]
+    parts += [
         _line(place, axis, look)
         for place, look in ((zero, "solid"), (threshold, "dashed"))
         if place is not None and math.isfinite(place)
     ]
+    if labelled and zero is not None:
+        parts.append(
+            f'<span style="{_PLACED}left:{100 * share(zero, axis):.2f}%;bottom:{_HEIGHT - 1}px;'
+            f'transform:translateX(-50%);font-size:0.7rem;line-height:1">{zero:g}</span>'
+        )
     if math.isfinite(value):
         parts += _marks(value, low, high, axis, colour, hollow=not proven)
     text = html_safe(words)
@@ -103,3 +115,27 @@ def _marks(
         f'border-radius:50%"></span>'
     )
     return marks
+
+
+def stacked_html(parts: Sequence[tuple[float, str]], words: str, *, width: str = "100%") -> str:
+    """Return a bar of parts beside each other.
+
+    parts: (count, colour) from left to right. words: what the bar says, for screen readers and
+    under the pointer. width: of the bar, in CSS.
+    """
+    text = html_safe(words)
+    shown = "".join(
+        f'<span style="flex:{count:g} 0 2px;border-top:10px solid {colour}"></span>'
+        for count, colour in parts
+        if count
+    )
+    return (
+        f'<span role="img" aria-label="{text}" title="{text}" style="display:inline-flex;gap:1px;'
+        f'vertical-align:middle;width:{width}">{shown}</span>'
+    )
+
+
+def tally_html(helped: int, same: int, hurt: int, words: str, *, width: str = "100%") -> str:
+    """Return the bar of the queries that a system helped, left the same, and hurt."""
+    colours = (style.BETTER, style.faded(style.FIRST_STAGE, 0.5), style.WORSE)
+    return stacked_html(list(zip((helped, same, hurt), colours, strict=True)), words, width=width)

@@ -77,10 +77,7 @@ def strip(study: Study) -> Callable[[], None]:
 def test_what_overview_says_of_a_system(approved, language):
     cases = {}
     for name, study in STUDIES.items():
-        app = drawn(strip(study), language)
         cases[name] = said(strip(study), language)
-        meanings = [each.help for each in app.caption if each.help]
-        cases[name] += "\n" + "\n".join(f"? {each}" for each in meanings)
     parts = {
         "the baseline alone": partial(
             page_verdict.cards, replace(BETTER, challengers=()), BETTER.baseline
