@@ -1,20 +1,19 @@
-"""Latency: how long a query takes, cold and warm, alone and with others, and on which machine."""
+"""Latency: which systems answer in time, how surely, and on which machine."""
 
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.study import latency
+from rankdash.features.latency import charts, page_readout
 from rankdash.features.latency import page as latency_page
-from rankdash.features.latency import page_readout
-from rankdash.kit.widgets import view
+from rankdash.kit.widgets import component, view
 from rankdash.kit.widgets.redraw import fold
 
 st.title(_("Latency"))
 study = view.study("latency")
 view.caption(study)
-found = latency.timed(study)
-if not found:
-    page_readout.not_timed(study, found)
+timed = charts.timed(study)
+if not timed:
+    page_readout.not_timed(study, timed)
     view.nothing_yet(
         "latency",
         _("No latency measured yet"),
@@ -24,26 +23,30 @@ if not found:
         ),
         "run",
     )
-target_ms = page_readout.target()
-page_readout.measure_again(study)
-page_readout.draw(study, found, target_ms)
-page_readout.not_timed(study, found)
-latency_page.spread(study, found, target_ms)
+target_ms = page_readout.draw(study, timed)
+fold(
+    _("Details of each system"),
+    "latency.details",
+    ":material/notes:",
+    lambda: page_readout.details(study, timed, target_ms),
+)
 fold(
     _("All numbers as a table"),
     "latency.numbers",
     ":material/table:",
-    lambda: page_readout.numbers(study, found),
+    lambda: page_readout.numbers(study, timed),
 )
 fold(
     _("The machine, its load, and versions"),
     "latency.machines",
     ":material/memory:",
-    lambda: page_readout.machines(study, found),
+    lambda: page_readout.machines(study, timed),
 )
-throughput, lengths = st.columns(2, gap="medium")
-with throughput:
-    latency_page.draw_throughput(study, target_ms)
-with lengths:
-    latency_page.draw_tokens(study)
-latency_page.growth(study, found)
+component.when_seen(
+    study,
+    "latency.load",
+    620,
+    lambda study: latency_page.load(study, target_ms),
+    target_ms,
+)
+component.when_seen(study, "latency.growth", 520, latency_page.growth)

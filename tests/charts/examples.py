@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.measured import Level
 from rankdash.core.data.ranking import Reading
-from rankdash.core.study.latency import ecdf, fit, summarize
+from rankdash.core.study.latency import ecdf, fit, on_target, summarize
 from rankdash.core.study.latency import lengths_of as lengths_of
 from rankdash.features.cost import charts as cost_charts
 from rankdash.features.history import charts as history_charts
@@ -177,19 +177,22 @@ def cost() -> dict[str, dict[str, Case]]:
 PAIR = style.marks_in_order(["a", "b"], "a")
 
 
-def spent(values, system: str = "a", name: str = "Alpha") -> latency_charts.Curve:
+def spent(
+    values: Any, system: str = "a", name: str = "Alpha", noise: str = ""
+) -> latency_charts.Row:
+    """Against a target of 500 ms."""
     ordered = np.sort(np.asarray(values, dtype=float))
-    return latency_charts.Curve(
-        system, name, ecdf(ordered), summarize(pd.DataFrame({"latency_ms": ordered}))
-    )
+    summary = summarize(pd.DataFrame({"latency_ms": ordered}))
+    met = on_target(ordered, 500.0)
+    return latency_charts.Row(system, name, ecdf(ordered), summary, met, noise)
 
 
-def cloud(x, ms, system: str = "b", name: str = "Beta") -> latency_charts.Cloud:
+def cloud(x, ms, system: str = "b", name: str = "Beta") -> charts_load.Cloud:
     x, ms = np.asarray(x, dtype=float), np.asarray(ms, dtype=float)
-    return latency_charts.Cloud(system, name, pd.DataFrame({"x": x, "ms": ms}), fit(x, ms))
+    return charts_load.Cloud(system, name, pd.DataFrame({"x": x, "ms": ms}), fit(x, ms))
 
 
-def even(n: int) -> list[latency_charts.Cloud]:
+def even(n: int) -> list[charts_load.Cloud]:
     """5 ms and 2 ms a document."""
     x = np.arange(1.0, n + 1)
     return [cloud(x, 5 + 2 * x)]
@@ -210,16 +213,14 @@ def latency() -> dict[str, dict[str, Case]]:
     }
     drawn = {each: rng.lognormal(at + 2, 0.4, 10_000) for at, each in enumerate("ab")}
     length = rng.integers(10, 50, 10_000)
-    curves = {"hostile": [spent(ms, each, names[each]) for each, ms in drawn.items()]}
-    spreads = {"hostile": [
-        latency_charts.Spread(each, names[each], np.sort(ms)) for each, ms in drawn.items()
-    ]}  # fmt: skip
+    timed = {
+        "hostile": [spent(ms, each, names[each], "busy machine") for each, ms in drawn.items()]
+    }
     clouds = {"hostile": [cloud(length, ms, each, names[each]) for each, ms in drawn.items()]}
-    curves |= {f"{n} queries": [spent(range(1, n + 1))] for n in (1, 2, 30, 100, 999, 1000)}
-    curves["alike"] = [spent(np.full(2000, 20.0)), spent([5.0, 700.0], "b")]
-    spreads["half in the box, nine in ten within the whiskers"] = [
-        latency_charts.Spread("a", "Alpha", np.arange(1.0, 102.0))
-    ]
+    timed |= {f"{n} queries": [spent(range(1, n + 1))] for n in (1, 4, 30, 1000)}
+    timed["alike, and one without p95"] = [spent(np.full(2000, 20.0)), spent([5.0, 700.0], "b")]
+    timed["within tenfold, from 0"] = [spent(range(300, 400)), spent(range(99, 700), "b")]
+    timed["a disturbed measurement"] = [spent(range(1, 101), noise="busy machine")]
     clouds |= {f"{n} queries": even(n) for n in (9, 60, 5000)}
     full = np.array([10, 20, 30, 600, 700], dtype=np.int32)
     many = rng.integers(20, 1500, 5000).astype(np.int32)
@@ -229,8 +230,8 @@ def latency() -> dict[str, dict[str, Case]]:
         "none is cut": (full, full),
     }
     return {
-        "latency_ecdf": every("curves", curves, target_ms=500.0, **marks),
-        "latency_spread": every("spreads", spreads, target_ms=9.0, **marks),
+        "latency_rows": every("systems", timed, target_ms=500.0, **marks),
+        "latency_ecdf": every("systems", timed, target_ms=500.0, **marks),
         "latency_fit": every("clouds", clouds, against="documents", rules=True, **marks)
         | {"no rules for tokens": of(clouds=even(60), against="tokens", rules=True, **marks)},
         "throughput": {

@@ -1,4 +1,4 @@
-"""Latency: how long queries take, by documents and tokens, and the throughput under load."""
+"""Latency by documents and tokens, the throughput under load, and the lengths of texts."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import math
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base.i18n import brief, enumerated, level_percent, ngettext, number, percent
+from rankdash.core.base.i18n import brief, enumerated, level_percent, number, percent
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.runs.concurrency import within_target
 from rankdash.core.study import latency
-from rankdash.core.study.latency import FEWEST_FITTED, Against, Ratio, Times
+from rankdash.core.study.latency import FEWEST_FITTED, Against
 from rankdash.core.study.study import Study
-from rankdash.features.latency import charts, charts_load
+from rankdash.features.latency import charts_load
 from rankdash.kit.drawing import style
 from rankdash.kit.widgets import pickers, view
 from rankdash.kit.widgets.charts import draw
@@ -23,92 +22,18 @@ from rankdash.kit.widgets.text import name_rows, signed_cells
 from rankdash.kit.widgets.view import safe_name, short_name
 
 
-def spread(study: Study, timings: dict[str, Times], target_ms: float) -> None:
-    """The share of queries answered within a time, and the boxes second."""
-    left, right = st.columns([7, 5], gap="medium")
-    with left:
-        st.subheader(_("Latency distribution (CDF)"), anchor=False)
-        if (curves := charts.latency(study, target_ms)) is not None:
-            draw(curves, key="latency.ecdf")
-        if any(times.summary.p99 is None for times in timings.values()):
-            st.caption(
-                _(
-                    "Marks: p50 and p95, with the interval as a pale bar. p99 needs at least "
-                    "1,000 queries."
-                )
-            )
-    with right:
-        st.subheader(_("Latency spread"), anchor=False)
-        spreads = [
-            charts.Spread(system, study.name(system), times.ordered)
-            for system, times in timings.items()
-            if times.summary.p95 is not None
-        ]
-        if spreads:
-            draw(
-                charts.latency_spread_chart(
-                    spreads, style.marks(study.places, study.baseline), target_ms=target_ms
-                ),
-                key="latency.spread",
-            )
-            st.caption(
-                _(
-                    "Box: half of the queries. Whiskers: 5% to 95%. Circles: the fastest and the "
-                    "slowest. Dashed: the target."
-                )
-            )
-        if len(spreads) < len(timings):
-            st.caption(_("A system needs {n} timed queries for a box.", n=number(FEWEST_TIMED, 0)))
-        compared(study, timings)
+def load(study: Study, target_ms: float) -> None:
+    """The throughput beside the lengths of texts."""
+    throughput, lengths = st.columns(2, gap="medium")
+    with throughput:
+        draw_throughput(study, target_ms)
+    with lengths:
+        draw_tokens(study)
 
 
-def compared(study: Study, timings: dict[str, Times]) -> None:
-    """The others against the fastest, on the queries timed in both."""
-    first = min(timings, key=lambda system: timings[system].summary.p50)
-    sentences = []
-    for system in timings:
-        ratio = None if system == first else latency.ratio(study, first, system)
-        if ratio is not None:
-            sentences.append(_ratio_in_words(study, first, system, ratio))
-    if not sentences:
-        return
-    st.markdown("  \n".join(sentences))
-    st.caption(
-        _(
-            "Query by query, in the geometric mean. The runs were measured one after the other, so "
-            "a change in the machine's load shows as a difference too."
-        )
-    )
-
-
-def _ratio_in_words(study: Study, first: str, system: str, ratio: Ratio) -> str:
-    names = {"system": safe_name(study, system), "other": safe_name(study, first)}
-    queries = ngettext("the same {n} query", "the same {n} queries", ratio.n)
-    if math.isfinite(ratio.low):
-        queries = _(
-            "{queries} ({level}: {low} … {high})",
-            queries=queries,
-            level=level_percent(study.statistics.level),
-            low=brief(ratio.low),
-            high=brief(ratio.high),
-        )
-    text = _(
-        "**{system}** takes **{times} times** as long as {other}, on {queries}.",
-        times=brief(ratio.ratio),
-        queries=queries,
-        **names,
-    )
-    if ratio.unlike:
-        text += " " + ngettext(
-            "{n} of them had another number of documents.",
-            "{n} of them had another number of documents.",
-            ratio.unlike,
-        )
-    return text
-
-
-def growth(study: Study, timings: dict[str, Times]) -> None:
+def growth(study: Study) -> None:
     """Latency against documents or tokens, with a line where the points carry one."""
+    timings = latency.timed(study)
     st.subheader(_("Latency by length and number of documents"), anchor=False)
     varied = any(times.documents[0] != times.documents[1] for times in timings.values())
     tokens = any(len(latency.cloud(study, system, "tokens")[0]) for system in timings)
@@ -137,10 +62,10 @@ def growth(study: Study, timings: dict[str, Times]) -> None:
     for system in timings:
         points, line = latency.cloud(study, system, against)
         if len(points):
-            clouds.append(charts.Cloud(system, study.name(system), points, line))
+            clouds.append(charts_load.Cloud(system, study.name(system), points, line))
     with drawn:
         draw(
-            charts.latency_fit_chart(
+            charts_load.latency_fit_chart(
                 clouds, style.marks(study.places, study.baseline), against, rules=rules
             ),
             key=f"latency.growth.{against}",
@@ -148,11 +73,11 @@ def growth(study: Study, timings: dict[str, Times]) -> None:
     with beside:
         for cloud in clouds:
             st.markdown(growth_sentence(study, cloud, against))
-        if sum(len(cloud.points) for cloud in clouds) > charts.MOST_MARKS:
+        if sum(len(cloud.points) for cloud in clouds) > charts_load.MOST_MARKS:
             st.caption(
                 _(
                     "About {n} queries are drawn at random; the rest are in the table.",
-                    n=number(charts.MOST_MARKS, 0),
+                    n=number(charts_load.MOST_MARKS, 0),
                 )
             )
     fold(
@@ -163,7 +88,7 @@ def growth(study: Study, timings: dict[str, Times]) -> None:
     )
 
 
-def growth_sentence(study: Study, cloud: charts.Cloud, against: Against) -> str:
+def growth_sentence(study: Study, cloud: charts_load.Cloud, against: Against) -> str:
     """Return what a system's latency grows with, or why no line is drawn."""
     name, line = safe_name(study, cloud.system), cloud.fit
     if line is None:
@@ -210,7 +135,7 @@ def _significant(value: float) -> str:
     return number(value, min(max(1 - size, 0), 6))
 
 
-def _growth_tables(clouds: list[charts.Cloud], against: Against) -> None:
+def _growth_tables(clouds: list[charts_load.Cloud], against: Against) -> None:
     unit = _("documents") if against == "documents" else _("tokens")
     lines = [
         {
@@ -241,7 +166,7 @@ def _growth_tables(clouds: list[charts.Cloud], against: Against) -> None:
     points = points[["system", "x", "ms"]].set_axis([_("system"), unit, _("ms")], axis="columns")
     st.dataframe(points, hide_index=True, height=280, alt=_("Every timed query"))
     if against == "documents":
-        rules = charts.RULES_OF_THUMB.rename(columns={"documents": unit})
+        rules = charts_load.RULES_OF_THUMB.rename(columns={"documents": unit})
         st.dataframe(rules, hide_index=True, alt=_("Rules of thumb from tutorials, ms"))
         st.caption(
             _(

@@ -1,4 +1,4 @@
-"""How fast each system is, in a sentence first, then what is not in its numbers and why."""
+"""Which systems meet the target: the chart, its details, and tables of what was measured."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rankdash.core.base.i18n import brief, duration, level_percent, ngettext, number, percent
+from rankdash.core.base.i18n import (
+    brief,
+    duration,
+    enumerated,
+    level_percent,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+)
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.runs.combining import KIND as FUSION
@@ -16,25 +25,29 @@ from rankdash.core.study import latency
 from rankdash.core.study.latency import (
     P99_NEEDS,
     LatencySummary,
-    OnTarget,
+    Ratio,
     Times,
     call_parts,
     on_target,
 )
 from rankdash.core.study.study import Study
 from rankdash.core.words.latency import busy_notes, left_out_of_times, milliseconds, where_measured
+from rankdash.features.latency import charts
 from rankdash.kit.widgets import address, pickers, view
-from rankdash.kit.widgets.charts import Colour
+from rankdash.kit.widgets import charts as widgets_charts
+from rankdash.kit.widgets.cache import shared
 from rankdash.kit.widgets.text import markdown_safe, name_rows, signed_cells
 from rankdash.kit.widgets.view import safe_name
 
 REAL_TIME, BATCH = "500", "2000"
 _LONGEST_MS = 600_000
+PERCENTILES, DISTRIBUTION = "percentiles", "distribution"
+_MOST_NAMES = 2
 
 
 def target() -> float:
     """The time that 95 % of queries should be answered in, chosen or typed, in milliseconds."""
-    usual = {REAL_TIME: _("500 ms, real time"), BATCH: _("2,000 ms, batch")}
+    usual = {REAL_TIME: _("Target: 500 ms, real time"), BATCH: _("Target: 2,000 ms, batch")}
     chosen = whole_ms(address.one("target"))
     return float(
         pickers.pick_free(
@@ -43,11 +56,14 @@ def target() -> float:
             read=whole_ms,
             write=whole_ms,
             label=_("Target: 95% of queries within"),
+            label_visibility="collapsed",
             options=list(dict.fromkeys([*usual, chosen])),
-            format_func=lambda value: usual.get(value, milliseconds(float(value))),
+            format_func=lambda value: usual.get(
+                value, _("Target: {ms}", ms=milliseconds(float(value)))
+            ),
             accept_new_options=True,
-            width=280,
-            help=_("Choose one, or type milliseconds."),
+            placeholder=_("Choose one, or type milliseconds."),
+            width=230,
         )
     )
 
@@ -60,61 +76,100 @@ def whole_ms(value: str | None) -> str:
     return str(int(digits)) if fits else REAL_TIME
 
 
-def draw(study: Study, timings: dict[str, Times], target_ms: float) -> None:
-    for system, times in timings.items():
-        with st.container(border=True):
-            _one(safe_name(study, system), times, target_ms, study.statistics.level)
-
-
-def measure_again(study: Study) -> None:
-    """What was measured on a busy machine or depth contradicts, with the way to a new run."""
+def draw(study: Study, timings: dict[str, Times]) -> float:
+    """Who meets the target, and the chart that shows it. Return the target in milliseconds."""
+    line = st.empty()
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        shown = pickers.pick_one(
+            "latency",
+            [PERCENTILES, DISTRIBUTION],
+            st.segmented_control,
+            label=_("Chart"),
+            label_visibility="collapsed",
+            format_func={
+                PERCENTILES: _("Percentiles"),
+                DISTRIBUTION: _("Distribution"),
+            }.__getitem__,
+            required=True,
+        )
+        target_ms = target()
+    line.markdown(answer(study, target_ms))
+    shared(_chart, study, target_ms, shown or PERCENTILES)
+    not_timed(study, timings)
     if notes := busy_notes(study):
-        warning = "  \n".join(markdown_safe(each, 400) for each in notes)
-        st.warning(warning, icon=":material/speed:")
-        view.link("run", _("Measure again"), ":material/arrow_forward:")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            said = "  \n".join(f":material/speed: {markdown_safe(each, 400)}" for each in notes)
+            st.caption(said, width="content")
+            view.link("run", _("Measure again"), ":material/arrow_forward:")
+    return target_ms
+
+
+def _chart(study: Study, target_ms: float, shown: str) -> None:
+    draw_chart = charts.distribution if shown == DISTRIBUTION else charts.latency
+    if (drawing := draw_chart(study, target_ms)) is not None:
+        widgets_charts.draw(drawing, key=f"latency.{shown}")
+
+
+def answer(study: Study, target_ms: float) -> str:
+    """Return which systems meet the target, which miss it, and for which that is not sure."""
+    by_kind: dict[str, list[str]] = {"meets": [], "misses": [], "": []}
+    rows = charts.rows(study, target_ms)
+    kind: str
+    for row in rows:
+        kind = row.met.kind if row.met is not None and row.sure else ""
+        by_kind[kind].append(safe_name(study, row.system))
+    titles = {
+        "meets": _("**Within {ms} ms for 95% of queries**", ms=brief(target_ms)),
+        "misses": _("**Too slow**"),
+        "": _("**Too few queries to be sure**"),
+    }
+    sentences = []
+    for kind, names in by_kind.items():
+        if names or kind == "meets":
+            systems = enumerated(names) if names else _("no system")
+            if len(names) > _MOST_NAMES:
+                systems = _("{n} of {all} systems", n=len(names), all=len(rows))
+            sentences.append(_("{title}: {systems}.", title=titles[kind], systems=systems))
+    return paragraph(sentences)
 
 
 def not_timed(study: Study, timings: dict[str, Times]) -> None:
-    """A line for each chosen system without a latency: why, and what would help."""
-    for system in study.chosen:
-        if system not in timings:
-            why = _why_not(study, system)
-            st.caption(
-                _("**{system}** has no latency: {why}", system=safe_name(study, system), why=why)
-            )
+    """One line for the chosen systems without a latency: why."""
+    without = [
+        _("{system} ({why})", system=safe_name(study, system), why=_why_not(study, system))
+        for system in study.chosen
+        if system not in timings
+    ]
+    if without:
+        st.caption(_("Without a latency: {systems}.", systems=enumerated(without)))
 
 
 def _why_not(study: Study, system: str) -> str:
     times = latency.times(study, system)
     if times is None:
-        return _("it is the order of the search before reranking.")
+        return _("the order before reranking")
     if times.run.reranker == FUSION:
-        return _("it was fused from other systems, and not each of them has a latency here.")
+        return _("fused from systems of which not all have a latency")
     if times.run.measured is None:
-        return _("its ranking was read from a file, or is of an older version.")
+        return _("read from a file, or run by an older version")
     if times.apart.cached_pairs:
-        return _(
-            "its scores came from the cache, which is not included in latency. Run it again with "
-            "the latency measured always."
-        )
+        return _("all scores came from the cache: run it again with the latency measured always")
     if not times.apart.untimed:
-        return _("all its queries failed.")
-    return _(
-        "its queries were scored in batches, none by itself. Run it with the latency measured."
-    )
+        return _("all queries failed")
+    return _("scored in batches: run it with the latency measured")
+
+
+def details(study: Study, timings: dict[str, Times], target_ms: float) -> None:
+    """All that was measured of each system, in sentences, and the others against the fastest."""
+    for system, times in timings.items():
+        _one(safe_name(study, system), times, target_ms, study.statistics.level)
+    _compared(study, timings)
 
 
 def _one(name: str, times: Times, target_ms: float, level: float) -> None:
     summary, measured = times.summary, times.run.measured
-    p95 = _or_nan(summary.p95)
     late = times.apart.timed_out
     met = on_target(times.ordered, target_ms, timed_out=late, level=level)
-    with st.container(horizontal=True):
-        if met is not None:
-            word, icon, colour = _badge(met, brief(target_ms, p95))
-            st.badge(word, icon=icon, color=colour)
-        if measured is not None and measured.contended:
-            st.badge(_("on a busy machine"), icon=":material/speed:", color="orange")
     st.markdown(_answers(name, times, target_ms, level))
     facts = []
     if met is not None:
@@ -162,6 +217,51 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
     st.caption("  \n".join(lines))
 
 
+def _compared(study: Study, timings: dict[str, Times]) -> None:
+    """The others against the fastest, on the queries timed in both."""
+    first = min(timings, key=lambda system: timings[system].summary.p50)
+    sentences = []
+    for system in timings:
+        ratio = None if system == first else latency.ratio(study, first, system)
+        if ratio is not None:
+            sentences.append(_ratio_in_words(study, first, system, ratio))
+    if not sentences:
+        return
+    st.markdown("  \n".join(sentences))
+    st.caption(
+        _(
+            "Query by query, in the geometric mean. The runs were measured one after the other, so "
+            "a change in the machine's load shows as a difference too."
+        )
+    )
+
+
+def _ratio_in_words(study: Study, first: str, system: str, ratio: Ratio) -> str:
+    names = {"system": safe_name(study, system), "other": safe_name(study, first)}
+    queries = ngettext("the same {n} query", "the same {n} queries", ratio.n)
+    if math.isfinite(ratio.low):
+        queries = _(
+            "{queries} ({level}: {low} … {high})",
+            queries=queries,
+            level=level_percent(study.statistics.level),
+            low=brief(ratio.low),
+            high=brief(ratio.high),
+        )
+    text = _(
+        "**{system}** takes **{times} times** as long as {other}, on {queries}.",
+        times=brief(ratio.ratio),
+        queries=queries,
+        **names,
+    )
+    if ratio.unlike:
+        text += " " + ngettext(
+            "{n} of them had another number of documents.",
+            "{n} of them had another number of documents.",
+            ratio.unlike,
+        )
+    return text
+
+
 def _answers(name: str, times: Times, target_ms: float, level: float) -> str:
     summary, documents = times.summary, _documents(times.documents)
     if summary.p95 is None:
@@ -183,25 +283,6 @@ def _answers(name: str, times: Times, target_ms: float, level: float) -> str:
         documents=documents,
         p50=brief(summary.p50),
     )
-
-
-def _badge(met: OnTarget, target: str) -> tuple[str, str, Colour]:
-    """(word, icon, colour); the word and the icon say it without the colour."""
-    words: dict[str, tuple[str, str, Colour]] = {
-        "meets": (_("meets {ms} ms", ms=target), ":material/check:", "blue"),
-        "likely": (
-            _("within {ms} ms, too few queries to be sure", ms=target),
-            ":material/help:",
-            "gray",
-        ),
-        "unlikely": (
-            _("over {ms} ms, too few queries to be sure", ms=target),
-            ":material/help:",
-            "gray",
-        ),
-        "misses": (_("misses {ms} ms", ms=target), ":material/close:", "orange"),
-    }
-    return words[met.kind]
 
 
 def _interval(summary: LatencySummary, level: float) -> str:

@@ -24,19 +24,14 @@ from rankdash.kit.html.html_page import DASH, Draft, PageTable, filled, listed, 
 
 def draw(draft: Draft) -> str:
     study = draft.study
-    timed: list[tuple[str, Run, LatencySummary]] = []
-    sentences: list[str] = []
+    timed = [(system, times.run, times.summary) for system, times in charts.timed(study).items()]
+    sentences = [text for each in timed for text in _sentences(draft, *each)]
     for system in study.chosen:
-        run, name = study.run(system), study.name(system)
-        if run is None:
+        name = study.name(system)
+        if study.run(system) is None:
             sentences.append(_("**{system}** reranks nothing, so it adds no latency.", system=name))
-            continue
-        summary = latency.summary(study, system)
-        if summary is None:
+        elif latency.summary(study, system) is None:
             sentences.append(_("**{system}**: no latency was measured.", system=name))
-            continue
-        timed.append((system, run, summary))
-        sentences += _sentences(draft, system, run, summary)
     sentences += busy_notes(study)
     if not timed:
         return listed(sentences)
@@ -49,7 +44,7 @@ def draw(draft: Draft) -> str:
         n=number(P99_NEEDS, 0),
     )
     return (
-        listed(sentences) + draft.chart(charts.latency(study)) + _quantiles(draft, timed)
+        draft.chart(charts.latency(study)) + listed(sentences) + _quantiles(draft, timed)
         + prose(notes, "muted") + _throughput(draft, timed) + _machines(draft, timed)
     )  # fmt: skip
 

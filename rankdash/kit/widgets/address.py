@@ -47,6 +47,7 @@ FIELDS: Mapping[str, str | None] = {
     "leave": "term",
     "documents": "relevant",
     "target": "500",
+    "latency": "percentiles",
     "against": None,
     "rules": None,
     "reader": None,

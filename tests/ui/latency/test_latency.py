@@ -19,7 +19,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.latency import page as latency_page
 from rankdash.features.latency import page_readout
-from rankdash.features.latency.charts import Cloud
+from rankdash.features.latency.charts_load import Cloud
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, dataset_of, run_of, said, study_of
 
@@ -95,9 +95,9 @@ def readout() -> None:
     found = latency.timed(SYSTEMS)
     known = found[next(iter(found))]
     p99 = replace(known, summary=replace(known.summary, p99=45.0))
-    page_readout.draw(SYSTEMS, found, 50.0)
-    page_readout.draw(SYSTEMS, {"first-stage": p99}, 50.0)
-    page_readout.not_timed(SYSTEMS, found)
+    page_readout.details(SYSTEMS, found, 50.0)
+    page_readout.details(SYSTEMS, {"first-stage": p99}, 50.0)
+    page_readout.draw(SYSTEMS, found)
 
 
 def of(*runs: Run, **fields: object) -> Study:
@@ -109,12 +109,11 @@ def shows(part, *runs: Run, given: tuple = (), **fields: object):
     return lambda: part(study, latency.timed(study), *given)
 
 
-compared = partial(shows, latency_page.compared)
-grows = partial(shows, latency_page.growth)
+compared = partial(shows, page_readout.details, given=(50.0,))
 
 
-def boxes(count: int):
-    return shows(latency_page.spread, timed("A", first(count)), given=(50.0,))
+def grows(*runs: Run):
+    return lambda: latency_page.growth(of(*runs))
 
 
 def throughput(*levels: Level, target: float = 500.0):
@@ -142,7 +141,7 @@ PARTS = {
         TWICE, timed("A", np.where(np.arange(QUERIES) < 4, 500.0, 10.0))
     ),
     "59 in time prove it at 95%, and not at 99%": shows(
-        page_readout.draw, timed("A", first(59)), given=(50.0,),
+        page_readout.draw, timed("A", first(59)),
         statistics=StatisticsSettings(level=0.99),
     ),
     "all numbers": shows(page_readout.numbers, timed(
@@ -153,8 +152,6 @@ PARTS = {
     "no query in common": compared(timed("A", first(1)), timed("B", np.roll(first(1), 1))),
     "other numbers of documents": compared(timed("A", EVEN, np.arange(QUERIES) // 60 + 4), TWICE),
     "one system is compared with none": compared(TWICE),
-    "4 queries have no box": boxes(4),
-    "5 queries have one": boxes(5),
     "growth, its line and points": grows(timed("A", 10.0 * LONGER, LONGER), TWICE),
     "no throughput": throughput(),
     "over the target": throughput(level(1, 10.0, 501.0)),
@@ -171,7 +168,8 @@ PARTS = {
     "a machine and its load": machine(
         Measured(seconds=2.0, cpu_seconds=3.0, threads=2, load_start=0.5, load_end=2.0)
     ),
-    "a busy machine is measured again": partial(page_readout.measure_again, of(BUSY)),
+    "a busy machine is measured again": shows(page_readout.draw, BUSY),
+    "every system is too slow": shows(page_readout.draw, timed("A", 100 * EVEN)),
 }  # fmt: skip
 
 OPEN = ("latency.length_table", "latency.levels", "latency.lines")
