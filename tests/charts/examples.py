@@ -17,6 +17,8 @@ from rankdash.core.data.ranking import Reading
 from rankdash.core.study.latency import ecdf, fit, on_target, summarize
 from rankdash.core.study.latency import lengths_of as lengths_of
 from rankdash.features.cost import charts as cost_charts
+from rankdash.features.cost import charts_worth
+from rankdash.features.cost.charts_worth import Lines, Need
 from rankdash.features.history import charts as history_charts
 from rankdash.features.latency import charts as latency_charts
 from rankdash.features.latency import charts_load
@@ -117,6 +119,24 @@ def overlapping(x: float, most: float) -> list[frontier.FrontierPoint]:
     return [*alike, point("none", 0.0, 0.5, False), point("slow", most, 0.8, True)]
 
 
+def earns(name: str, *given: float, **more: bool) -> charts_worth.Point:
+    price, value, low, high = given
+    mark = MARKS.get(name, MARKS["fast"])
+    return charts_worth.Point(name, mark, price, value, False, low, high, **more)
+
+
+def need(name: str, slope: float, **more: bool) -> Need:
+    lines = Lines((0.0, slope), (0.0, 2 * slope), (0.0, slope / 2))
+    return Need(name, MARKS.get(name, MARKS["fast"]), lines, **more)
+
+
+AT_ZERO = earns("none", 0.0, 0.0, 0.0, 0.0)
+NETS = [AT_ZERO, earns("fast", 0.5, 900.0, -100.0, 1800.0, in_focus=True, proven=False),
+        earns("slow", 2.0, -400.0, -700.0, nan)]  # fmt: skip
+BY_PRICE = Lines((1000.0, -200.0), (100.0, -200.0), (1900.0, -200.0))
+NEEDS = [need("fast", 0.01, in_focus=True), need("slow", 0.1, proven=False)]
+
+
 def cost() -> dict[str, dict[str, Case]]:
     net = of(across=ACROSS, upward=UPWARD)
     away = cost_charts.Axis("Searches", ACROSS.values, None)
@@ -138,6 +158,28 @@ def cost() -> dict[str, dict[str, Case]]:
             "the present is elsewhere": of(net=np.abs(NET), **(net | of(across=away))),
             "nothing": of(net=np.zeros((2, 3)), **net),
             "one value": of(net=np.full((2, 3), -7.0), **net),
+        },
+        "net_by_price": {
+            "hostile": of(
+                points=[earns(HOSTILE, 1.0, 5.0, 4.0, 6.0, in_focus=True)], money=hostile_money
+            ),
+            "hollow is not proven, outlined is in focus": of(points=NETS, by_price=BY_PRICE),
+            "example values, in euros": of(points=NETS, demonstrated=True, currency="EUR"),
+            "far apart, with a place for 0": of(
+                points=[AT_ZERO, earns("fast", 0.01, 1.0, 0.0, 2.0, in_focus=True), NETS[2]],
+                by_price=BY_PRICE,
+            ),
+        },
+        "value_needed": {
+            "hostile": of(
+                systems=[need(HOSTILE, 0.1)], most=1.0, price=0.5, value=0.02, money=hostile_money
+            ),
+            "neither price nor value": of(systems=NEEDS, most=4.0),
+            "a price": of(systems=NEEDS, most=4.0, price=1.0),
+            "a value": of(systems=NEEDS, most=4.0, value=0.02),
+            "it needs no value up to a price, and there is no interval": of(
+                systems=[Need("fast", MARKS["fast"], Lines((-0.01, 0.01)), in_focus=True)], most=4.0
+            ),
         },
         "frontier": {
             "hostile": of(points=HOSTILE_POINTS, target=5.0),

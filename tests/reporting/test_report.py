@@ -19,7 +19,6 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, System
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.targets import Goals
-from rankdash.features.cost.charts import break_even
 from rankdash.features.judge.charts import three_ways
 from rankdash.features.overview.report_systems import lines
 from rankdash.features.report.report import ALL, PRESETS, Front, html
@@ -244,12 +243,12 @@ def test_every_chart_of_a_subject_is_offered_by_name(better):
         assert len(drawing.in_both_inks().light.data)
 
 
-def test_break_even_is_drawn_of_a_price_and_a_value_that_were_set_or_of_examples(better):
-    assert "break-even-1" not in drawings(better)
-    priced = dataclasses.replace(better, money=Money(example=True))
-    drawn = break_even(priced, priced.challengers[0])
-    assert drawn is not None and drawn.title.endswith("(example values)")
-    assert drawings(priced)["break-even-1"].title == drawn.title
+def test_net_value_is_drawn_of_a_price_and_a_value_that_were_set_or_of_examples(better):
+    assert drawings(better)["cost"].title.startswith("Break-even")
+    shown = drawings(dataclasses.replace(better, money=Money(example=True)))["cost"]
+    assert shown.title == "Net value a month by the price of 1,000 searches (example values)"
+    notes = [each.text for each in shown.draw(INKS["light"]).layout.annotations]
+    assert "example values" in notes
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,17 @@ CASES = {
         lambda option, name: sensitivity.input_value(option, SCENARIO, name),
         ((OPTION, PRICE), (OPTION, "traffic_share"), (OPTION, GAIN)),
     ),
+    # An upkeep of $500 is $0.000164 a search; 80 % of the traffic gains 20 %.
+    **several(
+        "by price of {0}",
+        lambda _name, option, scenario: (
+            sensitivity.net_by_price(option, scenario), sensitivity.value_needed(option, scenario)
+        ),
+        (
+            ("a gain", OPTION, SCENARIO), ("a loss", LOSS, SCENARIO), ("no gain", BARE, SCENARIO),
+            ("no traffic", OPTION, replace(SCENARIO, searches_per_day=0.0)),
+        ),
+    ),
     "no price": lambda: [sensitivity.input_value(BARE, SCENARIO, name) for name in (PRICE, GAIN)],
     # What is not known has no net.
     **{

@@ -198,7 +198,11 @@ def test_a_figure_has_its_interval_where_that_says_more(texts):
         *((Amount(2.0, None, 3.0), "money"), (Amount(2.0, 1.0, None), "money")),
         *((Amount(2.0, always, 3.0), "money"), (Amount(2.0, always, 3.0), "elasticity")),
         *((Amount(None, always, 3.0, always), "elasticity"), (Amount(reason="never"), "money")),
-        *((Amount(0.0), "elasticity"), (Amount(0.0049), "elasticity")),
+        *(
+            (Amount(0.0), "elasticity"),
+            (Amount(0.0049), "elasticity"),
+            (Amount(123456.0), "elasticity"),
+        ),
         *((Amount(0.0075, 0.005, 0.0148), "elasticity"), (Amount(0.00012), "elasticity")),
         *((Amount(0.0999), "elasticity"), (Amount(0.1), "elasticity"), (Amount(1.25), "months")),
         *((Amount(0.125), "percent"), (Amount(1234.4), "count")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeVar, cast
@@ -66,8 +66,14 @@ def reason(why: str | None) -> str:
     return words[why] if why is not None else ""
 
 
+_MOST_PERCENT = 1000.0
+
+
 def _elasticity(value: float) -> str:
-    """Return a percentage with two decimals, below 0.1 with two digits."""
+    """Return a percentage with two decimals, below 0.1 with two digits, without one that nobody
+    reaches."""
+    if value > _MOST_PERCENT:
+        return _("over {percent}%", percent=number(_MOST_PERCENT, 0))
     return f"{quantity(value, 2) if 0 < value < 0.1 else number(value, 2)}%"
 
 
@@ -132,17 +138,37 @@ def answer(choice: Choice) -> Answer:
 def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
     """Break-even first, then what it comes to under the assumptions; one paragraph. Without a price
     and a value that the user set, the break-even alone. What rests on example values says so."""
-    sentence = _headline(context, choice, scenario)
-    return f"{_('**Example values.**')} {sentence}" if choice.demonstrated else sentence
+    lead, sentences = _answered(context, choice, scenario)
+    line = _joined(lead, sentences)
+    return f"{_('**Example values.**')} {line}" if choice.demonstrated else line
 
 
-def _headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
+def in_short(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
+    """Return the answer and its most important number, in one line; a chip says if these are
+    example values."""
+    lead, sentences = _answered(context, choice, scenario)
+    if answer(choice) in ("yes", "maybe", "doubtful", "no") and not choice.lacks_value:
+        net, interval = cell(context.period.of(choice.came.net_per_month), context.currency)
+        value = _bold(context, net, interval)
+        sentences = [_("Net {value} {period}.", value=value, period=context.period.name)]
+    return _joined(lead, [each for each in sentences if each][:1])
+
+
+def _joined(lead: str, sentences: Sequence[str]) -> str:
+    # Markdown wants a blank after bold text that ends in a full stop, in Chinese too.
+    return f"{lead} {paragraph([each for each in sentences if each])}".rstrip()
+
+
+def _answered(
+    context: MoneyContext, choice: Choice, scenario: Assumptions
+) -> tuple[str, list[str]]:
+    """The answer, and the sentences that follow it."""
     name = context.safe(choice.name)
     metric, level, span = context.metric, level_percent(context.level), context.period
     gain, came = choice.option.gain, choice.came
     cost, value = (span.of(each) for each in (came.cost_per_month, came.value_per_month))
     if gain is None:
-        return f"{_('**No answer for {name}.**', name=name)} {_why_no_gain(context, choice)}"
+        return _("**No answer for {name}.**", name=name), [_why_no_gain(context, choice)]
     kind, lacking = answer(choice), choice.lacks_value
     if kind == "no" and gain.relative.value <= 0 and not came.brings:
         unset = choice.unset and not choice.demonstrated
@@ -153,7 +179,7 @@ def _headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> s
         else _break_even(choice, metric, level)
     )
     if kind == "open":
-        return f"{_break_even_only(choice, name)} {even}"
+        return _break_even_only(choice, name), [even]
     if kind == "unproven":
         worth, interval = cell(value, context.currency)
         value_words = _(
@@ -164,7 +190,7 @@ def _headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> s
         )
         lead = _("**Not proven that {name} pays.**", name=name)
         sentences = [_not_proven(context, gain), "" if lacking else value_words, even]
-        return f"{lead} {paragraph([each for each in sentences if each])}"
+        return lead, sentences
     leads = {
         "yes": _("**{name} pays under these assumptions.**", name=name),
         "maybe": _("**{name} probably pays under these assumptions.**", name=name),
@@ -187,9 +213,7 @@ def _headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> s
     if not built and isinstance(came.net_per_month.value, float) and came.net_per_month.value > 0:
         free = _("Building and upkeep count as {zero}.", zero=money(0.0, context.currency))
         rest = paragraph([rest, free])
-    sentences = [note, even, "" if lacking else rest]
-    # Markdown wants a blank after bold text that ends in a full stop, in Chinese too.
-    return f"{leads[kind]} {paragraph([each for each in sentences if each])}"
+    return leads[kind], [note, even, "" if lacking else rest]
 
 
 def _why_no_gain(context: MoneyContext, choice: Choice) -> str:
@@ -219,7 +243,7 @@ def _break_even_only(choice: Choice, name: str) -> str:
     return _("**Break-even only: the value of a search is not set.**")
 
 
-def _never(context: MoneyContext, choice: Choice, cost: str | None) -> str:
+def _never(context: MoneyContext, choice: Choice, cost: str | None) -> tuple[str, list[str]]:
     """That no price is low enough. cost: of a period; None where nobody set a price."""
     gain, metric = choice.option.gain, context.metric
     lead = _("**No: {name} does not pay at any price.**", name=context.safe(choice.name))
@@ -229,9 +253,8 @@ def _never(context: MoneyContext, choice: Choice, cost: str | None) -> str:
         by = signed_percent(gain.relative.value, 1)
         change = _("It changes {metric} by {change}.", metric=metric, change=by)
     if cost is None:
-        return f"{lead} {change}"
-    costs = _("It costs {cost} {period}.", cost=cost, period=context.period.name)
-    return f"{lead} {paragraph([change, costs])}"
+        return lead, [change]
+    return lead, [change, _("It costs {cost} {period}.", cost=cost, period=context.period.name)]
 
 
 def _without_gain(change: MeasuredChange, metric: str) -> str:

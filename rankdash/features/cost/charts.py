@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,9 +14,7 @@ import plotly.graph_objects as go
 from rankdash.core.base.i18n import brief, quantity
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.arrays import Floats
-from rankdash.core.study.costs import Choice, choices
-from rankdash.core.study.study import Study
-from rankdash.core.study.systems import Money
+from rankdash.core.study.costs import Choice
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.words.prices import money as amount_in
 from rankdash.core.words.prices import symbol, unit
@@ -191,27 +189,6 @@ def _axis(axis: Axis, title: str) -> style.Trace:
 _CELLS = 31
 
 _BY_NAME = {each.name: each for each in ASSUMPTIONS}
-
-
-def break_even(study: Study, challenger: str) -> Drawing | None:
-    """The net value a month over the price and what 1 % of quality is worth; None where there is no
-    price, no value of a search or no gain, or it pays nowhere."""
-    money = study.money or Money()
-    choice = next(each for each in choices(study) if each.system == challenger)
-    if choice.lacks_value:
-        return None
-    grid = net_map(choice, money.assumptions, PRICE, "elasticity", money.currency)
-    if grid is None or not (grid.net > 0).any():
-        return None
-    period = _("a month")
-    title = _(
-        "Break-even of {system}: net value {period} by its price and the value of better ranking",
-        system=study.name(challenger),
-        period=period,
-    )
-    if choice.demonstrated:
-        title = _("{title} (example values)", title=title)
-    return replace(grid.drawing(period, money.currency), title=title)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from rankdash.core.base.i18n import all_of, enumerated, level_percent, ngettext, number
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import ngettext, number
 from rankdash.core.study import costs as study_costs
 from rankdash.core.study.costs import Choice
 from rankdash.core.study.labelling import only_estimates
@@ -29,16 +29,25 @@ from rankdash.core.value.prices import (
     crossover_tokens,
     title,
 )
+from rankdash.core.words.costs import reason
 from rankdash.core.words.prices import lack, words
-from rankdash.features.cost import charts_prices, page_calculator, page_inputs, page_sensitivity
-from rankdash.features.cost.page_cards import answer, assumptions_table, draw_cards, grounds
-from rankdash.features.cost.page_inputs import amount, as_csv, choose_period
+from rankdash.features.cost import (
+    charts_prices,
+    charts_worth,
+    page_calculator,
+    page_inputs,
+    page_sensitivity,
+)
+from rankdash.features.cost.page_cards import answer, assumptions_table
+from rankdash.features.cost.page_inputs import amount, as_csv
+from rankdash.features.cost.words import figures
 from rankdash.kit.html.tables import english, file_name
-from rankdash.kit.widgets import address, narrow, pickers, scenario, sharing_link
+from rankdash.kit.widgets import address, narrow, pickers, redraw, scenario, sharing_link
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.scenario import currency
-from rankdash.kit.widgets.text import markdown_safe
+from rankdash.kit.widgets.text import markdown_safe, table_html
 
+_PARTS = "cost.parts"
 _OF_MEANS = ("options", "depth", "simple")
 
 
@@ -58,75 +67,130 @@ def _examples(choice: study_costs.Choice) -> None:
 def draw(study: Study, in_focus: str) -> None:
     """in_focus: the challenger that the answer is about."""
     prices = scenario.listed_prices()
-    # It stays in sight only within what holds it: beside the columns, not in one of them.
-    headline = st.container(border=True, key=narrow.IN_SIGHT)
-    sliders, results = st.container(key=narrow.BELOW).columns([1, 3], gap="medium")
+    unknown = [key for key in scenario.price_keys().values() if key not in prices]
+    address.lose("price", enumerated(unknown) if unknown else None)
     study = scenario.with_money(study)
-    with sliders:
-        page_inputs.draw(study, in_focus, prices)
-        with st.expander(_("Other prices and currency"), icon=":material/sell:"):
-            page_inputs.other_prices(study, in_focus, prices)
-            page_inputs.choose_currency(prices.values())
-        choose_period()
-    choices = study_costs.choices(study)
-    assumed = scenario.assumptions()
+    choices, assumed = study_costs.choices(study), scenario.assumptions()
     choice = next(each for each in choices if each.system == in_focus)
-    with headline:
+    # It stays in sight only within what holds it: beside the columns, not in one of them.
+    with st.container(key=narrow.IN_SIGHT):
         answer(study, choice, assumed)
+    inputs, picture = st.container(key=narrow.BELOW).columns([1, 3], gap="medium")
+    with inputs:
+        page_inputs.three(study, in_focus)
         _examples(choice)
-    with results:
-        grounds(study, choice, assumed)
-        draw_cards(study, choices, assumed, in_focus)
-        parts: dict[str, tuple[str, Callable[[], object]]] = {
-            "swings": (
-                _("Sensitivity"),
-                lambda: page_sensitivity.swings(study, choice, assumed),
-            ),
-            "map": (_("Break-even"), lambda: page_sensitivity.where_it_pays(choice, assumed)),
-            "options": (
-                _("Trade-off: quality, cost, latency"),
-                lambda: page_sensitivity.options(study, choices, assumed),
-            ),
-            "depth": (_("Reranking depth"), lambda: page_sensitivity.depths(study, choice)),
-            "units": (_("Billing units"), lambda: draw_units(study, choice, prices)),
-            "scenarios": (
-                _("Scenarios"),
-                lambda: page_calculator.draw_scenarios(study, choice, assumed),
-            ),
-            "simple": (
-                _("ROI calculator"),
-                lambda: page_calculator.calculator(study, choice),
-            ),
-            "assumptions": (
-                _("Assumptions"),
-                lambda: assumptions_table(study, assumed, choices),
-            ),
-            "prices": (_("Prices"), lambda: page_inputs.edit_prices(prices)),
-        }
-        if only_estimates(study):
-            # Of these a mean over the labels is a part.
-            parts = {name: parts[name] for name in parts if name not in _OF_MEANS}
-        part = pickers.pick_one(
-            "part",
-            list(parts),
-            functools.partial(st.radio, horizontal=True),
-            default="swings",
-            label=_("Show"),
-            label_visibility="collapsed",
-            format_func=lambda name: parts[name][0],
-        )
-        parts[part or "swings"][1]()
-        st.download_button(
-            _("Export the calculation (CSV)"),
-            functools.partial(as_csv, english(study)),
-            file_name(study.dataset.name, "cost", "csv"),
-            "text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+    with picture:
+        draw_picture(study, choices, choice)
+    redraw.fold(
+        _("More assumptions"),
+        "cost.more",
+        ":material/tune:",
+        lambda: page_inputs.more(study, in_focus, prices),
+    )
+    redraw.fold(_("Enter exact values"), "cost.fields", ":material/edit:", page_inputs.exact)
+    redraw.fold(
+        _("Table of all systems"),
+        "cost.table",
+        ":material/table:",
+        lambda: draw_table(study, choices),
+    )
+    st.session_state.setdefault(_PARTS, address.one("part") is not None)
+    redraw.fold(
+        _("Sensitivity, scenarios, price list"),
+        _PARTS,
+        ":material/query_stats:",
+        lambda: _parts(study, choices, choice, prices),
+    )
+    st.download_button(
+        _("Export the calculation (CSV)"),
+        functools.partial(as_csv, english(study)),
+        file_name(study.dataset.name, "cost", "csv"),
+        "text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+    )
     address.publish()
     sharing_link.follow()
     pickers.shown()
+
+
+def draw_picture(study: Study, choices: Sequence[Choice], choice: Choice) -> None:
+    """The chart, and which systems are not in it."""
+    drawing = charts_worth.worth(study, choice.system, page_inputs.period())
+    if drawing is None:
+        st.info(_("No system gains anything that could pay."), icon=":material/info:")
+        return
+    st.markdown(f"**{drawing.title}**")
+    widgets_charts.draw(drawing, key="cost.worth")
+    absent: dict[str, list[str]] = {}
+    for each in choices:
+        why = charts_worth.absence(each, choice, scenario.assumptions())
+        if why:
+            absent.setdefault(why, []).append(markdown_safe(each.name, _LONGEST))
+    if absent:
+        systems = [
+            _("{system} ({reason})", system=enumerated(names), reason=_why(why))
+            for why, names in absent.items()
+        ]
+        st.caption(_("Not in the chart: {systems}.", systems=all_of(systems)))
+
+
+def _why(why: str) -> str:
+    return _("pays at no price") if why == "no_gain" else reason(why)
+
+
+def draw_table(study: Study, choices: Sequence[Choice]) -> None:
+    """A row for each system."""
+    head, rows = figures(study, choices, page_inputs.context(study))
+    st.html(table_html(head, rows))
+    level = level_percent(study.statistics.level)
+    st.caption(_("In brackets: {level} intervals.", level=level))
+
+
+def _parts(
+    study: Study, choices: Sequence[Choice], choice: Choice, prices: dict[str, ListedPrice]
+) -> None:
+    """What the answer depends on, scenarios, and the price list: one at a time."""
+    assumed = scenario.assumptions()
+    parts: dict[str, tuple[str, Callable[[], object]]] = {
+        "swings": (
+            _("Sensitivity"),
+            lambda: page_sensitivity.swings(study, choice, assumed),
+        ),
+        "map": (_("Break-even"), lambda: page_sensitivity.where_it_pays(choice, assumed)),
+        "options": (
+            _("Trade-off: quality, cost, latency"),
+            lambda: page_sensitivity.options(study, choices, assumed),
+        ),
+        "depth": (_("Reranking depth"), lambda: page_sensitivity.depths(study, choice)),
+        "units": (_("Billing units"), lambda: draw_units(study, choice, prices)),
+        "scenarios": (
+            _("Scenarios"),
+            lambda: page_calculator.draw_scenarios(study, choice, assumed),
+        ),
+        "simple": (
+            _("ROI calculator"),
+            lambda: page_calculator.calculator(study, choice),
+        ),
+        "assumptions": (
+            _("Assumptions"),
+            lambda: assumptions_table(study, assumed, choices),
+        ),
+        "prices": (_("Prices"), lambda: page_inputs.edit_prices(prices)),
+    }
+    if only_estimates(study):
+        # Of these a mean over the labels is a part.
+        parts = {name: parts[name] for name in parts if name not in _OF_MEANS}
+    part = pickers.pick_one(
+        "part",
+        list(parts),
+        functools.partial(st.radio, horizontal=True),
+        default="swings",
+        label=_("Show"),
+        label_visibility="collapsed",
+        format_func=lambda name: parts[name][0],
+    )
+    parts[part or "swings"][1]()
 
 
 # Billing units against each other: by the length of a document, and a machine by the traffic.

@@ -37,8 +37,7 @@ from rankdash.core.value.prices import MOST_AMOUNT
 from rankdash.core.words.costs import return_words
 from rankdash.core.words.latency import milliseconds
 from rankdash.core.words.prices import symbol
-from rankdash.features.cost import page_cards, page_inputs
-from rankdash.features.cost.page_cards import Cell
+from rankdash.features.cost import page_inputs
 from rankdash.features.cost.page_inputs import amount, period
 from rankdash.kit.widgets import address, dialogs, narrow, pickers, scenario, sharing_link
 from rankdash.kit.widgets.stored import read_only, workspace
@@ -276,12 +275,8 @@ def draw_scenarios(study: Study, choice: Choice, scenario: Assumptions) -> None:
         _("months to pay back"),
         _("break-even"),
     ]
-    rows = [((name, ""), _row(came)) for name, came in compared]
-    if not any(each.setup_cost for each in (scenario, *saved.values())):
-        titles.pop(4)
-        for _name, cells in rows:
-            cells.pop(4)
-    st.html(page_cards.side_by_side(_("scenario"), titles, rows))
+    rows = [(name, *_row(came)) for name, came in compared]
+    st.html(table_html((_("scenario"), *titles), rows))
     if len(compared) > 1 + len(saved):
         _meanings(study)
     if unread is not None:
@@ -352,15 +347,21 @@ def _compared(
     return rows
 
 
-def _row(came: Outcome) -> list[Cell]:
+def _row(came: Outcome) -> list[str]:
     span = period()
-    return [
+    cells = [
         page_inputs.cell(span.of(came.cost_per_month)),
         page_inputs.cell(span.of(came.value_per_month)),
         page_inputs.cell(span.of(came.net_per_month)),
         page_inputs.cell(came.roi, "percent"),
-        page_inputs.cell(came.payback_months, "months"),
+        ("", "")
+        if came.payback_months.reason == "no_setup"
+        else page_inputs.cell(came.payback_months, "months"),
         page_inputs.cell(came.break_even_elasticity, "elasticity"),
+    ]
+    return [
+        _("{fact} ({of})", fact=value, of=interval) if interval else value
+        for value, interval in cells
     ]
 
 

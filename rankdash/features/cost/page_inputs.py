@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -13,12 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.core.base.errors import DataError, RankdashError
-from rankdash.core.base.i18n import (
-    enumerated,
-    error_text,
-    quantity,
-    speaking,
-)
+from rankdash.core.base.i18n import error_text, quantity, speaking
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import distinct
 from rankdash.core.study.costs import Choice, hit_title
@@ -56,6 +51,12 @@ _UPLOAD = "cost.prices.upload"
 _LARGEST_FILE = 1_000_000
 _STEPS = (1, 2, 3, 5)
 _OPEN = ("traffic", "value")
+_FIRST = ("searches_per_day", "value_per_search")
+_COLUMNS = (("traffic",), ("value", "effort", "waiting"), ("answers", "support"))
+_BY_NAME = {each.name: each for each in ASSUMPTIONS}
+_PRICES = (0.0, *(float(f"{step}e{power}") for power in range(-3, 3) for step in _STEPS))
+# No price and no value is below 0.
+_NOT_SET = -1.0
 
 
 def take_over(scenario: Assumptions) -> None:
@@ -77,32 +78,89 @@ def basics() -> None:
             _slider(each)
 
 
-def draw(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
-    """The price of the system in focus, and all sliders."""
+def three(study: Study, system: str) -> None:
+    """What the picture depends on most: the price of the system in focus, the searches a day and
+    the value of a search. Price and value begin as not set."""
+    now = bill(study, system)
+    known = None if now is None else now.per_thousand
+
+    def priced(price: float | None) -> None:
+        if price is None:
+            choose_listed(system, "")
+        choose_amount("thousand", system, price)
+
+    _settable(
+        f"cost.first.{system}",
+        _("Price of 1,000 searches ({currency})", currency=symbol(currency())),
+        None if now is None or now.unset else known,
+        _PRICES,
+        known,
+        priced,
+        help=_("What {name} costs.", name=name_safe(study.name(system))),
+    )
+    searches, value = (_BY_NAME[each] for each in _FIRST)
+    _slider(searches)
+    _settable(
+        f"cost.{value.name}",
+        _("{title} ({unit})", title=_(value.title), unit=unit(value)),
+        number_of(value, address.one(value.name)) if changed(value) else None,
+        list(decades(value)),
+        default_of(value),
+        lambda worth: address.choose(value.name, None) if worth is None else choose(value, worth),
+        help=_(value.help),
+    )
+
+
+def _settable(
+    key: str,
+    label: str,
+    value: float | None,
+    steps: Sequence[float],
+    example: float | None,
+    choose_value: Callable[[float | None], None],
+    **settings: str,
+) -> None:
+    """A slider of amounts whose first place is "not set". example: what stands in for it when the
+    page shows example values."""
+    options = [_NOT_SET, *sorted({*steps, *([] if value is None else [value])})]
+    demonstrated = scenario.example_values() and example is not None
+    unset = _("example: {amount}", amount=amount(example)) if demonstrated else _("not set")
+    words = distinct({str(each): amount(each) for each in options} | {str(_NOT_SET): unset})
+
+    def moved() -> None:
+        now = st.session_state[key]
+        choose_value(None if now == _NOT_SET else now)
+
+    pickers.show(st.select_slider, key, _NOT_SET if value is None else value, moved)(
+        label, options, format_func=lambda each: words[str(each)], **settings
+    )
+
+
+def more(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
+    """All other assumptions, the price list and the currency."""
     titles = {
         "traffic": _("Traffic and price"),
         "value": _("What a search is worth"),
         "effort": _("Running costs beyond the price"),
+        "waiting": _("Loss by latency"),
         "answers": _("An LLM that reads the passages"),
         "support": _("Tickets and working time"),
-        "waiting": _("Loss by latency"),
     }
-    for group, title in titles.items():
-        members = [each for each in ASSUMPTIONS if each.group == group]
-        with st.expander(title, expanded=group in _OPEN or any(map(changed, members))):
-            if group == "traffic":
-                choose_price(study, in_focus, prices)
-                _choose_machines()
-            for each in members:
-                _slider(each)
-    with st.expander(_("Enter exact values"), icon=":material/edit:"):
-        _exact()
-    st.button(
-        _("Restore the defaults"),
-        icon=":material/undo:",
-        width="stretch",
-        on_click=restore,
-    )
+    for column, groups in zip(st.columns(3, gap="medium"), _COLUMNS, strict=True):
+        with column:
+            for group in groups:
+                st.markdown(f"**{titles[group]}**")
+                if group == "traffic":
+                    choose_price(study, in_focus, prices)
+                    _choose_machines()
+                for each in ASSUMPTIONS:
+                    if each.group == group and each.name not in _FIRST:
+                        _slider(each)
+            if groups is _COLUMNS[0]:
+                other_prices(study, in_focus, prices)
+                choose_currency(prices.values())
+                choose_period()
+    st.button(_("Restore the defaults"), icon=":material/undo:", on_click=restore)
 
 
 def _choose_machines() -> None:
@@ -143,7 +201,7 @@ def _slider(each: Assumption) -> None:
 
     if each.logarithmic:
         pickers.show(st.select_slider, key, value, changed)(
-            label, sorted({*decades(each), value}), format_func=quantity
+            label, sorted({*decades(each), value}), format_func=quantity, help=_(each.help)
         )
     else:
         pickers.show(st.slider, key, float(value), changed)(
@@ -152,8 +210,8 @@ def _slider(each: Assumption) -> None:
             float(high),
             step=float(each.step),
             format="percent" if each.unit == "share" else written(each.step),
+            help=_(each.help),
         )
-    st.caption(_(each.help))
 
 
 def written(step: float) -> str:
@@ -172,7 +230,8 @@ def decades(each: Assumption) -> Iterable[float]:
     yield float(each.low)
 
 
-def _exact() -> None:
+def exact() -> None:
+    """Every assumption as a field of numbers."""
     now = assumptions()
     with st.form("cost.exact", border=False):
         typed = {
@@ -196,6 +255,12 @@ def _exact() -> None:
             st.rerun()
 
 
+def choose_listed(system: str, key: str) -> None:
+    """Choose a price of the list for a system; "" for none."""
+    selected = {**price_keys(), system: key}
+    address.choose("price", [f"{each}={name}" for each, name in selected.items() if name] or None)
+
+
 def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> None:
     """The price of a challenger: one of the list, or what a person types that 1,000 searches
     cost."""
@@ -203,10 +268,7 @@ def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> N
     recorded = bill(replace(study, money=replace(study.money or Money(), prices={})), system)
 
     def chosen() -> None:
-        selected = {**keys, system: st.session_state[key]}
-        address.choose(
-            "price", [f"{each}={name}" for each, name in selected.items() if name] or None
-        )
+        choose_listed(system, st.session_state[key])
         choose_amount("thousand", system, None)
 
     # A list of choices goes by its words: no two may be the same.
@@ -240,8 +302,6 @@ def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> N
 
 def other_prices(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
     """The prices of the other challengers, and those to show beside them."""
-    unknown = [key for key in price_keys().values() if key not in prices]
-    address.lose("price", enumerated(unknown) if unknown else None)
     for system in study.challengers:
         if system != in_focus:
             choose_price(study, system, prices)

@@ -17,9 +17,8 @@ from rankdash.core.value.payoff import Amount, End
 from rankdash.core.words import costs as words_costs
 from rankdash.core.words import prices
 from rankdash.core.words.costs import month, year
-from rankdash.core.words.latency import milliseconds, without_p95
-from rankdash.features.cost import charts, words
-from rankdash.kit.html.html_page import DASH, Draft, PageTable, listed, prose, table
+from rankdash.features.cost import charts_worth, words
+from rankdash.kit.html.html_page import Draft, PageTable, listed, prose, table
 from rankdash.kit.html.tables import ZipPart
 
 
@@ -35,13 +34,13 @@ def draw(draft: Draft) -> str:
             _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
             words.passages(choice, money.assumptions),
         ]
-    maps = [charts.break_even(study, challenger) for challenger in study.challengers]
+    chart = charts_worth.worth(study)
     return "".join(
         [
+            "" if chart is None else draft.titled(chart),
             prose(_whose(draft)),
             listed([each for each in sentences if each]),
             _figures(draft),
-            *(draft.titled(each) for each in maps if each is not None),
             f"<h3>{html_safe(_('Assumptions'))}</h3>",
             _assumptions(draft),
         ]
@@ -82,26 +81,9 @@ def _whose(draft: Draft) -> str:
 
 
 def _figures(draft: Draft) -> str:
-    """A row a figure, a column an option."""
-    columns = [_column(draft, choice) for choice in draft.choices]
-    span = draft.context.period
-    titles = [
-        *(_("price"), _("cost of 1,000 searches"), span.cost, span.value, span.net),
-        *(_("return on the cost"), _("months to pay back")),
-        *(_("break-even: value gained for 1% quality"), _("break-even searches a day")),
-        _("break-even: value of 1% quality, 1,000 searches"),
-        *(_("break-even price of 1,000 searches"), _("p95 added")),
-    ]
-    rows = [
-        (title, *cells)
-        for title, *cells in zip(titles, *columns, strict=True)
-        if any(cell != DASH for cell in cells)
-    ]
-    content = PageTable(
-        (_("figure"), *(choice.name for choice in draft.choices)),
-        rows,
-        frozenset(range(1, len(columns) + 1)),
-    )
+    """A row for each option."""
+    head, rows = words.figures(draft.study, draft.choices, draft.context)
+    content = PageTable(head, rows, frozenset(range(1, len(head))))
     if all(choice.option.gain is None for choice in draft.choices[1:]):
         return table(content)
     notes = _(
@@ -111,45 +93,6 @@ def _figures(draft: Draft) -> str:
         level=level_percent(draft.study.statistics.level),
     )
     return table(content) + prose(notes, "muted")
-
-
-def _column(draft: Draft, choice: Choice) -> list[str]:
-    money, came, span = draft.money, choice.came, draft.context.period
-
-    def said(parts: tuple[str, str]) -> str:
-        return f"{parts[0]} ({parts[1]})" if parts[1] else parts[0]
-
-    def written(of: str) -> str:
-        if (getattr(came, of).reason or "").startswith("unset"):
-            return DASH
-        kinds = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
-        kinds["break_even_elasticity"] = "elasticity"
-        return said(words_costs.cell(getattr(came, of), money.currency, kinds.get(of, "money")))
-
-    price = DASH
-    if choice.bill is not None:
-        price = prices.of(choice.bill)
-    if choice.example:
-        price = _("{price} (example price)", price=price)
-    cost = written("cost_per_month")
-    if choice.option.free:
-        return [DASH, written("cost_per_thousand"), cost, *[DASH] * 9]
-    p95 = choice.waiting.p95
-    follows = (
-        *("net_per_month", "roi", "payback_months", "break_even_elasticity"),
-        *("break_even_searches", "break_even_worth", "break_even_price"),
-    )
-    return [
-        price,
-        written("cost_per_thousand"),
-        cost,
-        DASH
-        if choice.lacks_value and choice.option.gain is not None
-        else said(words_costs.cell(span.of(came.value_per_month), money.currency)),
-        # Without a gain the value says so, and nothing follows from it.
-        *([DASH] * len(follows) if choice.option.gain is None else map(written, follows)),
-        without_p95(choice.waiting.timed) if p95 is None else milliseconds(p95),
-    ]
 
 
 def _assumptions(draft: Draft) -> str:

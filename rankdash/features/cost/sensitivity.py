@@ -59,6 +59,29 @@ def net_per_month(option: Option, assumptions: Assumptions) -> float | None:
     return monthly_searches(assumptions) * brought - cost - upkeep
 
 
+def net_by_price(
+    option: Option, assumptions: Assumptions, months: int = 1
+) -> tuple[float, float] | None:
+    """(a, b): the net value is a + b × the price of 1,000 searches; None without a gain."""
+    brought, searches = value_per_search(option, assumptions), monthly_searches(assumptions)
+    if brought is None:
+        return None
+    return months * (searches * brought - assumptions.monthly_cost), -months * searches / 1000
+
+
+def value_needed(option: Option, assumptions: Assumptions) -> tuple[float, float] | None:
+    """(a, b): it pays if a search is worth at least a + b × the price of 1,000 searches; None if no
+    value is enough."""
+    free, one = (
+        value_per_search(option, replace(assumptions, value_per_search=value))
+        for value in (0.0, 1.0)
+    )
+    searches = monthly_searches(assumptions)
+    if free is None or one is None or one <= free or not searches:
+        return None
+    return (assumptions.monthly_cost / searches - free) / (one - free), 1 / (one - free) / 1000
+
+
 def tornado(
     option: Option, assumptions: Assumptions, ranges: Mapping[str, tuple[float, float]]
 ) -> list[Swing]:
@@ -121,6 +144,3 @@ def _with(
     if GAIN in values and option.gain is not None:
         option = replace(option, gain=replace(option.gain, relative=MeasuredChange(values[GAIN])))
     return option, replace(assumptions, **scenario) if scenario else assumptions
-
-
-# Where an option begins to pay: the least gain, traffic or quality, the highest price.

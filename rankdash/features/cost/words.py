@@ -1,33 +1,38 @@
-"""What makes a cost unsure, assumptions and periods in words."""
+"""What makes a cost unsure, the figures of each system, and assumptions in words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from rankdash.core.base.i18n import (
-    brief,
-    ngettext,
-    number,
-)
+from rankdash.core.base.i18n import all_of, brief, ngettext, number, signed_percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import meets
-from rankdash.core.study.costs import Choice
+from rankdash.core.study.costs import Choice, system_of
+from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.pricing import Bill
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
+from rankdash.core.value.payoff import Amount
 from rankdash.core.value.prices import UNITS
-from rankdash.core.words.latency import without_p95
-from rankdash.core.words.prices import lack, marks, money, notes, value
+from rankdash.core.words.costs import MoneyContext, cell
+from rankdash.core.words.latency import added, milliseconds, without_p95
+from rankdash.core.words.prices import lack, marks, money, notes, of, value
+from rankdash.core.words.verdicts import interval
 
 
-def cautions(choice: Choice, target_ms: float) -> list[str]:
-    """In a word or two each, what makes the figures of an option less than sure."""
+def cautions(choice: Choice, target_ms: float, *, latency: bool = True) -> list[str]:
+    """In a word or two each, what makes the figures of an option less than sure. latency: whether
+    its latency is among them."""
     bill = choice.bill
     remarks = () if bill is None else (lack(bill), *marks(bill))
     if choice.demonstrated:
         remarks = (_("example values"), *remarks)
     sentences = [each for each in remarks if each]
     p95 = choice.waiting.p95
+    if not latency:
+        return sentences
     if choice.waiting.busy and p95 is not None and _("machine was busy") not in sentences:
         sentences.append(_("machine was busy"))
     if choice.system and p95 is None:
@@ -41,6 +46,100 @@ def cautions(choice: Choice, target_ms: float) -> list[str]:
             )
         )
     return sentences
+
+
+# The figures of each option, a row each.
+
+
+def figures(
+    study: Study, choices: Sequence[Choice], context: MoneyContext
+) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and a row for each option, without the columns that no option has a
+    figure in. In brackets: the results at the ends of the measured change."""
+    target_ms, span = (study.money or Money()).assumptions.latency_target_ms, context.period
+    head = [
+        *(_("system"), study.measure.title, _("price"), _("cost of 1,000 searches")),
+        *(span.cost, span.value, span.net, _("return on the cost"), _("months to pay back")),
+        *(_("break-even: value gained for 1% quality"), _("break-even searches a day")),
+        _("break-even: value of 1% quality, 1,000 searches"),
+        *(_("break-even price of 1,000 searches"), _("p95 added"), _("caveats")),
+    ]
+    rows = [
+        [
+            choice.name,
+            _quality(study, choice),
+            "" if choice.bill is None else of(choice.bill),
+            *_amounts(choice, context),
+            _p95(study, choice, target_ms),
+            all_of(cautions(choice, target_ms, latency=False)),
+        ]
+        for choice in choices
+    ]
+    used = [place for place in range(len(head)) if any(row[place] for row in rows)]
+    return [head[at] for at in used], [[row[at] for at in used] for row in rows]
+
+
+def _amounts(choice: Choice, context: MoneyContext) -> list[str]:
+    came = choice.came
+
+    def written(estimate: Amount, kind: str = "money") -> str:
+        if (estimate.reason or "").startswith("unset"):
+            return ""
+        amount, ends = cell(estimate, context.currency, kind)
+        return _("{fact} ({of})", fact=amount, of=ends) if ends else amount
+
+    thousand = written(came.cost_per_thousand)
+    cost = written(context.period.of(came.cost_per_month))
+    if choice.bill is not None and choice.option.cost_per_search is None:
+        thousand, cost = lack(choice.bill), ""
+    if choice.option.free:
+        return [thousand, cost, *[""] * 8]
+    brought = context.period.of(came.value_per_month)
+    if choice.option.gain is None:
+        # Nothing follows from it.
+        return [thousand, cost, written(brought), *[""] * 7]
+    return [
+        *(thousand, cost, "" if choice.lacks_value else written(brought)),
+        *(written(context.period.of(came.net_per_month)), written(came.roi, "percent")),
+        "" if came.payback_months.reason == "no_setup" else written(came.payback_months, "months"),
+        written(came.break_even_elasticity, "elasticity"),
+        ""
+        if came.break_even_searches.reason == "always"
+        else written(came.break_even_searches, "count"),
+        written(came.break_even_worth) if choice.lacks_value else "",
+        written(came.break_even_price),
+    ]
+
+
+def _quality(study: Study, choice: Choice) -> str:
+    """The mean with its interval; of sampled labels the estimated change."""
+    system, gain = system_of(study, choice), choice.option.gain
+    if system is None:
+        return _("not measured")
+    if only_estimates(study):
+        if gain is None or choice.option.free or gain.relative.low is None:
+            return ""
+        ends = (gain.relative.value, gain.relative.low, gain.relative.high or 0.0)
+        change, low, high = (signed_percent(each, 1) for each in ends)
+        return _("{fact} ({of})", fact=change, of=f"{low} … {high}")
+    mean, low_end, high_end = study.mean(system)
+    if not math.isfinite(low_end):
+        return number(mean)
+    return _("{fact} ({of})", fact=number(mean), of=interval(low_end, high_end))
+
+
+def _p95(study: Study, choice: Choice, target_ms: float) -> str:
+    p95, system = choice.waiting.p95, system_of(study, choice)
+    if system is None:
+        return ""
+    if p95 is None:
+        return without_p95(choice.waiting.timed)
+    # The baseline adds nothing, whatever it is made of.
+    beside = added(study.run(system)) if p95 else ""
+    if not meets(p95, target_ms):
+        beside = _("▼ over {ms} ms", ms=brief(target_ms, p95))
+    time = milliseconds(p95, target_ms)
+    return _("{fact} ({of})", fact=time, of=beside) if beside else time
 
 
 # Everything that a calculation takes for granted, as rows that print on every export.

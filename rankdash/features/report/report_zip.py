@@ -332,9 +332,9 @@ _OF_STUDY = {
     "cutoffs": "overview.charts:cutoffs",
     "headroom": "overview.charts:headroom",
     "latency": "latency.charts:latency",
+    "cost": "cost.charts_worth:worth",
 }
 _OF_CHALLENGER = {
-    "break-even": "cost.charts:break_even",
     "judge": "judge.charts:three_ways",
     "judge-curve": "judge.charts:label_curve",
 }

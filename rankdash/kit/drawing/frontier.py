@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import plotly.graph_objects as go
 
 from rankdash.core.base import text as base_text
@@ -119,8 +120,8 @@ def frontier_chart(
     written: x in words.
     """
     drawn = sorted((point for point in points if point.known), key=lambda point: point.x)
-    across = _Across.of(drawn, target)
-    corners = dict(zip(drawn, _corners(drawn, across, target, size), strict=True))
+    across = Across.of(drawn, target)
+    corner_of = dict(zip(drawn, corners(drawn, across, target, size), strict=True))
     front = [point for point in drawn if point.front]
     traces: list[style.Trace] = []
     if front:
@@ -142,9 +143,9 @@ def frontier_chart(
                 [point.quality],
                 "markers+text",
                 text=[f"<b>{shown}</b>" if point.front else shown],
-                textposition=[corners[point]],
+                textposition=[corner_of[point]],
                 textfont={"color": ink.text if point.front else ink.muted},
-                error_y=_error(point),
+                error_y=error(point),
                 marker=draw.marker(point.mark.colour, point.mark.symbol, 11),
                 hover=[
                     _(
@@ -192,7 +193,7 @@ def frontier_chart(
 
 
 @dataclass(frozen=True)
-class _Across:
+class Across:
     """The axis of what quality takes: logarithmic where the values are far apart, with a place of
     its own for 0. ends: the least value above 0 and the most."""
 
@@ -200,7 +201,7 @@ class _Across:
     most: float
 
     @classmethod
-    def of(cls, points: Sequence[FrontierPoint], target: float | None) -> _Across:
+    def of(cls, points: Sequence[FrontierPoint], target: float | None) -> Across:
         values = [point.x for point in points if point.x > 0] + ([target] if target else [])
         return cls(min(values, default=1.0), max(values, default=1.0))
 
@@ -217,6 +218,13 @@ class _Across:
         start, end = self._ends
         at = self.place(x)
         return ((math.log10(at) if self.logarithmic else at) - start) / (end - start)
+
+    def along(self, n: int) -> list[float]:
+        """n values evenly along the axis, from 0 to its end."""
+        end = self._ends[1]
+        if self.logarithmic:
+            return [float(value) for value in np.geomspace(self._zero, 10**end, n)]
+        return [float(value) for value in np.linspace(0.0, end, n)]
 
     def layout(self) -> dict[str, object]:
         start, end = self._ends
@@ -255,9 +263,9 @@ def _upright(points: Sequence[FrontierPoint]) -> tuple[float, float]:
     return low, (high - low) or 1.0
 
 
-def _corners(
+def corners(
     points: Sequence[FrontierPoint],
-    across: _Across,
+    across: Across,
     target: float | None,
     size: Size,
 ) -> list[str]:
@@ -336,7 +344,7 @@ def _state(point: FrontierPoint, target: float | None) -> str:
     return "front" if point.front else "beaten"
 
 
-def _error(point: FrontierPoint) -> style.Trace:
+def error(point: FrontierPoint) -> style.Trace:
     """The interval, as far as there is one."""
     return {
         "type": "data",

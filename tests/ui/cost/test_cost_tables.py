@@ -9,36 +9,7 @@ import pytest
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.prices import ListedPrice, Load, Price
 from rankdash.features.cost import page as cost_page
-from rankdash.features.cost import page_cards, page_inputs
-from tests.approved import table
-
-SENTENCE = "每提升 1 个百分点的价值还不知道"
-# Why → headings, rows of (title, cells), and settings.
-TABLES = {
-    "one column is set off, and one row is strong": (
-        "ab", [("net", [("1", "x"), ("2", "")]), ("cost", [("3", "")] * 2)],
-        {"in_focus": 1, "strong": ("net",)},
-    ),
-    "a number is never broken over two lines, and a sentence is": (
-        "a", [("", [(each, "")]) for each in ("1 … 2", "never", "1" * 22, "1" * 23, SENTENCE)], {},
-    ),
-    "intervals and prices stay whole in four columns": (
-        "abcd", [("", [("$1 / 1,000", "1 … 2")] * 4)], {},
-    ),
-    "they wrap in five": ("abcde", [("", [("$1 / 1,000", "1 … 2")] * 5)], {}),
-    "a long number widens the table, which scrolls": ("ab", [("", [("1" * 20, "")] * 2)], {}),
-    "nothing is markup": (["<i>"], [("<u>", [("<p>", "<q>")])], {}),
-}  # fmt: skip
-
-
-def test_the_markup_of_tables(approved):
-    found = {}
-    for why, (heads, rows, settings) in TABLES.items():
-        named = [((name, f"{name}<s>"), cells) for name, cells in rows]
-        drawn = page_cards.side_by_side("<b>", heads, named, **settings)
-        # Without the style that all share.
-        found[why] = drawn[drawn.rindex("<style>") :].replace("<t", "\n<t")
-    approved("ui/cost_tables", table(found))
+from rankdash.features.cost import page_inputs
 
 
 def test_a_slider_has_the_decimals_of_its_step():

@@ -66,13 +66,9 @@ def test_the_ink_of_charts_is_that_of_the_theme(monkeypatch, theme, ink):
 
 
 def test_an_answer_is_a_word_and_the_colour_of_what_is_proven(paper, approved):
-    drawn, more = paper(widgets_charts), paper(page_cards)
+    drawn = paper(widgets_charts)
     for kind in ("better", "small", "unproven", "worse", "identical", "too_few"):
         widgets_charts.verdict(kind)
-    for kind in get_args(Answer):
-        page_cards.badge(kind)
-    said = (
-        f"{word} {style['icon']} {style['color']}"
-        for _kind, word, style in drawn.drawn + more.drawn
-    )
-    approved("ui/badges.en", "\n".join(said))
+    said = (f"{word} {style['icon']} {style['color']}" for _kind, word, style in drawn.drawn)
+    answers = map(page_cards.badge, get_args(Answer))
+    approved("ui/badges.en", "\n".join([*said, *answers]))

@@ -1,0 +1,459 @@
+"""Whether systems pay: their net value by their price, or the value of a search that they need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.study.costs import Choice, choices, system_of
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.value.payoff import Option
+from rankdash.core.words.costs import Period, month
+from rankdash.core.words.prices import money as amount_in
+from rankdash.core.words.prices import symbol
+from rankdash.features.cost.sensitivity import net_by_price, value_needed
+from rankdash.kit.drawing import draw, frontier, style
+from rankdash.kit.drawing.draw import Drawing
+
+_SIZE = frontier.Size(380, 640.0, 290.0, 28)
+_SAMPLES = 60
+# Where a line has its mark, as a share of the axis.
+_MARKED = 0.9
+_BAND = 0.14
+# The price of 1,000 searches at the end of the axis if none is known.
+_USUAL_PRICE = 2.0
+
+Line = tuple[float, float]
+"""(value at a price of 0, change for each unit of the price of 1,000 searches)."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A line by price, and the lines at the ends of the measured gain; None where there is none."""
+
+    middle: Line
+    low: Line | None = None
+    high: Line | None = None
+
+    @classmethod
+    def of(
+        cls,
+        line: Callable[[Option, Assumptions], Line | None],
+        option: Option,
+        assumptions: Assumptions,
+    ) -> Lines | None:
+        middle = line(option, assumptions)
+        if middle is None or option.gain is None:
+            return None
+        ends = [option.gain.at("low"), option.gain.at("high")]
+        low, high = (
+            None if gain is None else line(replace(option, gain=gain), assumptions) for gain in ends
+        )
+        return cls(middle, low, high)
+
+
+@dataclass(frozen=True)
+class Point(frontier.FrontierPoint):
+    """A system at its price (x) with its net value (quality). proven: else the mark is hollow."""
+
+    proven: bool = True
+    in_focus: bool = False
+
+
+def _net_alt(
+    points: Sequence[Point], *, period: str = "a month", money: Callable[[float], str] = str
+) -> str:
+    sentences = [
+        _(
+            "{name}: {net} ({low} … {high}) at {price}.",
+            name=point.name,
+            net=money(point.quality),
+            low=money(point.low),
+            high=money(point.high),
+            price=money(point.x),
+        )
+        for point in points
+    ]
+    return _(
+        "Net value {period} by the price of 1,000 searches. {systems}",
+        period=period,
+        systems=" ".join(sentences),
+    ).strip()
+
+
+@draw.chart(_net_alt)
+def net_by_price_chart(
+    ink: style.Ink,
+    points: Sequence[Point],
+    *,
+    by_price: Lines | None = None,
+    period: str = "a month",
+    currency: str = "USD",
+    money: Callable[[float], str] = str,
+    demonstrated: bool = False,
+) -> go.Figure:
+    """Each system in its mark at its price, with its interval; above the line at 0 it pays.
+
+    by_price: net value of the system in focus at other prices. demonstrated: whether example values
+    are in it.
+    """
+    across = frontier.Across.of(points, None)
+    layout = across.layout()
+    ends = [end for point in points for end in (point.quality, point.low, point.high)]
+    traces: list[style.Trace] = []
+    if by_price is not None:
+        [focus] = [point for point in points if point.in_focus]
+        prices = across.along(_SAMPLES)
+        look = {"color": focus.mark.colour, "dash": "dot", "width": 1.5}
+        traces += _band(by_price, prices, focus.mark)
+        traces.append(draw.scatter(prices, _along(by_price.middle, prices), "lines", line=look))
+        ends.append(by_price.middle[0])
+    corners = frontier.corners(points, across, None, _SIZE)
+    for point, corner in zip(points, corners, strict=True):
+        name = style.short(point.name, _SIZE.name)
+        traces.append(
+            draw.scatter(
+                [across.place(point.x)],
+                [point.quality],
+                "markers+text",
+                text=[f"<b>{name}</b>" if point.in_focus else name],
+                textposition=[corner],
+                textfont={"color": ink.text},
+                error_y=frontier.error(point),
+                marker=_mark(point.mark, point.proven, point.in_focus, ink),
+                hover=[
+                    _(
+                        "{name}<br>net {net} {period}<br>{price} for 1,000 searches",
+                        name=style.whole(point.name),
+                        net=style.short(_with_ends(point, money), 80),
+                        period=style.short(period),
+                        price=style.short(money(point.x), 40),
+                    )
+                ],
+            )
+        )
+    low, high = style.reach([*ends, 0.0], 0.1, 1e-9)
+    return style.finish(
+        traces,
+        ink,
+        _SIZE.height,
+        shapes=[_level(0.0, ink, "solid")],
+        annotations=[
+            draw.note(1, 0, _("break-even"), ink.muted, xref="paper", xanchor="right",
+                      yanchor="bottom"),
+            *_example(demonstrated, ink),
+        ],
+        xaxis=style.axis(_in_money(_("price of 1,000 searches"), currency), **layout),
+        yaxis=style.axis(
+            _in_money(_("net value {period}", period=style.short(period)), currency),
+            range=[low, high],
+            tickformat=style.ticks(max(abs(low), abs(high))),
+            zeroline=False,
+        ),
+    )  # fmt: skip
+
+
+def _with_ends(point: Point, money: Callable[[float], str]) -> str:
+    known = math.isfinite(point.low) and math.isfinite(point.high)
+    ends = f" ({money(point.low)} … {money(point.high)})" if known else ""
+    return f"{money(point.quality)}{ends}"
+
+
+@dataclass(frozen=True)
+class Need:
+    """A system and the value of a search from which it pays, by its price."""
+
+    name: str
+    mark: style.Mark
+    by_price: Lines
+    proven: bool = True
+    in_focus: bool = False
+
+
+def _needed_alt(
+    systems: Sequence[Need], most: float, *, money: Callable[[float], str] = str
+) -> str:
+    sentences = [
+        _("{part}: {value}", part=each.name, value=money(_at(each.by_price.middle, most)))
+        for each in systems
+    ]
+    return _(
+        "The value of a search from which a system pays, by the price of 1,000 searches. At "
+        "{price}: {systems}",
+        price=money(most),
+        systems="; ".join(sentences),
+    )
+
+
+@draw.chart(_needed_alt)
+def value_needed_chart(
+    ink: style.Ink,
+    systems: Sequence[Need],
+    most: float,
+    *,
+    price: float | None = None,
+    value: float | None = None,
+    currency: str = "USD",
+    money: Callable[[float], str] = str,
+) -> go.Figure:
+    """A line for each system: it pays above it. The system in focus has its interval.
+
+    most: the highest price drawn. price, value: what the user set, of the system in focus and of a
+    search; drawn as dashed lines, on which the mark of the system in focus is its break-even.
+    """
+    prices = np.linspace(0.0, most, _SAMPLES).tolist()
+    focus = next((each for each in systems if each.in_focus), systems[0])
+    top = max(1.6 * _at(focus.by_price.middle, most), 1.2 * (value or 0.0)) or 1.0
+    shapes, notes, traces = [], [], []
+    if price is not None:
+        shapes.append(draw.upright(price, ink.line, "dash"))
+        notes.append(
+            draw.note(
+                price,
+                1,
+                style.short(money(price)),
+                ink.text,
+                yref="paper",
+                xanchor="left",
+                yanchor="top",
+            )
+        )
+    if value is not None:
+        shapes.append(_level(value, ink, "dash"))
+        notes.append(
+            draw.note(
+                1,
+                value,
+                style.short(money(value)),
+                ink.text,
+                xref="paper",
+                xanchor="right",
+                yanchor="bottom",
+            )
+        )
+    for each in systems:
+        at = _MARKED * most
+        if each.in_focus:
+            traces += _band(each.by_price, prices, each.mark, floor=0.0)
+            even = None if value is None else _price(each.by_price.middle, value)
+            at = price or even or at
+        # A mark is where its line is within the chart.
+        within = _price(each.by_price.middle, _MARKED * top)
+        at = at if within is None else min(at, within)
+        needed, name = _at(each.by_price.middle, at), style.short(each.name, _SIZE.name)
+        line = {"color": each.mark.colour, "dash": each.mark.dash, "width": 2}
+        traces += [
+            draw.scatter(prices, _along(each.by_price.middle, prices, 0.0), "lines", line=line),
+            draw.scatter(
+                [at],
+                [needed],
+                "markers",
+                marker=_mark(each.mark, each.proven, each.in_focus, ink),
+                name=f"<b>{name}</b>" if each.in_focus else name,
+                showlegend=True,
+                hover=[
+                    _(
+                        "{name}<br>pays if a search is worth at least {value}<br>at {price} for "
+                        "1,000 searches",
+                        name=style.whole(each.name),
+                        value=style.short(money(needed), 40),
+                        price=style.short(money(at), 40),
+                    )
+                ],
+            ),
+        ]
+    corner = {"xref": "paper", "yref": "paper"}
+    notes += [
+        draw.note(0.02, 0.9, _("pays"), ink.muted, xanchor="left", yanchor="top", **corner),
+        draw.note(
+            0.98, 0.03, _("does not pay"), ink.muted, xanchor="right", yanchor="bottom", **corner
+        ),
+    ]
+    return style.finish(
+        traces,
+        ink,
+        _SIZE.height,
+        shapes=shapes,
+        annotations=notes,
+        xaxis=style.axis(
+            _in_money(_("price of 1,000 searches"), currency), range=[0, most], zeroline=False
+        ),
+        yaxis=style.axis(
+            _in_money(_("value of a search"), currency),
+            range=[0, top],
+            tickformat="~g",
+            zeroline=False,
+        ),
+    )  # fmt: skip
+
+
+def _price(line: Line, value: float) -> float | None:
+    """The price at which such a value is needed; None if at none."""
+    price = (value - line[0]) / line[1] if line[1] > 0 else -1.0
+    return price if price > 0 else None
+
+
+def _at(line: Line, price: float) -> float:
+    """No value below 0 is needed."""
+    return max(line[0] + line[1] * price, 0.0)
+
+
+def _along(line: Line, prices: Sequence[float], floor: float = -math.inf) -> list[float]:
+    return [max(line[0] + line[1] * price, floor) for price in prices]
+
+
+def _band(
+    lines: Lines, prices: Sequence[float], mark: style.Mark, floor: float = -math.inf
+) -> list[style.Trace]:
+    """The interval of a line."""
+    if lines.low is None or lines.high is None:
+        return []
+    low, high = (_along(each, prices, floor) for each in (lines.low, lines.high))
+    return [draw.band(prices, low, high, mark.colour, _BAND, {"width": 0})]
+
+
+def _mark(mark: style.Mark, proven: bool, in_focus: bool, ink: style.Ink) -> style.Trace:
+    """Hollow if not proven; outlined if in focus."""
+    hollow = "" if proven or "-open" in mark.symbol else "-open"
+    drawn = draw.marker(mark.colour, mark.symbol + hollow, 14 if in_focus else 11)
+    if in_focus and not hollow:
+        drawn["line"] = {"color": ink.text, "width": 2}
+    return drawn
+
+
+def _level(y: float, ink: style.Ink, dash: str) -> style.Trace:
+    """A line across the chart."""
+    line = {"color": ink.line, "width": 1.5, "dash": dash}
+    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line}
+
+
+def _example(demonstrated: bool, ink: style.Ink) -> list[style.Trace]:
+    """A note within the picture, so that a saved picture has it too."""
+    if not demonstrated:
+        return []
+    at = {"xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "top"}
+    border = {"bordercolor": ink.line, "borderpad": 3, "bgcolor": ink.background}
+    return [draw.note(1, 1, _("example values"), ink.text, **at, **border)]
+
+
+def _in_money(title: str, currency: str) -> str:
+    return _("{title} ({unit})", title=title, unit=symbol(currency))
+
+
+def worth(study: Study, in_focus: str = "", period: Period | None = None) -> Drawing | None:
+    """Return the net value of each system with a price and a value that the user set, or that
+    examples stand in for; the break-even if the system in focus lacks one. None if no system gains
+    anything.
+
+    in_focus: a challenger; "" for the first with a net value, else the first. period: a month by
+    default.
+    """
+    options = choices(study)
+    known = [
+        each
+        for each in options
+        if system_of(study, each) is not None and each.came.net_per_month.value is not None
+    ]
+    challengers = [each for each in options if each.system in study.challengers]
+    if not challengers:
+        return None
+    focus = next((each for each in challengers if each.system == in_focus), None)
+    focus = focus or next((each for each in known if not each.option.free), challengers[0])
+    if focus in known:
+        return _net(study, known, focus, period or month())
+    return _needed(study, challengers, focus)
+
+
+def absence(choice: Choice, focus: Choice, assumed: Assumptions) -> str | None:
+    """Return the reason why a system is not in the chart of the system in focus; None if it is."""
+    net = choice.came.net_per_month
+    if not choice.system:
+        return None
+    if focus.came.net_per_month.value is not None:
+        return None if net.value is not None else net.reason
+    if choice.option.free:
+        return None
+    if choice.option.gain is None:
+        return "unknown_gain"
+    return None if Lines.of(value_needed, choice.option, assumed) else "no_gain"
+
+
+def _net(study: Study, known: Sequence[Choice], focus: Choice, period: Period) -> Drawing:
+    money, marks = study.money or Money(), style.marks(study.places, study.baseline)
+    points = []
+    for each in known:
+        net = period.of(each.came.net_per_month)
+        system = system_of(study, each) or ""
+        low, high = (end if isinstance(end, float) else math.nan for end in (net.low, net.high))
+        points.append(
+            Point(
+                study.name(system),
+                marks[system],
+                each.came.cost_per_thousand.value or 0.0,
+                net.value or 0.0,
+                False,
+                low,
+                high,
+                proven=each.option.free or each.came.proven,
+                in_focus=each is focus,
+            )
+        )
+    lines = Lines.of(
+        lambda option, scenario: net_by_price(option, scenario, period.months),
+        focus.option,
+        money.assumptions,
+    )
+    demonstrated = any(each.demonstrated for each in known)
+    title = _("Net value {period} by the price of 1,000 searches", period=period.name)
+    if demonstrated:
+        title = _("{title} (example values)", title=title)
+    drawing = net_by_price_chart(
+        points,
+        by_price=lines,
+        period=period.name,
+        currency=money.currency,
+        money=partial(amount_in, currency=money.currency),
+        demonstrated=demonstrated,
+    )
+    return replace(drawing, title=title)
+
+
+def _needed(study: Study, challengers: Sequence[Choice], focus: Choice) -> Drawing | None:
+    money, marks = study.money or Money(), style.marks(study.places, study.baseline)
+    systems = []
+    for each in challengers:
+        lines = Lines.of(value_needed, each.option, money.assumptions)
+        if lines is None:
+            continue
+        systems.append(
+            Need(
+                study.name(each.system),
+                marks[each.system],
+                lines,
+                proven=each.came.proven,
+                in_focus=each is focus,
+            )
+        )
+    if not systems:
+        return None
+    price = focus.came.cost_per_thousand.value
+    end = 2 * max(price or 0.0, focus.came.break_even_price.value or 0.0)
+    drawing = value_needed_chart(
+        systems,
+        end or _USUAL_PRICE,
+        price=None if focus.unset else price,
+        value=money.assumptions.value_per_search if money.valued else None,
+        currency=money.currency,
+        money=partial(amount_in, currency=money.currency),
+    )
+    return replace(
+        drawing, title=_("Break-even: the value of a search from which a system pays, by its price")
+    )
