@@ -23,7 +23,7 @@ from rankdash.features.cost.sensitivity import net_by_price, value_needed
 from rankdash.kit.drawing import draw, frontier, style
 from rankdash.kit.drawing.draw import Drawing
 
-_SIZE = frontier.Size(380, 640.0, 290.0, 28)
+_SIZE = frontier.Size(380, 400.0, 290.0, 28)
 _SAMPLES = 60
 # Where a line has its mark, as a share of the axis.
 _MARKED = 0.9

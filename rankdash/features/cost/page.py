@@ -45,7 +45,7 @@ from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import address, narrow, pickers, redraw, scenario, sharing_link
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.scenario import currency
-from rankdash.kit.widgets.text import markdown_safe, table_html
+from rankdash.kit.widgets.text import markdown_safe, name_rows
 
 _PARTS = "cost.parts"
 _OF_MEANS = ("options", "depth", "simple")
@@ -142,7 +142,12 @@ def _why(why: str) -> str:
 def draw_table(study: Study, choices: Sequence[Choice]) -> None:
     """A row for each system."""
     head, rows = figures(study, choices, page_inputs.context(study))
-    st.html(table_html(head, rows))
+    st.dataframe(
+        pd.DataFrame(rows, columns=head),
+        hide_index=True,
+        row_height=name_rows([choice.name for choice in choices]),
+        alt=_("Table of all systems"),
+    )
     level = level_percent(study.statistics.level)
     st.caption(_("In brackets: {level} intervals.", level=level))
 

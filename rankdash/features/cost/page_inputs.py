@@ -157,7 +157,8 @@ def more(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
                     if each.group == group and each.name not in _FIRST:
                         _slider(each)
             if groups is _COLUMNS[0]:
-                other_prices(study, in_focus, prices)
+                with st.popover(_("Prices of other systems"), width="stretch"):
+                    other_prices(study, in_focus, prices)
                 choose_currency(prices.values())
                 choose_period()
     st.button(_("Restore the defaults"), icon=":material/undo:", on_click=restore)

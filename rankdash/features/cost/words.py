@@ -58,19 +58,19 @@ def figures(
     figure in. In brackets: the results at the ends of the measured change."""
     target_ms, span = (study.money or Money()).assumptions.latency_target_ms, context.period
     head = [
-        *(_("system"), study.measure.title, _("price"), _("cost of 1,000 searches")),
+        *(_("system"), study.measure.title, _("cost of 1,000 searches")),
         *(span.cost, span.value, span.net, _("return on the cost"), _("months to pay back")),
         *(_("break-even: value gained for 1% quality"), _("break-even searches a day")),
         _("break-even: value of 1% quality, 1,000 searches"),
-        *(_("break-even price of 1,000 searches"), _("p95 added"), _("caveats")),
+        *(_("break-even price of 1,000 searches"), _("p95 added"), _("price"), _("caveats")),
     ]
     rows = [
         [
             choice.name,
             _quality(study, choice),
-            "" if choice.bill is None else of(choice.bill),
             *_amounts(choice, context),
             _p95(study, choice, target_ms),
+            "" if choice.bill is None else of(choice.bill),
             all_of(cautions(choice, target_ms, latency=False)),
         ]
         for choice in choices
