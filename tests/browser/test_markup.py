@@ -24,12 +24,21 @@ SAVES = {
 }
 EVERY = sorted(page.stem for page in PAGES.glob("*.py"))
 # Elements that only markup makes: of the address, formulas with it, coloured text and icons.
-_RENDERED = """(url) => [...document.querySelectorAll("*")].filter((each) =>
+# Those in the shadow of a component too.
+_EVERY = """const every = (root) => [...root.querySelectorAll("*")].flatMap((each) =>
+  [each, ...(each.shadowRoot ? every(each.shadowRoot) : [])]);"""
+_SHOWN = f"""() => {{ {_EVERY}
+  return [document.body, ...every(document).filter((each) => each.matches(".root"))]
+    .map((each) => each.innerText).join("\\n") }}"""
+_RENDERED = (
+    f"(url) => {{ {_EVERY} return "
+    + """every(document).filter((each) =>
   [...each.attributes].some((one) => /^(src|href|srcset|action|data|style)$/.test(one.name)
     && one.value.includes(url))
   || each.matches(".katex") && each.textContent.includes(url)
   || each.matches("span") && ["hot", "bug_report"].includes(each.textContent)
-).map((each) => each.outerHTML.slice(0, 300))"""
+).map((each) => each.outerHTML.slice(0, 300)) }"""
+)
 _UNFOLD = """() => document.querySelectorAll("details:not([open]) > summary")
   .forEach((each) => each.click())"""
 
@@ -63,7 +72,7 @@ def visit(browser, marked):
 def rendered(page: Page, markup: Markup) -> list[str]:
     """What of a page is made of markup, and the lines that are turned around."""
     found = page.evaluate(_RENDERED, markup.url)
-    shown = page.locator("body").inner_text()
+    shown = page.evaluate(_SHOWN)
     return found + [line for line in shown.splitlines() if TURNED in line]
 
 

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.notes import Corrections
 from tests.stored import keep_lists, keep_rows
 
 # In the heading of the column of the queries, in pixels.
@@ -92,6 +93,80 @@ def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
     assert opened(visit).startswith("how to return gift 6 ")
 
 
+HOSTILE = "<img src=x onerror=alert(1)> **gift** 礼物 😀"
+
+
+@pytest.fixture(scope="module")
+def unlabelled(app) -> str:
+    """The id of a data set of 20 queries whose first document alone has a label, and a run that
+    turns every list around."""
+    rows = [
+        {"query_id": f"q{q:02}", "query": f"gift {q}", "doc_id": f"q{q:02}d{d}",
+         "title": f"{HOSTILE} {d}", "document": f"{HOSTILE} " + "about the gift " * 400,
+         "label": 1 if d == 0 else None, "score": 12 - d}
+        for q in range(20)
+        for d in range(12)
+    ]  # fmt: skip
+    store = Workspace.open(app.home)
+    dataset_id = keep_rows(store, rows, "Unlabelled")
+    turned = [(f"q{q:02}", [f"q{q:02}d{d}" for d in range(11, -1, -1)], [*range(12, 0, -1)])
+              for q in range(20)]  # fmt: skip
+    keep_lists(store, dataset_id, turned, "turned")
+    return dataset_id
+
+
+def test_twenty_queries_are_reviewed_with_three_keys_each(visit, app, unlabelled):
+    presses = []
+
+    def press(key: str) -> None:
+        presses.append(key)
+        visit.page.keyboard.press(key)
+
+    corrections = Corrections(Workspace.open(app.home))
+    visit.open(f"queries?data={unlabelled}&sort=given")
+    for query in range(20):
+        visit.sees(f"{query + 1} of 20")
+        visit.settle()
+        expect(visit.page.get_by_role("heading", level=3)).to_have_text(f"gift {query}")
+        press("2")
+        press("0")
+        # A grade shows before the server has it.
+        given = visit.page.locator("section.side1 .squares").all_inner_texts()
+        assert given[0] == "■■" and given[1] in ("□", "□□") and given[2] == "not judged"
+        visit.settle()
+        press("j")
+    assert len(presses) == 60
+    visit.settle()
+    found = {each.pair: each.label for each in corrections.all(unlabelled)}
+    best = {(f"q{q:02}", f"q{q:02}d{doc}"): label for q in range(20)
+            for doc, label in ((11, 2.0), (10, 0.0))}  # fmt: skip
+    assert found == best
+    expect(visit.page.get_by_role("status")).to_contain_text(re.compile(r"This query .* mean "))
+    visit.page.keyboard.press("z")
+    visit.settle()
+    assert ("q19", "q19d10") not in {each.pair for each in corrections.all(unlabelled)}
+    # What is in focus is the document that was taken back.
+    focused = visit.page.get_by_role("button", name=f"{HOSTILE} 10").last
+    expect(focused).to_be_focused()
+    visit.page.keyboard.press("Enter")
+    visit.settle()
+    card = visit.page.locator("section.side1 li").nth(1)
+    expect(card).to_contain_text("document q19d10")
+    card.get_by_role("button", name="Show more").click()
+    visit.settle()
+    expect(card.locator(".whole")).to_have_text(re.compile("(about the gift ){400}"))
+    expect(visit.page.locator("li img")).to_have_count(0)
+    lines = visit.page.locator("svg path.line")
+    assert lines.count() == 8
+    visit.page.get_by_role("combobox", name="System on the left").select_option(label="turned")
+    visit.page.wait_for_url(re.compile("left="))
+    visit.settle()
+    assert visit.page.locator("section.side0 .title").first.inner_text() == f"{HOSTILE} 11"
+    visit.page.set_viewport_size({"width": 390, "height": 800})
+    left, right = (visit.page.locator(f"section.side{side}").bounding_box() for side in (0, 1))
+    assert right["y"] >= left["y"] + left["height"]
+
+
 @pytest.mark.thorough
 def test_list_and_query_scroll_side_by_side_and_stand_below_each_other_in_a_narrow_window(
     visit, compared
@@ -99,7 +174,7 @@ def test_list_and_query_scroll_side_by_side_and_stand_below_each_other_in_a_narr
     visit.open(f"queries?data={compared}")
     table = visit.page.get_by_test_id("stDataFrame").first
     heading = visit.page.get_by_role("heading", level=3).first
-    last = visit.page.locator(".rd-card").last
+    last = visit.page.locator("li.doc").last
     last.scroll_into_view_if_needed()
     expect(table).to_be_in_viewport()
     left, right = table.bounding_box(), last.bounding_box()

@@ -44,8 +44,10 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
     visit.settle()
     assert "reason=buried" in visit.params
     visit.sees("2 of 6 queries listed")
-    visit.sees("Why: relevant dropped out.")
+    visit.page.locator(".chip", has_text="relevant dropped out").hover()
+    visit.sees("A relevant document dropped out of the top ranks.")
     visit.sees("title of d0")
+    visit.page.get_by_text("Details", exact=True).click()
     visit.sees(re.compile(r"1 relevant document dropped out of the top 10 \(1 → 12\)"))
     chart = visit.page.locator(".st-key-queries-waterfall")
     expect(chart).to_contain_text("▼ −1.000")

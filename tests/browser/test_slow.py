@@ -114,8 +114,9 @@ def test_a_click_before_the_address_has_followed_the_choice_keeps_the_choice(vis
 
 def test_tags_are_typed_one_after_another(visit, line, app):
     visit.open("queries?k=3")
-    visit.page.get_by_text("Tags, note and labels").click()
-    visit.settle()
+    for fold in ("Details", "Tags and note"):
+        visit.page.get_by_text(fold, exact=True).click()
+        visit.settle()
     tags = visit.page.get_by_role("combobox", name=re.compile("Tags"))
     expect(tags).to_be_visible()
     visit.settle()
@@ -171,8 +172,8 @@ def test_a_click_before_the_choices_are_ready_does_not_lose_them(visit):
         lambda route: late.append(route),
     )
     visit.page.goto(visit.url + "queries?q=q1&k=3&outcome=helped")
-    visit.page.get_by_text("Tags, note and labels").click()
-    visit.sees("as uploaded: 1")
+    visit.page.get_by_text("Details", exact=True).click()
+    visit.sees("Where the documents went")
     asked = visit.params
     assert late, "nothing was held back"
     for each in late:
@@ -181,7 +182,7 @@ def test_a_click_before_the_choices_are_ready_does_not_lose_them(visit):
     expect(slider).to_have_attribute("aria-valuetext", "3")
     visit.settle()
     # The next click tells the server what the page holds.
-    visit.page.get_by_text("Tags, note and labels").click()
+    visit.page.get_by_text("Details", exact=True).click()
     visit.settle()
     visit.go("Overview")
     assert {"k=3", "base=first-stage"} < set(visit.params.split("&"))

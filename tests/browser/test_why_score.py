@@ -32,6 +32,7 @@ def test_what_a_silent_worker_finds_in_the_end_is_shown(browser, tmp_path):
         db.execute("UPDATE explanations SET heartbeat = 0")
     with serving(store.root) as app, visiting(browser, app) as visit:
         visit.open(f"queries?data={dataset_id}&system=words&q=q")
+        visit.page.get_by_text("Details", exact=True).click()
         visit.page.get_by_text("Why this score?").click()
         visit.sees("It was interrupted: the worker ended.")
         part = Stage("term", (TextPart(((0, 4),)),), (0.5,))

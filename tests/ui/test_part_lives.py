@@ -86,7 +86,6 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
         "runs": lambda: page_runs.draw(now["data"]),
         "fuse": lambda: page_combine.draw(now["data"]),
         "cache": page_jobs.draw_cache_panel,
-        "label": lambda *pair: labels_corrections.label(study(now["data"]), *pair),
         "remarks": remarks,
         "unjudged": lambda: unjudged.draw(study(now["data"])),
         "corrections": lambda *query: labels_corrections.draw(now["data"], *query),
@@ -133,8 +132,8 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
         now["app"].button(key=key).click().run()
 
     def correct(query, doc, given):
-        value = None if given == "none" else float(given)
-        Corrections(workspace).correct(now["data"], (query, doc), value, "")
+        value = None if given in ("none", "uploaded") else float(given)
+        labels_corrections.correct(now["data"], (query, doc), value, withdraw=given == "uploaded")
 
     def many(count):
         made = "2026-11-01T10:00:00+00:00"

@@ -23,6 +23,7 @@ from rankdash.core.runs import jobs
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import grade
 from rankdash.core.workspace.jobs.leases import Asked, ExplanationRow, Explanations
+from rankdash.features.queries import page_reading
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.ladder import Ladder
 from rankdash.features.queries.occlusion import (
@@ -35,7 +36,7 @@ from rankdash.features.queries.occlusion import (
     scalars,
     terms,
 )
-from rankdash.kit.widgets import address, dialogs, pickers, redraw, settings_form
+from rankdash.kit.widgets import dialogs, pickers, redraw, settings_form
 from rankdash.kit.widgets.stored import read_only, worker, workspace
 from rankdash.kit.widgets.text import html_safe, markdown_safe, shortened, signed_cells
 
@@ -276,8 +277,8 @@ class _Question:
 def draw_occlusion(
     study: Study, challenger: str, ladder: Ladder, query_id: str, query: str
 ) -> None:
-    """For a document of the list whose cards are shown. query: its text, "" where it has none."""
-    system = address.one("cards") or challenger
+    """For a document of the list on the right. query: its text, "" where it has none."""
+    system = page_reading.sides(study, challenger)[1]
     if system not in ladder.systems:
         system = challenger
     reason = _why_not(study, system)

@@ -39,28 +39,35 @@ _ZERO = 1e-12
 _NAME = 60
 
 
-def draw(study: Study, challenger: str, query_id: str, missed: Sequence[Missed]) -> None:
-    """The reason in words, whose fault a low value is, the sentences, the waterfall, and the
-    contributions as a table. missed: the relevant documents that the challenger lacks."""
+def chips(
+    study: Study, challenger: str, query_id: str, missed: Sequence[Missed]
+) -> list[tuple[str, str]]:
+    """Return the reason and the fault of a query, each with the sentences that explain it.
+    missed: the relevant documents that the challenger lacks."""
     table = study.reasons(challenger)
     if table is None or query_id not in table.index:
-        st.caption(_("The query has no labels, so it has no value."))
+        return [(_("no label"), _("The query has no labels, so it has no value."))]
+    row = table.loc[[query_id]].iloc[0]
+    split = queries_study.change(study, challenger, query_id)
+    sentences = reasoning(study, challenger, row, split, partial(shortened, limit=_NAME))
+    found = [(reason_words()[str(row["reason"])], paragraph(sentences))]
+    blame = queries_study.blame(study, challenger, split, missed)
+    if blame is not None and blame.fault.code != "none":
+        fault = _("Fault: {fault}", fault=fault_words()[blame.fault.code])
+        found.append((fault, ground(blame, study.measure.title, study.name)))
+    return found
+
+
+def draw(study: Study, challenger: str, query_id: str) -> None:
+    """Draw the change of a query in sentences, as a waterfall, and as a table."""
+    table = study.reasons(challenger)
+    if table is None or query_id not in table.index:
         return
     row = table.loc[[query_id]].iloc[0]
     split = queries_study.change(study, challenger, query_id)
-    names = study.dataset.names_of(split.documents["doc_id"])
-    sentences = [
-        _("Why: **{reason}**.", reason=reason_words()[str(row["reason"])]),
-        *reasoning(study, challenger, row, split, partial(markdown_safe, limit=_NAME)),
-    ]
-    st.markdown(paragraph(sentences))
-    blame = queries_study.blame(study, challenger, split, missed)
-    if blame is not None:
-        fault = _("Fault: **{fault}**.", fault=fault_words()[blame.fault.code])
-        name = partial(_name, study)
-        st.markdown(paragraph([fault, ground(blame, study.measure.title, name)]))
     if split.why_not:
         return
+    names = study.dataset.names_of(split.documents["doc_id"])
     text = queries_study.change_statements(study, split)
     st.markdown("\n".join(f"- {statement_text(sentences, split.measure.k)}" for sentences in text))
     moved = split.documents[split.documents["delta"].abs() > _ZERO]
@@ -75,11 +82,6 @@ def draw(study: Study, challenger: str, query_id: str, missed: Sequence[Missed])
         ":material/table:",
         lambda: _tables(study, row, split, names),
     )
-
-
-def _name(study: Study, system: str) -> str:
-    """Return a system's name, safe for Markdown."""
-    return markdown_safe(study.name(system), _NAME)
 
 
 def _tables(study: Study, row: pd.Series, split: Split, names: Mapping[str, str]) -> None:
@@ -283,23 +285,16 @@ def _names(texts: dict[str, Text]) -> dict[str, str]:
 # Tags and a note on a query, and its labels: what an analyst has to say about it.
 
 _PLACE = "notes"
-# Narrower than this, in pixels, remarks and labels stand below each other.
-_HALF = 260
 _BEFORE = "notes.before"
 
 
 def draw_notes(study: Study, query_id: str) -> None:
-    """The remarks on the query beside the labels of its documents; both are saved as they are
-    made."""
+    """The remarks on the query, saved as they are made, and the corrections of its labels."""
     if read_only():
         _shown(Notes(workspace()).of(study.stored_id, query_id))
-        corrections.draw(study.stored_id, query_id)
-        return
-    beside = st.grid(2, min_column_width=_HALF)
-    with beside.cell():
+    else:
         _remarks(study.stored_id, query_id)
-    with beside.cell():
-        corrections.draw_corrections(study, query_id)
+        corrections.draw_name()
     corrections.draw(study.stored_id, query_id)
 
 

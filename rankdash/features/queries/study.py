@@ -317,13 +317,13 @@ def missed(study: Study, challenger: str, query_id: str, query_ladder: Ladder) -
     query_ladder: as from `ladder_of`. The first stage is looked into beside its systems.
     """
     labels = label_of(study, query_id)
-    lists = {system: _ranks(query_ladder, system) for system in query_ladder.systems}
+    lists = {system: ranks_of(query_ladder, system) for system in query_ladder.systems}
     if FIRST_STAGE not in lists:
         first = {FIRST_STAGE: study.dataset.candidates}
         candidates = ladder(
             first, first[FIRST_STAGE], labels, query_id, query_ladder.k, study.conventions
         )
-        lists[FIRST_STAGE] = _ranks(candidates, FIRST_STAGE)
+        lists[FIRST_STAGE] = ranks_of(candidates, FIRST_STAGE)
     lacking = []
     for doc, label in sorted(labels.items(), key=lambda item: -item[1]):
         places = {system: ranks[doc] for system, ranks in lists.items() if doc in ranks}
@@ -336,8 +336,10 @@ def missed(study: Study, challenger: str, query_id: str, query_ladder: Ladder) -
     return lacking
 
 
-def _ranks(query_ladder: Ladder, system: str) -> dict[str, int]:
-    """Return the rank of each document that a system ranks."""
+def ranks_of(query_ladder: Ladder, system: str) -> dict[str, int]:
+    """Return the rank of each document that a system ranks; nothing if it has no result."""
+    if system not in query_ladder.systems:
+        return {}
     ranks = zip(query_ladder.doc_ids, query_ladder.column(system), strict=True)
     return {doc: int(rank) for doc, rank in ranks if not math.isnan(rank)}
 

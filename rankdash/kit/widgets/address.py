@@ -42,7 +42,8 @@ FIELDS: Mapping[str, str | None] = {
     "share": None,
     "docs": "telling",
     "follow": None,
-    "cards": None,
+    "left": None,
+    "right": None,
     "doc": None,
     "leave": "term",
     "documents": "relevant",
@@ -82,8 +83,8 @@ FIELDS: Mapping[str, str | None] = {
 }
 # Without the data set these say nothing: they are ids and names within it.
 OF_A_DATA_SET = (
-    *("base", "system", "vs", "runs", "q", "doc", "follow", "reader", "judge", "judge_shown"),
-    *("segment", "tag", "values", "against", "price", "thousand"),
+    *("base", "system", "vs", "left", "right", "runs", "q", "doc", "follow", "reader"),
+    *("judge", "judge_shown", "segment", "tag", "values", "against", "price", "thousand"),
 )
 # What is settled before a page is drawn, and its address says though nobody chose it.
 _OF_EVERY_PAGE = ("data", "base", "system", "metric", "k", "vs", "lang")

@@ -31,8 +31,8 @@ def component(folder: Path) -> Callable[..., None]:
     show = st.components.v2.component(
         f"rankdash.{folder.name}",
         html="<div class='root'></div>",
-        css=(folder / "style.css").read_text("utf-8"),
-        js=(folder / "index.js").read_text("utf-8"),
+        css=_compact((folder / "style.css").read_text("utf-8")),
+        js=_compact((folder / "index.js").read_text("utf-8")),
     )
 
     def shown(key: str, data: object, heard: Callable[[Any], None]) -> None:
@@ -44,6 +44,13 @@ def component(folder: Path) -> Callable[..., None]:
         show(key=key, data=data, on_event_change=changed)
 
     return shown
+
+
+def _compact(source: str) -> str:
+    """Return a script or a style, which is sent with every change of the data, without indents and
+    lines of comments."""
+    lines = (line.strip() for line in source.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 _IN_VIEW = component(Path(__file__).with_name("in_view"))

@@ -18,7 +18,7 @@ from rankdash.kit.widgets.labels import corrections as labels_corrections
 from rankdash.kit.widgets.labels import unjudged as labels_unjudged
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
-from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of
+from tests.ui.parts import LANGUAGES, dataset_of, run_of, said, study_of
 
 HEAD = "query_id,query,doc_id,document,label,score\n"
 MADE = "2026-11-01T10:00:00+00:00"
@@ -88,17 +88,6 @@ def study(dataset_id: str, cutoff: int | None = None) -> Study:
     others = tuple(each for each in systems if each != FIRST_STAGE)
     data = widgets_stored.dataset(dataset_id)
     return Study(data, systems, FIRST_STAGE, others, dataset_id=dataset_id, cutoff=cutoff)
-
-
-@pytest.mark.parametrize(("cutoff", "ranked"), [(None, 20), (3, 20), (25, 25)])
-def test_documents_to_correct_are_those_near_the_top_then_the_judged_then_the_corrected(
-    shop, workspace, cutoff, ranked
-):
-    Corrections(workspace).correct(shop, ("q1", "d15"), 1.0, "")
-    app = drawn(lambda: labels_corrections.draw_corrections(study(shop, cutoff), "q1"))
-    offered = app.selectbox[0].options
-    top = [*range(29, 29 - ranked, -1), *range(30 - ranked)]
-    assert offered == [*(f"Returns {n}" for n in top), "Text of x"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -1,6 +1,7 @@
 """Notes, tags and corrected labels, as the pages show them."""
 
 import io
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -8,12 +9,14 @@ from streamlit.testing.v1 import AppTest
 
 from rankdash.core.readers import Source, read
 from rankdash.core.workspace.notes import Corrections, Notes
+from rankdash.features.queries import page as queries_page
 from rankdash.features.queries import page_why
+from rankdash.features.queries import study as queries_study
 from rankdash.kit.widgets import pickers, view
 from rankdash.kit.widgets import stored as widgets_stored
 from rankdash.kit.widgets.labels import corrections as labels_corrections
 from tests.stored import keep_lists, keep_rows
-from tests.ui.parts import drawn
+from tests.ui.parts import component, drawn, send
 
 QUERY = "q5"
 
@@ -31,25 +34,62 @@ def opened(dataset_id: str, query: str = QUERY, **params: str) -> AppTest:
     return drawn(draw, data=dataset_id, **params)
 
 
-def widget(kind, label):
-    return next(each for each in kind if each.label == label)
+def graded(dataset_id: str, query: str) -> AppTest:
+    """The open query of a data set."""
+
+    def draw() -> None:
+        pickers.restore()
+        study = view.study("queries")
+        rows = queries_study.listing(study, study.challengers[0])
+        queries_page.draw(study, study.challengers[0], rows.row(query))
+
+    runs = widgets_stored.workspace().runs(dataset_id)
+    return drawn(draw, data=dataset_id, system=[each.id for each in runs])
 
 
-def test_grade_0_to_the_top_can_be_given_whatever_labels_were_uploaded(workspace):
+def reading(app: AppTest) -> dict[str, Any]:
+    data = component(app, "reading")
+    documents = (doc for doc, _title, _snippet in data["docs"])
+    return data | {"given": dict(zip(documents, data["given"], strict=True))}
+
+
+def test_every_document_gets_a_grade_from_0_to_one_above_the_top(workspace):
     rows = [
-        {"query": QUERY, "document": f"text {doc}", "label": 3, "score": -doc} for doc in range(2)
+        {"query": QUERY, "document": f"text {doc}", "label": 3 - doc, "score": -doc}
+        for doc in range(2)
     ]
     dataset_id = keep_rows(workspace, rows, "Positive labels")
-    data = workspace.dataset(dataset_id)
-    query, doc = data.qrels.iloc[0][["query_id", "doc_id"]]
-    keep_lists(workspace, dataset_id, [(query, [*data.documents["doc_id"]], [2.0, 1.0])], "run")
-    app = opened(dataset_id, query)
-    widget(app.selectbox, "Correct the label of").set_value(doc).run()
-    label = widget(app.button_group, "Label")
-    assert list(label.options) == ["not judged", "0", "1", "2", "3"]
-    label.set_value("2").run()
-    [made] = Corrections(workspace).all(dataset_id)
-    assert (made.pair, made.label) == ((query, doc), 2.0)
+    query, first = workspace.dataset(dataset_id).qrels.iloc[0][["query_id", "doc_id"]]
+    docs = [*workspace.dataset(dataset_id).documents["doc_id"]]
+    keep_lists(workspace, dataset_id, [(query, docs[::-1], [2.0, 1.0])], "run")
+    app = graded(dataset_id, query)
+    data = reading(app)
+    assert data["grades"] == ["0", "1", "2", "3", "4", "?"] and data["effect"] == ""
+    assert data["names"]["2"] == ["■■□", "2 of 3"]
+    pending, corrections = [], Corrections(workspace)
+    for number, (grade, label) in enumerate(
+        [("4", 4.0), ("?", None), ("0", 0.0), ("3", "as uploaded"), ("5", "as uploaded")], start=1
+    ):
+        # What was sent before goes along until it is confirmed, and is not stored again.
+        pending.append([number, query, first, grade])
+        send(app, "reading", {"pending": pending})
+        found = {each.pair: each.label for each in corrections.all(dataset_id)}
+        assert found.get((query, first), "as uploaded") == label
+        data = reading(app)
+        assert data["heard"] == number and data["grades"][-2:] == ["4", "?"]
+        if grade != "5":
+            assert data["given"][first] == grade
+    assert len(corrections.log(dataset_id)) == 4
+    send(app, "reading", {"pending": [[9, query, first, "0"]]})
+    assert reading(app)["effect"] == "This query 0.913 → 1.000 · mean 0.913 → 1.000"
+
+
+def test_a_workspace_that_is_only_shown_has_no_grades(stored, workspace, only_shown):
+    only_shown()
+    app = graded(stored, QUERY)
+    assert reading(app)["grades"] == []
+    send(app, "reading", {"pending": [[1, QUERY, "d1", "0"]]})
+    assert not Corrections(workspace).all(stored)
 
 
 def test_files_hold_the_corrected_labels_and_run_no_formula(app, stored):

@@ -134,9 +134,9 @@ def test_it_is_offered_priced_watched_or_refused_in_words(
 
     for run in [*RUNS][1:]:
         add(run, panel(shop, run))
-    add("the cards of another system", cards="2 pairs a second")
-    add("the cards of a system that is gone", cards="gone")
-    add("the cards of the first stage", cards=FIRST_STAGE)
+    add("the list of another system", right="2 pairs a second")
+    add("the list of a system that is gone", right="gone")
+    add("the list of the first stage", left="words", right=FIRST_STAGE)
     add("words of the query by a service", panel(shop, "by a service"), leave="query")
     add("no text", panel(shop, "every document scored"), doc="d2")
     add("a query without a text", panel(shop, query=""))
@@ -199,7 +199,7 @@ def test_it_is_asked_made_shown_and_kept(app, shop, workspace):
         bodies = (element.proto.body for element in app.get("html"))
         return "".join(body for body in bodies if "rd-why" in body)
 
-    app.session_state["queries.occlusion"] = True
+    app.session_state["queries.details"] = app.session_state["queries.occlusion"] = True
     open_page(app, "queries", q="q0", system="words", doc="d0")
     button(app, LABEL).click().run()
     deadline = time.monotonic() + 300

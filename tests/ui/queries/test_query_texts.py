@@ -1,4 +1,4 @@
-"""What one query says of itself: its value, why it changed, where its documents went, its cards."""
+"""What one query says of itself: its value, why it changed, where its documents went, its lists."""
 
 import math
 import re
@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.data.explanation import Explanation, Stage, TextPart
@@ -20,7 +21,18 @@ from rankdash.features.queries import page_occlusion, page_why
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.occlusion import LONGEST_LOOKED_AT, explain
 from tests.approved import table
-from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of, unlike
+from tests.ui.page_text import page_text
+from tests.ui.parts import (
+    LANGUAGES,
+    component,
+    dataset_of,
+    drawn,
+    run_of,
+    said,
+    send,
+    study_of,
+    unlike,
+)
 
 DOCS = [f"d{n}" for n in range(5)]
 # Query → its labels, and the first documents of the reranked list; the others follow as before.
@@ -89,13 +101,14 @@ def detail(query: str, study: Study = STUDY, **changes: object) -> Callable[[], 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_query_says_what_became_of_it(approved, language):
-    cards = "[button_group] " + {"en": "Documents in the order", "zh": "文档顺序"}[language]
-    cases = {
-        query or "no text": said(
-            detail(asked(query)), language, ["queries.contributions", "queries.ladder.table"]
-        ).partition(cards)[0]
-        for query in QUERIES
-    }
+    folds = ["queries.details", "queries.contributions", "queries.ladder.table"]
+
+    def shown(query: str, **changes: object) -> str:
+        app = drawn(detail(query, **changes), language, folds)
+        lines = page_text(app, charts=False).split("\n")
+        return "\n".join([heading(app), *(line for line in lines if "[rankdash." not in line)])
+
+    cases = {query or "no text": shown(asked(query)) for query in QUERIES}
     base = {"baseline": "new", "challengers": (STUDY.baseline,)}
     other = {
         "MRR speaks of the first relevant document": ("hurt", {"metric": "mrr"}),
@@ -106,10 +119,18 @@ def test_a_query_says_what_became_of_it(approved, language):
         "failed in the baseline": ("failed", base),
     }
     for name, (query, changes) in other.items():
-        text = said(detail(query, **changes), language).partition(cards)[0]
-        cases[name] = unlike(cases[query], text)
+        cases[name] = unlike(cases[query], shown(query, **changes))
     cases["documents by their titles, openings or ids"] = said(ladder, language, docs="every")
     approved(f"ui/query.{language}", table(cases))
+
+
+def heading(app: AppTest) -> str:
+    """Title, values and chips with their sentences, and the missed documents with their ranks."""
+    data = component(app, "reading")
+    values = data["values"] or {"text": "", "hint": ""}
+    facts = [[data["title"], ""], [values["text"], values["hint"]], *data["chips"]]
+    missed = [[data["docs"][doc][0], places] for doc, places in data["missed"]]
+    return "\n".join(f"{text}: {hint}" for text, hint in [*facts, *missed] if text)
 
 
 TITLED = [("Returns", "Send it back."), ("Returns", "Ask first."), ("Fees", "None."),
@@ -124,13 +145,13 @@ def ladder() -> None:
     page_why.draw_ladder(study, queries_study.ladder_of(study, study.baseline, "q"), 2)
 
 
-# The cards of documents.
+# The lists side by side.
 
 TEXTS = {
-    "as long as a snippet": "w" * 320,
-    "longer": "w" * 321,
-    "as long as may be sent": "w" * 20_000,
-    "longer than may be sent": "w" * 20_001,
+    "as long as a snippet": "w" * 150,
+    "as long as a part": "w" * 4_000,
+    "longer than a part": "w" * 4_001,
+    "Chinese": "字" * 76,
     "none": None,
     "from within": "a " * 400 + "gift " + "b " * 400,
     "hostile": "<img src=x onerror=alert(1)> ![p](http://evil.invalid/a.png) <mark>gift</mark>",
@@ -139,7 +160,7 @@ TEXTS = {
 }
 
 
-def cards() -> Study:
+def lists() -> Study:
     """One query with a document for each text, the last first in "run"; "third" lacks the first."""
     rows = [
         {"query_id": "q", "query": "a gift", "doc_id": f"d{n}", "title": "A gift" * (n == 4),
@@ -158,51 +179,64 @@ def cards() -> Study:
     return study_of(data, run, run_of(data, "third", {"q": docs[1:]}))
 
 
-CARDS = cards()
+LISTS = lists()
 
 
-def card_list(study: Study = CARDS, most: str = "a gift") -> None:
-    found = queries_study.ladder_of(study, study.challengers[0], "q")
-    queries_page.draw_cards(study, study.challengers[0], found, "q", most)
+def reading(study: Study = LISTS) -> Callable[[], None]:
+    return detail("q", study)
+
+
+def rows(data: dict, side: int) -> list[str]:
+    """The rank, move, grade, title and snippet of each document; marked words in brackets."""
+    texts = []
+    for place, (doc, move, text) in enumerate(data["sides"][side], start=1):
+        _id, *parts = data["docs"][doc]
+        marked = ["".join(f"[{t}]" if n % 2 else t for n, t in enumerate(part)) for part in parts]
+        name = data["names"][data["given"][doc]]
+        texts.append(f"{place} {move:+} {text} {name} | {' | '.join(marked)}")
+    return texts
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_cards_say_rank_move_label_text_score_and_what_the_model_saw(approved, language):
-    cases = {
-        "run": said(card_list, language),
-        "third": said(card_list, language, cards="third"),
-    }
-    short = re.sub(r"w{9,}", lambda found: f"w×{len(found[0])}", table(cases))
-    approved(f"ui/cards.{language}", re.sub(r"(?:[ab] ){9,}", "… ", short))
+def test_two_lists_say_rank_move_label_and_text(approved, language):
+    cases = {}
+    for name, study, chosen in (
+        ("run", LISTS, {}),
+        ("third", LISTS, {"left": "run", "right": "third"}),
+        ("one system twice is the usual pair", LISTS, {"left": "run", "right": "run"}),
+        ("cutoff 2", replace(LISTS, cutoff=2), {"left": "third"}),
+    ):
+        data = component(drawn(reading(study), language, **chosen), "reading")
+        cases[name] = "\n".join([str(data["shown"]), *rows(data, 0), "-", *rows(data, 1)])
+    short = re.sub(r"(\w)\1{8,}", lambda found: f"{found[1]}×{len(found[0])}", table(cases))
+    approved(f"ui/lists.{language}", re.sub(r"(?:[ab] ){9,}", "… ", short))
 
 
-def test_labels_and_the_baseline_stand_out_in_more_than_colour():
-    (element,) = drawn(card_list).get("html")
-    chips = re.findall(r"<span class='rd-chip([^']*)'[^>]*>([^<]*)</span>", element.proto.body)
-    kinds = {text: kind for kind, text in chips if "of 3" in text or "judged" in text}
-    assert kinds == {"not judged": " rd-dashed", "0 of 3": "", "● 1 of 3": " rd-strong",
-                     "● 2 of 3": " rd-strong", "● 3 of 3": " rd-strong"}  # fmt: skip
-    assert {kind for kind, text in chips if "First stage" in text} == {" rd-strong"}
-    assert {kind for kind, text in chips if "third" in text} == {""}
-    assert "<img" not in element.proto.body
-    cards = element.proto.body.split("<div class='rd-card")[1:]
-    assert [each.startswith(" rd-relevant") for each in cards] == [False, False, *[True] * 7]
+def test_a_whole_text_comes_in_parts_with_what_the_model_saw():
+    app, parts = drawn(reading()), []
+    for start in (0, 4_000):
+        send(app, "reading", {"open": ["q", "d2", start]})
+        parts.append(component(app, "reading")["whole"])
+    assert [(part["start"], part["end"]) for part in parts] == [(0, 4_000), (4_000, 4_001)]
+    assert "".join(text for part in parts for text in part["pieces"]) == "w" * 4_001
+    assert parts[0]["more"] == "Show more (4,000 of 4,001 characters)" and not parts[1]["more"]
+    facts = parts[0]["facts"].split(" · ")
+    assert facts == ["document d2", "score of First stage 18", "score of run 3",
+                     "the model saw 512 of 1,840 tokens"]  # fmt: skip
+    send(app, "reading", {"open": ["q", "d4", 0]})
+    assert component(app, "reading")["whole"]["pieces"] == ["The data has no text for it."]
 
 
-def test_more_cards_are_those_of_one_query_and_one_system():
-    few = replace(CARDS, cutoff=2)
-    app = drawn(partial(card_list, few))
-
-    def shown() -> tuple[int, bool]:
-        text = "".join(each.proto.body for each in app.get("html"))
-        return text.count("<div class='rd-card"), "further down" in text
-
-    # Two within the cutoff, and the relevant ones below them.
-    assert shown() == (9, True)
-    app.button(key="queries.cards.more").click().run()
-    assert shown() == (9, False) and not app.button
-    app.button_group(key="address.cards").set_value("third").run()
-    assert [each.key for each in app.button] == ["queries.cards.more"]
+@pytest.mark.parametrize("event", [
+    7, [], {}, {"show": ["run"]}, {"show": ["run", "nothing"]}, {"show": [[], {}]}, {"open": 3},
+    {"open": ["q", "nothing", 0]}, {"open": ["q", "d0", -1]}, {"open": ["q", "d0", 9e99]},
+    {"pending": 5}, {"pending": [[1, "q", "d0"], None, [2, "x", "d0", "1"], [3, "q", "d0", "9"]]},
+])  # fmt: skip
+def test_whatever_a_browser_says_is_checked(event, workspace):
+    app = send(drawn(reading()), "reading", event)
+    data = component(app, "reading")
+    assert data["shown"] == ["first-stage", "run"]
+    assert (data["whole"] or {"doc": ""})["doc"] == ""
 
 
 # Why a score.
@@ -281,5 +315,5 @@ def test_a_note_that_is_only_shown_says_who_wrote_it(approved, workspace, monkey
     cases = {}
     for name, note in notes.items():
         monkeypatch.setattr(page_why.Notes, "of", lambda *_a, note=note: note)
-        cases[name] = said(partial(page_why.draw_notes, CARDS, "q"), language)
+        cases[name] = said(partial(page_why.draw_notes, LISTS, "q"), language)
     approved(f"ui/notes_shown.{language}", table(cases))

@@ -16,7 +16,7 @@ from rankdash.core.base import text as base_text
 from rankdash.core.base.errors import Finding, RankdashError
 from rankdash.core.base.i18n import enumerated, error_text, moment, ngettext, number
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.text import csv_bytes, distinct
+from rankdash.core.base.text import csv_bytes
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import digest
 from rankdash.core.intake.reading import tried
@@ -25,15 +25,21 @@ from rankdash.core.readers.checks.check import check
 from rankdash.core.readers.rated import read_rated
 from rankdash.core.sampling.label_plan import draws_table
 from rankdash.core.study.labelling import CONFLICTS, Conflict, Merged, as_in, merge_labels
-from rankdash.core.study.study import Study
 from rankdash.core.words.queries import label_words
 from rankdash.core.workspace import RunRow
-from rankdash.core.workspace.notes import LONGEST_NAME, Correction, Corrections, Layer, Notes
+from rankdash.core.workspace.notes import (
+    LONGEST_NAME,
+    Correction,
+    Corrections,
+    Layer,
+    Notes,
+    Pair,
+)
 from rankdash.kit.html.tables import file_name, qrels_bytes
 from rankdash.kit.widgets import address, dialogs, language, pickers, stored
 from rankdash.kit.widgets.labels import plan as labels_plan
 from rankdash.kit.widgets.stored import read_only, workspace
-from rankdash.kit.widgets.text import name_safe, shortened
+from rankdash.kit.widgets.text import shortened
 from rankdash.kit.widgets.uploader import uploader
 
 _UNDONE = "corrections.undone"
@@ -215,27 +221,30 @@ def _file(label: str, name: str, make: partial[bytes], hindered: str = "") -> No
 # The label of a document for a query, corrected in place.
 
 _WHO = "analyst"
-_MOST_SEGMENTS = 8
-_UNJUDGED = "unjudged"
-_LEAST_OFFERED = 20
-_TITLE = 80
 
 
-def draw_corrections(study: Study, query_id: str) -> None:
-    """Choose a document of the query, see its label, give it another one."""
-    offered = _documents(study, query_id)
-    if not offered:
-        st.caption(_("No system ranks a document for this query, and none has a label."))
-        return
-    titles = study.dataset.document_names[0]
-    names = distinct({doc: shortened(titles[doc], _TITLE) for doc in offered})
-    doc_id = st.selectbox(
-        _("Correct the label of"),
-        offered,
-        format_func=names.__getitem__,
-        key=f"labels.document.{_name(study.stored_id, query_id)}",
-    )
-    label(study, query_id, doc_id)
+def correct(dataset_id: str, pair: Pair, label: float | None, *, withdraw: bool = False) -> None:
+    """Store the label of a pair. label: None if the annotator cannot tell. The label that was
+    uploaded, or `withdraw`, undoes the correction."""
+    query_id, doc_id = pair
+    uploaded = stored.uploaded_labels(dataset_id, query_id).get(doc_id)
+    layer = Corrections(workspace())
+    forget_undone()
+    if withdraw or (label is not None and label == uploaded):
+        layer.withdraw(dataset_id, [pair])
+    else:
+        who = language.person_name() or workspace().setting(_WHO) or ""
+        layer.correct(dataset_id, pair, label, who)
+
+
+def cannot_tell(dataset_id: str, query_id: str) -> set[str]:
+    """Return the documents of a query whose label an annotator could not tell."""
+    every = Corrections(workspace()).all(dataset_id)
+    return {each.doc_id for each in every if each.query_id == query_id and each.label is None}
+
+
+def draw_name() -> None:
+    """Draw a field for the name that is stored with corrections, unless a login provides it."""
     if not language.person_name():
         st.text_input(
             _("Your name, stored with the correction"),
@@ -245,87 +254,6 @@ def draw_corrections(study: Study, query_id: str) -> None:
             on_change=_remember,
             placeholder=_("may stay empty"),
         )
-
-
-def label(study: Study, query_id: str, doc_id: str) -> None:
-    """Draw the label of one document as a choice: the grades of the data set, and none."""
-    dataset_id = study.stored_id
-    uploaded = stored.uploaded_labels(dataset_id, query_id).get(doc_id)
-    corrected = {each.doc_id: each.label for each in _corrections(dataset_id, query_id)}
-    options = {_UNJUDGED: _("not judged")}
-    options |= {
-        f"{value:.17g}": label_words(value)
-        for value in stored.dataset(stored.stored(dataset_id)).grades
-    }
-    key = f"labels.label.{_name(dataset_id, query_id, doc_id)}"
-    now = _option(corrected.get(doc_id, uploaded))
-
-    def changed() -> None:
-        chosen = st.session_state[key]
-        new_label = None if chosen == _UNJUDGED else float(chosen)
-        layer, pair = Corrections(workspace()), (query_id, doc_id)
-        forget_undone()
-        if new_label == uploaded:
-            layer.withdraw(dataset_id, [pair])
-        else:
-            who = language.person_name() or workspace().setting(_WHO) or ""
-            layer.correct(dataset_id, pair, new_label, who)
-
-    if len(options) <= _MOST_SEGMENTS:
-        pickers.show(st.segmented_control, key, now, changed)(
-            _("Label"),
-            list(options),
-            format_func=options.__getitem__,
-            required=True,
-            help=_(
-                "It takes effect everywhere at once. Your uploaded files stay unchanged, and you "
-                "can undo the correction."
-            ),
-        )
-    else:
-        pickers.show(st.selectbox, key, now, changed, list(options))(
-            _("Label"), list(options), format_func=options.__getitem__
-        )
-    text = _("as uploaded: {label}", label=label_words(uploaded))
-    st.caption(" · ".join([text, *_ranks(study, query_id, doc_id)]))
-
-
-def _documents(study: Study, query_id: str) -> list[str]:
-    """What a chosen system ranks near the top, the challengers' first, then all that has a label:
-    a label is corrected where it is seen or where it counts."""
-    depth = max(study.cutoff or 0, _LEAST_OFFERED)
-    ranked = [
-        study.ranking(system).documents_of(query_id)[0][:depth]
-        for system in (*study.challengers, study.baseline)
-    ]
-    judged = stored.uploaded_labels(study.dataset_id, query_id)
-    corrected = [each.doc_id for each in _corrections(study.stored_id, query_id)]
-    return list(dict.fromkeys([doc for docs in (*ranked, judged, corrected) for doc in docs]))
-
-
-def _ranks(study: Study, query_id: str, doc_id: str) -> list[str]:
-    """Where each chosen system has the document; safe for Markdown."""
-    sentences = []
-    for system in study.chosen:
-        docs = study.ranking(system).documents_of(query_id)[0]
-        name = name_safe(study.name(system))
-        if doc_id in docs:
-            sentences.append(_("{system}: rank {rank}", system=name, rank=docs.index(doc_id) + 1))
-        else:
-            sentences.append(_("{system}: not ranked", system=name))
-    return sentences
-
-
-def _corrections(dataset_id: str, query_id: str) -> Sequence[Correction]:
-    return [each for each in Corrections(workspace()).all(dataset_id) if each.query_id == query_id]
-
-
-def _option(label: float | None) -> str:
-    return _UNJUDGED if label is None else f"{label:.17g}"
-
-
-def _name(*ids: str) -> str:
-    return digest([each.encode("utf-8", "surrogatepass") for each in ids])
 
 
 def _remember() -> None:

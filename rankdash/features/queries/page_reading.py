@@ -1,0 +1,352 @@
+"""Two ranked lists of one query side by side, with a grade for every document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import number, plain
+from rankdash.core.base.text import CONTROL, columns, distinct, middle, shortened
+from rankdash.core.study.study import Study
+from rankdash.core.words.queries import grade
+from rankdash.core.workspace.notes import Pair
+from rankdash.features.queries import study as queries_study
+from rankdash.features.queries.ladder import Ladder
+from rankdash.features.queries.study import Text
+from rankdash.kit.drawing import style
+from rankdash.kit.widgets import address, dialogs, stored, view
+from rankdash.kit.widgets.component import component
+from rankdash.kit.widgets.labels import corrections
+from rankdash.kit.widgets.stored import read_only
+from rankdash.kit.widgets.text import QueryTerms, Spans, snippet, spans, terms
+
+_READING = component(Path(__file__).with_name("reading"))
+_PLACE = "queries.reading"
+_SIDES = ("left", "right")
+_SHOWN, _MOST_MISSED = 10, 10
+# In columns of text, of which a Chinese character takes two.
+_TITLE, _SNIPPET, _NAME = 80, 150, 40
+# A long text is sent in parts of so many characters.
+_PART = 4_000
+_MOST_SQUARES = 5
+# More grades would not stand in one line.
+_MOST_GRADES = 10
+_MOST_EVENTS = 100
+_CANNOT_TELL, _NO_LABEL = "?", ""
+
+
+def draw(
+    study: Study, challenger: str, query_id: str, ladder: Ladder, head: Mapping[str, Any]
+) -> None:
+    """Draw a query. head: its title, values and chips.
+
+    The browser shows a grade at once and sends it until it is confirmed, so that none is lost where
+    several are given in a moment.
+    """
+    dialogs.refused(_PLACE)
+    shown = sides(study, challenger)
+    ranks = [queries_study.ranks_of(ladder, system) for system in shown]
+    lists = [sorted(each, key=each.__getitem__)[:_SHOWN] for each in ranks]
+    labels = queries_study.label_of(study, query_id)
+    ranked = dict.fromkeys(doc for docs in lists for doc in docs)
+    missed = [
+        doc
+        for doc, label in sorted(labels.items(), key=lambda item: -item[1])
+        if label >= study.conventions.threshold and doc not in ranked
+    ]
+    docs = [*ranked, *missed[:_MOST_MISSED]]
+    at = {doc: place for place, doc in enumerate(docs)}
+    texts, query_terms = queries_study.texts(study, docs), terms(str(head["title"]))
+    elsewhere = _elsewhere(study, challenger, query_id, ladder, shown) if missed else {}
+    unsure = corrections.cannot_tell(study.stored_id, query_id) if study.corrected else set()
+    given = [_CANNOT_TELL if doc in unsure else _key(labels.get(doc)) for doc in docs]
+    grades = [] if read_only() else [*scale(study), _CANNOT_TELL]
+    data = {
+        "query": query_id,
+        **head,
+        "systems": [*distinct({each: study.name(each) for each in study.chosen}).items()],
+        "shown": shown,
+        "k": study.cutoff,
+        "docs": [[doc, *_opening(doc, texts[doc], query_terms)] for doc in docs],
+        "sides": [
+            [[at[doc], *_move(study, doc, ranks, side)] for doc in each]
+            for side, each in enumerate(lists)
+        ],
+        "missed": [
+            [at[doc], _places(study, doc, shown, ranks, elsewhere)] for doc in missed[:_MOST_MISSED]
+        ],
+        "given": given,
+        "grades": grades,
+        "names": {
+            each: _grade(each, study.dataset.top_grade) for each in {_NO_LABEL, *given, *grades}
+        },
+        "threshold": study.conventions.threshold,
+        "effect": _effect(study, challenger, query_id),
+        "whole": _whole(study, ladder, query_id, texts, query_terms, shown),
+        "heard": _state().get("heard", 0),
+        "colours": [style.BETTER, style.WORSE],
+        "words": _words(study, graded=bool(grades), more=len(missed) - _MOST_MISSED),
+    }
+    _READING(_PLACE, data, partial(_heard, study, challenger))
+
+
+def _words(study: Study, *, graded: bool, more: int) -> dict[str, Any]:
+    grading = _("Keys: 0 to 9 grade · ? cannot tell · Z undo · [ ] document · J K query")
+    return {
+        "side": [_("System on the left"), _("System on the right")],
+        "empty": _("This ranking has no document for the query."),
+        "cut": _("cutoff {k}", k=study.cutoff),
+        "missed": _("Relevant documents that neither list shows"),
+        "more": _("{n} more", n=number(more, 0)) if more > 0 else "",
+        "label": _("Label"),
+        "saving": _("Saving…"),
+        "undo": _("Undo"),
+        "keys": grading if graded else _("Keys: [ ] document · J K query"),
+    }
+
+
+def sides(study: Study, challenger: str) -> list[str]:
+    """Return the systems whose lists are shown, left and right."""
+    usual = [study.baseline, challenger]
+    chosen = [address.one(side) or "" for side in _SIDES]
+    shown = [
+        one if one in study.chosen else other for one, other in zip(chosen, usual, strict=True)
+    ]
+    return usual if shown[0] == shown[1] else shown
+
+
+def _move(study: Study, doc: str, ranks: Sequence[Mapping[str, int]], side: int) -> tuple[int, str]:
+    """Return how a document moved from left to right, -1, 0 or 1, and by how many ranks. If the
+    other side does not show it, or only one side has it within the cutoff: its rank there."""
+    here, there = ranks[side][doc], ranks[1 - side].get(doc)
+    if there is None:
+        return 1 if side else -1, _("not listed")
+    rise = there - here if side else here - there
+    k = queries_study.depth_shown(study)
+    if there <= _SHOWN and (there <= k) == (here <= k):
+        words = number(abs(rise), 0) if rise else ""
+    elif side:
+        words = _("from {rank}", rank=number(there, 0))
+    else:
+        words = _("to {rank}", rank=number(there, 0))
+    return (rise > 0) - (rise < 0), words
+
+
+def _elsewhere(
+    study: Study, challenger: str, query_id: str, ladder: Ladder, shown: Sequence[str]
+) -> dict[str, tuple[str, int]]:
+    """Return a system beside the two that are shown, and its rank there, for the documents that the
+    challenger's list lacks."""
+    lacking = queries_study.missed(study, challenger, query_id, ladder)
+    return {
+        each.doc_id: (each.system, each.rank)
+        for each in lacking
+        if each.system is not None and each.system not in shown
+    }
+
+
+def _places(
+    study: Study,
+    doc: str,
+    shown: Sequence[str],
+    ranks: Sequence[Mapping[str, int]],
+    elsewhere: Mapping[str, tuple[str, int]],
+) -> str:
+    """Return where a document that neither side shows is ranked."""
+    places = {system: own.get(doc) for system, own in zip(shown, ranks, strict=True)}
+    if doc in elsewhere:
+        system, rank = elsewhere[doc]
+        places[system] = rank
+    return " · ".join(
+        _("{system}: not listed", system=middle(study.name(system), _NAME))
+        if rank is None
+        else _("{system}: rank {rank}", system=middle(study.name(system), _NAME), rank=rank)
+        for system, rank in places.items()
+    )
+
+
+# The texts of documents: pieces that are by turns plain and marked.
+
+
+def _opening(doc: str, text: Text, query_terms: QueryTerms) -> tuple[list[str], list[str]]:
+    """Return the pieces of the title, and those of the part of the text that matches best. Without
+    a title that part is the title; without a text the id is."""
+    body = text.body or ""
+    marked = spans(body, query_terms)
+    start, end = snippet(body, marked, _narrowed(body, _SNIPPET))
+    part = _pieces(body, marked, start, end)
+    if start:
+        part[0] = f"… {part[0]}"
+    title = shortened(text.title, _narrowed(text.title, _TITLE))
+    if title:
+        return _pieces(title, spans(title, query_terms)), part
+    return (part, []) if body else ([doc], [])
+
+
+def _narrowed(text: str, width: int) -> int:
+    """Return how many characters of a text take so many columns."""
+    opening = text[:width]
+    return width * len(opening) // max(columns(opening), 1)
+
+
+def _pieces(text: str, marked: Spans, start: int = 0, end: int | None = None) -> list[str]:
+    end = len(text) if end is None else end
+    pieces, at = [], start
+    for first, last in marked:
+        first, last = max(first, at), min(last, end)
+        if first < last:
+            pieces += [text[at:first], text[first:last]]
+            at = last
+    return [CONTROL.sub("", each) for each in (*pieces, text[at:end])]
+
+
+def _whole(
+    study: Study,
+    ladder: Ladder,
+    query_id: str,
+    texts: Mapping[str, Text],
+    query_terms: QueryTerms,
+    shown: Sequence[str],
+) -> dict[str, Any] | None:
+    """Return the part of a text that was asked for; None if it is of another query."""
+    query, doc, start = _state().get("open", ("", "", 0))
+    if query != query_id or doc not in texts:
+        return None
+    body = texts[doc].body
+    text = body or _("The data has no text for it.")
+    end = min(start + _PART, len(text))
+    more = _("Show more ({n} of {all} characters)", n=number(end, 0), all=number(len(text), 0))
+    facts = [_("document {id}", id=shortened(doc, 60))]
+    for system in shown:
+        if doc in queries_study.ranks_of(ladder, system):
+            facts += _facts(study, system, query_id, doc)
+    return {
+        "doc": doc,
+        "start": start,
+        "end": end,
+        "pieces": _pieces(text, spans(text, query_terms) if body else [], start, end),
+        "facts": " · ".join(facts),
+        "more": more if end < len(text) else "",
+    }
+
+
+def _facts(study: Study, system: str, query_id: str, doc: str) -> list[str]:
+    """Return the score of a document, and how much of it the model read."""
+    (found,) = queries_study.listed(study, system, query_id, [doc])
+    facts = []
+    if found.score is not None:
+        name = middle(study.name(system), _NAME)
+        facts.append(_("score of {system} {score}", system=name, score=plain(found.score, 4)))
+    if found.read is not None and found.full is not None:
+        facts.append(
+            _(
+                "the model saw {read} of {full} tokens",
+                read=number(found.read, 0),
+                full=number(found.full, 0),
+            )
+        )
+    elif found.read is not None:
+        facts.append(_("the model read {read} tokens", read=number(found.read, 0)))
+    return facts
+
+
+# Grades, by their keys: numbers, and what no number says.
+
+
+def scale(study: Study) -> list[str]:
+    """Return the grades that can be given: from 0 to one above the highest uploaded label."""
+    uploaded = stored.dataset(study.stored_id) if study.corrected else study.dataset
+    top = math.floor(uploaded.top_grade)
+    grades = {*uploaded.grades, float(top + 1)}
+    if len(grades) > _MOST_GRADES:
+        grades = {*map(float, range(min(top + 2, _MOST_GRADES)))}
+    return [_key(each) for each in sorted(grades)]
+
+
+def _key(label: float | None) -> str:
+    return _NO_LABEL if label is None else f"{label:.17g}"
+
+
+def _grade(key: str, top: float) -> tuple[str, str]:
+    """Return a grade as filled squares, or as a number if the scale has many, and in words."""
+    if key == _CANNOT_TELL:
+        return key, _("cannot tell")
+    label = float(key) if key else math.nan
+    words = grade(label, top)
+    if not label.is_integer() or label < 0 or top > _MOST_SQUARES:
+        return plain(label) if key else words, words
+    return "■" * int(label) + "□" * int(max(top - label, 0)), words
+
+
+def _effect(study: Study, challenger: str, query_id: str) -> str:
+    """Return what the last grades of the open query changed; "" if there are none."""
+    state = _state()
+    last = state.get("effect")
+    if last is None or last[:3] != (query_id, study.spec, challenger):
+        state.pop("effect", None)
+        return ""
+    values = (*last[3], *_values(study, challenger, query_id))
+    value, mean, new_value, new_mean = map(number, values)
+    return _(
+        "This query {value} → {new_value} · mean {mean} → {new_mean}",
+        value=value,
+        new_value=new_value,
+        mean=mean,
+        new_mean=new_mean,
+    )
+
+
+def _values(study: Study, challenger: str, query_id: str) -> tuple[float, float]:
+    """Return the value of a query and the mean, of the challenger."""
+    values = queries_study.by_query(study, challenger, study.spec)
+    return float(values.get(query_id, math.nan)), study.evaluations[challenger].mean(study.spec)
+
+
+# What the browser says: a grade, two systems, or a text. It can be anything.
+
+
+def _state() -> dict[str, Any]:
+    state: dict[str, Any] = st.session_state.setdefault(_PLACE + ".state", {})
+    return state
+
+
+def _heard(study: Study, challenger: str, event: object) -> None:
+    match event:
+        case {"pending": [*pending]}:
+            _take(study, challenger, pending[:_MOST_EVENTS])
+    match event:
+        case {"show": [str(left), str(right)]} if {left, right} <= {*study.chosen}:
+            usual = (study.baseline, challenger)
+            for side, system, other in zip(_SIDES, (left, right), usual, strict=True):
+                address.choose(side, None if system == other else system)
+        case {"open": [str(query), str(doc), int(start)]} if start >= 0:
+            _state()["open"] = query, doc, start
+
+
+def _take(study: Study, challenger: str, pending: Sequence[object]) -> None:
+    """Store grades, but for those that are confirmed already."""
+    state = _state()
+    grades = set() if read_only() else {*scale(study), _CANNOT_TELL, _NO_LABEL}
+    queries = queries_study.listing(study, challenger).positions
+    for each in pending:
+        match each:
+            case [int(at), str(query), str(doc), str(key)] if at > state.get("heard", 0):
+                state["heard"] = at
+                if query in queries and doc in study.dataset.document_places and key in grades:
+                    _correct(study, challenger, (query, doc), key)
+
+
+def _correct(study: Study, challenger: str, pair: Pair, key: str) -> None:
+    before = (pair[0], study.spec, challenger, _values(study, challenger, pair[0]))
+    label = None if key in (_CANNOT_TELL, _NO_LABEL) else float(key)
+    withdraw = key == _NO_LABEL
+    store = partial(corrections.correct, study.stored_id, pair, label, withdraw=withdraw)
+    if dialogs.attempt(_PLACE, store):
+        _state()["effect"] = before
+        address.choose(view.LABELS, None)
