@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import pairwise
 
 import streamlit as st
 
@@ -22,11 +25,13 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.label_plan import ADDITIVE, MODES, VALUE_SHARE, LabelPlan
+from rankdash.core.study.judged import verdicts
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.notes import LONGEST_GUIDELINES, LabelPlans
 from rankdash.features.label.page import REPLACED
+from rankdash.kit.html.interval import SHADES, parts_html, stacked_html
 from rankdash.kit.widgets import address, dialogs, stored, view
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.labels import plan as labels_plan
@@ -67,16 +72,24 @@ def draw(dataset_id: str, before: Labelling | None) -> None:
         _one_ranking()
         return
     names = {each: shortened(system.name, 60) for each, system in systems.items()}
-    settings = _settings(dataset_id, names, before)
-    guidelines = st.text_area(
-        _("Guidelines: what makes a document relevant"),
-        value="" if before is None else before.kept.guidelines,
-        max_chars=LONGEST_GUIDELINES,
-        key="labelling.guidelines",
-        placeholder=_("shown beside each document; may stay empty"),
-        help=_("Headings (#), lists (-) and emphasis (*) of Markdown are shown as such."),
-    )
-    if len(settings.systems) < 2 or not _offer(dataset_id, settings):
+    effort = st.container()
+    last = _usual(dataset_id) if before is None else before.settings
+    compared = _compared(names, last)
+    with st.expander(_("Settings"), icon=":material/tune:", key="labelling.settings"):
+        settings = _settings(dataset_id, compared, last, before)
+        guidelines = st.text_area(
+            _("Guidelines: what makes a document relevant"),
+            value="" if before is None else before.kept.guidelines,
+            max_chars=LONGEST_GUIDELINES,
+            key="labelling.guidelines",
+            placeholder=_("shown beside each document; may stay empty"),
+            help=_("Headings (#), lists (-) and emphasis (*) of Markdown are shown as such."),
+        )
+    if len(settings.systems) < 2:
+        return
+    with effort:
+        possible = _offer(dataset_id, settings)
+    if not possible:
         return
     if st.button(
         _("Start labelling"), type="primary", icon=":material/label:", key="labelling.start"
@@ -102,10 +115,8 @@ def _one_ranking() -> None:
     view.link("run", _("Run a reranker"), ":material/play_circle:")
 
 
-def _settings(dataset_id: str, names: dict[str, str], before: Labelling | None) -> LabelSettings:
-    """What is chosen, with the seed 0; offered is what the plan before had."""
-    last = _usual(dataset_id) if before is None else before.settings
-    measure = parse_measure(last.metric)
+def _compared(names: dict[str, str], last: LabelSettings) -> tuple[str, ...]:
+    """The baseline and the systems to compare with it; offered are those of a plan."""
     left, right = st.columns(2)
     baseline = left.selectbox(
         _("Baseline"),
@@ -122,6 +133,15 @@ def _settings(dataset_id: str, names: dict[str, str], before: Labelling | None) 
         format_func=names.__getitem__,
         key=f"labelling.challengers.{baseline}",
     )
+    return baseline, *challengers
+
+
+def _settings(
+    dataset_id: str, systems: tuple[str, ...], last: LabelSettings, before: Labelling | None
+) -> LabelSettings:
+    """What is chosen, with the seed 0; offered is what another plan had."""
+    measure = parse_measure(last.metric)
+    left, right = st.columns(2)
     metric = left.selectbox(
         _("Metric"),
         ADDITIVE,
@@ -173,7 +193,7 @@ def _settings(dataset_id: str, names: dict[str, str], before: Labelling | None) 
         judge = _judge(dataset_id, float(top), last.judge) if mode != "query" else ""
     changed = None if before is None or before.settings.top == top else before.settings.top
     return LabelSettings(
-        systems=(baseline, *challengers),
+        systems=systems,
         metric=f"{metric}@{depth}",
         top=float(top),
         threshold=1.0,
@@ -222,19 +242,27 @@ def _judge(dataset_id: str, top: float, last: str) -> str:
 
 
 def _usual(dataset_id: str) -> LabelSettings:
-    """The best system against the baseline, without labels the newest, on the scale that the labels
-    of the data have."""
+    """The leader against the baseline, on the scale that the labels of the data have."""
     known = stored.dataset(dataset_id).label_values
     top = min(max(int(known[-1]) if known else 1, 1), SCALES[-1])
     systems, base = stored.systems(dataset_id), address.one("base")
     baseline = base if base in systems else FIRST_STAGE
     others = tuple(each for each in systems if each != baseline)
-    best = others[-1]
-    if known:
-        data = stored.dataset(dataset_id)
-        study = Study(data, systems, baseline, others, dataset_id=dataset_id, cache=cache)
-        best = best_challenger(study) or best
-    return LabelSettings((baseline, best), "dcg@10", float(top), 1.0, seed=0)
+    data = stored.dataset(dataset_id)
+    study = Study(data, systems, baseline, others, dataset_id=dataset_id, cache=cache)
+    return LabelSettings((baseline, _leader(study)), "dcg@10", float(top), 1.0, seed=0)
+
+
+def _leader(study: Study) -> str:
+    """The best challenger by the labels, without any by the newest judge; else the newest."""
+    if study.dataset.labelled_queries:
+        return best_challenger(study) or study.challengers[-1]
+    graded = [row for row in stored.judge_rows(study.stored_id).values() if row.graded]
+    if not graded:
+        return study.challengers[-1]
+    by_judge = verdicts(study, stored.judgements(graded[-1]))
+    changes = {each: by_judge[each].three.judge.mean for each in study.challengers}
+    return max(changes, key=lambda each: -math.inf if math.isnan(changes[each]) else changes[each])
 
 
 def _modes() -> dict[str, str]:
@@ -284,9 +312,65 @@ def _offer(dataset_id: str, settings: LabelSettings) -> bool:
         )
         view.link("overview", _("Overview"), ":material/arrow_forward:")
         return False
+    _draw_effort(len(plan.order), settings)
     st.caption(paragraph(_facts(dataset_id, plan)))
-    st.caption(paragraph(_expected(len(plan.order), settings)))
     return True
+
+
+def _draw_effort(count: int, settings: LabelSettings) -> None:
+    """How many labels it may take, and how long. count: all there are."""
+    estimate, all_time = _effort(settings), duration(count * _SECONDS)
+    most = _(
+        "At most {n} labels, about {time} at {seconds} seconds each.",
+        n=number(count, 0),
+        time=all_time,
+        seconds=_SECONDS,
+    )
+    if estimate is None or count <= estimate.most_high:
+        st.markdown(f"**{most}**")
+        st.html(stacked_html([(1, SHADES[0])], most))
+        return
+    low, high, most_low, most_high = map(
+        partial(number, digits=0),
+        (estimate.half_low, estimate.half_high, estimate.most_low, estimate.most_high),
+    )
+    times = {
+        "short": duration(estimate.half_low * _SECONDS),
+        "long": duration(estimate.half_high * _SECONDS),
+    }
+    st.markdown(
+        _(
+            "**About {low} to {high} labels, {short} to {long}**, until it is conclusive which "
+            "ranking is better.",
+            low=low,
+            high=high,
+            **times,
+        )
+    )
+    words = _(
+        "In simulations on three labelled sets, half of the plans were conclusive after "
+        "{half_low} to {half_high} labels ({short} to {long} at {seconds} seconds each), "
+        "depending on the set, and nine in ten after {most_low} to {most_high}. Rankings that "
+        "are alike can take all {n}.",
+        half_low=low,
+        half_high=high,
+        most_low=most_low,
+        most_high=most_high,
+        seconds=_SECONDS,
+        n=number(count, 0),
+        **times,
+    )
+    # Of thousands of documents what it takes would be a thin line.
+    shown = min(count, round(1.5 * estimate.most_high))
+    ends = (0, estimate.half_low, estimate.half_high, estimate.most_high, shown)
+    texts = (
+        _("half of the simulated plans: {low} to {high} labels", low=low, high=high),
+        "",
+        _("nine in ten: {low} to {high}", low=most_low, high=most_high),
+        _("all: {n} labels, {time}", n=number(count, 0), time=all_time),
+    )
+    steps = [end - start for start, end in pairwise(ends)]
+    st.html(parts_html(list(zip(steps, texts, strict=True)), words))
 
 
 def _effort(settings: LabelSettings) -> _Effort | None:
@@ -296,42 +380,6 @@ def _effort(settings: LabelSettings) -> _Effort | None:
     if settings.mode == "random":
         return None if settings.judge else _RANDOM
     return _WITH_JUDGE if settings.judge else _WEIGHT
-
-
-def _expected(count: int, settings: LabelSettings) -> list[str]:
-    """How many labels it may take, how long, and why these documents. count: all there are."""
-    why = {
-        "weight": _(
-            "rankdash samples documents at random, those more often whose ranks differ most "
-            "between the rankings: their labels say most about which ranking is better."
-        ),
-        "random": _("rankdash samples documents at random, all equally often."),
-        "query": _("rankdash samples queries at random, each with all of its documents."),
-    }
-    estimate = _effort(settings)
-    if estimate is None or count <= estimate.most_high:
-        effort = _(
-            "At most {n} labels, about {time} at {seconds} seconds each.",
-            n=number(count, 0),
-            time=duration(count * _SECONDS),
-            seconds=_SECONDS,
-        )
-    else:
-        effort = _(
-            "In simulations on three labelled sets, half of the plans were conclusive after "
-            "{half_low} to {half_high} labels ({short} to {long} at {seconds} seconds each), "
-            "depending on the set, and nine in ten after {most_low} to {most_high}. Rankings that "
-            "are alike can take all {n}.",
-            half_low=number(estimate.half_low, 0),
-            half_high=number(estimate.half_high, 0),
-            most_low=number(estimate.most_low, 0),
-            most_high=number(estimate.most_high, 0),
-            short=duration(estimate.half_low * _SECONDS),
-            long=duration(estimate.half_high * _SECONDS),
-            seconds=_SECONDS,
-            n=number(count, 0),
-        )
-    return [effort, why[settings.mode]]
 
 
 def _facts(dataset_id: str, plan: LabelPlan) -> list[str]:

@@ -117,6 +117,28 @@ def _marks(
     return marks
 
 
+_CELLS = ("1 1 11rem", "3 1 14rem", "1 1 11rem")
+
+
+def rows_html(rows: Iterable[tuple[str, str, str]]) -> str:
+    """Return a line for each (title, picture, numbers): the pictures share one axis.
+
+    title and numbers: texts. picture: of `interval_html`, as wide as there is room.
+    """
+    lines = []
+    for title, picture, numbers in rows:
+        cells = (f"<b>{html_safe(title)}</b>", picture, html_safe(numbers))
+        shown = "".join(
+            f'<span style="flex:{flex};min-width:0;overflow-wrap:anywhere">{cell}</span>'
+            for cell, flex in zip(cells, _CELLS, strict=True)
+        )
+        lines.append(
+            '<div style="display:flex;flex-wrap:wrap;align-items:center;gap:0 1rem;'
+            f'margin:0.4rem 0">{shown}</div>'
+        )
+    return "".join(lines)
+
+
 def stacked_html(parts: Sequence[tuple[float, str]], words: str, *, width: str = "100%") -> str:
     """Return a bar of parts beside each other.
 
@@ -139,3 +161,26 @@ def tally_html(helped: int, same: int, hurt: int, words: str, *, width: str = "1
     """Return the bar of the queries that a system helped, left the same, and hurt."""
     colours = (style.BETTER, style.faded(style.FIRST_STAGE, 0.5), style.WORSE)
     return stacked_html(list(zip((helped, same, hurt), colours, strict=True)), words, width=width)
+
+
+SHADES = tuple(
+    f"color-mix(in srgb, currentColor {share}%, transparent)" for share in (80, 50, 28, 12)
+)
+"""Colours that say more and less of one thing, on any background."""
+
+
+def parts_html(parts: Sequence[tuple[float, str]], words: str) -> str:
+    """Return a bar of up to four parts in shades, the darkest first, and below it what each is.
+
+    parts: (count, what it is), empty ones left out; one without words belongs to that before it.
+    words: as of `stacked_html`.
+    """
+    shaded = [(n, colour, text) for (n, text), colour in zip(parts, SHADES, strict=False) if n]
+    key = "".join(
+        f'<span style="margin-right:1.2rem"><span style="display:inline-block;width:0.7rem;'
+        f'border-top:0.7rem solid {colour};margin-right:0.4rem"></span>{html_safe(text)}</span> '
+        for _count, colour, text in shaded
+        if text
+    )
+    bar = stacked_html([(count, colour) for count, colour, _text in shaded], words)
+    return f'{bar}<div style="font-size:0.875rem;margin-top:0.3rem">{key}</div>'

@@ -15,13 +15,16 @@ from msgspec import convert
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import (
     duration,
+    level_percent,
     ngettext,
     number,
     paragraph,
+    signed,
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics import parse_measure
+from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.label_plan import (
     FEWEST_DRAWS,
     FEWEST_QUERIES,
@@ -35,9 +38,16 @@ from rankdash.core.sampling.label_plan import LabelSettings as LabelSettings
 from rankdash.core.sampling.status import LabelStatus, status
 from rankdash.core.study.labelling import as_estimated
 from rankdash.core.study.study import Study
-from rankdash.core.words.labelling import effort_sentence, estimate_sentences, like_these_sentence
+from rankdash.core.words.labelling import (
+    effort_sentence,
+    estimate_chip,
+    estimate_sentences,
+    like_these_sentence,
+)
+from rankdash.core.words.verdicts import change_interval
 from rankdash.core.workspace.jobs.judges import JudgeRow
 from rankdash.core.workspace.notes import Correction, Corrections, LabelPlans, Pair, StoredPlan
+from rankdash.kit.html import interval
 from rankdash.kit.widgets import stored
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.stored import workspace
@@ -260,25 +270,16 @@ def _answers(log: Sequence[Correction]) -> pd.DataFrame:
 
 # How far a labelling plan is: its estimate, and the labels of each query.
 
-_ICONS = {
-    "too_early": ":material/hourglass_empty:",
-    "open": ":material/pending:",
-    "settled": ":material/check_circle:",
-    "complete": ":material/check_circle:",
-}
+# Session: plan → the widest axis that its intervals had.
+_AXES = "labelling.axes"
 
 
 def draw_estimate_strip(labelling: Labelling) -> None:
-    """A line for each challenger, how many labels more it takes, and how far the labelling is."""
-    state = labelling.named()
-    for each in state.estimates:
-        sentences = estimate_sentences(each)
-        if each.settled and math.isfinite(each.like_these_low):
-            sentences.append(like_these_sentence(each))
-        st.markdown(f"{_ICONS[each.state]} {paragraph(sentences)}")
+    """The interval of each challenger, which closes in, and how many labels it takes."""
+    state = labelling.named(str)
+    axis = _axis(labelling.kept.id, state)
+    st.html(interval.rows_html(_row(each, axis) for each in state.estimates))
     notes, first = [], state.estimates[0]
-    if not state.settled and not labelling.complete:
-        notes.append(effort_sentence(state))
     if labelling.judge is not None and state.saved:
         notes.append(_saved(labelling.judge[0], state.saved))
     if first.waiting:
@@ -292,13 +293,50 @@ def draw_estimate_strip(labelling: Labelling) -> None:
     st.progress(share, text=text)
 
 
+def _axis(plan_id: str, state: LabelStatus) -> interval.Ends:
+    """Return the axis of the intervals: as it was at the first label that this window saw, so that
+    they are seen to narrow."""
+    axes: dict[str, interval.Ends] = st.session_state.setdefault(_AXES, {})
+    known = [each for each in state.estimates if each.state != "too_early"]
+    ends = [end for each in known for end in (each.low, each.high, each.difference)]
+    axes[plan_id] = interval.common_axis([*ends, *axes.get(plan_id, ())])
+    return axes[plan_id]
+
+
+def _row(each: Estimate, axis: interval.Ends) -> tuple[str, str, str]:
+    sentences = estimate_sentences(each)
+    if each.settled and math.isfinite(each.like_these_low):
+        sentences.append(like_these_sentence(each))
+    # Before there is an interval a mean of a few labels would only mislead.
+    value = math.nan if each.state == "too_early" else each.difference
+    picture = interval.interval_html(
+        value, each.low, each.high, axis, paragraph(sentences), proven=each.settled, labelled=True
+    )
+    title = _(
+        "{challenger} against {baseline}: {verdict}",
+        challenger=each.challenger,
+        baseline=each.baseline,
+        verdict=estimate_chip(each),
+    )
+    labels = _(
+        "{n} of {all} labels", n=number(each.labels + each.known, 0), all=number(each.pairs, 0)
+    )
+    if math.isnan(value):
+        return title, picture, labels
+    change = f"{parse_measure(each.metric).title} {signed(value, 4)}"
+    if each.state == "complete":
+        return title, picture, f"{change} · {labels}"
+    ends = f"{level_percent(each.level)} {change_interval(each.low, each.high)}"
+    return title, picture, f"{change} ({ends}) · {labels}"
+
+
 def _progress(labelling: Labelling, state: LabelStatus) -> tuple[float, str]:
     """How near a conclusive result is, and in words."""
     first = state.estimates[0]
     if labelling.complete:
         return 1.0, _("All documents that can change the result have a label.")
     if state.settled:
-        # The sentence of the estimate says so.
+        # The picture of the estimate says so.
         return 1.0, ""
     if state.needed is None:
         fewest = FEWEST_DRAWS
@@ -309,12 +347,7 @@ def _progress(labelling: Labelling, state: LabelStatus) -> tuple[float, str]:
             "The first interval comes after about {n} labels.", n=number(goal + first.known, 0)
         )
         return min(first.labels / max(goal, 1), 0.99), text
-    text = ngettext(
-        "About {n} more label until the result is conclusive.",
-        "About {n} more labels until the result is conclusive.",
-        state.needed,
-    )
-    return first.labels / (first.labels + max(state.needed, 1)), text
+    return first.labels / (first.labels + max(state.needed, 1)), effort_sentence(state)
 
 
 def _saved(judge: str, saved: int) -> str:
