@@ -53,13 +53,14 @@ def test_a_report_is_chosen_named_saved_and_read_offline(browser, visit, tmp_pat
     visit.settle()
     visit.page.get_by_text("Kinds of queries", exact=True).click()
     visit.settle()
-    file = saved(visit, tmp_path, "Make the report and save it")
-    assert re.fullmatch(r"rankdash_[\w-]+_report\.html", file.name)
-    # The page says where the file went, and shows how it begins.
-    visit.sees(f"Your browser then saves it as {file.name}")
+    # The page shows the first page as it will be.
     shown = visit.page.frame_locator("iframe")
     expect(shown.get_by_role("heading", name="Ship it?")).to_be_visible()
     expect(shown.get_by_role("heading", name="Next step")).to_be_attached()
+    expect(shown.get_by_role("link", name="Kinds of queries")).to_have_count(0)
+    file = saved(visit, tmp_path, "Make the report and save it")
+    assert re.fullmatch(r"rankdash_[\w-]+_report\.html", file.name)
+    visit.sees(f"Your browser then saves it as {file.name}")
     page = new_page(browser, offline=True)
     asked = []
     page.on("request", lambda request: asked.append(request.url))

@@ -135,7 +135,13 @@ def test_a_section_says_what_a_study_is_about(better, language, approved):
     cases["no query in common"] = (none, "verdict")
     fast = better.run("run").queries.assign(reason="")
     given_up = pd.DataFrame({"query_id": FAILED}).assign(
-        ms=500.0, attempts=1, retry_wait_ms=0.0, server_ms=np.nan, queue_ms=np.nan, error="time-out"
+        ms=500.0,
+        attempts=1,
+        retry_wait_ms=0.0,
+        server_ms=np.nan,
+        queue_ms=np.nan,
+        error="time-out",
+        billed="{}",
     )
     busy = Measured(throughput=(Level(1, 2.0, 100, 0, 19.0, 38.0, 50.0, 200.0, 1.0),
                                 Level(8, 2.0, 150, 3, 90.0, 180.0, 75.0, 300.0, 2.0)))  # fmt: skip

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.i18n import error_text, language, speaking
@@ -17,31 +16,33 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.notes import Notes
-from rankdash.features.report import charts_images, page_preview, report, report_exports, report_zip
-from rankdash.features.report.page_preview import Preview
+from rankdash.features.report import charts_images, report, report_exports, report_zip
 from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
 from rankdash.kit.html import html_page, tables
 from rankdash.kit.html.tables import english, file_name
-from rankdash.kit.widgets import dialogs, narrow, pickers, uploader, view
+from rankdash.kit.widgets import dialogs, narrow, pickers, uploader
 from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe, shortened
 
+# Of the picture of the first page: of its size on screen, and in pixels.
+_SCALE, _HEIGHT = 0.55, 620
+
 
 def draw(study: Study) -> None:
     study = for_report(study)
-    st.markdown(
+    st.caption(
         _(
             "One HTML file for decision makers: a page to decide by, then the details. It opens in "
             "any browser without a network, prints to PDF, and is a static snapshot."
         )
     )
-    top = st.container()
-    words, parts = st.container(key=narrow.STACKED).columns([1, 2], gap="large")
+    form, shown = st.container(key=narrow.STACKED).columns([2, 3], gap="large")
     usual_title = _("Reranking on {data}", data=study.dataset.name)
-    front = draw_form(words, parts, usual_title, page_preview.of(study))
+    with form:
+        front = draw_form(usual_title, report.lacking(study))
     file = file_name(study.dataset.name, "report", "html")
-    made = words.download_button(
+    made = shown.download_button(
         _("Make the report and save it"),
         data=b"" if front is None else partial(report.html, study, front),
         file_name=file,
@@ -52,25 +53,23 @@ def draw(study: Study) -> None:
         disabled=front is None,
         width="stretch",
     )
-    if made and front is not None:
-        with top:
-            _show(study, front, file)
+    if made:
+        shown.info(
+            _(
+                "The report is being made. Your browser then saves it as **{file}**, in its folder "
+                "for downloads.",
+                file=markdown_safe(file),
+            ),
+            icon=":material/download:",
+        )
+    if front is not None:
+        shown.container(border=True).iframe(
+            report.first_page(study, front, _SCALE),
+            height=_HEIGHT,
+            alt=_("The first page of the report"),
+        )
     if not only_estimates(study):
         draw_exports(study, front)
-
-
-def _show(study: Study, front: report.Front, file: str) -> None:
-    """Where the file went, and how it begins."""
-    st.info(
-        _(
-            "The report is being made. Your browser then saves it as **{file}**, in its folder for "
-            "downloads.",
-            file=markdown_safe(file),
-        ),
-        icon=":material/download:",
-    )
-    first = replace(front, sections=front.sections[:1])
-    st.iframe(report.html(study, first).decode(), height=640, alt=_("The first page of the report"))
 
 
 def for_report(study: Study) -> Study:
@@ -96,67 +95,52 @@ _FILE_NAME = 40
 _LOGO_MEGABYTES = 1
 
 
-def draw_form(
-    words: DeltaGenerator, parts: DeltaGenerator, usual_title: str, previews: Mapping[str, Preview]
-) -> Front | None:
+def draw_form(usual_title: str, lacking: Mapping[str, str]) -> Front | None:
     """Draw the form; what it says now, in the reader's language, or None without a section.
 
-    words, parts: where the texts go, and where the sections. usual_title: what the report is called
-    where nobody says otherwise.
+    usual_title: what the report is called where nobody says otherwise. lacking: section id → the
+    reason why it would be empty.
     """
-    with words:
-        title = _field(
-            st.text_input,
-            "title",
-            "",
-            label=_("Title"),
-            placeholder=usual_title,
-            max_chars=LONGEST_TITLE,
+    title = _field(
+        st.text_input,
+        "title",
+        "",
+        label=_("Title"),
+        placeholder=usual_title,
+        max_chars=LONGEST_TITLE,
+    )
+    _preset(lacking)
+    with st.container(gap="xxsmall"):
+        sections = tuple(
+            each.id
+            for each in SECTIONS
+            if _field(
+                st.checkbox,
+                f"section.{each.id}",
+                True,
+                label=_(each.title),
+                disabled=each.id in lacking,
+                help=lacking.get(each.id),
+            )
+            and each.id not in lacking
         )
-        note = _field(
-            st.text_area,
-            "note",
-            "",
-            label=_("Note"),
-            height=180,
-            placeholder=_("The decision, who made it, and the next steps"),
-            max_chars=LONGEST_NOTE,
-            help=_("Shown below the title, exactly as typed."),
-        )
-        picture = _logo()
-    with parts:
-        sections = _sections(previews)
+    note = _field(
+        st.text_area,
+        "note",
+        "",
+        label=_("Note"),
+        placeholder=_("The decision, who made it, and the next steps"),
+        max_chars=LONGEST_NOTE,
+        help=_("Shown below the title, exactly as typed."),
+    )
+    picture = _logo()
     if not sections:
-        words.info(_("Choose at least one section."), icon=":material/info:")
+        st.info(_("Choose at least one section."), icon=":material/info:")
         return None
     return Front(title=title, note=note, logo=picture, sections=sections, language=language())
 
 
-def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
-    """A line for each section: whether it is wanted, and what it would say or what it lacks."""
-    _preset(previews)
-    selected = []
-    for section in SECTIONS:
-        preview = previews[section.id]
-        box, beside = st.columns([5, 6], vertical_alignment="center")
-        with box:
-            chosen = _field(
-                st.checkbox,
-                f"section.{section.id}",
-                True,
-                label=_(section.title),
-                disabled=preview.empty,
-            )
-        if chosen and not preview.empty:
-            selected.append(section.id)
-        beside.caption(preview.summary)
-        if preview.page:
-            with beside:
-                view.link(preview.page, preview.link, ":material/arrow_forward:")
-    return tuple(selected)
-
-
-def _preset(previews: Mapping[str, Preview]) -> None:
+def _preset(lacking: Mapping[str, str]) -> None:
     """A button for each preset, which chooses its sections; the one in force is highlighted.
 
     Buttons, as a choice that follows from the boxes would be taken back by a click on a second box
@@ -164,7 +148,7 @@ def _preset(previews: Mapping[str, Preview]) -> None:
     """
     saved: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
     titles = {"decision": _("Decision, one page"), "full": _("Full report")}
-    possible = [each.id for each in SECTIONS if not previews[each.id].empty]
+    possible = [each.id for each in SECTIONS if each.id not in lacking]
     selected = {each for each in possible if saved.get(f"section.{each}", True)}
     with st.container(horizontal=True):
         for name, title in titles.items():

@@ -20,6 +20,7 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
 from rankdash.core.readers import Source
+from rankdash.core.study import latency
 from rankdash.core.study.judged import verdicts
 from rankdash.core.study.labelling import as_estimated, only_estimates
 from rankdash.core.study.study import Study
@@ -147,6 +148,22 @@ def front_of(
     return Front(title, note, picture, ALL if sections is None else tuple(sections), language)
 
 
+def lacking(study: Study) -> Mapping[str, str]:
+    """Section id → the reason why the section would be empty."""
+    possible = sections_of(study)
+    sampled = _("Needs all labels: those that there are were sampled.")
+    reasons = {each: sampled for each in ALL if each not in possible}
+    metric = study.measure.metric
+    if "cutoffs" in possible and not metric.has_cutoff:
+        reasons["cutoffs"] = _("{metric} has no cutoff.", metric=metric.title)
+    timed = (latency.summary(study, system) for system in study.challengers)
+    if not any(each is not None and each.p95 is not None for each in timed):
+        reasons["latency"] = _(
+            "Nothing was timed: these rankings came from files, or from the cache."
+        )
+    return reasons
+
+
 def html(study: Study, front: Front | None = None) -> bytes:
     """The report as one file.
 
@@ -154,10 +171,22 @@ def html(study: Study, front: Front | None = None) -> bytes:
     """
     front = front or Front()
     with speaking(front.language):
-        return _written(study, front).encode("utf-8", "replace")
+        page, body = _written(study, front)
+        return page.html(body).encode("utf-8", "replace")
 
 
-def _written(study: Study, front: Front) -> str:
+def first_page(study: Study, front: Front, scale: float) -> str:
+    """Return a picture of the first page, as HTML that runs no script and loads nothing.
+
+    scale: 1 for its size on the screen.
+    """
+    with speaking(front.language):
+        page, body = _written(study, front, most=1)
+        return page.picture(body, scale)
+
+
+def _written(study: Study, front: Front, most: int | None = None) -> tuple[Page, str]:
+    """most: how many sections are drawn; None for all."""
     title = front.title.strip() or _("Reranking on {data}", data=study.dataset.name)
     page = Page(title, front.language)
     estimated = only_estimates(study)
@@ -167,12 +196,13 @@ def _written(study: Study, front: Front) -> str:
     chosen = [each for each in SECTIONS if each.id in ids]
     parts = [
         section(_(each.title), offered(each.estimated if estimated else each.drawn)(draft), each.id)
-        for each in chosen
+        for each in chosen[:most]
     ]
     # What a reader came for stands before the way to the rest.
     first, *rest = parts
-    body = [_head(draft.study, front, title), first, _contents(chosen), *rest, _foot()]
-    return page.html("\n".join(body))
+    return page, "\n".join(
+        [_head(draft.study, front, title), first, _contents(chosen), *rest, _foot()]
+    )
 
 
 def _head(study: Study, front: Front, title: str) -> str:

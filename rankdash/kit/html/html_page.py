@@ -65,7 +65,15 @@ class Page:
     def html(self, body: str) -> str:
         """The whole file. body: HTML, everything from the data in it escaped."""
         scripts = (get_plotlyjs(), _DRAW) if self._charts else (_DRAW,)
-        allowed = " ".join(f"'{script_hash(script)}'" for script in scripts)
+        figures = f'<script type="application/json" id="figures">{self._figures()}</script>'
+        return self._file(body, _style("light dark"), scripts, figures)
+
+    def picture(self, body: str, scale: float) -> str:
+        """The page as on paper, scaled down, without scripts: charts are left empty."""
+        return self._file(body, f"{_style('light')}html{{zoom:{scale:g}}}", (), "")
+
+    def _file(self, body: str, style: str, scripts: Sequence[str], data: str) -> str:
+        allowed = " ".join(f"'{script_hash(script)}'" for script in scripts) or "'none'"
         policy = "; ".join(
             [
                 "default-src 'none'",
@@ -84,11 +92,10 @@ class Page:
                 f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
                 '<meta name="referrer" content="no-referrer">',
                 '<meta name="viewport" content="width=device-width, initial-scale=1">',
-                '<meta name="color-scheme" content="light dark">',
                 f"<title>{html_safe(self._title)}</title>",
-                f"<style>{_style()}</style></head>",
+                f"<style>{style}</style></head>",
                 f"<body><main>{body}</main>",
-                f'<script type="application/json" id="figures">{self._figures()}</script>',
+                data,
                 *(f"<script>{script}</script>" for script in scripts),
                 "</body></html>",
             ]
@@ -170,12 +177,13 @@ def script_hash(script: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _style() -> str:
+def _style(schemes: str) -> str:
+    """schemes: "light dark", or one of them alone."""
     light, dark = (_colours(INKS[name]) for name in ("light", "dark"))
+    in_dark = f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(dark)}}}}}"
     return (
-        f":root{{{_variables(light)}}}"
-        f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(dark)}}}}}"
-        f"body{{font-family:{FONT}}}{_RULES}"
+        f":root{{color-scheme:{schemes};{_variables(light)}}}"
+        f"{in_dark if 'dark' in schemes else ''}body{{font-family:{FONT}}}{_RULES}"
     )
 
 

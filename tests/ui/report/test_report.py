@@ -11,7 +11,7 @@ import pytest
 from rankdash.core.base.i18n import speaking
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.features.report import charts_images, page_preview
+from rankdash.features.report import charts_images
 from rankdash.features.report import page as report_page
 from rankdash.features.report.report import SECTIONS, Front
 from rankdash.kit.widgets import view
@@ -53,41 +53,46 @@ def chosen_in(sets, of="shop", systems=("better",), **changed):
     return usual | {"system": list(systems)} | changed
 
 
-BOTH = {"thousand": ["better=1", "worse=1"], "value_per_search": "0.02"}
-WORSE = {"systems": ["worse"], "thousand": "worse=1", "value_per_search": "0.02"}
-SECTIONS_OF = {
-    "usual": {},
-    "two systems, one of them timed": {"systems": ["better", "timed"]},
-    "a metric without a cutoff": {"metric": "r_precision"},
-    "a metric whose changes have no reasons": {"metric": "judged"},
-    "a value without a price": {"value_per_search": "0.02"},
-    "a price without a value": {"thousand": "better=1"},
-    "both": {"thousand": "better=1", "value_per_search": "0.02"},
-    "example values": {"example": "yes"},
-    "it does not pay off": WORSE,
-    "one pays and one does not": BOTH | {"systems": ["better", "worse"]},
-    "too few queries, no own segments": {"of": "few", "systems": ["few"]},
+LACKING = {
+    "usual": ({}, {"latency": "Nothing was timed"}),
+    "one of two is timed": ({"systems": ["better", "timed"]}, {}),
+    "a metric without a cutoff": (
+        {"metric": "r_precision"}, {"cutoffs": "has no cutoff", "latency": "Nothing was timed"}
+    ),
 }  # fmt: skip
 
 
-def previewed(sets, lang="en", **changed):
-    def drawn():
-        found = page_preview.of(report_page.for_report(view.study("report")))
-        return [
-            f"{section}: {each.summary} {'(empty)' * each.empty} {each.page} {each.link}".rstrip()
-            for section, each in found.items()
-        ]
+@pytest.mark.parametrize("why", LACKING)
+def test_a_section_that_would_be_empty_cannot_be_chosen_and_says_why(sets, why):
+    changed, expected = LACKING[why]
+    app = page("report", chosen=chosen_in(sets, **changed))
+    closed = {
+        each.key.removeprefix("report.section."): each.help
+        for each in app.checkbox
+        if each.disabled
+    }
+    assert closed.keys() == expected.keys()
+    assert all(words in closed[section] for section, words in expected.items())
 
-    return part(drawn, lang=lang, chosen=chosen_in(sets, **changed)).session_state["found"]
+
+def first_page(app):
+    [shown] = app.get("iframe")
+    return shown.proto.srcdoc
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_what_each_section_would_say(sets, approved, lang):
-    cases = SECTIONS_OF if lang == "en" else {"usual": {}, "it does not pay off": WORSE}
-    told = {why: previewed(sets, lang, **changed) for why, changed in cases.items()}
-    other = {why: [each for each in told[why] if each not in told["usual"]] for why in cases}
-    lines = {why: "\n".join(other[why] or told[why]) for why in cases}
-    approved(f"pages/report_sections.{lang}", table(lines))
+def test_a_picture_of_the_first_page_follows_the_form_and_runs_nothing(sets):
+    app = page("report", chosen=chosen_in(sets))
+    before = first_page(app)
+    assert "<script" not in before and "script-src &#x27;none&#x27;" in before.replace(
+        "'", "&#x27;"
+    )
+    assert 'id="decision"' in before and 'href="#segments"' in before
+    app.checkbox(key="report.section.segments").uncheck().run()
+    app.text_input(key="report.title").set_value("Ship <it>?").run()
+    now = first_page(app)
+    assert 'href="#segments"' not in now and "Ship &lt;it&gt;?" in now
+    app.checkbox(key="report.section.decision").uncheck().run()
+    assert 'id="decision"' not in first_page(app) and 'id="verdict"' in first_page(app)
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
