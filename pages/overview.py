@@ -7,27 +7,25 @@ from rankdash.core.words.judged import without_judge
 from rankdash.features.cost import page_targets
 from rankdash.features.judge import page as judge_page
 from rankdash.features.overview import page as overview_page
-from rankdash.features.overview import page_verdict
+from rankdash.features.overview import page_leaderboard, page_verdict
 from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets.cache import shared
 from rankdash.kit.widgets.labels import plan, unjudged
 from rankdash.kit.widgets.redraw import fold
 
-head = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
-head.title(_("Overview"), width="content")
+st.title(_("Overview"))
 study = view.study("overview")
 view.caption(study)
-with head:
-    in_focus = view.in_focus(study)
+in_focus = view.focus(study)
 if not page_verdict.above_means(study, "overview"):
     st.stop()
 if study.challengers:
-    page_verdict.draw_not_compared(study)
     if study.judge is not None:
         shared(judge_page.draw_verdict, plan.under_way(study), in_focus, True)
         st.caption(without_judge())
     shared(page_verdict.draw, study, in_focus)
-    page_verdict.draw_leaderboard(study, in_focus)
+if len(study.systems) > 1:
+    page_leaderboard.draw(study, in_focus)
 else:
     view.only_baseline(study, "overview")
 shared(page_verdict.cards, study, in_focus)

@@ -36,6 +36,7 @@ _EVERY = ("0.0.0.0", "::")  # noqa: S104
 _PAGES = (
     "data.page",
     "overview.page_verdict",
+    "overview.page_leaderboard",
     "overview.page",
     "cost.page_targets",
     "queries.page",

@@ -19,15 +19,15 @@ from rankdash.features.data import page_samples
 from rankdash.kit.widgets import address, language, pickers, settings_form, stored
 from rankdash.kit.widgets.labels import plan as labels_plan
 from rankdash.kit.widgets.stored import read_only, workspace
-from rankdash.kit.widgets.text import markdown_safe, names_help
+from rankdash.kit.widgets.text import markdown_safe
 from rankdash.kit.widgets.view import MOST_COMPARED, WHOLE_LIST, cutoff_of
 
 Menu = tuple[list[DeltaGenerator], dict[str, list[str]]]
 """The links, and the choices that they carry."""
 
 CUTOFFS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
-# Columns of text that fit into a box of the sidebar, into a tag in it, and for "(pinned)".
-_NAME_WIDTH, _TAG_WIDTH, _PINNED = 26, 17, 9
+# Columns of text that fit into a box of the sidebar, and for "(pinned)".
+_NAME_WIDTH, _PINNED = 26, 9
 
 
 def choose_language() -> None:
@@ -135,17 +135,8 @@ def _draw_comparison(dataset_id: str) -> None:
         for name in others
         if name not in rows or not (rows[name].queries_skipped or _retried(rows[name], rows))
     ]
-    pickers.pick_several(
-        "system",
-        others,
-        st.multiselect,
-        default=(whole or others)[-MOST_COMPARED:],
-        label=_("Systems to compare"),
-        placeholder=_("none") if others else _("no other system yet"),
-        disabled=not others,
-        format_func=lambda value: middle(systems[value].name, _TAG_WIDTH),
-        help=names_help((systems[value].name for value in others), _TAG_WIDTH),
-    )
+    # The table on Overview chooses others.
+    pickers.settle_several("system", others, (whole or others)[-MOST_COMPARED:])
     metric = pickers.pick_one(
         "metric",
         [name for name in registry if name != "judged"],

@@ -5,6 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from rankdash.core.workspace import Workspace
+from tests.browser.conftest import Visit
 from tests.stored import keep_lists, keep_rows
 
 DOCS = [f"d{place}" for place in range(12)]
@@ -24,15 +25,46 @@ def store(workspace: Workspace) -> str:
     ]  # fmt: skip
     dataset_id = keep_rows(workspace, rows, "Shop")
     keep_lists(workspace, dataset_id, [(f"q{q}", DOCS[::-1], SCORES) for q in range(6)], "turned")
+    keep_lists(workspace, dataset_id, [(f"q{q}", DOCS, SCORES) for q in range(6)], "same")
     return dataset_id
+
+
+def choose_systems(visit: Visit) -> None:
+    """In the leaderboard, which is on the first screen, as is the verdict."""
+    expect(visit.sees(re.compile("^Too few queries to compare turned"))).to_be_in_viewport()
+    board = visit.page.get_by_role("table", name="Leaderboard")
+    rows, heads = board.get_by_role("row"), board.get_by_role("columnheader")
+    expect(rows.last).to_be_in_viewport()
+    assert [row.get_by_role("rowheader").inner_text() for row in rows.all()[1:]] == [
+        "turned", "First stage", "same"
+    ]  # fmt: skip
+    heads.filter(has_text="System").get_by_role("button").press("Enter")
+    expect(heads.first).to_have_attribute("aria-sort", "ascending")
+    expect(rows.nth(1)).to_contain_text("First stage")
+    # A row shows its system.
+    board.get_by_role("button", name="same", exact=True).click()
+    visit.sees(re.compile("^Too few queries to compare same"))
+    expect(board.get_by_role("button", name="same", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    # A tick that is taken away leaves its row without numbers, and the focus where it was.
+    tick = visit.page.get_by_role("checkbox", name="same", exact=True)
+    tick.press("Space")
+    visit.sees("1 run is not shown")
+    visit.sees(re.compile("^Not proven that turned"))
+    expect(rows.filter(has=tick).get_by_role("cell")).to_have_count(0)
+    expect(tick).to_be_focused()
+    visit.page.get_by_role("button", name="Add to the comparison").click()
+    expect(tick).to_be_checked()
+    expect(rows.filter(has=tick).get_by_role("cell")).not_to_have_count(0)
+    board.get_by_role("button", name="turned", exact=True).click()
+    visit.sees(re.compile("^Too few queries to compare turned"))
+    assert visit.params.count("system=") == 2
 
 
 def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, app):
     visit.open(f"?data={store(Workspace.open(app.home))}")
-    # The verdict and the leaderboard are on the first screen.
-    expect(visit.sees(re.compile("^turned is |^Not proven"))).to_be_in_viewport()
-    rows = visit.page.get_by_role("table", name="Leaderboard").get_by_role("row")
-    expect(rows.nth(1)).to_be_in_viewport()
+    choose_systems(visit)
     heading = visit.page.get_by_role("heading", name="Why queries changed")
     heading.scroll_into_view_if_needed()
     reasons = visit.page.get_by_test_id("stDataFrame").filter(
@@ -63,7 +95,10 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
     lifted.click(force=True)
     visit.sees("From 11–20 to 1: 4 documents.")
     visit.settle()
-    # A mark of the chart is a query: clicking it opens that query.
+    # A mark of the chart is a query: clicking it opens that query. Parts below come once in sight.
+    visit.page.get_by_text("Query by query, the most reordered first").scroll_into_view_if_needed()
+    visit.settle()
+    visit.page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, main.scrollHeight)")
     chart = visit.page.locator(".js-plotly-plot").filter(has_text="change in NDCG@10").first
     chart.scroll_into_view_if_needed()
     chart.locator(".scatterlayer .points path").first.click(force=True)

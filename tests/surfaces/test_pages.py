@@ -36,6 +36,7 @@ from tests.surfaces.shown import (
 )
 from tests.ui.conftest import opened_at
 from tests.ui.page_text import table_text
+from tests.ui.parts import component
 from tests.ui.sessions import whole
 
 UNFOLDED = ("overview.table", "overview.segments", "overview.unjudged", "latency.numbers")
@@ -86,12 +87,6 @@ def table(app: AppTest, *columns: str) -> pd.DataFrame:
     found = [each.value for each in app.dataframe if {*columns} <= {*map(str, each.value.columns)}]
     assert len(found) == 1
     return found[0]
-
-
-def body(app: AppTest, part: str) -> str:
-    """The one piece of HTML with a class."""
-    (found,) = (each.proto.body for each in app.get("html") if part in each.proto.body)
-    return found
 
 
 @pytest.mark.parametrize("rules", RULES, ids=str)
@@ -153,11 +148,15 @@ def test_a_column_is_on_every_surface_that_it_names(case, app):
 
 
 def test_one_table_is_that_of_the_overview_of_the_report_of_the_files_and_of_python(case, app):
-    [shown] = Page(body(opened(app, "overview"), "rd-board")).tables[""]
+    drawn = component(opened(app, "overview"), "leaderboard")
     study = case.study_of(case.runs, money=Money())
     front = Front(sections=PRESETS["decision"])
-    [reported] = Page(html(study, front).decode()).tables["decision"]
-    assert reported == shown
+    [shown] = Page(html(study, front).decode()).tables["decision"]
+    for row, (name, *cells) in zip(drawn["rows"], shown[1:], strict=True):
+        verdict, *numbers = [cell[0] for cell in row["cells"]]
+        assert name.startswith(f"{row['whole']} {verdict}")
+        own = zip(numbers, cells, strict=True)
+        assert all(cell.startswith(number or "–") for number, cell in own), (numbers, cells)
     [summary] = [part.make().decode() for part in tables(study) if part.name == "summary.md"]
     lines = [
         re.split(r" (?<!\\)\| ", line[2:-2]) for line in summary.splitlines()[2 : 3 + len(shown)]

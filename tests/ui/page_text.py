@@ -79,9 +79,9 @@ def _said(node: Any) -> str:
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """The texts in the data of a component, in their order."""
+    """The texts in the data of a component, in their order, without images."""
     if isinstance(data, str):
-        yield data
+        yield from [data] if data and not data.startswith("data:image") else []
     elif isinstance(data, (dict, list)):
         for each in data.values() if isinstance(data, dict) else data:
             yield from _texts(each)

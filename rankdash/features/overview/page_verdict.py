@@ -15,21 +15,18 @@ from rankdash.core.statistics.verdict import PROVEN, Verdict
 from rankdash.core.study import costs, latency
 from rankdash.core.study.costs import hit_title
 from rankdash.core.study.labelling import estimate_of
-from rankdash.core.study.leaderboard import Axis, known_axes, standings, usual_axis
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.words.costs import MoneyContext, headline, month
 from rankdash.core.words.labelling import estimate_step
 from rankdash.core.words.queries import excluded, metric_title
 from rankdash.core.words.verdicts import change_fact, chip, documents, p_fact, sentence, tally
-from rankdash.features.overview import report_systems
 from rankdash.features.overview.caveats import caveats
 from rankdash.kit.drawing import style
 from rankdash.kit.drawing.draw import mark_image
 from rankdash.kit.html import interval
-from rankdash.kit.widgets import address, pickers, scenario, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
-from rankdash.kit.widgets.cache import shared
+from rankdash.kit.widgets import scenario, stored, view
 from rankdash.kit.widgets.charts import Colour
 from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.labels.plan import Labelling
@@ -201,88 +198,6 @@ def percent_change(value: float) -> str:
         abs(points),
         change=signed(points, 0),
     )
-
-
-# The systems side by side, the best first, and quality against latency or price beside them.
-
-_LONGEST_NAME = 36
-_TABLE_WIDTH = 590
-
-
-def draw_leaderboard(study: Study, in_focus: str) -> None:
-    """Draw both; no chart if neither latency nor price is known of any reranker.
-
-    in_focus: the challenger whose row is set off.
-    """
-    axes = known_axes(standings(study))
-    if not axes:
-        shared(_table, study, usual_axis(standings(study)), in_focus)
-        return
-    # Beside each other where both fit, else below each other.
-    both = st.container(horizontal=True, gap="medium")
-    table, chart = both.container(width=_TABLE_WIDTH), both.container(width="stretch")
-    with chart:
-        axis = _axis(study) if len(axes) > 1 else axes[0]
-        shared(_trade_off, study, axis)
-    with table:
-        shared(_table, study, axis, in_focus)
-
-
-def _trade_off(study: Study, axis: Axis) -> None:
-    drawn = report_systems.trade_off(study, axis)
-    if drawn is not None:
-        widgets_charts.draw(drawn, key="overview.trade_off")
-    elif any(row.kind == "too_few" for row in standings(study)):
-        st.caption(_("Too few queries for a chart."))
-    else:
-        st.caption(_("No p95 latency is known.") if axis == "p95" else _("No price is known."))
-
-
-def _table(study: Study, axis: Axis, in_focus: str) -> None:
-    st.subheader(_("Leaderboard"), anchor=False)
-    st.html(report_systems.leaderboard_html(study, axis, in_focus=in_focus, width=_LONGEST_NAME))
-    named = [markdown_safe(each, 400) for each in report_systems.notes(study, axis)]
-    st.caption(paragraph(named))
-
-
-def _axis(study: Study) -> Axis:
-    """The one that was chosen."""
-    usual = usual_axis(standings(study))
-    words = {"p95": _("Quality and latency"), "cost": _("Quality and price")}
-    chosen = pickers.pick_one(
-        "trade",
-        list(known_axes(standings(study))),
-        st.segmented_control,
-        default=usual,
-        label=_("Trade-off"),
-        label_visibility="collapsed",
-        format_func=words.__getitem__,
-        required=True,
-    )
-    return "p95" if chosen == "p95" else "cost"
-
-
-# The runs of the data set that the comparison leaves out, and a button that adds them.
-
-
-def draw_not_compared(study: Study) -> None:
-    """Draw how many runs are not shown; nothing if all of them are."""
-    others = [each for each in stored.rows(study.stored_id) if each not in study.chosen]
-    if not others:
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            ngettext("{n} run is not shown", "{n} runs are not shown", len(others)),
-            width="content",
-        )
-        st.button(
-            _("Add to the comparison"),
-            type="tertiary",
-            icon=":material/add:",
-            key="overview.add",
-            on_click=address.choose,
-            args=("system", [*study.challengers, *others]),
-        )
 
 
 # The decision that sampled labels allow: break-even, the next step, and the way on.

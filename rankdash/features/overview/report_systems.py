@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from rankdash.core.base.i18n import all_of, level_percent, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.text import html_safe, middle
+from rankdash.core.base.text import html_safe
 from rankdash.core.study import latency
-from rankdash.core.study.leaderboard import Axis, Standing, standings
+from rankdash.core.study.leaderboard import Axis, Standing, known_axes, standings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.words import prices, targets
@@ -126,7 +127,6 @@ _STYLE = """<style>
   min-width: 7rem; font-weight: 400; padding-left: 1.6rem; position: relative; }
 .rd-board tbody tr:first-child { font-weight: 600; }
 .rd-board tbody tr:first-child > :first-child { font-weight: 600; }
-.rd-board .rd-focus { background: color-mix(in srgb, #0072B2 12%, transparent); }
 .rd-board img { position: absolute; left: 0.3rem; top: 0.4rem; }
 .rd-board small { display: block; font-weight: 400; opacity: 0.75; font-size: 0.72rem; }
 @container (max-width: 35rem) {
@@ -146,11 +146,12 @@ _STYLE = """<style>
 @dataclass(frozen=True)
 class Cell:
     """Plain text. below: in small letters under the value. more: what a pointer that rests on it
-    shows."""
+    shows. order: what the column is sorted by; None for a cell without a value."""
 
     value: str
     below: str = ""
     more: str = ""
+    order: float | None = None
 
     @property
     def line(self) -> str:
@@ -159,47 +160,61 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class _BoardColumn:
-    """A column of the leaderboard. always: whether it is there if every cell is a dash."""
+class BoardColumn:
+    """A column of the leaderboard. name: as in `columns`. low_first: whether a low value is the
+    better one. always: whether it is there if every cell is a dash."""
 
+    name: str
     title: Cell
     cell: Callable[[Standing], Cell]
-    always: bool = True
+    low_first: bool = False
+    always: bool = False
 
 
-def _columns(study: Study, axis: Axis) -> list[_BoardColumn]:
+def _columns(study: Study, axis: Axis) -> list[BoardColumn]:
     """The name, the columns of the comparison, latency, price, and whether a system is
     Pareto-optimal. What does not exist is a dash with its reason."""
     level, corrected = study.statistics.level, study.comparison.corrected
     rows = {system: study.comparison.row(system, study.spec) for system in study.chosen}
     against = _("latency") if axis == "p95" else _("price")
     pareto = Cell(_("Pareto"), _("quality, {axis}", axis=against), optimal_meaning(axis))
+    price = Cell(_("Price"), _("1,000 searches"))
     return [
-        _BoardColumn(
+        BoardColumn(
+            "system",
             Cell(_("System"), _("best first")),
             lambda row: Cell(study.name(row.system), _state(row)),
+            always=True,
         ),
         *(
-            _BoardColumn(
+            BoardColumn(
+                each.name,
                 Cell(each.title[:1].upper() + each.title[1:], each.small, each.help),
                 partial(_compared, rows, each),
+                always=each.name == "mean",
             )
             for each in columns("leaderboard", level, corrected, study.measure.title)
         ),
-        _BoardColumn(Cell(_("p95 added")), partial(_p95, study), always=False),
-        _BoardColumn(Cell(_("Price"), _("1,000 searches")), partial(_price, study), always=False),
-        _BoardColumn(pareto, partial(_optimal, axis), always=False),
+        BoardColumn("p95", Cell(_("p95 added")), partial(_p95, study), low_first=True),
+        BoardColumn("price", price, partial(_price, study), low_first=True),
+        BoardColumn("pareto", pareto, partial(_optimal, axis)),
     ]
 
 
 def _compared(rows: Mapping[str, Row], column: Column, row: Standing) -> Cell:
-    return Cell(column.text(rows[row.system]), column.small_text(rows[row.system]))
+    of = rows[row.system]
+    text = column.text(of)
+    # Words of two counts are sorted by their difference.
+    value = of["helped"] - of["hurt"] if column.kind == "words" else column.value(of)
+    order = None if text == DASH or math.isnan(value) else float(value)
+    return Cell(text, column.small_text(of), order=order)
 
 
 def _p95(study: Study, row: Standing) -> Cell:
     if row.p95 is not None:
         beside = [added(study.run(row.system)), _("machine was busy") if row.busy else ""]
-        return Cell(milliseconds(row.p95), " · ".join(each for each in beside if each))
+        below = " · ".join(each for each in beside if each)
+        return Cell(milliseconds(row.p95), below, order=row.p95)
     if timed := _timed(study, row):
         return Cell(DASH, _("too few timed"), without_p95(timed))
     return Cell(DASH, _("not measured"))
@@ -208,7 +223,9 @@ def _p95(study: Study, row: Standing) -> Cell:
 def _optimal(axis: Axis, row: Standing) -> Cell:
     if axis in row.unsure:
         return Cell(_("within noise"))
-    return Cell({True: _("✓ optimal"), False: _("dominated"), None: DASH}[row.pareto[axis]])
+    is_optimal = row.pareto[axis]
+    words = {True: _("✓ optimal"), False: _("dominated"), None: DASH}
+    return Cell(words[is_optimal], order=None if is_optimal is None else float(is_optimal))
 
 
 def optimal_meaning(axis: Axis) -> str:
@@ -224,14 +241,8 @@ def optimal_meaning(axis: Axis) -> str:
     )
 
 
-def leaderboard_html(
-    study: Study, axis: Axis, *, in_focus: str = "", width: int | None = None
-) -> str:
-    """The table; everything in it is escaped here.
-
-    in_focus: the challenger whose row is set off. width: columns of text that a name may take
-    before it is cut in its middle and whole under the pointer; None: every name is whole.
-    """
+def leaderboard_html(study: Study, axis: Axis) -> str:
+    """Return the table; everything in it is escaped here."""
     marks, (titles, rows) = style.marks(study.places, study.baseline), _table(study, axis)
     head = "".join(
         f"<th scope=col title='{html_safe(cell.more)}'>{html_safe(cell.value)}{_small(cell)}</th>"
@@ -239,12 +250,9 @@ def leaderboard_html(
     )
     body = ""
     for row, (name, *others) in zip(standings(study), rows, strict=True):
-        focus = " class='rd-focus'" if row.system == in_focus else ""
-        shown = name.value if width is None else middle(name.value, width)
         body += (
-            f"<tr{focus}><th scope=row title='{html_safe(name.value)}'>"
-            f"<img src=\"{mark_image(marks[row.system])}\" alt=''>"
-            f"<span>{html_safe(shown)}</span>{_small(name)}</th>"
+            f"<tr><th scope=row><img src=\"{mark_image(marks[row.system])}\" alt=''>"
+            f"<span>{html_safe(name.value)}</span>{_small(name)}</th>"
             + "".join(
                 f"<td title='{html_safe(cell.more)}' data-title='{html_safe(title.line)}'>"
                 f"{html_safe(cell.value)}{_small(cell)}</td>"
@@ -265,18 +273,28 @@ def lines(study: Study, axis: Axis) -> list[list[str]]:
     return [[cell.line for cell in row] for row in (titles, *rows)]
 
 
+def board(study: Study, axis: Axis) -> list[tuple[BoardColumn, list[Cell]]]:
+    """Return the columns with a cell for each system, in the order of `standings`; without those
+    that have no value of a system but the first stage: `notes` has the reasons."""
+    systems = standings(study)
+    cells = ((each, [each.cell(row) for row in systems]) for each in _columns(study, axis))
+    return [
+        (column, values)
+        for column, values in cells
+        if column.always
+        or any(
+            cell.value != DASH
+            for row, cell in zip(systems, values, strict=True)
+            if row.system != FIRST_STAGE
+        )
+    ]
+
+
 def _table(study: Study, axis: Axis) -> tuple[list[Cell], list[list[Cell]]]:
-    """Return the headings and the rows, without latency, price and Pareto if no system but the
-    first stage has one: `notes` has the reasons."""
-    board, shown = standings(study), []
-    for each in _columns(study, axis):
-        cells = [each.cell(row) for row in board]
-        rerankers = zip(board, cells, strict=True)
-        if each.always or any(
-            cell.value != DASH for row, cell in rerankers if row.system != FIRST_STAGE
-        ):
-            shown.append((each.title, *cells))
-    titles, *rows = map(list, zip(*shown, strict=True))
+    """Return the headings and the rows."""
+    titles, *rows = map(
+        list, zip(*((each.title, *cells) for each, cells in board(study, axis)), strict=True)
+    )
     return titles, rows
 
 
@@ -293,14 +311,22 @@ def legend(study: Study, axis: Axis) -> list[str]:
 def notes(study: Study, axis: Axis) -> list[str]:
     """What to know to read table and chart; names are as they were typed."""
     sentences, rows = legend(study, axis), standings(study)
-    absent = [
-        _("{system} ({reason})", system=study.name(row.system), reason=_absence(study, row, axis))
-        for row in rows
-        if row.pareto[axis] is None
-        and axis not in row.unsure
-        # Nothing is wrong with a baseline that nothing can be compared with.
-        and (row.kind != "baseline" or row.takes(axis) is None)
-    ]
+    absent = (
+        []
+        if axis not in known_axes(rows)
+        else [
+            _(
+                "{system} ({reason})",
+                system=study.name(row.system),
+                reason=_absence(study, row, axis),
+            )
+            for row in rows
+            if row.pareto[axis] is None
+            and axis not in row.unsure
+            # Nothing is wrong with a baseline that nothing can be compared with.
+            and (row.kind != "baseline" or row.takes(axis) is None)
+        ]
+    )
     if absent:
         sentences.append(_("Not in the chart: {systems}.", systems=all_of(absent)))
     sentences += busy_notes(study)
@@ -338,7 +364,7 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
     if axis == "p95":
         written, title = milliseconds, _("p95 latency added, ms")
     arguments = (points, study.measure.title, title)
-    return frontier.frontier_chart(*arguments, written=written, size=frontier.BESIDE)
+    return frontier.frontier_chart(*arguments, written=written)
 
 
 def _timed(study: Study, row: Standing) -> int:
@@ -357,20 +383,23 @@ def _absence(study: Study, row: Standing, axis: Axis) -> str:
 
 
 def _state(row: Standing) -> str:
-    parts = [chip(row.kind)]
-    if row.system == FIRST_STAGE:
-        parts.append(_("before reranking"))
-    if row.failed:
-        parts.append(ngettext("{n} query failed", "{n} queries failed", row.failed))
-    return " · ".join(parts)
+    before = _("before reranking") if row.system == FIRST_STAGE else ""
+    return " · ".join(each for each in (chip(row.kind), before, failures(row)) if each)
+
+
+def failures(row: Standing) -> str:
+    """Return how many queries of a system failed; "" if none did."""
+    n = row.failed
+    return ngettext("{n} query failed", "{n} queries failed", n) if n else ""
 
 
 def _price(study: Study, row: Standing) -> Cell:
     cost = row.cost
     if cost is None:
-        return Cell(money(row.per_thousand, (study.money or Money()).currency))
+        amount = row.per_thousand
+        return Cell(money(amount, (study.money or Money()).currency), order=amount)
     if cost.lack:
         return Cell(DASH, prices.lack(cost))
     marks = prices.marks(cost)
-    amount = money(cost.per_thousand, cost.currency)
-    return Cell(amount, marks[0] if marks else "", all_of(marks))
+    price = money(cost.per_thousand, cost.currency)
+    return Cell(price, marks[0] if marks else "", all_of(marks), row.per_thousand)

@@ -124,7 +124,17 @@ def pick_several(
     format_func: Callable[[str], str] = str,
     **settings: Any,
 ) -> list[str]:
-    """Draw a several-choice widget for a field; unknown choices are dropped.
+    """Draw a several-choice widget for a field, which is settled by `settle_several`."""
+    chosen = settle_several(name, options, default)
+    # An empty choice says something only if something is chosen by default.
+    emptied: list[str] | None = [] if default else None
+    _bind(name, chosen, options, draw, format_func, settings, emptied=emptied)
+    return address.several(name)
+
+
+def settle_several(name: str, options: Sequence[str], default: Sequence[str] = ()) -> list[str]:
+    """Return what is chosen of several options, and put it into the address; unknown choices are
+    dropped.
 
     The default stands in for a choice never made or no longer possible, not for one emptied.
     """
@@ -133,10 +143,8 @@ def pick_several(
     address.lose(name, enumerated(unknown) if unknown else None)
     if not chosen and (address.several(name) or not address.is_set(name)):
         chosen = [value for value in default if value in options]
-    # An empty choice says something only if something is chosen by default.
-    emptied: list[str] | None = [] if default else None
-    _bind(name, chosen, options, draw, format_func, settings, emptied=emptied)
-    return address.several(name)
+    address.settle(name, chosen or ([] if options and default else None))
+    return chosen
 
 
 def pick_free(

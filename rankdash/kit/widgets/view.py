@@ -47,7 +47,7 @@ _WITH_FOCUS = ("overview", "queries", "rank_shifts", "cost", "judge")
 # The pages that show the chosen metric alone.
 _OF_ONE_METRIC = ("queries", "rank_shifts")
 # More of them would not stand in one line.
-_MOST_BUTTONS = 4
+_MOST_BUTTONS, _MOST_NAMED = 4, 2
 
 
 def study(page: str) -> Study:
@@ -207,11 +207,13 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
     """The one line under the title: data set, systems, metric, queries, date; and which labels are
     in force where some were corrected."""
     data = study.dataset
-    names = [short_name(study, system) for system in study.challengers]
-    compared = short_name(study, study.baseline)
-    whole = names_help(map(study.name, study.chosen), _SHORT_NAME)
-    if names:
-        compared += " → " + enumerated(names)
+    names, compared = study.challengers, short_name(study, study.baseline)
+    many = len(names) > _MOST_NAMED
+    whole = names_help(map(study.name, study.chosen), 0 if many else _SHORT_NAME)
+    if many:
+        compared += " → " + ngettext("{n} system", "{n} systems", len(names))
+    elif names:
+        compared += " → " + enumerated([short_name(study, system) for system in names])
     rows = stored.rows(study.stored_id)
     sampled = plan.sampled(study.stored_id)
     newest = max((rows[system].created for system in study.chosen if system in rows), default="")
@@ -277,11 +279,19 @@ def _settle_focus(study: Study) -> None:
         address.settle("vs", best_challenger(study))
 
 
-def in_focus(study: Study) -> str:
-    """The challenger that is looked at closely, chosen where there are several, the best one where
-    nobody chose; the baseline where there is none."""
+def focus(study: Study) -> str:
+    """Return the challenger that is looked at closely: the one that was chosen, else the best one;
+    the baseline if there is no challenger."""
     if len(study.challengers) < 2:
         return study.challengers[0] if study.challengers else study.baseline
+    _settle_focus(study)
+    return address.one("vs") or study.challengers[0]
+
+
+def in_focus(study: Study) -> str:
+    """Return the same, and draw its choice if there are several."""
+    if len(study.challengers) < 2:
+        return focus(study)
     label = _("System shown (vs. {baseline})", baseline=short_name(study, study.baseline))
     options = list(study.challengers)
     _settle_focus(study)
@@ -327,7 +337,8 @@ def tally_line(study: Study, system: str) -> None:
     st.markdown(" · ".join([line, *out]))
 
 
-MOST_COMPARED = 8
+MOST_COMPARED = 12
+"""The number of the newest runs that are compared to begin with."""
 
 
 # A page that has nothing to show yet: what is missing, what it will show, and one button.

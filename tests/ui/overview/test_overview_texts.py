@@ -1,6 +1,5 @@
 """What the parts of Overview say: the verdict with its facts, cards, reasons and kinds."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -9,13 +8,15 @@ import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.proto.Metric_pb2 import Metric
+from streamlit.testing.v1 import AppTest
 
 from rankdash.core.base.rules import StatisticsSettings
+from rankdash.core.data.ranking import Run
 from rankdash.core.study.study import Study
 from rankdash.features.overview import page as overview_page
-from rankdash.features.overview import page_verdict
+from rankdash.features.overview import page_leaderboard, page_verdict
 from tests.approved import table
-from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of
+from tests.ui.parts import LANGUAGES, component, dataset_of, drawn, run_of, said, send, study_of
 
 QUERIES, DOCS = 24, 4
 ORDER = [f"d{d}" for d in range(DOCS)]
@@ -49,6 +50,10 @@ def moved(name: str, up: int, every: int = 1, lacking: str = "", **fields: objec
     made = run_of(DATA, name, lists)
     rows = made.queries.assign(**fields.pop("rows", {}))
     return study_of(DATA, replace(made, queries=rows), **fields)
+
+
+def runs_of(study: Study) -> list[Run]:
+    return [run for each in study.challengers if (run := study.run(each)) is not None]
 
 
 BETTER, SAME, WORSE = moved("better", 4), moved("same", 0), moved("worse", -1)
@@ -155,9 +160,51 @@ def test_the_excluded_queries_of_each_system_stand_beside_it():
     assert excluded["not run"].to_dict() == {"First stage": 0, "failed once": 0}
 
 
-def test_the_leaderboard_sets_off_the_system_in_focus_and_its_name_is_text():
+def board(study: Study, in_focus: str = "", **address: str) -> AppTest:
+    return drawn(partial(page_leaderboard.draw, study, in_focus), **address)
+
+
+def test_the_leaderboard_has_a_row_for_every_run_and_numbers_for_those_that_are_compared():
     name = "<i>better</i>"
-    app = drawn(partial(page_verdict.draw_leaderboard, moved(name, 4), name))
-    body = app.get("html")[0].proto.body
-    (row,) = re.findall("<tr class='rd-focus'>.*?</tr>", body)
-    assert "&lt;i&gt;better&lt;/i&gt;" in row and "<i>" not in body
+    study = study_of(DATA, *(run for each in (moved(name, 4), WORSE) for run in runs_of(each)))
+    app = board(replace(study, challengers=(name,)), name)
+    data = component(app, "leaderboard")
+    rows = {row["name"]: row for row in data["rows"]}
+    assert [row["name"] for row in data["rows"]] == [name, "First stage", "worse"]
+    assert data["focus"] == name and data["words"]["hidden"] == "1 run is not shown"
+    # Neither latency nor price is known of a reranker.
+    titles = [each["title"] for each in data["columns"]]
+    assert titles == ["System", "Verdict", "NDCG@10", "Change", "Helped / hurt"]
+    verdict, mean, change, counts = rows[name]["cells"]
+    assert (verdict[0], mean[0], change[0], counts[0]) == ("better", "1.000", "+0.360", "18 / 0")
+    value, low, high, colour, hollow, words = change[4]
+    assert data["axis"]["zero"] < low < value < high and (colour, hollow) == ("better", False)
+    assert words == "+0.248 … +0.454"
+    assert rows["worse"]["cells"] == [] and not rows["First stage"]["ticked"]
+
+
+def test_what_is_not_proven_is_hollow_and_the_minimum_that_a_user_set_is_marked():
+    data = component(board(STUDIES["few changes"]), "leaderboard")
+    assert data["rows"][0]["cells"][2][4][3:5] == ["grey", True]
+    assert data["axis"]["threshold"] is None
+    data = component(board(STUDIES["a small gain"]), "leaderboard")
+    assert data["axis"]["threshold"] > data["rows"][0]["cells"][2][4][0]
+
+
+@pytest.mark.parametrize(
+    ("event", "chosen"),
+    [
+        ({"systems": ["worse", "better", "first-stage", 7]}, {"system": ["better", "worse"]}),
+        ({"systems": []}, {"system": []}),
+        ({"focus": "better"}, {"vs": ["better"]}),
+        # What no row sends.
+        ({"focus": "first-stage"}, {}),
+        ({"focus": ["better"], "systems": {"better": 1}}, {}),
+        ("better", {}),
+    ],
+)
+def test_a_tick_compares_a_system_and_a_click_on_a_row_shows_it(event, chosen):
+    study = study_of(DATA, *runs_of(BETTER), *runs_of(WORSE))
+    app = send(board(study), "leaderboard", event)
+    made = "address.choices" in app.session_state
+    assert (app.session_state["address.choices"] if made else {}) == chosen

@@ -1,0 +1,191 @@
+"""The leaderboard, which chooses the systems that are compared and the one in focus; and quality
+against latency or price."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import ngettext, number, paragraph
+from rankdash.core.base.text import middle
+from rankdash.core.statistics.verdict import PROVEN
+from rankdash.core.study.leaderboard import Axis, Standing, known_axes, standings, usual_axis
+from rankdash.core.study.study import Study
+from rankdash.core.words.verdicts import change_interval, chip
+from rankdash.features.overview import report_systems
+from rankdash.kit.drawing import style
+from rankdash.kit.drawing.draw import mark_image
+from rankdash.kit.html import interval
+from rankdash.kit.html.html_page import DASH
+from rankdash.kit.widgets import address, component, pickers
+from rankdash.kit.widgets import charts as widgets_charts
+from rankdash.kit.widgets.cache import shared
+from rankdash.kit.widgets.text import markdown_safe
+
+_LONGEST_NAME = 36
+_FEW = 6
+"""More runs that are not compared are folded."""
+
+_CHART_HEIGHT = 400
+
+_show = component.component(Path(__file__).with_name("leaderboard"))
+
+
+def draw(study: Study, in_focus: str) -> None:
+    """Draw the leaderboard, and below it a chart if latency or price of a reranker is known."""
+    axes, board = known_axes(standings(study)), st.container()
+    axis = _axis(study, axes)
+    with board:
+        others = [each for each in study.systems if each != study.baseline]
+        heard = partial(_heard, others, study.challengers)
+        _show("overview.leaderboard", shared(_data, study, axis, in_focus), heard)
+    if axes:
+        component.when_seen(
+            study,
+            "overview.trade_off",
+            _CHART_HEIGHT,
+            lambda again: shared(_trade_off, again, axis),
+            axis,
+        )
+    else:
+        _notes(study, axis)
+
+
+def _heard(systems: Collection[str], challengers: Collection[str], event: Any) -> None:
+    """Choose what was ticked, or the system whose row was clicked. event: from a browser."""
+    if not isinstance(event, dict):
+        return
+    ticked, focus = event.get("systems"), event.get("focus")
+    if isinstance(ticked, list):
+        address.choose("system", [each for each in systems if each in ticked])
+    if isinstance(focus, str) and focus in challengers:
+        address.choose("vs", focus)
+
+
+def _data(study: Study, axis: Axis, in_focus: str) -> dict[str, Any]:
+    """Return what the component shows, for `leaderboard/index.js`."""
+    (names, _names), *columns = report_systems.board(study, axis)
+    rows = standings(study)
+    titles: list[dict[str, Any]] = [
+        {"title": names.title.value, "up": True},
+        {"title": _("Verdict"), "up": True},
+    ]
+    titles += [
+        {
+            "title": each.title.value,
+            # The interval of a mean is under the pointer.
+            "small": "" if each.name == "mean" else each.title.below,
+            "more": each.title.more,
+            "up": each.low_first,
+            "wide": each.name == "delta",
+        }
+        for each, _cells in columns
+    ]
+    ends = [end for row in rows for end in (row.delta, row.delta_low, row.delta_high)]
+    minimum = study.statistics.worthwhile
+    threshold = [] if minimum is None else [minimum * study.mean(study.baseline)[0]]
+    ends_of_axis = interval.common_axis([*ends, *threshold])
+    place = partial(_place, ends_of_axis)
+    others = [each for each in study.systems if each not in study.chosen]
+    shown = [
+        {
+            **_named(study, row.system),
+            "baseline": row.system == study.baseline,
+            "ticked": row.system != study.baseline,
+            "focus": row.system != study.baseline,
+            "cells": [
+                [chip(row.kind), report_systems.failures(row), "", chip(row.kind)],
+                *(_cell(column, cells[at], row, place) for column, cells in columns),
+            ],
+        }
+        for at, row in enumerate(rows)
+    ]
+    return {
+        "words": {"title": _("Leaderboard"), **(_announced(len(others)) if others else {})},
+        "columns": titles,
+        "by": 2,
+        "focus": in_focus,
+        "few": _FEW,
+        "colours": {"better": style.BETTER, "worse": style.WORSE, "grey": style.FIRST_STAGE},
+        "axis": {"zero": place(0.0), "threshold": place(threshold[0]) if threshold else None},
+        "rows": shown + [{**_named(study, each), "cells": []} for each in others],
+    }
+
+
+def _announced(n: int) -> dict[str, str]:
+    """Return the words above the table if n runs are not compared."""
+    return {
+        "hidden": ngettext("{n} run is not shown", "{n} runs are not shown", n),
+        "add": _("Add to the comparison"),
+        "all": _("Show all {n}", n=number(n, 0)),
+    }
+
+
+def _named(study: Study, system: str) -> dict[str, str]:
+    name, places = study.name(system), {system: study.systems[system].place}
+    mark = mark_image(style.marks(places, study.baseline)[system])
+    return {"id": system, "name": middle(name, _LONGEST_NAME), "whole": name, "mark": mark}
+
+
+def _cell(
+    column: report_systems.BoardColumn,
+    cell: report_systems.Cell,
+    row: Standing,
+    place: Callable[[float], float | None],
+) -> list[Any]:
+    """Return text, small text, what is under the pointer, the key to sort by, and of a change how
+    it is drawn."""
+    text = "" if cell.value == DASH else cell.value
+    if column.name == "mean":
+        return [text, "", cell.below, cell.order]
+    if column.name != "delta":
+        return [text, cell.below if text else "", cell.more or cell.below, cell.order]
+    proven, ends = row.kind in PROVEN, [row.delta, row.delta_low, row.delta_high]
+    colour = "grey" if not proven else "better" if row.delta > 0 else "worse"
+    words = change_interval(row.delta_low, row.delta_high) if text else ""
+    return [text, "", "", cell.order, [*map(place, ends), colour, not proven, words]]
+
+
+def _place(axis: interval.Ends, value: float) -> float | None:
+    return round(interval.share(value, axis), 4) if math.isfinite(value) else None
+
+
+def _trade_off(study: Study, axis: Axis) -> None:
+    drawn = report_systems.trade_off(study, axis)
+    if drawn is not None:
+        widgets_charts.draw(drawn, key="overview.trade_off")
+    elif any(row.kind == "too_few" for row in standings(study)):
+        st.caption(_("Too few queries for a chart."))
+    else:
+        st.caption(_("No p95 latency is known.") if axis == "p95" else _("No price is known."))
+    _notes(study, axis)
+
+
+def _notes(study: Study, axis: Axis) -> None:
+    if notes := report_systems.notes(study, axis):
+        st.caption(paragraph([markdown_safe(each, 400) for each in notes]))
+
+
+def _axis(study: Study, axes: Sequence[Axis]) -> Axis:
+    """Return what quality is drawn against, chosen if both are known."""
+    usual = usual_axis(standings(study))
+    if len(axes) < 2:
+        return axes[0] if axes else usual
+    words = {"p95": _("Quality and latency"), "cost": _("Quality and price")}
+    chosen = pickers.pick_one(
+        "trade",
+        list(axes),
+        st.segmented_control,
+        default=usual,
+        label=_("Trade-off"),
+        label_visibility="collapsed",
+        format_func=words.__getitem__,
+        required=True,
+    )
+    return "p95" if chosen == "p95" else "cost"
