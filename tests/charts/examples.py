@@ -182,9 +182,8 @@ def cost() -> dict[str, dict[str, Case]]:
             ),
         },
         "frontier": {
-            "hostile": of(points=HOSTILE_POINTS, target=5.0),
+            "hostile": of(points=HOSTILE_POINTS),
             "bold if Pareto-optimal, and an interval": of(points=POINTS, written=money),
-            "over the target": of(points=POINTS, target=5.0),
             "close together": of(points=far(20.0)),
             "far apart, with a place for 0": of(points=far(20.1)),
             "names take different corners": of(points=CLOSE),

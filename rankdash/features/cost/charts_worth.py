@@ -105,7 +105,7 @@ def net_by_price_chart(
     by_price: net value of the system in focus at other prices. demonstrated: whether example values
     are in it.
     """
-    across = frontier.Across.of(points, None)
+    across = frontier.Across.of(points)
     layout = across.layout()
     ends = [end for point in points for end in (point.quality, point.low, point.high)]
     traces: list[style.Trace] = []
@@ -116,7 +116,7 @@ def net_by_price_chart(
         traces += _band(by_price, prices, focus.mark)
         traces.append(draw.scatter(prices, _along(by_price.middle, prices), "lines", line=look))
         ends.append(by_price.middle[0])
-    corners = frontier.corners(points, across, None, _SIZE)
+    corners = frontier.corners(points, across, _SIZE)
     for point, corner in zip(points, corners, strict=True):
         name = style.short(point.name, _SIZE.name)
         traces.append(

@@ -48,7 +48,7 @@ from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import markdown_safe, name_rows
 
 _PARTS = "cost.parts"
-_OF_MEANS = ("options", "depth", "simple")
+_OF_MEANS = ("depth", "simple")
 
 
 def _examples(choice: study_costs.Choice) -> None:
@@ -163,10 +163,6 @@ def _parts(
             lambda: page_sensitivity.swings(study, choice, assumed),
         ),
         "map": (_("Break-even"), lambda: page_sensitivity.where_it_pays(choice, assumed)),
-        "options": (
-            _("Trade-off: quality, cost, latency"),
-            lambda: page_sensitivity.options(study, choices, assumed),
-        ),
         "depth": (_("Reranking depth"), lambda: page_sensitivity.depths(study, choice)),
         "units": (_("Billing units"), lambda: draw_units(study, choice, prices)),
         "scenarios": (

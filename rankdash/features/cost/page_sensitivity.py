@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
 import pandas as pd
 import streamlit as st
 
@@ -12,15 +9,12 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text, level_percent, ngettext, number, percent, quantity
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import FEWEST_QUERIES
-from rankdash.core.data.measured import meets
 from rankdash.core.study import costs
 from rankdash.core.study.costs import BASELINE, Choice
 from rankdash.core.study.study import Study
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.core.value.depth import DepthCurve
-from rankdash.core.value.payoff import pareto
 from rankdash.core.words import prices
-from rankdash.core.words.latency import milliseconds
 from rankdash.features.cost import charts
 from rankdash.features.cost.page_inputs import amount, period
 from rankdash.features.cost.sensitivity import (
@@ -32,11 +26,10 @@ from rankdash.features.cost.sensitivity import (
     usual_ranges,
 )
 from rankdash.features.cost.sensitivity import tornado as swings_of
-from rankdash.kit.drawing import frontier, style
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.scenario import currency
-from rankdash.kit.widgets.text import markdown_safe, name_rows
+from rankdash.kit.widgets.text import markdown_safe
 
 _BY_NAME: dict[str, Assumption] = {each.name: each for each in ASSUMPTIONS}
 
@@ -139,67 +132,6 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
                 columns=[quantity(value, 6) for value in grid.across.values],
             ).round(2),
             alt=_("Net value over two assumptions"),
-        )
-
-
-def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> None:
-    """Quality against price, and against waiting, with the options that no other beats."""
-    cost_title = _("{currency} for 1,000 searches", currency=currency())
-    rows = []
-    for choice in choices:
-        system = costs.system_of(study, choice)
-        if system is None:
-            continue
-        cost = choice.came.cost_per_thousand.value
-        p95 = choice.waiting.p95
-        rows.append(
-            (
-                system,
-                math.nan if cost is None else cost,
-                math.nan if p95 is None else p95,
-                *study.mean(system),
-            )
-        )
-    frame = pd.DataFrame(rows, columns=["option", "cost", "p95", "quality", "low", "high"])
-    metric, marks = study.measure.title, style.marks(study.places, study.baseline)
-    for x, title, target, written in zip(
-        ("cost", "p95"),
-        (cost_title, _("p95 added, ms")),
-        (None, scenario.latency_target_ms),
-        (amount, milliseconds),
-        strict=True,
-    ):
-        within = frame[x].map(lambda at, most=target: most is None or meets(at, most))
-        front = pareto(frame[x].where(within).tolist(), frame["quality"].tolist())
-        points = [
-            frontier.FrontierPoint(
-                study.name(system), marks[system], at, quality, bool(on), low, high
-            )
-            for system, at, quality, low, high, on in zip(
-                frame["option"], frame[x], frame["quality"], frame["low"], frame["high"], front,
-                strict=True,
-            )
-        ]  # fmt: skip
-        widgets_charts.draw(
-            frontier.frontier_chart(points, metric, title, target=target, written=written),
-            key=f"cost.front.{x}",
-        )
-    st.caption(
-        _(
-            "Pareto-optimal: no other option is as cheap (or as fast) and better. Systems without "
-            "a price or a latency are not drawn."
-        )
-    )
-    with st.expander(_("As a table")):
-        st.dataframe(
-            frame.assign(option=frame["option"].map(study.names)).set_axis(
-                [_("option"), cost_title, _("p95 added, ms"), metric, _("low"), _("high")],
-                axis="columns",
-            ),
-            hide_index=True,
-            placeholder="–",
-            row_height=name_rows(study.names.values()),
-            alt=_("Quality, cost and latency of each option"),
         )
 
 

@@ -11,7 +11,6 @@ import plotly.graph_objects as go
 
 from rankdash.core.base import text as base_text
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.data.measured import meets
 from rankdash.kit.drawing import draw, style
 
 _LETTER, _LINE, _OFF = 7.0, 16.0, 10.0
@@ -75,21 +74,15 @@ def _frontier_alt(
     metric: str,
     x_title: str,
     *,
-    target: float | None = None,
     written: Callable[[float], str] = str,
 ) -> str:
-    words = {
-        "front": _("Pareto-optimal"),
-        "beaten": _("dominated"),
-        "outside": _("over the target"),
-    }
     sentences = [
         _(
             "{name}: {quality} at {x}, {state}.",
             name=point.name,
             quality=style.number(point.quality),
             x=written(point.x),
-            state=words[_state(point, target)],
+            state=_("Pareto-optimal") if point.front else _("dominated"),
         )
         for point in points
         if point.known
@@ -109,19 +102,18 @@ def frontier_chart(
     metric: str,
     x_title: str,
     *,
-    target: float | None = None,
     written: Callable[[float], str] = str,
     size: Size = PAGE,
 ) -> go.Figure:
     """Each system in its own mark, with its interval; those that are Pareto-optimal have their name
     in bold, and are joined by a line. The best are drawn last, on top.
 
-    target: the highest x that will do; systems beyond it are crossed out. metric, x_title: titles.
+    metric, x_title: titles.
     written: x in words.
     """
     drawn = sorted((point for point in points if point.known), key=lambda point: point.x)
-    across = Across.of(drawn, target)
-    corner_of = dict(zip(drawn, corners(drawn, across, target, size), strict=True))
+    across = Across.of(drawn)
+    corner_of = dict(zip(drawn, corners(drawn, across, size), strict=True))
     front = [point for point in drawn if point.front]
     traces: list[style.Trace] = []
     if front:
@@ -158,35 +150,10 @@ def frontier_chart(
                 ],
             )
         )
-    outside = [point for point in drawn if _state(point, target) == "outside"]
-    if outside:
-        traces.append(
-            draw.scatter(
-                [across.place(point.x) for point in outside],
-                [point.quality for point in outside],
-                "markers",
-                marker=draw.marker(ink.text, "x-thin", 16),
-                name=_("over the target"),
-            )
-        )
-    if target is not None:
-        # Named in the legend: beside the line its words would meet those of an option.
-        traces.append(
-            draw.scatter(
-                [None],
-                [None],
-                "lines",
-                line=draw.upright(target, ink.line, "dash")["line"],
-                name=_("target {value}", value=style.short(written(target), 24)),
-                showlegend=True,
-            )
-        )
-    at = None if target is None else across.place(target)
     return style.finish(
         traces,
         ink,
         size.height,
-        shapes=[] if at is None else [draw.upright(at, ink.line, "dash")],
         xaxis=style.axis(style.short(x_title, 60), **across.layout()),
         yaxis=style.axis(style.short(metric), tickformat=".2f", zeroline=False),
     )
@@ -201,8 +168,8 @@ class Across:
     most: float
 
     @classmethod
-    def of(cls, points: Sequence[FrontierPoint], target: float | None) -> Across:
-        values = [point.x for point in points if point.x > 0] + ([target] if target else [])
+    def of(cls, points: Sequence[FrontierPoint]) -> Across:
+        values = [point.x for point in points if point.x > 0]
         return cls(min(values, default=1.0), max(values, default=1.0))
 
     @property
@@ -266,7 +233,6 @@ def _upright(points: Sequence[FrontierPoint]) -> tuple[float, float]:
 def corners(
     points: Sequence[FrontierPoint],
     across: Across,
-    target: float | None,
     size: Size,
 ) -> list[str]:
     """For each point, at which of its corners its name runs into the least: the other names, the
@@ -286,9 +252,6 @@ def corners(
         )
         for (x, _y), (below, above) in zip(places, ends, strict=True)
     ]
-    if target is not None:
-        line = across.share(target) * size.across
-        taken.append((line - 2, 0.0, line + 2, size.upward))
     chosen: dict[int, str] = {}
     # The best first: of two that lie close the upper one then has its name above.
     for at in sorted(range(len(points)), key=lambda each: -points[each].quality):
@@ -336,12 +299,6 @@ def _mistaken(box: _Box, mark_height: float, others: Sequence[float]) -> float:
     middle = (bottom + top) / 2
     nearer = any(abs(middle - each) < abs(middle - mark_height) for each in others)
     return (right - left) * (top - bottom) if nearer else 0.0
-
-
-def _state(point: FrontierPoint, target: float | None) -> str:
-    if target is not None and not meets(point.x, target):
-        return "outside"
-    return "front" if point.front else "beaten"
 
 
 def error(point: FrontierPoint) -> style.Trace:

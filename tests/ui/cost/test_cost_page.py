@@ -160,7 +160,6 @@ def depth_of_baseline(study, options, _choice, _assumed):
 PARTS = {
     "swings": lambda study, _o, choice, assumed: page_sensitivity.swings(study, choice, assumed),
     "map": lambda _s, _o, choice, assumed: page_sensitivity.where_it_pays(choice, assumed),
-    "options": lambda study, options, _c, given: page_sensitivity.options(study, options, given),
     "depth": lambda study, _o, choice, _a: page_sensitivity.depths(study, choice),
     "units": lambda study, _o, choice, _a: cost_page.draw_units(
         study, choice, scenario.listed_prices()
@@ -181,9 +180,6 @@ SHOWN = {
     ("swings", "without a gain"): FEW,
     ("map", "without a value"): {"value_per_search": ""},
     ("map", "one assumption twice"): {"across": "elasticity"},
-    # "equal" is the cheapest, and "slightly" misses the target.
-    ("options", "within the target"): {"systems": ["better", "slightly", "equal"],
-                                       "latency_target_ms": "500"},
     ("depth", "it is worse"): WORSE,
     ("depth", "not proven"): SLIGHTLY,
     ("depth", "too few queries"): FEW,
