@@ -187,7 +187,10 @@ def cost() -> dict[str, dict[str, Case]]:
             "close together": of(points=far(20.0)),
             "far apart, with a place for 0": of(points=far(20.1)),
             "names take different corners": of(points=CLOSE),
-            "names above each other": of(points=CROWDED, size=frontier.BESIDE),
+            "names above each other": of(points=CROWDED),
+            "a crowd has fewer names": of(
+                points=[point(f"reranker {n}", 5.0, 0.5 + n * n / 500, False) for n in range(9)]
+            ),
             "overlapping at 0": of(points=overlapping(0.0, 9.0)),
             "overlapping at the edge": of(points=overlapping(9.0, 9.0)),
             "overlapping, far apart": of(points=overlapping(1.0, 30.0)),

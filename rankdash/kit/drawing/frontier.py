@@ -29,6 +29,8 @@ _WIDE_RANGE = 20.0
 # Where nothing stands on a logarithmic axis: so far below the least, in powers of ten.
 _BELOW = 0.6
 _ROOM = 0.08
+# From this share of a name on that lies over another name, it is left to the pointer.
+_COVERED = 0.05
 
 _Box = tuple[float, float, float, float]
 
@@ -64,9 +66,6 @@ class Size:
 
 PAGE = Size(360, 520.0, 260.0, 28)
 """Of a chart as wide as a page."""
-
-BESIDE = Size(330, 310.0, 230.0, 22)
-"""Of one beside a table."""
 
 
 def _frontier_alt(
@@ -134,8 +133,7 @@ def frontier_chart(
                 [across.place(point.x)],
                 [point.quality],
                 "markers+text",
-                text=[f"<b>{shown}</b>" if point.front else shown],
-                textposition=[corner_of[point]],
+                **named(f"<b>{shown}</b>" if point.front else shown, corner_of[point]),
                 textfont={"color": ink.text if point.front else ink.muted},
                 error_y=error(point),
                 marker=draw.marker(point.mark.colour, point.mark.symbol, 11),
@@ -235,8 +233,8 @@ def corners(
     across: Across,
     size: Size,
 ) -> list[str]:
-    """For each point, at which of its corners its name runs into the least: the other names, the
-    marks and their intervals, and the edges."""
+    """Return for each point at which of its corners its name runs into the least: the other names,
+    the marks and their intervals, and the edges; "" if it would cover another name."""
     ends = [(_finite(point.low, point), _finite(point.high, point)) for point in points]
     low, tall = _upright(points)
     places = [
@@ -253,6 +251,7 @@ def corners(
         for (x, _y), (below, above) in zip(places, ends, strict=True)
     ]
     chosen: dict[int, str] = {}
+    names: list[_Box] = []
     # The best first: of two that lie close the upper one then has its name above.
     for at in sorted(range(len(points)), key=lambda each: -points[each].quality):
         point, (x, y) = points[at], places[at]
@@ -265,9 +264,19 @@ def corners(
                 _trouble(boxes[name], taken, size.across) + _mistaken(boxes[name], y, others)
             ),
         )
-        taken.append(boxes[best])
+        size_of_name = width * _LINE
+        if _trouble(boxes[best], names, math.inf) > _COVERED * size_of_name:
+            best = ""
+        else:
+            names.append(boxes[best])
+            taken.append(boxes[best])
         chosen[at] = best
     return [chosen[at] for at in range(len(points))]
+
+
+def named(text: str, corner: str) -> style.Trace:
+    """Return the settings of a point that has a name at a corner (`corners`)."""
+    return {"text": [text if corner else ""], "textposition": [corner or "top center"]}
 
 
 def _finite(end: float, point: FrontierPoint) -> float:
