@@ -8,7 +8,7 @@ from rankdash.features.cost import page_targets
 from rankdash.features.judge import page as judge_page
 from rankdash.features.overview import page as overview_page
 from rankdash.features.overview import page_leaderboard, page_verdict
-from rankdash.kit.widgets import address, view
+from rankdash.kit.widgets import view
 from rankdash.kit.widgets.cache import shared
 from rankdash.kit.widgets.labels import plan, unjudged
 from rankdash.kit.widgets.redraw import fold
@@ -28,38 +28,8 @@ if len(study.systems) > 1:
     page_leaderboard.draw(study, in_focus)
 else:
     view.only_baseline(study, "overview")
-shared(page_verdict.cards, study, in_focus)
-systems, cutoffs = st.columns(2)
-with systems:
-    shared(overview_page.systems, study)
-with cutoffs:
-    shared(overview_page.cutoffs, study)
-fold(
-    _("All numbers as a table"),
-    "overview.table",
-    ":material/table:",
-    lambda: overview_page.systems_table(study),
-)
+overview_page.draw(study, in_focus)
 if study.challengers:
-    queries, lost = st.columns([3, 2])
-    with queries:
-        st.subheader(_("Queries, most hurt first"), anchor=False)
-        picked = overview_page.changes(study, in_focus)
-        view.link("queries", _("All queries as a list"), ":material/list:")
-    if picked is not None:
-        view.open_query(picked)
-    with lost:
-        shared(overview_page.headroom, study)
-    reason = overview_page.reasons(study, in_focus)
-    if reason is not None:
-        address.choose("reason", reason)
-        view.go("queries")
-    fold(
-        _("Kinds of queries"),
-        "overview.segments",
-        ":material/category:",
-        lambda: overview_page.segments(study, in_focus),
-    )
     fold(
         _("Documents without a label"),
         "overview.unjudged",
@@ -67,9 +37,3 @@ if study.challengers:
         lambda: unjudged.draw(study),
     )
 fold(_("Targets"), "overview.targets", ":material/flag:", lambda: page_targets.draw(study))
-fold(
-    _("How these numbers are computed"),
-    "overview.definitions",
-    ":material/function:",
-    lambda: overview_page.definitions(study, study.specs),
-)

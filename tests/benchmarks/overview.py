@@ -16,9 +16,7 @@ from page_costs import Act, page_on_large_set
 from streamlit.testing.v1 import AppTest
 
 NOTHING_MS, CHANGED_MS = 40, 150
-FOLDS = tuple(
-    f"overview.{name}" for name in ("table", "segments", "unjudged", "targets", "definitions")
-)
+FOLDS = tuple(f"overview.{name}" for name in ("table", "unjudged", "targets", "definitions"))
 METRICS = ("mrr", "map", "recall", "ndcg_exp", "precision")
 
 

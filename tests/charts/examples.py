@@ -651,12 +651,14 @@ def quality() -> dict[str, dict[str, Case]]:
         },
         "systems": {
             "hostile": of(table=usual, **titles),
-            "alone": of(table=usual[usual["system"] == "BM25"]),
+            "alone": of(table=usual[usual["system"] == "BM25"], order=[]),
             "hostile, intervals": of(table=sure, **titles),
             "one change": of(
-                table=sure[two & (sure["metric"] == "map")], names={"MiniLM": "Mini <b>"}
+                table=sure[two & (sure["metric"] == "map")],
+                names={"MiniLM": "Mini <b>"},
+                order=["MiniLM"],
             ),
-            "a stricter level": of(table=sure[two], level=0.999),
+            "a stricter level, in one column": of(table=sure[two], level=0.999, columns=1),
             "not corrected": of(table=sure[two], corrected=False),
             # Ticks are values that a metric can have, and no interval leads beyond them.
             "near the highest value": of(table=high[two]),
@@ -754,7 +756,7 @@ def drawn(title: str, name: str, case: Case, ink: style.Ink) -> tuple[go.Figure,
     """The figure, and what a reader of the screen hears, of a part of what is drawn."""
     usual = {"metric": HOSTILE if "hostile" in name else "NDCG@10", "baseline": "BM25"}
     usual |= {"name": HOSTILE if "hostile" in name else "Beta", "x_title": "p95"}
-    usual |= {"systems": SIDES, "money": money, "period": "a year"}
+    usual |= {"order": SYSTEMS[1:], "systems": SIDES, "money": money, "period": "a year"}
     takes = signature(CHARTS[title]).parameters
     drawing = CHARTS[title](**{each: usual[each] for each in usual if each in takes} | case)
     return drawing.draw(ink), drawing.alt

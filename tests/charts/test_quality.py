@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -101,24 +102,34 @@ def whiskers(figure) -> list[float]:
 def test_proven_is_what_the_verdict_calls_proven(changed, proven):
     table = compared()
     mini = table[table["system"].isin(SYSTEMS[:2])].assign(**changed)
-    written = next(
-        trace
-        for trace in charts_systems.systems_chart(mini, "BM25").draw(INK).data
-        if trace.mode == "text"
-    )
-    assert any("*" in text for text in written.text) is proven
+    figure = charts_systems.systems_chart(mini, "BM25", SYSTEMS[1:2]).draw(INK)
+    dots = next(trace for trace in figure.data if trace.customdata is not None)
+    assert dots.marker.color[0] == (style.BETTER if proven else INK.background)
+    written = next(trace for trace in figure.data if trace.mode == "text")
+    assert any("<b>" in text for text in written.text) is proven
 
 
 def test_an_interval_is_never_drawn_past_what_a_metric_can_reach(monkeypatch):
     table = compared().assign(before=0.95, after=0.97, delta=0.02, delta_low=-2.0, delta_high=2.0)
-    assert {*whiskers(charts_systems.systems_chart(table, "BM25").draw(INK))} == {0.0, 1.0}
+    chart = partial(charts_systems.systems_chart, baseline="BM25", order=SYSTEMS[1:])
+    ends = whiskers(chart(table).draw(INK))
+    assert (min(ends), max(ends)) == pytest.approx((-0.95, 0.05))
     measure = parse_measure("ndcg@10")
     endless = replace(measure, metric=replace(measure.metric, range=(0.0, math.inf)))
     monkeypatch.setattr(charts_systems, "parse_measure", lambda spec: endless)
     high = table.assign(before=12.0, after=14.0, delta=2.0, delta_low=-0.5, delta_high=4.5)
-    figure = charts_systems.systems_chart(high, "BM25").draw(INK)
-    assert {*whiskers(figure)} == {11.5, 16.5}
-    assert list(figure.layout.xaxis.tickvals) == [12, 14, 16]
+    figure = chart(high).draw(INK)
+    assert {*whiskers(figure)} == {-0.5, 4.5}
+    assert list(figure.layout.xaxis.ticktext) == ["0", "+2", "+4"]
+
+
+def test_each_metric_has_an_axis_and_the_rows_are_in_the_order_of_the_leaderboard():
+    figure = charts_systems.systems_chart(compared(), "BM25", SYSTEMS[:0:-1]).draw(INK)
+    metrics = list(dict.fromkeys(compared()["metric"]))
+    assert len({str(trace.xaxis) for trace in figure.data if trace.mode == "text"}) == len(metrics)
+    names = [style.short(name, 24) for name in SYSTEMS[:0:-1]]
+    assert list(figure.layout.yaxis.ticktext) == names
+    assert figure.layout.yaxis2.ticktext == ()
 
 
 PARTS = st.lists(st.tuples(st.floats(0, 0.05), st.floats(0, 0.05)), max_size=20)

@@ -14,6 +14,7 @@ from rankdash.features.report.report import html
 from rankdash.kit.html.html_page import Draft
 from tests.surfaces.case import Case, made, read
 from tests.surfaces.reading import Page
+from tests.ui.conftest import no_window as no_window
 
 QUERIES, DOCUMENTS = 72, 14
 HOSTILE = "=1+1|<b>&_*"

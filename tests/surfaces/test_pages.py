@@ -14,6 +14,7 @@ import rankdash as rd
 from rankdash.core.base.i18n import number, signed
 from rankdash.core.data.ranking import Run
 from rankdash.core.study import leaderboard
+from rankdash.core.study.groups import contrasts
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.words.columns import Surface, columns
 from rankdash.core.words.verdicts import chip
@@ -39,7 +40,7 @@ from tests.ui.page_text import table_text
 from tests.ui.parts import component
 from tests.ui.sessions import whole
 
-UNFOLDED = ("overview.table", "overview.segments", "overview.unjudged", "latency.numbers")
+UNFOLDED = ("overview.table", "overview.unjudged", "latency.numbers")
 COLUMNS = (
     *("mean", "p", "p_corrected", "effect_size", "helped", "same", "hurt", "n", "left_out"),
     *("smallest_detectable", "more_queries", "delta"),
@@ -188,7 +189,7 @@ def test_the_tables_of_the_pages(case, app, approved):
 
     shown = {page: said(page, case.flaky) for page in ("queries", "latency", "history")}
     shown["overview"] = said("overview", case.runs[0])
-    for segment in case.study.segments:
+    for segment in contrasts(case.study, case.runs[0].id):
         shown[f"overview, {segment}"] = table_text(
             table(opened(app, "overview", segment=segment), "group")
         )

@@ -27,7 +27,7 @@ SIZES = (200, 400, 800)
 # Calls by which two runs of the same page may differ.
 SLACK = 20_000
 # Parts of pages that are worked out once they are open.
-OPEN = ("judge.another", *(f"overview.{name}" for name in ("table", "segments", "unjudged")))
+OPEN = ("judge.another", *(f"overview.{name}" for name in ("table", "unjudged")))
 
 
 class Cost:

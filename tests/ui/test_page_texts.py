@@ -14,7 +14,7 @@ from rankdash.core.data.measured import Measured
 from rankdash.core.workspace import Workspace
 from rankdash.features.data import page as data_page
 from rankdash.features.data import page_upload
-from rankdash.features.overview import page as overview_page
+from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets import stored, view
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
@@ -86,7 +86,9 @@ def test_a_page_says(approved, found, monkeypatch, page, language):
 def test_overview_opens_the_query_whose_change_is_picked(found, monkeypatch, picked, went):
     """Also the one whose id is empty."""
     queries: list[str] = []
-    monkeypatch.setattr(overview_page, "changes", lambda *_: picked)
+    points = [] if picked is None else [{"customdata": [picked, 1]}]
+    event = {"selection": {"points": points}}
+    monkeypatch.setattr(widgets_charts, "show", lambda *_, **_settings: event)
     monkeypatch.setattr(view, "open_query", queries.append)
     opened("overview", found["as usual"])
     assert queries == went

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.features.overview import page as overview_page
 from rankdash.kit.widgets import address, view
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
 from tests.ui.page_text import page_text
+from tests.ui.parts import component, send
 from tests.ui.sessions import page
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ def test_an_empty_cell_of_a_table_that_a_person_edits_is_a_dash(app, stored, nam
     assert {each.proto.placeholder for each in app.dataframe if each.proto.editing_mode} == {"–"}
 
 
-OPEN = {f"overview.{each}": True for each in ("table", "segments", "targets", "definitions")}
+OPEN = {f"overview.{each}": True for each in ("table", "targets", "definitions")}
 FEW = "query_id,query,doc_id,document,label,score\n" + "".join(
     f"q{q},text {q},d{d},document {d},{int(d == 1)},{2 - d}\n" for q in range(3) for d in range(2)
 )
@@ -75,10 +75,11 @@ def test_the_first_page_by_other_rules_and_with_too_few_queries(workspace, store
 
 def test_a_chosen_reason_opens_the_queries_that_it_explains(app, stored, monkeypatch):
     went = []
-    monkeypatch.setattr(overview_page, "reasons", lambda *_: "idle")
     monkeypatch.setattr(view, "go", lambda page: went.append((page, address.one("reason"))))
     open_page(app, "overview")
-    assert {*went} == {("queries", "idle")}
+    reason = component(app, "reasons")["rows"][0]["code"]
+    send(app, "reasons", reason)
+    assert went == [("queries", reason)]
 
 
 @pytest.mark.parametrize("name", PAGES)

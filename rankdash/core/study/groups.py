@@ -14,11 +14,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.rules import FEWEST_QUERIES, StatisticsSettings
+from rankdash.core.data.arrays import Floats
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.metrics import Evaluation
 from rankdash.core.statistics.alignment import direction
 from rankdash.core.statistics.inference import corrected, intervals, p_values
 from rankdash.core.statistics.verdict import is_proven
+from rankdash.core.study.cache import part
 
 if TYPE_CHECKING:
     from rankdash.core.study.study import Study
@@ -343,6 +345,37 @@ def turned(study: Study, challenger: str, change: float) -> list[Group]:
         for each in _groups(study, challenger, columns)
         if each.n >= SMALL and other_side * each.delta > band
     ]
+
+
+@part("labels", "baseline", "metric", "conventions")
+def contrasts(study: Study, challenger: str) -> dict[str, float]:
+    """Return, for each column with at least two groups, how often chance alone lets their mean
+    changes differ as much: p of an F test over the groups of at least `FEWEST_QUERIES` queries, NaN
+    if there are not two. The smallest p first, but columns made out of values and labels last."""
+    pairs, found = study.pairs(challenger), dict[str, float]()
+    for column in study.segments:
+        groups = grouped(pairs, study.grouping(column))
+        if (mean_changes(pairs, groups)["n"] > 0).sum() > 1:
+            found[column] = _p_of_difference(pairs["delta"].to_numpy(dtype=np.float64), groups)
+    kinds = _columns(study)
+    order = sorted(found, key=lambda name: (name not in kinds, np.nan_to_num(found[name], nan=2.0)))
+    return {name: found[name] for name in order}
+
+
+def _p_of_difference(delta: Floats, groups: pd.Categorical) -> float:
+    from scipy.special import fdtrc
+
+    known = ~np.isnan(delta)
+    members = (delta[known & (groups.codes == code)] for code in range(len(groups.categories)))
+    samples = [each for each in members if len(each) >= FEWEST_QUERIES]
+    if len(samples) < 2:
+        return math.nan
+    mean = np.concatenate(samples).mean()
+    between = sum(len(each) * (each.mean() - mean) ** 2 for each in samples)
+    within = sum(((each - each.mean()) ** 2).sum() for each in samples)
+    free = len(samples) - 1, sum(map(len, samples)) - len(samples)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(fdtrc(*free, np.divide(between / free[0], within / free[1])))
 
 
 def _grouped(study: Study, challenger: str, column: str) -> pd.Categorical:

@@ -15,6 +15,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import FEWEST_QUERIES, LEVEL
 from rankdash.core.study.groups import DERIVED_SEGMENTS
 from rankdash.core.study.headroom import SHARES, shares
+from rankdash.core.study.leaderboard import standings
 from rankdash.core.study.study import Study
 from rankdash.features.overview import charts_systems
 from rankdash.kit.drawing import changes, draw, style
@@ -28,20 +29,25 @@ _MOST_GROUPS = 12
 _MOST_ROWS = 18
 
 
-def systems(study: Study) -> Drawing:
-    """Every metric of every system against the baseline."""
+def systems(study: Study, columns: int = 3) -> Drawing:
+    """Every metric of every system against the baseline, the best system first."""
     table = study.comparison.frame
     table = table[table["metric"] != study.spec_of("judged")]
-    level, names, titles = study.statistics.level, study.names, study.titles
     return charts_systems.systems_chart(
         table,
         study.baseline,
-        level=level,
-        names=names,
-        titles=titles,
+        ranked(study),
+        level=study.statistics.level,
+        names=study.names,
+        titles=study.titles,
         corrected=study.comparison.corrected,
-        marks=style.marks(study.places, study.baseline),
+        columns=columns,
     )
+
+
+def ranked(study: Study) -> list[str]:
+    """The challengers in the order of the leaderboard."""
+    return [row.system for row in standings(study) if row.system != study.baseline]
 
 
 def cutoffs(study: Study) -> Drawing | None:
@@ -63,7 +69,7 @@ def cutoffs(study: Study) -> Drawing | None:
 
 def headroom(study: Study) -> Drawing | None:
     """Where quality is lost; None where there is nothing to split."""
-    table = shares({system: study.headroom(system) for system in study.challengers})
+    table = shares({system: study.headroom(system) for system in ranked(study)})
     if table.empty:
         return None
     title = study.measure.title
@@ -281,7 +287,8 @@ def _ends(curves: Mapping[str, Sequence[_Point]]) -> list[float]:
 
 # Where quality is lost: what each system won, what it left, what the retriever never found.
 
-_ROW = 78
+# Of more systems the numbers below the bars are left to the pointer and the table.
+_ROW, _MOST_NUMBERED, _LOW_ROW = 78, 7, 46
 _FURNITURE = 120
 _BAR = 0.3
 _NAME_AT, _NUMBERS_AT = -0.31, 0.3
@@ -365,11 +372,12 @@ def headroom_chart(
             )
         )
     best = max((bar.end for bar in bars), default=0.0) or 1.0
-    traces += _texts(_headings(table, names), bars, best, ink)
+    numbered = len(bars) <= _MOST_NUMBERED
+    traces += _texts(_headings(table, names), bars if numbered else [], best, ink)
     return style.finish(
         traces,
         ink,
-        len(bars) * _ROW + _FURNITURE,
+        len(bars) * (_ROW if numbered else _LOW_ROW) + _FURNITURE,
         barmode="overlay",
         margin=style.CLEAR_OF_CAMERA,
         xaxis=style.axis(

@@ -1,4 +1,4 @@
-"""Systems × metrics against a named baseline: how far each moved, on one axis."""
+"""Small multiples: a panel for each metric, a row in it for each system, against the baseline."""
 
 from __future__ import annotations
 
@@ -15,36 +15,41 @@ from rankdash.core.base.rules import LEVEL
 from rankdash.core.metrics import parse_measure
 from rankdash.core.statistics.verdict import is_proven
 from rankdash.kit.drawing import draw, style
+from rankdash.kit.html.interval import colour_of
 
-_ROW = 26
-_FURNITURE = 110
-# What the words for whisker and star take of the legend.
-_KEYS = 30
-# Of the widest change, written beside the last mark.
-_MARGIN = 44
-_TITLE_WIDTH = 22
-_BLOCK_GAP = 0.7
-_LEAST_STEP, _MOST_TICKS = 0.01, 7
+_ROW = 20
+# Of a panel: its title above the rows, the numbers of its axis below them.
+_TITLE, _AXIS = 26, 34
+_LEGEND = 44
+# Shares of the width: between panels; of a panel for its numbers, alone and beside others.
+_GAP = 0.02
+_NUMBERS = (0.42, 0.32)
+_NAME_WIDTH, _TITLE_WIDTH = 24, 22
+_LEAST_REACH, _MOST_TICKS = 0.01, 3
+
+
+def height(panels: int, rows: int, columns: int) -> int:
+    """Return how many pixels high the chart is. rows: in each panel; columns: of panels."""
+    return math.ceil(panels / columns) * (_TITLE + _ROW * max(rows, 1) + _AXIS) + _LEGEND
 
 
 def _systems_alt(
     table: pd.DataFrame,
     baseline: str,
+    order: Sequence[str],
     *,
     level: float = LEVEL,
     names: Mapping[str, str] = style.NO_NAMES,
     titles: Mapping[str, str] = style.NO_NAMES,
 ) -> str:
-    systems = list(dict.fromkeys(table["system"]))
-    challengers = [name for name in systems if name != baseline]
-    rows = _rows(table, level, challengers)
+    rows = _rows(table, baseline, order, level)
     changes = [
         _(
             "{system}: {changes}.",
             system=names.get(name, name),
             changes=enumerated(_in_words(row, titles, level) for row in rows if row.system == name),
         )
-        for name in challengers
+        for name in order
     ]
     return " ".join(
         [
@@ -62,87 +67,75 @@ def systems_chart(
     ink: style.Ink,
     table: pd.DataFrame,
     baseline: str,
+    order: Sequence[str],
     *,
     level: float = LEVEL,
     names: Mapping[str, str] = style.NO_NAMES,
     titles: Mapping[str, str] = style.NO_NAMES,
-    marks: Mapping[str, style.Mark] | None = None,
     corrected: bool = True,
+    columns: int = 3,
 ) -> go.Figure:
-    """A block of rows for each metric, a row for each challenger: a hollow grey ring where the
-    baseline stands, joined to the challenger's own mark by a line, dotted where it lost. The
-    change is written beside it; around the mark runs the interval of the change, and a proven
-    change is bold and has a star.
+    """A panel for each metric, with its own axis: in each row the change of a challenger as a dot
+    on its interval, and beside it mean and change. The baseline is the line at 0; if it is alone,
+    its means have the rows. A change that is not proven is hollow.
 
     table: as the frame of `statistics.compare`, or one without the columns of its
-    intervals. level: of the intervals, and 1 - level of the significance. names: system → the
-    name shown; titles: metric spec → its title. marks: system → its mark. corrected: whether
-    p allows for the other comparisons.
+    intervals. order: the challengers from top to bottom. level: of the intervals, and 1 - level of
+    the significance. names: system → the name shown; titles: metric spec → its title. corrected:
+    whether p allows for the other comparisons. columns: panels beside each other.
     """
-    systems = list(dict.fromkeys(table["system"]))
-    challengers = [name for name in systems if name != baseline]
-    drawn = challengers or [baseline]
-    rows = _rows(table, level, drawn)
-    traces = [
-        _links([row for row in rows if row.delta >= 0], ink, "solid"),
-        _links([row for row in rows if row.delta < 0], ink, "dot"),
-    ]
-    hover = {(row.system, row.metric): _hover(row, names, titles, level, corrected) for row in rows}
-    # The baseline last: its ring stays visible around a mark in the same place.
-    marks = marks or style.marks_in_order(systems, baseline)
-    for name, mark in sorted(marks.items(), key=lambda item: item[0] == baseline):
-        alone = name == baseline
-        selected = rows if alone else [row for row in rows if row.system == name]
-        shown = style.short(names.get(name, name))
-        places = [row.place for row in selected]
-        if not alone:
-            ends = [row.low for row in selected], [row.high for row in selected]
-            traces += draw.whiskers(*ends, places, mark.colour)
-        traces.append(
-            draw.scatter(
-                [row.before if alone else row.after for row in selected],
-                places,
-                "markers",
-                name=_("{system} (baseline)", system=shown) if alone else shown,
-                legendrank=1 if alone else 2,
-                marker=draw.marker(mark.colour, mark.symbol, 11),
-                customdata=[name] * len(selected),
-                hover=[hover[row.system, row.metric] for row in selected],
-            )
+    rows = _rows(table, baseline, order, level)
+    metrics = list(dict.fromkeys(row.metric for row in rows))
+    drawn, lines = len(order) or 1, math.ceil(len(metrics) / columns) or 1
+    labels = [style.short(names.get(name, name), _NAME_WIDTH) for name in order or [baseline]]
+    traces: list[style.Trace] = []
+    axes: dict[str, dict[str, object]] = {}
+    headings = []
+    pixel = 1 / lines / (_TITLE + _ROW * drawn + _AXIS)
+    width = (1 - _GAP * (columns - 1)) / columns
+    for place, metric in enumerate(metrics):
+        inside = [row for row in rows if row.metric == metric]
+        line, column = divmod(place, columns)
+        number = str(place + 1) if place else ""
+        left, top = column * (width + _GAP), 1 - line / lines - _TITLE * pixel
+        low, high = style.reach(_ends(inside, bool(order)), 0.08, _LEAST_REACH)
+        end = low + (high - low) / (1 - _NUMBERS[columns > 1])
+        hover = [_hover(row, names, titles, level, corrected) for row in inside]
+        on = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+        traces += [{**each, **on} for each in _marks(inside, hover, end, ink, bool(order))]
+        axes[f"xaxis{number}"] = {
+            "domain": [left, left + width],
+            "anchor": f"y{number}",
+            "range": [low, end],
+            **_ticks(low, high, changes=bool(order)),
+            "zeroline": bool(order),
+        }
+        axes[f"yaxis{number}"] = style.row_labels(
+            ink,
+            domain=[top - _ROW * drawn * pixel, top],
+            anchor=f"x{number}",
+            range=[drawn - 0.5, -0.5],
+            tickvals=list(range(drawn)) if column == 0 else [],
+            ticktext=labels if column == 0 else [],
         )
-    traces.append(_changes([row for row in rows if row.system != baseline], ink))
-    keyed = bool(challengers) and any(math.isfinite(row.low) for row in rows)
-    if keyed:
-        traces += draw.keys(
-            _("{level} interval of the change"), draw.p_limit(corrected), level, ink.text
-        )
-    # Room at both ends for the changes that are written beside the marks.
-    drawn_x = (x for row in rows for x in (row.before, row.after, row.low, row.high))
-    reach = style.reach(drawn_x, 0.25, 0.02)
-    ticks = _middles(table, len(drawn))
-    bottom = max((row.place for row in rows), default=0) + 1
-    words = [style.short(titles.get(metric, metric), _TITLE_WIDTH) for metric in ticks]
+        heading = f"<b>{style.short(titles.get(metric, metric), _TITLE_WIDTH)}</b>"
+        if order:
+            mean = style.number(_mean(table, metric, baseline))
+            heading += f"  {_('baseline {mean}', mean=mean)}"
+        settings = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+        headings.append(draw.note(left, top, heading, ink.text, **settings))
+    if order:
+        traces += _keys(names.get(baseline, baseline), rows, level, corrected, ink)
     return style.finish(
-        traces,
-        ink,
-        round(bottom * _ROW) + _FURNITURE + (_KEYS if keyed else 0),
-        margin={"r": _MARGIN},
-        xaxis=style.axis(
-            _("mean over the queries that both systems have") if challengers else _("mean"),
-            showgrid=True,
-            range=reach,
-            tickvals=_ticks(reach, _highest(table)),
-        ),
-        yaxis=style.row_labels(
-            ink, tickvals=list(ticks.values()), ticktext=words, range=[bottom - 0.3, -0.7]
-        ),
+        traces, ink, height(len(metrics), drawn, columns), annotations=headings, **axes
     )
 
 
 @dataclass(frozen=True)
 class _Row:
-    """What is drawn of one system by one metric. low and high: where its whisker ends, NaN without
-    an interval; interval: that of the change in words. place: from the top, in rows."""
+    """One system by one metric. at: the place of its mark, and low and high those of the ends of
+    its interval, NaN without one: of a challenger its change, of the baseline alone its mean.
+    interval: that of the change in words. place: from the top, in rows."""
 
     system: str
     metric: str
@@ -150,80 +143,109 @@ class _Row:
     before: float
     after: float
     delta: float
+    at: float
     low: float
     high: float
     interval: str
     p: float
     proven: bool
-    place: float
+    place: int
 
 
-def _rows(table: pd.DataFrame, level: float, drawn: Sequence[str]) -> list[_Row]:
-    """The rows of the systems to draw, in the order of the table. Where there is no challenger,
-    the baseline has a row of its own."""
-    order = {name: place for place, name in enumerate(drawn)}
-    metrics = {metric: place for place, metric in enumerate(dict.fromkeys(table["metric"]))}
-    block = len(drawn) + _BLOCK_GAP
-    missing = [math.nan] * len(table)
-    keys = (table[name].tolist() for name in ("system", "metric", "paired"))
-    means = (table[name].tolist() for name in ("before", "after", "delta"))
-    tests = (
-        table[name].tolist() if name in table else missing
-        for name in ("delta_low", "delta_high", "p_corrected")
-    )
+def _rows(table: pd.DataFrame, baseline: str, order: Sequence[str], level: float) -> list[_Row]:
+    """Metric by metric in the order of the table, in each the systems from top to bottom."""
+    places = {name: place for place, name in enumerate(order or [baseline])}
+    kind = "delta" if order else "mean"
     rows = []
-    for system, metric, paired, before, after, delta, low, high, p in zip(
-        *keys, *means, *tests, strict=True
-    ):
-        if system in order:
-            lowest, highest = parse_measure(metric).metric.range
+    for row in table.to_dict("records"):
+        if row["system"] in places:
+            low, high = (float(row.get(f"{kind}_{end}", math.nan)) for end in ("low", "high"))
+            p = float(row.get("p_corrected", math.nan))
+            # A change can look larger than what there is to gain or lose.
+            origin = row["before"] if order else 0.0
+            least, most = (end - origin for end in parse_measure(row["metric"]).metric.range)
+            shown = ("system", "metric", "paired", "before", "after", "delta")
             rows.append(
                 _Row(
-                    system=system,
-                    metric=metric,
-                    paired=paired,
-                    before=before,
-                    after=after,
-                    delta=delta,
-                    # A change can look larger than what there is to gain or lose.
-                    low=min(max(before + low, lowest), highest),
-                    high=min(max(before + high, lowest), highest),
-                    interval=draw.span(low, high),
+                    **{name: row[name] for name in shown},
+                    at=row["delta" if order else "after"],
+                    low=min(max(low, least), most),
+                    high=min(max(high, least), most),
+                    interval=draw.span(low, high) if order else "",
                     p=p,
-                    proven=is_proven(low, high, p, level),
-                    place=metrics[metric] * block + order[system],
+                    proven=not order or is_proven(low, high, p, level),
+                    place=places[row["system"]],
                 )
             )
-    return rows
+    metrics = list(dict.fromkeys(row.metric for row in rows))
+    return sorted(rows, key=lambda row: (metrics.index(row.metric), row.place))
 
 
-def _middles(table: pd.DataFrame, drawn: int) -> dict[str, float]:
-    """metric → the middle of its block."""
-    metrics = enumerate(dict.fromkeys(table["metric"]))
-    return {metric: place * (drawn + _BLOCK_GAP) + (drawn - 1) / 2 for place, metric in metrics}
+def _mean(table: pd.DataFrame, metric: str, system: str) -> float:
+    chosen = table[(table["metric"] == metric) & (table["system"] == system)]
+    return float(chosen["after"].iloc[0]) if len(chosen) else math.nan
 
 
-def _links(rows: Sequence[_Row], ink: style.Ink, dash: str) -> style.Trace:
-    return draw.scatter(
-        [x for row in rows for x in (row.before, row.after, math.nan)],
-        [y for row in rows for y in (row.place, row.place, math.nan)],
-        "lines",
-        line={"color": ink.line, "width": 2, "dash": dash},
+def _ends(rows: Sequence[_Row], changes: bool) -> list[float]:
+    """What the axis of a panel shows: of changes always 0."""
+    ends = [end for row in rows for end in (row.at, row.low, row.high)]
+    return [0.0, *ends] if changes else ends
+
+
+def _marks(
+    rows: Sequence[_Row], hover: Sequence[str], end: float, ink: style.Ink, changes: bool
+) -> list[style.Trace]:
+    """The intervals, the dots, and at the end of each row its numbers."""
+    colours = [colour_of(row.delta, proven=row.proven) if changes else ink.text for row in rows]
+    traces = []
+    for colour in dict.fromkeys(colours):
+        part = [row for row, own in zip(rows, colours, strict=True) if own == colour]
+        ends = [row.low for row in part], [row.high for row in part]
+        traces += draw.whiskers(*ends, [row.place for row in part], colour)
+    places = [row.place for row in rows]
+    # Of a hollow dot the inside covers the interval.
+    inside = [
+        colour if row.proven else ink.background for row, colour in zip(rows, colours, strict=True)
+    ]
+    outline = {"color": colours, "width": 2}
+    dots = {"symbol": "circle", "size": 9, "color": inside, "line": outline, "opacity": 1}
+    systems = [row.system for row in rows]
+    traces.append(
+        draw.scatter(
+            [row.at for row in rows],
+            places,
+            "markers",
+            marker=dots,
+            customdata=systems,
+            hover=hover,
+        )
     )
+    numbers = [
+        f"{style.number(row.after)} <b>{style.signed(row.delta)}</b>"
+        if changes and row.proven
+        else f"{style.number(row.after)} {style.signed(row.delta)}"
+        if changes
+        else style.number(row.at)
+        for row in rows
+    ]
+    return [*traces, draw.texts([end] * len(rows), places, numbers, ink, "middle left")]
 
 
-def _changes(rows: Sequence[_Row], ink: style.Ink) -> style.Trace:
-    """Each change beside its mark, on the far side from the baseline and outside the interval."""
-    room = "\u00a0" * 4
-    x, texts, sides = [], [], []
-    for row in rows:
-        lost = row.delta < 0
-        text = draw.changed(row.delta, row.proven)
-        texts.append(f"{text}{room}" if lost else f"{room}{text}")
-        sides.append("middle left" if lost else "middle right")
-        ends = [end for end in (row.after, row.low if lost else row.high) if math.isfinite(end)]
-        x.append((min if lost else max)(ends, default=math.nan))
-    return draw.texts(x, [row.place for row in rows], texts, ink, sides)
+def _keys(
+    baseline: str, rows: Sequence[_Row], level: float, corrected: bool, ink: style.Ink
+) -> list[style.Trace]:
+    """What line, dot and interval are."""
+    traces = [draw.key(_("{system} (baseline)", system=style.short(baseline)), "line-ns", ink.line)]
+    if any(math.isfinite(row.low) for row in rows):
+        words = _("{level} interval of the change", level=level_percent(level))
+        limit = draw.p_limit(corrected).format(p=round(1 - level, 6))
+        proven = _("proven ({limit})", limit=limit)
+        traces += [
+            draw.key(words, "line-ew", ink.text),
+            draw.key(proven, "circle", ink.text),
+            draw.key(_("not proven"), "circle-open", ink.text),
+        ]
+    return traces
 
 
 def _values(row: _Row, titles: Mapping[str, str], level: float) -> dict[str, object]:
@@ -266,16 +288,13 @@ def _hover(
     return "<br>".join(lines)
 
 
-def _highest(table: pd.DataFrame) -> float:
-    """What the metrics of the table reach at most."""
-    return max((parse_measure(each).metric.range[1] for each in set(table["metric"])), default=1.0)
-
-
-def _ticks(reach: Sequence[float], highest: float) -> list[float]:
-    """Round values over the reach of the data, and none that no metric can have."""
-    first, last = reach
-    least = max((last - first) / _MOST_TICKS, _LEAST_STEP)
+def _ticks(low: float, high: float, *, changes: bool) -> dict[str, object]:
+    """Round values between both; of changes with their sign."""
+    least = (high - low) / _MOST_TICKS
     power = 10.0 ** math.floor(math.log10(least))
     step = next(each * power for each in (1, 2, 5, 10) if each * power >= least)
-    ticks = (place * step for place in range(math.ceil(first / step), math.floor(last / step) + 1))
-    return [round(tick, 2) for tick in ticks if -1e-9 <= tick <= highest + 1e-9]
+    ticks = [place * step for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    written = style.signed if changes else style.number
+    texts = [written(tick, digits) if tick or not changes else "0" for tick in ticks]
+    return {"tickvals": ticks, "ticktext": texts, "tickangle": 0}

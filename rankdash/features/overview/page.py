@@ -1,17 +1,20 @@
-"""Charts of all systems, and the causes of a change."""
+"""Below the verdict: metrics, kinds of queries, and the causes of a change."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import ngettext, number, paragraph
+from rankdash.core.base.i18n import number, paragraph
+from rankdash.core.base.text import distinct
 from rankdash.core.metrics import MetricDefinition, parse_measure, registry
+from rankdash.core.study.groups import contrasts
 from rankdash.core.study.headroom import SHARES, shares
 from rankdash.core.study.study import Study
 from rankdash.core.words import verdicts
@@ -19,25 +22,80 @@ from rankdash.core.words.columns import columns
 from rankdash.core.words.methods import methods, rules_in_words
 from rankdash.core.words.queries import count_words, left_out_text, metric_title
 from rankdash.core.words.verdicts import p_title, reason_meanings, reason_words
-from rankdash.features.overview import charts
+from rankdash.features.overview import charts, charts_systems
 from rankdash.features.overview.charts import part_titles
 from rankdash.kit.drawing import changes as drawing_changes
+from rankdash.kit.drawing import style
+from rankdash.kit.widgets import address, component, pickers, view
 from rankdash.kit.widgets import charts as widgets_charts
-from rankdash.kit.widgets import pickers
 from rankdash.kit.widgets.cache import shared
+from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.text import (
     compared_cells,
     markdown_safe,
     name_rows,
-    name_safe,
     signed_cells,
 )
-from rankdash.kit.widgets.view import tally_line
+
+METRICS = "overview.metrics"
+"""The key of the part with all metrics."""
+
+# Of the chart of metrics: the pixels of a panel beside others, its names included.
+_PANEL_WIDTH, _MOST_PANELS = 300, 3
+_HEADING = 60
 
 
-def systems(study: Study) -> None:
-    st.subheader(_("Systems and metrics"), anchor=False)
-    widgets_charts.draw(charts.systems(study), key="overview.systems")
+def draw(study: Study, in_focus: str) -> None:
+    """Everything below the verdict, each part once it is in sight.
+
+    in_focus: the challenger that is shown, the baseline if there is none.
+    """
+    # Of all measures but the share of labelled documents.
+    rows = len(study.challengers)
+    panels = charts_systems.height(len(study.specs) - 1, rows, _MOST_PANELS) + _HEADING
+    component.when_seen(study, METRICS, panels, metrics)
+    left, right = st.columns(2) if study.challengers else (st.container(), None)
+    with left:
+        component.when_seen(study, "overview.cutoffs", 420, partial(shared, cutoffs))
+    if right is not None:
+        with right:
+            _part(study, "kinds", 420, kinds, in_focus)
+        left, right = st.columns(2)
+        with left:
+            component.when_seen(study, "overview.headroom", 420, partial(shared, headroom))
+        with right:
+            _part(study, "reasons", 420, reasons, in_focus)
+        _part(study, "changes", 460, changes, in_focus)
+    fold(
+        _("All numbers as a table"),
+        "overview.table",
+        ":material/table:",
+        lambda: systems_table(study),
+    )
+    fold(
+        _("How these numbers are computed"),
+        "overview.definitions",
+        ":material/function:",
+        lambda: definitions(study, study.specs),
+    )
+
+
+def _part(
+    study: Study, name: str, height: int, drawn: Callable[[Study, str], None], system: str
+) -> None:
+    """A part about one challenger."""
+    key = f"overview.{name}"
+    component.when_seen(study, key, height, lambda study: drawn(study, system), system)
+
+
+def metrics(study: Study) -> None:
+    """Every metric of every system, as many panels beside each other as the page has room for."""
+    shared(_metrics, study, component.columns(METRICS, _PANEL_WIDTH, _MOST_PANELS))
+
+
+def _metrics(study: Study, columns: int) -> None:
+    st.subheader(_("Metrics"), anchor=False)
+    widgets_charts.draw(charts.systems(study, columns), key="overview.systems")
 
 
 def systems_table(study: Study) -> None:
@@ -80,13 +138,15 @@ def cutoffs(study: Study) -> None:
         )
 
 
-def changes(study: Study, system: str) -> str | None:
-    """Sorted per-query changes of one challenger; returns a query that was clicked."""
-    tally_line(study, system)
+def changes(study: Study, system: str) -> None:
+    """Sorted per-query changes of one challenger; a click opens the query."""
+    st.subheader(_("Queries, most hurt first"), anchor=False)
+    view.tally_line(study, system)
     figure, alt = shared(_changes, study, system)
     event = widgets_charts.show(figure, alt=alt, key=f"overview.deltas.{system}", on_select="rerun")
-    points = event["selection"]["points"]
-    return str(points[0]["customdata"][0]) if points else None
+    view.link("queries", _("All queries as a list"), ":material/list:")
+    if points := event["selection"]["points"]:
+        view.open_query(str(points[0]["customdata"][0]))
 
 
 def _changes(study: Study, system: str) -> tuple[Any, str]:
@@ -143,11 +203,6 @@ def _left_out(study: Study, specs: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-# Where the quality is lost, why queries changed, and for which kinds of queries.
-
-_ROW, _HEADER = 35, 38
-
-
 def headroom(study: Study) -> None:
     """How the best possible mean splits: baseline, won, still to win, lost to the retriever."""
     st.subheader(_("Where quality is lost"), anchor=False)
@@ -163,7 +218,7 @@ def headroom(study: Study) -> None:
 
 
 def _headroom_table(study: Study) -> None:
-    table = shares({system: study.headroom(system) for system in study.challengers})
+    table = shares({system: study.headroom(system) for system in charts.ranked(study)})
     titles = part_titles()
     columns = {titles[part]: table[part].round(4) for part in SHARES}
     st.dataframe(
@@ -174,48 +229,43 @@ def _headroom_table(study: Study) -> None:
     )
 
 
-def segments(study: Study, system: str) -> None:
-    """The mean change in each group of queries, with its interval."""
-    dataset_segments = study.dataset.segments
-    chosen = pickers.pick_one(
-        "segment",
-        list(study.segments),
-        st.selectbox,
-        label=_("Grouped by"),
-        format_func=lambda name: (
-            name if name in dataset_segments else _(charts.DERIVED[name].title)
-        ),
-    )
-    if chosen is None:
+def kinds(study: Study, system: str) -> None:
+    """The mean change in each group of queries, of the kind whose groups differ most at first."""
+    st.subheader(_("Kinds of queries"), anchor=False)
+    own, kinds = study.dataset.segments, list(contrasts(study, system))
+    if not kinds:
+        st.caption(_("No kind of queries has two groups to compare."))
         return
-    derived = charts.DERIVED.get(chosen) if chosen not in dataset_segments else None
-    st.caption(
-        _(
-            "{system} against {baseline}",
-            system=name_safe(study.name(system)),
-            baseline=name_safe(study.name(study.baseline)),
-        )
+    titles = {each: each if each in own else _(charts.DERIVED[each].title) for each in kinds}
+    first = _("The kind whose groups differ most is first (F test).")
+    st.caption(paragraph([_against(study, system), first]))
+    chosen = pickers.pick_free(
+        "segment",
+        st.selectbox,
+        lambda requested: requested if requested in titles else kinds[0],
+        # Another study has another kind that differs most.
+        lambda name: None if name == kinds[0] else name,
+        label=_("Grouped by"),
+        options=kinds,
+        format_func=distinct(titles).__getitem__,
     )
+    shared(_groups, study, system, chosen)
+
+
+def _groups(study: Study, system: str, chosen: str) -> None:
+    derived = charts.DERIVED.get(chosen) if chosen not in study.dataset.segments else None
     table = charts.group(study, system, chosen)
     drawn = charts.group_chart(study, table)
     if drawn is not None:
         widgets_charts.draw(drawn, key="overview.segments.chart")
-    shown = charts.drawn_groups(table)
-    if len(shown) < len(table):
-        st.caption(
-            ngettext(
-                "{n} smaller group is in the table only.",
-                "{n} smaller groups are in the table only.",
-                len(table) - len(shown),
-            )
-        )
     corrected = charts.groups_corrected(study, table)
-    _table(table, p_title(corrected))
-    notes = [_(derived.meaning), _(derived.note)] if derived is not None else []
-    notes.append(_("Chosen after the results were known: a reason to test, not a proof."))
-    if corrected:
-        notes.append(_("p is corrected for {n} groups.", n=number(table["p"].count(), 0)))
-    st.caption(paragraph([note for note in notes if note]))
+    with st.expander(_("As a table")):
+        _table(table, p_title(corrected))
+        notes = [_(derived.meaning), _(derived.note)] if derived is not None else []
+        notes.append(_("Chosen after the results were known: a reason to test, not a proof."))
+        if corrected:
+            notes.append(_("p is corrected for {n} groups.", n=number(table["p"].count(), 0)))
+        st.caption(paragraph([note for note in notes if note]))
 
 
 def _table(table: pd.DataFrame, p: str) -> None:
@@ -240,9 +290,14 @@ def _table(table: pd.DataFrame, p: str) -> None:
     )
 
 
-def reasons(study: Study, system: str) -> str | None:
-    """How many queries each reason explains and what they add to the mean change; returns the
-    reason whose row was chosen."""
+_REASONS = component.component(Path(__file__).with_name("reasons"))
+# The reason whose bar was clicked.
+_CLICKED = "overview.reason"
+
+
+def reasons(study: Study, system: str) -> None:
+    """What each reason adds to the mean change, the largest gain first; a click opens its
+    queries."""
     st.subheader(_("Why queries changed"), anchor=False)
     counts = study.reason_counts(system)
     if counts is None:
@@ -252,52 +307,43 @@ def reasons(study: Study, system: str) -> str | None:
                 metric=study.measure.title,
             )
         )
-        return None
+        return
+
+    def heard(event: Any) -> None:
+        if event in list(counts.index):
+            st.session_state[_CLICKED] = event
+
+    st.caption(paragraph([_against(study, system), _("A click opens the queries of a reason.")]))
+    _REASONS(f"overview.reasons.{system}", _bars(counts), heard)
+    if out := left_out_text(study.comparison.left_out(system, study.spec)):
+        st.caption(out)
+    if (reason := st.session_state.pop(_CLICKED, None)) is not None:
+        address.choose("reason", reason)
+        view.go("queries")
+
+
+def _against(study: Study, system: str) -> str:
+    names = view.safe_name(study, system), view.safe_name(study, study.baseline)
+    return _("{system} against {baseline}.", system=names[0], baseline=names[1])
+
+
+def _bars(counts: pd.DataFrame) -> dict[str, Any]:
+    """The data of the component. Places and widths are in percent of the axis."""
     words, meanings = reason_words(), reason_meanings()
-    picked = st.dataframe(
-        signed_cells(
-            pd.DataFrame(
-                {
-                    "reason": [words[code] for code in counts.index],
-                    "queries": counts["queries"],
-                    "mean": counts["mean"],
-                    "adds": counts["adds"],
-                    "meaning": [meanings[code] for code in counts.index],
-                }
-            ),
-            {"mean": 3, "adds": 3},
-        ),
-        hide_index=True,
-        placeholder="–",
-        height=_HEADER + _ROW * len(counts),
-        key=f"overview.reasons.{system}",
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={
-            "reason": st.column_config.TextColumn(_("why"), width=190),
-            "queries": st.column_config.ProgressColumn(
-                _("queries"),
-                format="%d",
-                min_value=0,
-                max_value=int(counts["queries"].max()) if len(counts) else 1,
-                width=120,
-            ),
-            "mean": st.column_config.NumberColumn(_("mean change"), width=90),
-            "adds": st.column_config.NumberColumn(
-                _("adds to the mean"),
-                width=110,
-                help=_("The contribution of these queries to the mean change over all queries."),
-            ),
-            "meaning": st.column_config.TextColumn(_("meaning"), width="large"),
-        },
-        alt=ngettext(
-            "How many of {n} query each reason explains",
-            "How many of {n} queries each reason explains",
-            int(counts["queries"].sum()),
-        ),
-    )
-    out = left_out_text(study.comparison.left_out(system, study.spec))
-    hint = _("Choose a row to see its queries.")
-    st.caption(paragraph([hint, out]) if out else hint)
-    chosen = picked["selection"]["rows"]
-    return str(counts.index[chosen[0]]) if chosen and chosen[0] < len(counts) else None
+    low, high = min(counts["adds"].min(), 0.0), max(counts["adds"].max(), 0.0)
+    scale = 100 / (high - low or 1)
+    rows = [
+        {
+            "code": code,
+            "reason": words[str(code)],
+            "meaning": meanings[str(code)],
+            "queries": style.queries(int(row["queries"])),
+            "adds": style.signed(row["adds"]),
+            "left": (min(row["adds"], 0.0) - low) * scale,
+            "width": abs(row["adds"]) * scale,
+            "colour": style.BETTER if row["adds"] > 0 else style.WORSE,
+        }
+        for code, row in counts.sort_values("adds", ascending=False, kind="stable").iterrows()
+    ]
+    label = _("What each reason adds to the mean change")
+    return {"rows": rows, "zero": -low * scale, "words": {"label": label}}

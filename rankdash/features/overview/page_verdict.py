@@ -7,9 +7,8 @@ import math
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import ngettext, number, paragraph, percent, signed
+from rankdash.core.base.i18n import number, paragraph, percent
 from rankdash.core.base.text import html_safe
-from rankdash.core.metrics import parse_measure
 from rankdash.core.statistics.planning import POWER
 from rankdash.core.statistics.verdict import PROVEN, Verdict
 from rankdash.core.study import costs, latency
@@ -19,7 +18,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.words.costs import MoneyContext, headline, month
 from rankdash.core.words.labelling import estimate_step
-from rankdash.core.words.queries import excluded, metric_title
+from rankdash.core.words.queries import excluded
 from rankdash.core.words.verdicts import change_fact, chip, documents, p_fact, sentence, tally
 from rankdash.features.overview.caveats import caveats
 from rankdash.kit.drawing import style
@@ -27,7 +26,6 @@ from rankdash.kit.drawing.draw import mark_image
 from rankdash.kit.html import interval
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets import scenario, stored, view
-from rankdash.kit.widgets.charts import Colour
 from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.labels.plan import Labelling
 from rankdash.kit.widgets.text import markdown_safe, name_safe
@@ -58,7 +56,6 @@ details[open] .rd-tip { position: static; clip-path: none; width: auto; height: 
 details[open] summary .rd-tip { max-width: 100%; padding: 0; border: none; background: none; }
 </style>"""
 _INTERVAL_WIDTH, _TALLY_WIDTH = "10rem", "5rem"
-_CARDS = ("ndcg", "mrr", "map", "judged")
 
 
 def draw(study: Study, system: str) -> None:
@@ -151,53 +148,6 @@ def _facts(study: Study, system: str) -> list[tuple[str, str]]:
         )
         facts.append((fact, meaning))
     return facts
-
-
-def cards(study: Study, system: str) -> None:
-    """Four means of a system, with the change against the baseline where it is another."""
-    comparison = study.comparison
-    alone = system == study.baseline
-    safe = name_safe(study.name(system))
-    st.markdown(
-        _("Means of **{system}**", system=safe)
-        if alone
-        else _(
-            "Means of **{system}**, and the change against {baseline}; grey where it is not proven",
-            system=safe,
-            baseline=name_safe(study.name(study.baseline)),
-        )
-    )
-    chosen = tuple(dict.fromkeys([study.metric, *_CARDS]))
-    shown = (*[name for name in chosen if name != "judged"][:3], "judged")
-    for column, name in zip(st.columns(4), shown, strict=True):
-        spec = study.spec_of(name)
-        row = comparison.row(system, spec)
-        share = name == "judged"
-        proven = row["verdict"] in PROVEN
-        gain: Colour = "blue" if row["delta"] > 0 else "orange"
-        text = percent_change if share else signed
-        # No arrow without a comparison.
-        change = text(row["delta"]) if not alone and math.isfinite(row["delta"]) else None
-        column.metric(
-            metric_title(spec),
-            percent(row["mean"]) if share else number(row["mean"]),
-            delta=change,
-            delta_color=gain if proven else "gray",
-            delta_arrow="off" if change == text(0.0) else "auto",
-            help=_(parse_measure(spec).metric.meaning),
-            border=True,
-        )
-
-
-def percent_change(value: float) -> str:
-    """A change of a share, with its sign, in percentage points."""
-    points = round(100 * value)
-    return ngettext(
-        "{change} percentage point",
-        "{change} percentage points",
-        abs(points),
-        change=signed(points, 0),
-    )
 
 
 # The decision that sampled labels allow: break-even, the next step, and the way on.

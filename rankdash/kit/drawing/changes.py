@@ -280,7 +280,8 @@ def group_changes_chart(
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> go.Figure:
     """A row for each group: its mean change, an interval as a whisker, change and number of
-    queries at the side. Proven changes carry a star and a colour; groups marked small are hollow.
+    queries at the side. Proven changes have a star and a colour, the others are hollow; groups
+    marked small are named.
 
     table: one row for each group, in the order drawn: segment (what the queries are grouped by),
     value (the group), n, delta, low, high, p_corrected, small (bool). Numbers that do not exist
@@ -293,7 +294,7 @@ def group_changes_chart(
     for kind, name, symbol, colour in (
         (1, _("proven gain"), "circle", style.BETTER),
         (-1, _("proven loss"), "square", style.WORSE),
-        (0, _("not proven"), "diamond", ink.muted),
+        (0, _("not proven"), "circle-open", ink.muted),
     ):
         part = [row for row in rows if row.kind == kind]
         places = [row.place for row in part]
@@ -306,9 +307,7 @@ def group_changes_chart(
                 "markers",
                 name=name,
                 showlegend=len(part) > 0,
-                marker=draw.marker(
-                    colour, [f"{symbol}-open" if row.small else symbol for row in part], 10
-                ),
+                marker=draw.marker(colour, symbol, 10),
                 customdata=[row.value for row in part],
                 hover=[_hover_of_group(row, names, level, corrected) for row in part],
             )
@@ -386,7 +385,11 @@ def _left_margin(rows: Sequence[_GroupRow], names: Mapping[str, str]) -> dict[st
 
 
 def _right_margin(rows: Sequence[_GroupRow]) -> dict[str, object]:
-    texts = [f"{draw.changed(row.delta, row.proven)} ({row.n:,})" for row in rows]
+    texts = [
+        f"{draw.changed(row.delta, row.proven)} "
+        + (_("({n}: few)", n=row.n) if row.small else f"({row.n:,})")
+        for row in rows
+    ]
     return {
         "tickvals": [-1, *(row.place for row in rows)],
         "ticktext": [_("change (queries)"), *texts],
@@ -397,8 +400,6 @@ def _group_keys(
     rows: Sequence[_GroupRow], ink: style.Ink, level: float, corrected: bool
 ) -> list[style.Trace]:
     traces = []
-    if any(row.small for row in rows):
-        traces.append(draw.key(_("few queries"), "circle-open", ink.text))
     if any(math.isfinite(row.low) for row in rows):
         traces += draw.keys(_("{level} interval"), draw.p_limit(corrected), level, ink.text)
     return traces

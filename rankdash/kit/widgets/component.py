@@ -76,14 +76,30 @@ def when_seen(
 
 @st.fragment
 def _part(study: Study, key: str, of: str, height: int, draw: Callable[[Study], None]) -> None:
-    seen: dict[str, str] = st.session_state.setdefault(_SEEN, {})
     alone = _WHOLE not in st.session_state
-    if seen.get(key) == of:
+    if _seen().get(key, {}).get("of") == of:
         draw(view.again(study) if alone else study)
     else:
-        data = {"height": height, "of": of}
-        _IN_VIEW(f"{key}.in_view", data, lambda event: seen.update({key: str(event)}))
+
+        def heard(event: Any) -> None:
+            if isinstance(event, dict) and isinstance(event.get("width"), int):
+                _seen()[key] = event
+
+        _IN_VIEW(f"{key}.in_view", {"height": height, "of": of}, heard)
     if alone:
         address.publish()
         sharing_link.follow()
         pickers.shown()
+
+
+def columns(key: str, least: int, most: int) -> int:
+    """Return how many columns of at least so many pixels the part of that key has room for; `most`
+    if nothing is known of it."""
+    width = _seen().get(key, {}).get("width", least * most)
+    return min(max(int(width) // least, 1), most)
+
+
+def _seen() -> dict[str, dict[str, Any]]:
+    """Key of a part → what the browser sent once it was in sight."""
+    seen: dict[str, dict[str, Any]] = st.session_state.setdefault(_SEEN, {})
+    return seen

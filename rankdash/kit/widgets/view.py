@@ -196,7 +196,7 @@ def only_baseline(study: Study, page: str) -> None:
     elif draw_empty_page(
         page,
         _("No system chosen"),
-        _("There is only the baseline to see. Choose at least one other system in the sidebar."),
+        _("There is only the baseline to see. Select other systems in the table on Overview."),
         _("Compare the newest systems"),
     ):
         address.choose("system", None)

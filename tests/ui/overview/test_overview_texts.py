@@ -1,4 +1,4 @@
-"""What the parts of Overview say: the verdict with its facts, cards, reasons and kinds."""
+"""What the parts of Overview say: the verdict with its facts, reasons and kinds."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,8 +6,6 @@ from functools import partial
 
 import pandas as pd
 import pytest
-import streamlit as st
-from streamlit.proto.Metric_pb2 import Metric
 from streamlit.testing.v1 import AppTest
 
 from rankdash.core.base.rules import StatisticsSettings
@@ -15,6 +13,7 @@ from rankdash.core.data.ranking import Run
 from rankdash.core.study.study import Study
 from rankdash.features.overview import page as overview_page
 from rankdash.features.overview import page_leaderboard, page_verdict
+from rankdash.kit.widgets import address, view
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, component, dataset_of, drawn, run_of, said, send, study_of
 
@@ -73,7 +72,6 @@ def strip(study: Study) -> Callable[[], None]:
     def draw() -> None:
         (system,) = study.challengers
         page_verdict.draw(study, system)
-        page_verdict.cards(study, system)
 
     return draw
 
@@ -84,9 +82,6 @@ def test_what_overview_says_of_a_system(approved, language):
     for name, study in STUDIES.items():
         cases[name] = said(strip(study), language)
     parts = {
-        "the baseline alone": partial(
-            page_verdict.cards, replace(BETTER, challengers=()), BETTER.baseline
-        ),
         "where quality is lost": partial(overview_page.headroom, BETTER),
         "nothing to split": partial(overview_page.headroom, STUDIES["every query failed"]),
         "reasons": partial(overview_page.reasons, WORSE, "worse"),
@@ -98,57 +93,45 @@ def test_what_overview_says_of_a_system(approved, language):
         ),
     }
     cases |= {name: said(draw, language) for name, draw in parts.items()}
-    kinds = partial(overview_page.segments, BETTER, "better")
+    kinds = partial(overview_page.kinds, BETTER, "better")
     corrected = replace(BETTER, statistics=StatisticsSettings(correction="none"))
     cases |= {
         "kinds of queries": said(kinds, language, segment="topic"),
         "that are not corrected": said(
-            partial(overview_page.segments, corrected, "better"), language, segment="topic"
+            partial(overview_page.kinds, corrected, "better"), language, segment="topic"
         ),
-        "derived ones": said(kinds, language, segment="relevant_documents"),
         "own ones with a derived name": said(kinds, language, segment="difficulty"),
     }
     approved(f"ui/overview.{language}", table(cases))
 
 
-@pytest.mark.parametrize(
-    ("study", "colour", "points"),
-    [
-        (BETTER, Metric.BLUE, Metric.UP),
-        (WORSE, Metric.ORANGE, Metric.DOWN),
-        (STUDIES["few changes"], Metric.GRAY, Metric.UP),
-        # Proven, and too small to matter.
-        (STUDIES["a small gain"], Metric.BLUE, Metric.UP),
-        (SAME, Metric.GRAY, Metric.NONE),
-    ],
-)
-def test_a_proven_change_has_a_colour_and_another_is_grey(study, colour, points):
-    app = drawn(partial(page_verdict.cards, study, study.challengers[0]))
-    card = next(each for each in app.metric if each.label == "NDCG@10")
-    assert (card.proto.color, card.proto.direction) == (colour, points)
+def test_reasons_are_sorted_by_what_they_add_and_a_click_opens_the_queries_of_one(monkeypatch):
+    went = []
+    monkeypatch.setattr(view, "go", lambda page: went.append((page, address.one("reason"))))
+    app = drawn(partial(overview_page.reasons, moved("both", 4, every=3), "both"))
+    rows = component(app, "reasons")["rows"]
+    adds = [float(row["adds"].replace("−", "-")) for row in rows]
+    assert adds == sorted(adds, reverse=True) and adds[0] > 0
+    for event in ("gone", None, {"code": 1}, [rows[0]["code"]]):
+        send(app, "reasons", event)
+    assert went == []
+    send(app, "reasons", rows[0]["code"])
+    assert went == [("queries", rows[0]["code"])]
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (0.125, "+12 percentage points"),
-        (-0.126, "-13 percentage points"),
-        (0.01, "+1 percentage point"),
-        (0.004, "0 percentage points"),
-        (-0.004, "0 percentage points"),
-    ],
-)
-def test_a_change_of_a_share_is_in_whole_points_and_none_has_no_sign(change, said):
-    assert page_verdict.percent_change(change) == said
-
-
-@pytest.mark.parametrize(("rows", "place"), [([], None), ([1], 1), ([0, 1], 0), ([2], None)])
-def test_the_row_of_a_reason_that_is_selected_opens_its_queries(monkeypatch, rows, place):
-    monkeypatch.setattr(st, "dataframe", lambda *_a, **_k: {"selection": {"rows": rows}})
-    chosen = []
-    drawn(lambda: chosen.append(overview_page.reasons(BETTER, "better")))
-    counts = list(BETTER.reason_counts("better").index)
-    assert chosen == [None if place is None else counts[place]]
+def test_kinds_open_with_the_one_whose_groups_differ_most_and_none_has_one_group():
+    """The column topic follows the changes, difficulty does not; all are in one script."""
+    lists = {
+        f"q{q}": [f"d{q % DOCS}", *(doc for doc in ORDER if doc != f"d{q % DOCS}")]
+        if q > 10
+        else ORDER
+        for q in range(QUERIES)
+    }
+    study = study_of(DATA, run_of(DATA, "some", lists))
+    app = drawn(partial(overview_page.kinds, study, "some"))
+    (picker,) = app.selectbox
+    assert picker.options == ["topic", "difficulty"]
+    assert picker.value == "topic"
 
 
 def test_the_excluded_queries_of_each_system_stand_beside_it():
@@ -160,8 +143,8 @@ def test_the_excluded_queries_of_each_system_stand_beside_it():
     assert excluded["not run"].to_dict() == {"First stage": 0, "failed once": 0}
 
 
-def board(study: Study, in_focus: str = "", **address: str) -> AppTest:
-    return drawn(partial(page_leaderboard.draw, study, in_focus), **address)
+def board(study: Study, in_focus: str = "") -> AppTest:
+    return drawn(partial(page_leaderboard.draw, study, in_focus))
 
 
 def test_the_leaderboard_has_a_row_for_every_run_and_numbers_for_those_that_are_compared():

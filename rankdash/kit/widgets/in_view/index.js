@@ -1,4 +1,4 @@
-// A free space that says once when a reader has it in sight.
+// A free space that says once when a reader has it in sight, and how wide it is.
 const QUEUE = "rankdashInView";
 const APART_MS = 50;
 
@@ -13,7 +13,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       // Of events that are sent together, Streamlit draws one fragment only.
       window[QUEUE] = (window[QUEUE] ?? Promise.resolve()).then(() => {
         if (!shown) return undefined;
-        setTriggerValue("event", data.of);
+        setTriggerValue("event", { of: data.of, width: root.clientWidth });
         return new Promise((done) => setTimeout(done, APART_MS));
       });
     },
