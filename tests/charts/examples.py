@@ -189,7 +189,7 @@ def cost() -> dict[str, dict[str, Case]]:
             "names take different corners": of(points=CLOSE),
             "names above each other": of(points=CROWDED),
             "a crowd has fewer names": of(
-                points=[point(f"reranker {n}", 5.0, 0.5 + n * n / 500, False) for n in range(9)]
+                points=[point(f"reranker {n}", 5.0, 0.5 + n**9 / 1e9, False) for n in range(9)]
             ),
             "overlapping at 0": of(points=overlapping(0.0, 9.0)),
             "overlapping at the edge": of(points=overlapping(9.0, 9.0)),
