@@ -10,7 +10,8 @@ from rankdash.kit.widgets import stored, view
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.stored import read_only
 
-st.title(_("Judge"))
+head = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
+head.title(_("Judge"), width="content")
 study = view.study("judge")
 page_damaged.judges(study.stored_id)
 row = page_list.chosen(study.stored_id)
@@ -23,26 +24,34 @@ if row is None:
         )
     )
     if not read_only():
-        page_form.draw(study.stored_id, study.chosen)
+        page_form.draw(study)
         page_form.draw_file(study.stored_id)
     st.stop()
-page_list.draw(row)
-if row.graded:
-    judge_page.draw(study, row)
-    judge_page.draw_pairs(study, row)
 graded = [each for each in stored.judge_rows(study.stored_id).values() if each.graded]
-if len(graded) > 1 and study.challengers:
+compared = bool(graded and study.challengers)
+with head:
+    in_focus = view.in_focus(study) if compared else ""
+if row.live:
+    page_list.draw(row)
+if row.graded and compared:
+    judge_page.draw(study, row, in_focus)
+if not row.live:
+    page_list.draw(row)
+if row.graded:
+    judge_page.draw_agreement(study, row)
+    judge_page.draw_pairs(study, row)
+if len(graded) > 1 and compared:
     fold(
         _("Compare the judges"),
         "judge.compared",
         ":material/leaderboard:",
-        lambda: judge_page.draw_choice(study, graded),
+        lambda: judge_page.draw_choice(study, graded, in_focus),
     )
 if not read_only():
     fold(
         _("Start another judge"),
         "judge.another",
         ":material/add:",
-        lambda: page_form.draw(study.stored_id, study.chosen),
+        lambda: page_form.draw(study),
     )
     page_form.draw_file(study.stored_id)

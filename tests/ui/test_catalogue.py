@@ -144,6 +144,8 @@ def from_schemas() -> Iterator[str]:
         yield from (getattr(each, name) or "" for each in described for name in names.split())
     for each in settings:
         yield from each.words.values()
+    for each in JUDGE_SETTINGS:
+        yield from (title for choice, title in each.words.items() if title != choice)
     yield from (*STATUSES.values(), *LIMITS.values())
     for segment in DERIVED_SEGMENTS:
         yield from segment.values

@@ -17,7 +17,6 @@ from rankdash.core.base.i18n import (
     moment,
     ngettext,
     number,
-    paragraph,
     percent,
     plain,
     reason_text,
@@ -25,7 +24,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.dataset import Judgements
-from rankdash.core.sampling.bias_corrected import MeanChange, ranked_judges
+from rankdash.core.sampling.bias_corrected import ranked_judges
 from rankdash.core.sampling.rater_agreement import (
     FEWEST_PAIRS,
     JudgeAgreement,
@@ -33,7 +32,15 @@ from rankdash.core.sampling.rater_agreement import (
     Repeats,
     repeated,
 )
-from rankdash.core.study.judged import agreed, agreement_groups, flagged, verdicts
+from rankdash.core.statistics.verdict import is_proven
+from rankdash.core.study.judged import (
+    JudgedVerdict,
+    agreed,
+    agreement_groups,
+    favours,
+    flagged,
+    verdicts,
+)
 from rankdash.core.study.study import Study
 from rankdash.core.words.judged import (
     bias_sentence,
@@ -45,10 +52,11 @@ from rankdash.core.words.judged import (
     three_ways,
     worth_sentence,
 )
-from rankdash.core.words.verdicts import change_interval, interval
+from rankdash.core.words.verdicts import change_interval
+from rankdash.core.words.verdicts import interval as interval_text
 from rankdash.core.workspace.jobs.judges import JudgeRow
 from rankdash.features.judge import charts, page_list
-from rankdash.kit.drawing import draw as drawing_draw
+from rankdash.kit.html import interval
 from rankdash.kit.widgets import address, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.cache import cache, shared
@@ -60,16 +68,20 @@ from rankdash.kit.widgets.text import markdown_safe, table_html
 _HEIGHT = 420
 
 
-def draw(study: Study, row: JudgeRow) -> None:
+def draw(study: Study, row: JudgeRow, challenger: str) -> None:
+    """The verdict on a challenger: by people, by the judge, and corrected."""
     judge = stored.judgements(row)
     judged = replace(plan.under_way(study), judge=judge)
-    if study.challengers:
-        st.subheader(_("Verdict"), anchor=False)
-        _beside(row)
-        for challenger in study.challengers:
-            shared(draw_verdict, judged, challenger)
-            curve(judged, challenger)
-        page_list.ask_again(row, _lost(judged, judge))
+    shared(draw_verdict, judged, challenger)
+    _beside(row)
+    curve(judged, challenger)
+    page_list.ask_again(row, _lost(judged, judge))
+
+
+def draw_agreement(study: Study, row: JudgeRow) -> None:
+    """How far the judge agrees with people."""
+    judge = stored.judgements(row)
+    judged = replace(plan.under_way(study), judge=judge)
     st.subheader(_("Agreement with people"), anchor=False)
     agreement = agreed(judged, judge)
     if not len(agreement.pairs):
@@ -166,7 +178,7 @@ def _agreement(agreement: JudgeAgreement) -> None:
 
 def _kappa(kappa: Kappa) -> list[str]:
     written = partial(number, digits=2)
-    return [written(kappa.kappa), interval(kappa.low, kappa.high, written)]
+    return [written(kappa.kappa), interval_text(kappa.low, kappa.high, written)]
 
 
 def _matrix(kappa: Kappa) -> str:
@@ -211,9 +223,8 @@ def _groups(study: Study, judge: Judgements) -> None:
 # Several judges of a data set beside each other: which of them saves most.
 
 
-def draw_choice(study: Study, rows: Sequence[JudgeRow]) -> None:
+def draw_choice(study: Study, rows: Sequence[JudgeRow], challenger: str) -> None:
     """rows: judges with grades, at least two."""
-    challenger = view.in_focus(study)
     by_judge, study = {}, plan.under_way(study)
     for row in rows:
         judge = stored.judgements(row)
@@ -248,31 +259,60 @@ def draw_choice(study: Study, rows: Sequence[JudgeRow]) -> None:
 
 
 def draw_verdict(study: Study, challenger: str, framed: bool = False) -> None:
-    """The sentence, the three ways, what the judge is worth, and what to keep in mind. The study
-    has a judge."""
+    """What the judge is worth, the three ways on one axis, and what speaks against the judge; the
+    sentences folded. The study has a judge."""
     if study.judge is None:
         return
     with st.container(border=framed):
         verdict = verdicts(study, study.judge)[challenger]
-        widgets_charts.verdict(verdict.kind)
-        st.markdown(f"**{view.safe_name(study, challenger)}** · {study.measure.title}")
-        sentences = [
-            bias_sentence(study, verdict),
-            judged_sentence(study, verdict),
-            worth_sentence(verdict),
-        ]
-        st.write(markdown_safe(paragraph([each for each in sentences if each]), 800))
-        left, right = st.columns(2, gap="large")
-        with left:
-            within = _("{level} interval", level=level_percent(study.statistics.level))
-            rows = [_change(title, change) for title, change in three_ways(verdict.three)]
-            st.html(table_html([_("way"), _("mean"), within, _("queries")], rows))
-        with right:
-            _chart(charts.three_ways(study, challenger), f"judge.three.{challenger}")
-        for warning in judge_warnings(study, verdict):
+        sentence, worth = judged_sentence(study, verdict), worth_sentence(verdict)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            widgets_charts.verdict(verdict.kind)
+            name = view.safe_name(study, challenger)
+            st.markdown(f"**{name}** · {study.measure.title}", width="content")
+        st.markdown(markdown_safe(worth or sentence, 800))
+        st.html(interval.rows_html(_ways(study, verdict)))
+        bias, notes = bias_sentence(study, verdict), judge_caveats(study, verdict)
+        warnings = judge_warnings(study, verdict)
+        if bias and favours(study, study.judge)[challenger].proven:
+            warnings.insert(0, bias)
+        elif bias:
+            notes.insert(0, bias)
+        for warning in warnings:
             st.warning(markdown_safe(warning, 800), icon=":material/warning:")
-        caveats = paragraph(judge_caveats(study, verdict))
-        st.caption(f":material/info: {markdown_safe(caveats, 2000)}")
+        if worth:
+            notes.insert(0, sentence)
+        with st.expander(_("In sentences, with caveats"), icon=":material/notes:"):
+            st.markdown("\n".join(f"- {markdown_safe(each, 800)}" for each in notes))
+
+
+def _ways(study: Study, verdict: JudgedVerdict) -> list[tuple[str, str, str]]:
+    """A title, a picture and numbers for each of the three ways, which share one axis."""
+    ways, level = three_ways(verdict.three), study.statistics.level
+    axis = interval.common_axis(
+        end for _title, change in ways for end in (change.mean, change.low, change.high)
+    )
+    rows = []
+    # By the judge alone nothing is proven.
+    for (title, change), p in zip(ways, (verdict.three.people.p, math.nan, verdict.p), strict=True):
+        numbers = [ngettext("{n} query", "{n} queries", change.n)]
+        if math.isfinite(change.low):
+            ends = change_interval(change.low, change.high)
+            numbers.insert(0, f"{level_percent(level)} {ends}")
+        if math.isfinite(change.mean):
+            numbers.insert(0, signed(change.mean, 4))
+        said = " · ".join(numbers)
+        picture = interval.interval_html(
+            change.mean,
+            change.low,
+            change.high,
+            axis,
+            f"{title}: {said}",
+            proven=is_proven(change.low, change.high, p, level),
+            labelled=True,
+        )
+        rows.append((title, picture, said))
+    return rows
 
 
 def curve(study: Study, challenger: str) -> None:
@@ -283,18 +323,8 @@ def curve(study: Study, challenger: str) -> None:
             _("What labelling more queries would bring"),
             f"judge.curve.{challenger}",
             ":material/show_chart:",
-            lambda: _chart(drawn, f"judge.curve.{challenger}.chart"),
+            lambda: widgets_charts.draw(drawn, key=f"judge.curve.{challenger}.chart"),
         )
-
-
-def _chart(drawn: drawing_draw.Drawing | None, key: str) -> None:
-    if drawn is not None:
-        widgets_charts.draw(drawn, key=key)
-
-
-def _change(title: str, change: MeanChange) -> list[str]:
-    ends = change_interval(change.low, change.high)
-    return [title, signed(change.mean, 4), ends, number(change.n, 0)]
 
 
 # Pairs of query and document to read: where judge and people differ, and texts that speak to a

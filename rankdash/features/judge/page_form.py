@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from rankdash.core.base.errors import DataError, RankdashError
-from rankdash.core.base.i18n import duration, error_text, ngettext
+from rankdash.core.base.i18n import duration, error_text, ngettext, number
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import SettingValue
 from rankdash.core.data.dataset import Judgements
@@ -21,6 +21,8 @@ from rankdash.core.readers.loading import judgements_in
 from rankdash.core.rerankers.remote.connection import Estimate
 from rankdash.core.runs.scoring import OptionalCache
 from rankdash.core.sampling.label_plan import LabelPool, pool_of
+from rankdash.core.study.leaderboard import best_challenger
+from rankdash.core.study.study import Study
 from rankdash.core.workspace.jobs.judges import LONGEST_JUDGE_NAME, StoredJudges
 from rankdash.core.workspace.notes import Corrections, LabelPlans
 from rankdash.features.judge import page_list
@@ -34,6 +36,7 @@ from rankdash.features.judge.asking import (
     submit,
 )
 from rankdash.features.judge.judge import KINDS, OWN, Judge, JudgeKind
+from rankdash.kit.html.interval import parts_html
 from rankdash.kit.widgets import dialogs, pickers, scenario, settings_form, stored
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.redraw import fold
@@ -48,8 +51,11 @@ _KEY = "judge"
 Settings = Mapping[str, SettingValue]
 
 
-def draw(dataset_id: str, compared: Sequence[str]) -> None:
-    """dataset_id: of the stored data set. compared: the ids of the systems that are compared."""
+def draw(study: Study) -> None:
+    """Offered are the baseline and the leader; without labels, which name none, all systems."""
+    dataset_id, compared = study.stored_id, study.chosen
+    if study.dataset.labelled_queries and (leader := best_challenger(study)) is not None:
+        compared = (study.baseline, leader)
     settings_form.clear({row.id for row in stored.judge_rows(dataset_id).values() if row.live})
     if not stored.dataset(dataset_id).has_texts:
         st.info(
@@ -57,6 +63,7 @@ def draw(dataset_id: str, compared: Sequence[str]) -> None:
             icon=":material/block:",
         )
         return
+    effort = st.container()
     systems, depth, sample = _pool_choice(dataset_id, compared)
     kind = _kind(dataset_id)
     settings = {**kind.fixed, **settings_form.draw(kind, "latin")}
@@ -75,9 +82,10 @@ def draw(dataset_id: str, compared: Sequence[str]) -> None:
     try:
         pool = _pool(dataset_id, systems, depth)
         pairs = pairs_of(pool, sample, _SEED, _labelled(dataset_id))
-        _say_cost(dataset_id, Judge(settings), pairs)
+        with effort:
+            _draw_effort(dataset_id, Judge(settings), pairs)
     except RankdashError as error:
-        st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
+        effort.error(markdown_safe(error_text(error), 500), icon=":material/error:")
         return
     if pool.excluded:
         st.caption(
@@ -198,7 +206,8 @@ def _labelled(dataset_id: str) -> list[str]:
     return query_ids
 
 
-def _say_cost(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
+def _draw_effort(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
+    """How many grades, how long and how much money it takes, before the start."""
     # What is told and how long it is, and how often; not how it is sent. And what is answered.
     key = (judge.fingerprint(), judge.repeats, judge.settings["price_in"], len(pairs))
     graded = sum(row.graded for row in stored.judge_rows(dataset_id).values())
@@ -207,20 +216,36 @@ def _say_cost(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
     before, answered = cache(
         ("judge estimate", dataset_id, *key, *more), partial(_estimate, dataset_id, judge, pairs)
     )
-    parts = [ngettext("{n} pair", "{n} pairs", len(pairs))]
+    *traffic, price = scenario.parts(before, urlsplit(judge.place.base_url).netloc)
+    seconds = seconds_of(judge, before.calls, _rate(dataset_id, judge))
+    time = (
+        _("about {time}", time=duration(seconds))
+        if math.isfinite(seconds)
+        else _("time not known before the first calls")
+    )
+    grades = ngettext("{n} grade", "{n} grades", len(pairs))
+    st.markdown(" · ".join([f"**{grades}**", time, price]))
+    labelled = set(_labelled(dataset_id))
+    checked = sum(query in labelled for query, _doc in pairs)
+    rest = len(pairs) - checked
+    parts = [
+        (
+            checked,
+            _("{n} of queries with human labels, which correct the judge", n=number(checked, 0)),
+        ),
+        (0, ""),
+        (rest, _("{n} of other queries", n=number(rest, 0))),
+    ]
+    st.html(parts_html(parts, grades))
     if answered:
-        parts.append(
+        traffic.append(
             ngettext(
                 "{n} of them already answered (score cache)",
                 "{n} of them already answered (score cache)",
                 answered,
             )
         )
-    parts += scenario.parts(before, urlsplit(judge.place.base_url).netloc)
-    seconds = seconds_of(judge, before.calls, _rate(dataset_id, judge))
-    if math.isfinite(seconds):
-        parts.append(_("about {time}", time=duration(seconds)))
-    st.caption(" · ".join(parts))
+    st.caption(" · ".join(traffic))
 
 
 def _estimate(dataset_id: str, judge: Judge, pairs: list[Pair]) -> tuple[Estimate, int]:

@@ -117,7 +117,7 @@ def _marks(
     return marks
 
 
-_CELLS = ("1 1 11rem", "3 1 14rem", "1 1 11rem")
+_CELLS = ("1 1 9rem", "2 1 13rem", "1 1 15rem")
 
 
 def rows_html(rows: Iterable[tuple[str, str, str]]) -> str:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from rankdash.core.base.errors import ScoringError, SettingError
@@ -346,7 +346,6 @@ def _top(choice: Any) -> dict[str, float]:
 
 Combine = Literal["median", "majority"]
 
-COMBINE: tuple[Combine, ...] = get_args(Combine)
 GRADED, BINARY = prompts.JUDGE["graded"], prompts.JUDGE["binary"]
 
 MOST_REPEATS = 15
@@ -387,9 +386,8 @@ JUDGE_SETTINGS: tuple[SettingSpec, ...] = (
         "combine",
         "median",
         "Grade of several repeats",
-        "median: the lower median. majority: the most frequent grade, the lowest of equally "
-        "frequent ones.",
-        choices=COMBINE,
+        "Of equally frequent grades the lowest counts.",
+        choices={"median": "lower median", "majority": "most frequent grade"},
         advanced=True,
     ),
     *SAYING,
