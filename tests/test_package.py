@@ -153,7 +153,7 @@ def test_commands_and_settings_of_the_dashboard_hold_in_any_folder(installed, tm
     done = installed.run("python", "-c", SETTINGS, cwd=tmp_path, RANKDASH_HOME=home)
     place, *told = json.loads(done.stdout.splitlines()[-1])
     assert Path(place).is_relative_to(installed.folder)
-    assert told == ["概览", "127.0.0.1", True, "type", "#006CAA", False]
+    assert told == ["概览", "127.0.0.1", True, "type", "#475569", False]
 
 
 def test_the_container_serves_the_sample_and_ends_quietly(installed, tmp_path):

@@ -1,7 +1,7 @@
-"""The static files of Streamlit: compressed once, and requested early by the page's head.
+"""The static files of Streamlit: compressed once, and what is added to the page's head.
 
-Streamlit sends them uncompressed, and its pages request the script of an element, such as that of
-charts, only when they draw the first one.
+Streamlit sends them uncompressed; its page requests the script of an element, such as a chart, only
+when it draws the first one, and folds the sidebar on phones only.
 """
 
 from __future__ import annotations
@@ -38,12 +38,27 @@ _BROTLI_QUALITY = 5
 _GZIP_LEVEL = 6
 _FOR_A_YEAR = "public, immutable, max-age=31536000"
 _EACH_TIME = "no-cache"
+# Pixels of the window's width.
+_FOLDED_BELOW = 1000
+# Streamlit remembers by the first name whether a person folded the sidebar.
+_FOLD = """<script>
+      {
+        const place = "stSidebarCollapsed-", byUs = "rankdash.folded", kept = window.localStorage;
+        if (window.innerWidth >= %d) {
+          if (kept.getItem(byUs)) { kept.removeItem(place); kept.removeItem(byUs); }
+        } else if (kept.getItem(place) === null) {
+          kept.setItem(place, "true");
+          kept.setItem(byUs, "true");
+        }
+      }
+    </script>
+    """
 _IMPORT = re.compile(r'(?:from|import)\s*"\./([\w.-]+\.js)"')
 
 
 class StaticFiles:
-    """Answers requests for scripts and styles with compressed files, and adds links to the scripts
-    of elements to the page that all addresses share. Passes on the rest, such as ranges."""
+    """Answers requests for scripts and styles with compressed files, and adds to the page of all
+    addresses what is missing in its head. Passes on the rest, such as ranges."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -143,7 +158,8 @@ def _page(encoding: str) -> _Body:
         f'<link rel="modulepreload" crossorigin{priority} href="./static/js/{name}">\n    '
         for name, priority in preloaded(page)
     )
-    return _body(page.replace("</head>", f"{links}</head>").encode(), encoding)
+    head = f"{_FOLD % _FOLDED_BELOW}{links}</head>"
+    return _body(page.replace("</head>", head).encode(), encoding)
 
 
 def _body(content: bytes, encoding: str) -> _Body:
