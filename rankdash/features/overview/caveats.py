@@ -362,9 +362,9 @@ class OtherMetrics(Caveat, code="other_metrics", section="result"):
             yield cls(tuple(better), tuple(worse))
 
     def label(self, study: Study, fit: Fit = str) -> str:
+        n = len(self.worse or self.better)
         if self.worse:
-            return _("worse on {metrics}", metrics=all_of(self.worse))
-        n = len(self.better)
+            return ngettext("worse on {n} other metric", "worse on {n} other metrics", n)
         return ngettext("better on {n} other metric", "better on {n} other metrics", n)
 
     def sentence(self, study: Study, fit: Fit = str) -> str:

@@ -13,7 +13,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number, paragraph
-from rankdash.core.base.text import middle
+from rankdash.core.base.text import CONTROL, middle
 from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study.leaderboard import Axis, Standing, known_axes, standings, usual_axis
 from rankdash.core.study.study import Study
@@ -92,7 +92,8 @@ def _data(study: Study, axis: Axis, in_focus: str) -> dict[str, Any]:
     threshold = [] if minimum is None else [minimum * study.mean(study.baseline)[0]]
     ends_of_axis = interval.common_axis([*ends, *threshold])
     place = partial(_place, ends_of_axis)
-    others = [each for each in study.systems if each not in study.chosen]
+    # The newest first.
+    others = [each for each in [*study.systems][::-1] if each not in study.chosen]
     shown = [
         {
             **_named(study, row.system),
@@ -130,7 +131,8 @@ def _announced(n: int) -> dict[str, str]:
 def _named(study: Study, system: str) -> dict[str, str]:
     name, places = study.name(system), {system: study.systems[system].place}
     mark = mark_image(style.marks(places, study.baseline)[system])
-    return {"id": system, "name": middle(name, _LONGEST_NAME), "whole": name, "mark": mark}
+    shown = {"name": middle(name, _LONGEST_NAME), "whole": CONTROL.sub("", name)}
+    return {"id": system, **shown, "mark": mark}
 
 
 def _cell(

@@ -79,7 +79,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       ? ["button", { "data-focus": id, "aria-pressed": id === state.focus, title: whole }, name]
       : ["span", { title: whole, "data-tick": cells.length ? null : id }, name];
     const head = [["input", tick], ["img", { src: mark, alt: "" }], label];
-    const look = [cells.length ? "" : "apart", id === state.focus ? "focus" : ""].join(" ").trim();
+    const look = [cells.length ? "" : "apart", known && id === state.focus ? "focus" : ""].join(" ").trim();
     return [
       "tr", { "data-key": id, class: look || null, "data-focus": known ? id : null },
       [["th", { scope: "row" }, head], ...cells.map((each, place) => cell(row, each, place))],
@@ -99,6 +99,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const compared = data.rows.filter((each) => each.cells.length).sort(order);
     const others = data.rows.filter((each) => !each.cells.length);
     const shown = state.all ? others : others.slice(0, data.few);
+    state.shown = shown.map((each) => each.id);
     const head = data.columns.map((column, place) => {
       const inside = [["span", {}, column.title]];
       if (column.small) inside.push(["small", {}, column.small]);
@@ -148,7 +149,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       state.down = by === state.by ? !state.down : !data.columns[by].up;
       state.by = by;
       draw();
-    } else if (add != null) compare(data.rows.filter((each) => !each.baseline).map((each) => each.id));
+    } else if (add != null) compare([...state.ticked, ...state.shown]);
     else if (all != null) {
       state.all = true;
       draw();
