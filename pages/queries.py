@@ -1,6 +1,8 @@
 """Queries: which got better, which got worse, and why each of them did."""
 
+import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.study import Study
@@ -9,6 +11,8 @@ from rankdash.features.overview import page_verdict
 from rankdash.features.queries import page as queries_page
 from rankdash.features.queries import page_filters, page_list, page_why
 from rankdash.features.queries import study as queries_study
+from rankdash.features.queries.page_list import Rows
+from rankdash.features.queries.study import Filters, Listing
 from rankdash.kit.widgets import address, pickers, sharing_link, view
 from rankdash.kit.widgets.labels import plan as labels_plan
 
@@ -20,39 +24,61 @@ if not page_verdict.above_means(study, "queries"):
     if (plan := labels_plan.sampled(study.stored_id)) is not None:
         labels_plan.draw_labelled_queries(study, plan)
     st.stop()
-challenger = view.in_focus(study)
-view.tally_line(study, challenger)
 
 
 @st.fragment
-def listed(study: Study, challenger: str) -> None:
-    """The filters, the list and the open query: to go to the next one draws nothing else anew."""
+def listed(study: Study) -> None:
+    """The system, the filters, the list and the open query."""
     study = view.again(study)
-    listing = queries_study.listing(study, challenger)
-    marks = page_why.marks(study)
+    st.html(page_list.STYLE)
+    with st.container(horizontal=True, key="queries.above"):
+        challenger = view.in_focus(study)
+        listing = queries_study.listing(study, challenger)
+        page_filters.tally(study, listing)
     titles = page_list.titles(study.name(study.baseline), study.name(challenger))
     others = {system: study.name(system) for system in queries_study.others(study, challenger)}
-    wanted, order, below = page_filters.draw(
-        listing, page_why.tags(marks), judged_title(study.cutoff), titles, others
+    tags = page_why.tags(page_why.marks(study))
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="xsmall", key="queries.toolbar"
+    ):
+        chosen = page_filters.draw(listing, tags, judged_title(study.cutoff), titles, others)
+        place = st.container(
+            horizontal=True, vertical_alignment="center", gap="xsmall", key="queries.steps"
+        )
+    one(study, challenger, *chosen, place)
+
+
+@st.fragment
+def one(study: Study, challenger: str, filters: Filters, order: str, place: DeltaGenerator) -> None:
+    """The list and the open query: to go to the next one draws no filter again. place: of the
+    steps."""
+    study = view.again(study)
+    marks = page_why.marks(study)
+    rows, opened = page_list.opened(
+        lambda also: page_list.rows(study, challenger, filters, order, marks, also),
+        (challenger, filters, order),
     )
-    rows = page_list.rows(study, challenger, wanted, order, marks)
-    with below:
-        page_filters.left_line(len(rows.ids), len(listing.table))
-        opened = page_list.opened(rows)
-        if opened is not None:
-            page_list.steps(rows, opened)
-            page_list.button(study, challenger, opened)
-            page_list.download(study, challenger, rows.frame, marks)
     if opened is not None:
-        left, right = queries_page.draw_panes(opened, page_list.height(rows))
+        listing = queries_study.listing(study, challenger)
+        with place:
+            page_list.steps(rows, opened)
+            page_list.files(study, challenger, rows, marks, opened)
+        left, right = page_list.panes()
+        page_list.show_window(rows, opened)
         with left:
-            page_list.draw(rows, order, titles, opened)
+            listed_window(rows, listing, marks, order)
         with right:
             queries_page.draw(study, challenger, listing.table.iloc[listing.positions[opened]])
-            queries_page.show_panes(opened)
+            page_list.follow(rows, opened)
     address.publish()
     sharing_link.follow()
     pickers.shown()
 
 
-listed(study, challenger)
+@st.fragment
+def listed_window(rows: Rows, listing: Listing, marks: pd.DataFrame, order: str) -> None:
+    """To scroll the list draws nothing else again."""
+    page_list.draw(rows, listing, marks, order)
+
+
+listed(study)

@@ -79,12 +79,12 @@ class Meter:
 
 
 @contextmanager
-def in_fragment(app: AppTest) -> Iterator[None]:
-    """Within it a rerun is that of the page's first fragment, as a browser asks for it: a test of
-    Streamlit's draws the whole page each time."""
+def in_fragment(app: AppTest, place: int = 0) -> Iterator[None]:
+    """Within it a rerun is that of a fragment of the page, the first one unless another place is
+    passed, as a browser asks for it: a test of Streamlit's draws the whole page each time."""
     whole = local_script_runner.RerunData
-    first = next(iter(app._fragment_storage._fragments))
-    local_script_runner.RerunData = partial(whole, fragment_id=first)
+    fragment = list(app._fragment_storage._fragments)[place]
+    local_script_runner.RerunData = partial(whole, fragment_id=fragment)
     try:
         yield
     finally:

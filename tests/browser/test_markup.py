@@ -15,12 +15,12 @@ from .conftest import PATIENCE_MS, new_page, serving, visiting
 
 pytestmark = pytest.mark.thorough
 
-# The name and address of a page, and the label of the button that saves a file of it.
+# The name and address of a page, and the labels of the buttons that save a file of it, in turn.
 SAVES = {
     "report": ("report", "Make the report and save it"),
-    "queries": ("queries", "Save this query as a file"),
-    "judge": ("judge?judge_shown=judge", None),
-    "overview": ("", None),
+    "queries": ("queries", "Download", "Save this query as a file"),
+    "judge": ("judge?judge_shown=judge",),
+    "overview": ("",),
 }
 EVERY = sorted(page.stem for page in PAGES.glob("*.py"))
 # Elements that only markup makes: of the address, formulas with it, coloured text and icons.
@@ -79,14 +79,17 @@ def rendered(page: Page, markup: Markup) -> list[str]:
 @pytest.mark.parametrize("name", EVERY)
 def test_no_text_of_a_page_or_its_file_is_rendered(browser, visit, marked, asked, name, tmp_path):
     _workspace, markup = marked
-    path, save = SAVES.get(name, (name, None))
+    path, *buttons = SAVES.get(name, (name,))
     visit.open(path)
     assert rendered(visit.page, markup) == []
     visit.page.evaluate(_UNFOLD)
     visit.settle()
     assert rendered(visit.page, markup) == []
     assert markup.url.partition("//")[2] in visit.page.content()
-    if save:
+    if buttons:
+        *menus, save = buttons
+        for menu in menus:
+            visit.page.get_by_role("button", name=menu, exact=True).click()
         with visit.page.expect_download(timeout=PATIENCE_MS) as waiting:
             visit.page.get_by_role("button", name=save, exact=True).click()
         file = tmp_path / "saved.html"

@@ -1,6 +1,7 @@
 """The drill-down in a real browser: filter, open, next by key, and the address restores it all."""
 
 import re
+from functools import partial
 
 import pytest
 from playwright.sync_api import expect
@@ -8,9 +9,6 @@ from playwright.sync_api import expect
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.notes import Corrections
 from tests.stored import keep_lists, keep_rows
-
-# In the heading of the column of the queries, in pixels.
-QUERY_COLUMN = {"x": 120, "y": 16}
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +27,19 @@ def compared(app) -> str:
     return dataset_id
 
 
-def choose(visit, label: str, option: str) -> None:
-    visit.page.get_by_role("combobox", name=label).click()
-    visit.page.get_by_role("option", name=option).click()
-    visit.settle()
+@pytest.fixture(scope="module")
+def long(app) -> str:
+    """The id of a data set of 1,000 queries with a run."""
+    rows = "query_id,query,doc_id,document,label,score\n" + "".join(
+        f"q{q},how to return gift {q},d{d},document {d},{int(d == q % 3)},{3 - d}\n"
+        for q in range(1000)
+        for d in range(3)
+    )
+    store = Workspace.open(app.home)
+    dataset_id = keep_rows(store, rows, "Long")
+    turned = [(f"q{q}", ["d2", "d1", "d0"], [3.0, 2.0, 1.0]) for q in range(1000)]
+    keep_lists(store, dataset_id, turned, "turned")
+    return dataset_id
 
 
 def opened(visit) -> str:
@@ -43,12 +50,15 @@ def opened(visit) -> str:
 
 def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
     visit.open(f"queries?data={compared}")
-    visit.sees("8 of 8 queries listed")
-    choose(visit, "Kind of query", "kind: a")
-    visit.sees("4 of 8 queries listed")
+    visit.sees("1 of 8")
+    visit.page.get_by_role("button", name="Filters").click()
+    visit.page.get_by_role("combobox", name="Kind of query").click()
+    visit.page.get_by_role("option", name="kind: a").click()
+    visit.sees("1 of 4")
+    # The menu stays open, for the next filter.
+    expect(visit.page.get_by_role("combobox", name="Kind of query")).to_be_visible()
     visit.page.keyboard.press("Escape")
     visit.page.get_by_role("heading", name="Queries", level=1).click()
-    visit.sees("1 of 4")
     first = opened(visit)
     visit.page.keyboard.press("j")
     visit.sees("2 of 4")
@@ -68,29 +78,71 @@ def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
     visit.page.goto("about:blank")
     visit.page.goto(link)
     visit.settle()
-    visit.sees("4 of 8 queries listed")
+    visit.sees("2 of 4")
     expect(visit.page.get_by_role("heading", name=second)).to_be_visible()
     assert visit.page.url == link
 
     visit.page.get_by_role("button", name="Clear filters").click()
-    visit.sees("8 of 8 queries listed")
+    visit.sees("of 8")
     expect(visit.page.get_by_role("heading", name=second)).to_be_visible()
     assert "segment" not in visit.params
 
-    # A click on a heading is an order like any other: the keys follow it, from its first query.
-    table = visit.page.get_by_test_id("stDataFrame").first
-    table.click(position=QUERY_COLUMN)
-    visit.page.wait_for_url(re.compile("sort=text"))
-    visit.sees("1 of 8")
-    assert opened(visit).startswith("how to return gift 0 ")
-    visit.settle()
-    visit.page.get_by_test_id("stDataFrame").first.click(position=QUERY_COLUMN)
-    visit.page.wait_for_url(re.compile("sort=-text"))
-    visit.settle()
-    assert opened(visit).startswith("how to return gift 7 ")
-    visit.page.keyboard.press("j")
+    # A part of a bar is a filter, and the list marks what is open.
+    part = visit.page.get_by_role("button", name=re.compile("hurt"))
+    part.click()
+    visit.sees(re.compile("of 3$"))
+    expect(part).to_have_attribute("aria-pressed", "true")
+    assert "outcome=hurt" in visit.params
+    part.click()
+    visit.sees("of 8")
+
+    # By keyboard alone: to the second query of the list, and by a click to the third.
+    rows = visit.page.get_by_role("listbox", name="Queries")
+    options = rows.get_by_role("option")
+    for press in (lambda: rows.press("Home"), lambda: rows.press("ArrowDown")):
+        press()
+    expect(options.nth(1)).to_have_id(rows.get_attribute("aria-activedescendant"))
+    rows.press("Enter")
     visit.sees("2 of 8")
-    assert opened(visit).startswith("how to return gift 6 ")
+    expect(options.nth(1)).to_have_attribute("aria-selected", "true")
+    options.nth(2).click()
+    visit.sees("3 of 8")
+    assert options.nth(2).inner_text().startswith(opened(visit))
+    visit.page.keyboard.press("j")
+    visit.sees("4 of 8")
+    expect(options.nth(3)).to_have_attribute("aria-selected", "true")
+    expect(rows.get_by_role("option", selected=True)).to_have_count(1)
+
+
+def test_a_long_list_is_sent_in_windows_and_shows_what_is_open(visit, long):
+    """The room of the rows that are not there is left free, and a scroll asks for them."""
+    sent: list[bytes] = []
+    visit.page.on("websocket", lambda socket: socket.on("framereceived", partial(sent.append)))
+    visit.open(f"queries?data={long}&sort=given")
+    rows = visit.page.get_by_role("listbox", name="Queries")
+    options = rows.get_by_role("option")
+    expect(options).to_have_count(200)
+    expect(options.first).to_have_attribute("aria-setsize", "1000")
+    height = rows.evaluate("(box) => box.scrollHeight")
+    rows.evaluate("(box) => { box.scrollTop = box.scrollHeight; }")
+    expect(options.last).to_have_attribute("aria-posinset", "1000")
+    assert rows.evaluate("(box) => box.scrollHeight") == height
+    expect(options.last).to_be_in_viewport()
+    # Nothing else was opened by it, and a step shows the open query, with the rows around it.
+    visit.sees("1 of 1,000")
+    visit.page.keyboard.press("j")
+    visit.sees("2 of 1,000")
+    selected = rows.get_by_role("option", selected=True)
+    expect(selected).to_have_attribute("aria-posinset", "2")
+    expect(selected).to_be_in_viewport()
+    visit.settle()
+    sent.clear()
+    visit.page.keyboard.press("j")
+    visit.sees("3 of 1,000")
+    expect(selected).to_have_attribute("aria-posinset", "3")
+    visit.settle()
+    # Neither the list nor the filters are sent again.
+    assert not [frame for frame in sent if b"how to return gift 7" in frame or b"Kind" in frame]
 
 
 HOSTILE = "<img src=x onerror=alert(1)> **gift** 礼物 😀"
@@ -168,17 +220,16 @@ def test_twenty_queries_are_reviewed_with_three_keys_each(visit, app, unlabelled
 
 
 @pytest.mark.thorough
-def test_list_and_query_scroll_side_by_side_and_stand_below_each_other_in_a_narrow_window(
+def test_list_and_query_scroll_side_by_side_and_are_below_each_other_in_a_narrow_window(
     visit, compared
 ):
     visit.open(f"queries?data={compared}")
-    table = visit.page.get_by_test_id("stDataFrame").first
+    rows = visit.page.get_by_role("listbox", name="Queries")
     heading = visit.page.get_by_role("heading", level=3).first
     last = visit.page.locator("li.doc").last
     last.scroll_into_view_if_needed()
-    expect(table).to_be_in_viewport()
-    left, right = table.bounding_box(), last.bounding_box()
-    assert left["x"] + left["width"] <= right["x"]
+    expect(rows).to_be_in_viewport()
+    assert rows.bounding_box()["x"] + 300 <= last.bounding_box()["x"]
 
     # A bar of the overview leads to the heading of its query, however narrow the window.
     visit.page.set_viewport_size({"width": 900, "height": 700})
@@ -189,4 +240,5 @@ def test_list_and_query_scroll_side_by_side_and_stand_below_each_other_in_a_narr
     expect(visit.page.get_by_role("heading", name="Queries", level=1)).to_be_attached()
     visit.settle()
     expect(heading).to_be_in_viewport()
-    assert table.bounding_box()["y"] < heading.bounding_box()["y"]
+    assert rows.bounding_box()["height"] == 260
+    assert rows.bounding_box()["y"] < heading.bounding_box()["y"]

@@ -10,11 +10,14 @@ import pytest
 from rankdash.core.data.ranking import Ranking, Reading
 from rankdash.core.metrics import Conventions
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.study.reasons.contributions import without
+from rankdash.core.study.reasons.reasons import LABELS_SAY_TOO_LITTLE, Fault, fault
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.queries import study
 from rankdash.features.queries.study import Filters
 from tests.study.builders import changed, data_of, small, study_on
+from tests.study.parts import study as parts_study
 from tests.study.parts import why
 
 ONE = {"q": {"a": 1.0}}
@@ -45,11 +48,17 @@ def test_a_listing_is_filtered_also_by_the_values_of_other_systems():
         ({}, "hurt", "rqs"),
         ({"outcomes": ("hurt",)}, "given", "qr"),
         ({"tags": ("ask",)}, "hurt", "qs"),
+        ({"faults": ("labels",)}, "given", "qr"),
+        ({"faults": ("retriever",)}, "given", ""),
         ({"values": {study.value_column(other): (0.2, 0.5)}}, "given", "qs"),
     ):
         assert listing.kept(Filters(**wanted), tags, order)["query_id"].tolist() == list(ids)
     assert study.others(of, other) == (shown,)
     assert listing.row("nobody") is None
+    assert listing.kept(Filters(faults=("none",)), tags, "given", "r")["query_id"].tolist() == [
+        "r",
+        "s",
+    ]
     assert "latency_ms" not in listing.valued
 
 
@@ -115,3 +124,53 @@ def test_a_document_without_a_label_is_above_one_that_counts_for_the_metric(metr
     of = alone("ahb", "bha", labels={"a": 1.0, "b": 2.0}, metric=metric, conventions=rules)
     _said, _lacking, blame = why(of, of.challengers[0], "q")
     assert blame.unlabelled == unlabelled
+
+
+RULES = (
+    ("ndcg", 3, Conventions()), ("ndcg", None, Conventions(negative="unjudged")),
+    ("map", None, Conventions()), ("mrr", 3, Conventions(missing="skip")),
+    ("hit", 1, Conventions()),
+    ("precision", 3, Conventions(judged_only=True)), ("rbp", None, Conventions(threshold=2)),
+    ("err", 3, Conventions(queries="both")), ("f1", 3, Conventions()),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("metric", "k", "rules"), RULES)
+def test_the_faults_of_all_queries_are_those_of_each_query_alone(metric, k, rules):
+    of = replace(parts_study(), metric=metric, cutoff=k, conventions=rules)
+    for challenger in of.challengers:
+        found = study.query_faults(of, challenger)
+        assert len(found) > 15
+        for row in study.table(of, challenger).to_dict("records"):
+            alone = one_fault(of, challenger, row)
+            if alone is None:
+                assert row["query_id"] not in found.index and not isinstance(row["fault"], str)
+                continue
+            fault, unlabelled = alone
+            each = found.loc[row["query_id"]]
+            assert (row["fault"], each["fault"], each["unlabelled"]) == (
+                fault.code, fault.code, unlabelled,
+            )  # fmt: skip
+            assert each["lost"] == pytest.approx(fault.lost, nan_ok=True)
+            assert {part: each[part] for part in fault.parts} == pytest.approx(fault.parts)
+
+
+def one_fault(of: Study, challenger: str, row: dict) -> tuple[Fault, int] | None:
+    """The fault of one query, and how many documents without a label are above one that counts:
+    from its documents. row: of the table."""
+    if row["reason"] in ("no_relevant_label", "nothing_judged"):
+        return LABELS_SAY_TOO_LITTLE, 0
+    if row["reason"] == "failed" or math.isnan(row["delta"]):
+        return None
+    query_id, limits = row["query_id"], (row["ceiling"], row["perfect"])
+    change = study.change(of, challenger, query_id)
+    docs = change.documents[change.documents["rank_after"].notna()]
+    counts = docs["label"] >= (of.conventions.threshold if of.measure.metric.binary else 1e-300)
+    above = docs["label"].isna() & (docs["rank_after"] < docs.loc[counts, "rank_after"].max())
+    above &= docs["rank_after"] <= (of.measure.k or math.inf)
+    value = condensed = row["after"]
+    if above.any():
+        unlabelled = list(docs.loc[docs["label"].isna(), "doc_id"])
+        top = replace(of.conventions, err_top_label=of.dataset.label_values[-1])
+        condensed = without(change, unlabelled, study.labels(of, query_id), top)
+    return fault(value, condensed, *limits, of.statistics.tie_band), int(above.sum())

@@ -8,7 +8,6 @@ from rankdash.features.queries.study import (
     ALL_UNJUDGED,
     ORDERS,
     Filters,
-    by_column,
     order_of,
     orders,
     passing,
@@ -87,20 +86,11 @@ def test_tables_orders_and_filters_are_as_approved(table, approved):
         )["state"].tolist(),
         "texts are put in order whatever their case": ordered(mixed, "text"),
         "orders, queries without a value last": "\n".join(
-            f"{order}: {' '.join(ordered(table, order))}"
-            for order in (*ORDERS, "text", "-text", "-after")
+            f"{order}: {' '.join(ordered(table, order))}" for order in (*ORDERS, "-text", "-after")
         ),
         "orders that are offered": "\n".join(
             f"{name}: {' '.join(offered(each))}"
             for name, each in {"all": table, "half": half, "no latency": unknown}.items()
-        ),
-        "clicks on a column: order → the next": "\n".join(
-            f"{column}: {order} → {by_column(column, order)}"
-            for column, order in (
-                *(("delta", "given"), ("delta", "hurt"), ("delta", "helped"), ("text", "hurt")),
-                *(("text", "text"), ("text", "-text"), ("after", "given")),
-                ("after", "lowest_after"),
-            )
         ),
         "filters": "\n".join(
             f"{wanted}: {' '.join(table[passing(table, Filters(**wanted), TAGS)]['query_id'])}"

@@ -79,8 +79,8 @@ class Judged:
     joining: tuple[TieRule, ScorePrecision, Negative]
     highest: float | None = None
 
-    def judged_within(self, k: int | None) -> Integers:
-        """(Q,) labelled documents among the first k; among all for None."""
+    def judged_within(self, k: int | Integers | None) -> Integers:
+        """(Q,) labelled documents among the first k, or (Q,) k; among all for None."""
         stop = self.lengths if k is None else np.minimum(self.lengths, k)
         ends = np.array([self.starts, self.starts + stop])
         # A count for every row is no larger than the rows, where most are labelled.

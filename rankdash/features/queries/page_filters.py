@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from rankdash.core.base.i18n import enumerated, ngettext, number, percent
+from rankdash.core.base.i18n import enumerated, number, percent, plain
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.study.reasons.reasons import FAULTS
+from rankdash.core.study.study import Study
 from rankdash.core.words.queries import outcome_words, state_words
 from rankdash.core.words.verdicts import reason_words
 from rankdash.features.queries.study import (
@@ -23,17 +26,61 @@ from rankdash.features.queries.study import (
     orders,
     value_column,
 )
+from rankdash.features.queries.words import fault_words
+from rankdash.kit.drawing import style
 from rankdash.kit.widgets import address, pickers
+from rankdash.kit.widgets.component import component
 from rankdash.kit.widgets.text import markdown_safe, shortened
 
 _SHARES = ("0", "0.25", "0.5", "0.75", "1")
 _STEPS = 20
 _LONGEST_TEXT = 200
-# So many pixels show what is chosen.
-_NARROWEST = 140
+# Pixels.
+_SEARCH, _SORT = 160, 200
+_TALLY = component(Path(__file__).with_name("query_tally"))
+_COLOURS = dict(zip(OUTCOMES, (style.BETTER, style.FIRST_STAGE, style.WORSE), strict=True))
+# The fields of the address that are filters in the menu.
+_FOLDED = tuple(name for name in address.QUERY_FILTERS if name != "text")
 
-# The page itself, or a part of it.
-Place = Any
+
+def tally(study: Study, listing: Listing) -> None:
+    """Draw how many queries were helped and hurt, and the faults, as bars. A click on a part
+    filters the list by it, and the next one removes that filter."""
+    band = f" (±{plain(study.statistics.tie_band)})"
+    words = {
+        "outcome": {**outcome_words(), "same": outcome_words()["same"] + band},
+        "fault": fault_words(),
+    }
+    titles = {"outcome": _("Change"), "fault": _("Fault")}
+    orders: dict[str, Sequence[str]] = {"outcome": OUTCOMES, "fault": FAULTS}
+    bars: list[dict[str, Any]] = [
+        {
+            "field": field,
+            "title": titles[field],
+            "parts": [
+                {
+                    "value": value,
+                    "word": words[field][value],
+                    "count": number(count, 0),
+                    "size": count,
+                    "colour": _COLOURS.get(value),
+                    "chosen": value in address.several(field),
+                }
+                for value in _present(listing, field, order)
+                if (count := int((listing.table[field] == value).sum()))
+            ],
+        }
+        for field, order in orders.items()
+        if field in listing.occurring
+    ]
+    parts = [(bar["field"], part["value"]) for bar in bars for part in bar["parts"]]
+
+    def heard(event: Any) -> None:
+        for field, value in parts:
+            if event == {"field": field, "value": value}:
+                address.choose(field, None if address.several(field) == [value] else [value])
+
+    _TALLY("queries.tally", {"bars": bars}, heard)
 
 
 def draw(
@@ -42,70 +89,77 @@ def draw(
     depth: str,
     titles: Mapping[str, str],
     others: Mapping[str, str],
-) -> tuple[Filters, str, Place]:
-    """Draw the filters; what they want, the chosen order, and the line below the filters that says
-    of the queries that are left.
+) -> tuple[Filters, str]:
+    """Draw the filters into a horizontal container; what they want, and the chosen order.
 
     tags: query id → its tags. depth: what judged@k is called. titles: column → what it is called.
     others: the challengers beside the one that is shown → their names.
     """
-    row = st.grid(6, min_column_width=_NARROWEST, vertical_alignment="bottom")
-    order = _order(listing, row.cell(column_span=2), titles)
     text = pickers.pick_free(
         "text",
-        row.text_input,
+        st.text_input,
         lambda typed: (typed or "")[:_LONGEST_TEXT],
         lambda value: value.strip() or None,
         label=_("Text or id"),
+        label_visibility="collapsed",
+        placeholder=_("Text or id"),
         max_chars=_LONGEST_TEXT,
         icon=":material/search:",
+        width=_SEARCH,
     )
-    outcomes = _several(
-        "outcome", _present(listing, "outcome", OUTCOMES), row, _("Outcome"), outcome_words()
-    )
-    reasons = _several("reason", _present(listing, "reason"), row, _("Why"), reason_words())
-    # Only filters that could leave something out take part.
+    order = _order(listing, titles)
+    active = sum(bool(address.several(name)) for name in _FOLDED)
+    label = _("Filters ({n})", n=number(active, 0)) if active else _("Filters")
+    with st.popover(label, icon=":material/tune:", width="content", key="queries.filters"):
+        filters = _folded(listing, tags, depth, titles, others)
+    if any(address.several(name) for name in address.QUERY_FILTERS):
+        st.button(
+            _("Clear filters"),
+            icon=":material/filter_alt_off:",
+            type="tertiary",
+            on_click=_clear,
+        )
+    return replace(filters, text=text), order
+
+
+def _folded(
+    listing: Listing,
+    tags: Mapping[str, tuple[str, ...]],
+    depth: str,
+    titles: Mapping[str, str],
+    others: Mapping[str, str],
+) -> Filters:
+    """The filters of the menu. Only those that could leave something out take part."""
     options = _segment_options(listing.segments)
-    segments = (
-        _several("segment", list(options), row, _("Kind of query"), _segment_words(options))
-        if options
-        else _none("segment")
-    )
     every = sorted({tag for assigned in tags.values() for tag in assigned})
-    states = _present(listing, "state", (OK,))
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover(_("More filters"), icon=":material/tune:", width="content"):
-        chosen_states = (
-            _several("state", states, st, _("State"), state_words())
-            if len(states) > 1
-            else _none("state")
-        )
-        chosen_tags = (
-            _several("tag", every, st, _("Tag"), {tag: shortened(tag, 40) for tag in every})
-            if every
-            else _none("tag")
-        )
-        axis = Axis.to(listing.highest)
-        sides = {
-            side: _range(side, _("Value of {system}", system=markdown_safe(titles[side], 80)), axis)
-            for side in ("before", "after")
-        }
-        values = _values(others, axis)
-        delta = _range("delta", _("Change"), Axis.to(listing.reach, both_ways=True))
-        share = _share(depth)
-    filters = Filters(
+    outcomes = _several(
+        "outcome", _present(listing, "outcome", OUTCOMES), _("Outcome"), outcome_words()
+    )
+    reasons = _several("reason", _present(listing, "reason"), _("Why"), reason_words())
+    faults = _several("fault", _present(listing, "fault", FAULTS), _("Fault"), fault_words())
+    segments = _several("segment", list(options), _("Kind of query"), _segment_words(options))
+    states = _several(
+        "state", _present(listing, "state", (OK,)), _("State"), state_words(), least=2
+    )
+    chosen_tags = _several("tag", every, _("Tag"), {tag: shortened(tag, 40) for tag in every})
+    axis = Axis.to(listing.highest)
+    sides = {
+        side: _range(side, _("Value of {system}", system=markdown_safe(titles[side], 80)), axis)
+        for side in ("before", "after")
+    }
+    return Filters(
         outcomes=tuple(outcomes),
-        states=tuple(chosen_states),
+        states=tuple(states),
         reasons=tuple(reasons),
+        faults=tuple(faults),
         tags=tuple(chosen_tags),
         segments=_chosen_segments(segments, options),
-        **sides,
-        values=values,
-        delta=delta,
-        judged=share,
-        text=text,
+        before=sides["before"],
+        after=sides["after"],
+        values=_values(others, axis),
+        delta=_range("delta", _("Change"), Axis.to(listing.reach, both_ways=True)),
+        judged=_share(depth),
     )
-    return filters, order, below
 
 
 def _clear() -> None:
@@ -114,12 +168,7 @@ def _clear() -> None:
         address.choose(name, None)
 
 
-def _in_force() -> bool:
-    """Whether any filter is."""
-    return any(address.several(name) for name in address.QUERY_FILTERS)
-
-
-def _order(listing: Listing, place: Place, titles: Mapping[str, str]) -> str:
+def _order(listing: Listing, titles: Mapping[str, str]) -> str:
     words = {
         "hurt": _("most hurt first"),
         "helped": _("most helped first"),
@@ -135,7 +184,7 @@ def _order(listing: Listing, place: Place, titles: Mapping[str, str]) -> str:
     for order in options:
         if order not in words:
             column, highest_first = key_of(order)
-            named = titles.get(column, titles["query"])
+            named = titles[column]
             words[order] = (
                 _("{column}, descending", column=named)
                 if highest_first
@@ -144,48 +193,41 @@ def _order(listing: Listing, place: Place, titles: Mapping[str, str]) -> str:
     chosen = pickers.pick_one(
         "sort",
         options,
-        place.selectbox,
+        st.selectbox,
         default="hurt",
         # Another order begins with its first query.
         clears=["q"],
         label=_("Order"),
-        help=_(
-            "Click the heading of a column to order by it, and again to reverse it. The next and "
-            "the previous query follow. Sorting in the menu of a column only changes what you see."
-        ),
+        label_visibility="collapsed",
+        width=_SORT,
         format_func=words.__getitem__,
     )
     return chosen or "given"
 
 
 def _several(
-    name: str,
-    options: Sequence[str],
-    place: Place,
-    label: str,
-    words: Mapping[str, str],
+    name: str, options: Sequence[str], label: str, words: Mapping[str, str], least: int = 1
 ) -> list[str]:
+    """A filter by several values. least: with fewer options it leaves nothing out: then it is not
+    drawn, and what a link requested is noted as lost."""
+    if len(options) < least:
+        requested = address.several(name)
+        address.lose(name, enumerated(requested) if requested else None)
+        address.settle(name, None)
+        return []
     return pickers.pick_several(
         name,
         options,
-        place.multiselect,
+        st.multiselect,
         label=label,
         placeholder=_("all"),
         format_func=lambda value: words.get(value, value),
     )
 
 
-def _none(name: str) -> list[str]:
-    """A filter that has nothing to offer here leaves nothing out, and says what a link wanted."""
-    requested = address.several(name)
-    address.lose(name, enumerated(requested) if requested else None)
-    address.settle(name, None)
-    return []
-
-
 def _present(listing: Listing, column: str, first: Sequence[str] = ()) -> list[str]:
     """The values of a column that occur, in their usual order."""
-    occurring = listing.occurring[column]
+    occurring = listing.occurring.get(column, ())
     rest = [value for value in occurring if value not in first]
     return [*(value for value in first if value in occurring), *rest]
 
@@ -301,24 +343,3 @@ def _share(depth: str) -> float:
     if chosen == "0":
         address.settle("share", None)
     return float(chosen or 0)
-
-
-def left_line(matching: int, total: int) -> None:
-    """How many queries the filters leave, and the way back to all of them, side by side in a
-    horizontal container."""
-    st.caption(
-        ngettext(
-            "{kept} of {n} query listed",
-            "{kept} of {n} queries listed",
-            total,
-            kept=number(matching, 0),
-        ),
-        width="content",
-    )
-    if _in_force():
-        st.button(
-            _("Clear filters"),
-            icon=":material/filter_alt_off:",
-            type="tertiary",
-            on_click=_clear,
-        )

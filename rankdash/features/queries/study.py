@@ -12,12 +12,12 @@ import pandas as pd
 
 from rankdash.core.base.rules import TIE_BAND
 from rankdash.core.data.ranking import group_rows, text_array
-from rankdash.core.metrics import Conventions
+from rankdash.core.metrics import Conventions, evaluate
 from rankdash.core.statistics.alignment import PAIRED, direction
 from rankdash.core.study.cache import Key, part
 from rankdash.core.study.latency import timed_by
-from rankdash.core.study.reasons.contributions import Split, Statement, split, statements, without
-from rankdash.core.study.reasons.reasons import LABELS_SAY_TOO_LITTLE, Fault, fault
+from rankdash.core.study.reasons.contributions import Split, Statement, split, statements
+from rankdash.core.study.reasons.reasons import LABELS_SAY_TOO_LITTLE, PARTS, Fault, faults
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.queries.ladder import Ladder, ladder
@@ -53,8 +53,20 @@ class Listed:
 def table(study: Study, challenger: str) -> pd.DataFrame:
     """One row per query, as from `query_table`, with judged_before and judged_after, latency_ms of
     the challenger, spread (highest less lowest value among several challengers; NaN with one), the
-    `value_column` of each of `others`, and, where they exist, reason, ceiling, perfect and
-    to_win."""
+    `value_column` of each of `others`, and, where they exist, reason, ceiling, perfect, to_win and
+    fault."""
+
+    def make() -> pd.DataFrame:
+        rows, found = _rows(study, challenger), query_faults(study, challenger)
+        if found.empty:
+            return rows
+        return rows.assign(fault=found["fault"].reindex(rows["query_id"]).to_numpy())
+
+    return study.once(table_key("query table", study, challenger), make)
+
+
+def _rows(study: Study, challenger: str) -> pd.DataFrame:
+    """The same without the faults."""
 
     def make() -> pd.DataFrame:
         judged = study.spec_of("judged")
@@ -79,7 +91,7 @@ def table(study: Study, challenger: str) -> pd.DataFrame:
             study.dataset.queries, study.pairs(challenger), study.statistics.tie_band, known
         )
 
-    return study.once(table_key("query table", study, challenger), make)
+    return study.once(table_key("query rows", study, challenger), make)
 
 
 def others(study: Study, challenger: str) -> tuple[str, ...]:
@@ -99,8 +111,8 @@ class Listing:
     table: from `table`. segments: column → its values, of those that are worth a filter. positions:
     query id → row. reach: the largest change, or change that is possible, of any query. highest:
     the highest value that the metric can have, or has where it has no limit. valued: the columns
-    to order by. occurring: column → the values that occur of outcome, reason and state, the most
-    frequent first.
+    to order by. occurring: column → the values that occur of outcome, reason, fault and
+    state, the most frequent first.
     """
 
     table: pd.DataFrame
@@ -113,13 +125,21 @@ class Listing:
     _orders: dict[str, npt.NDArray[np.intp]] = field(default_factory=dict, init=False, repr=False)
 
     def kept(
-        self, filters: Filters, tags: Mapping[str, tuple[str, ...]], order: str
+        self,
+        filters: Filters,
+        tags: Mapping[str, tuple[str, ...]],
+        order: str,
+        also: str | None = None,
     ) -> pd.DataFrame:
-        """The rows that pass every filter, in an order (see `query_table`)."""
+        """The rows that pass every filter, in an order (see `order_of`). also: a query that is
+        listed whatever the filters."""
         if order not in self._orders:
             self._orders[order] = order_of(self.table, order)
         rows = self._orders[order]
-        return self.table.iloc[rows[passing(self.table, filters, tags)[rows]]]
+        listed = passing(self.table, filters, tags)
+        if also is not None and also in self.positions:
+            listed[self.positions[also]] = True
+        return self.table.iloc[rows[listed[rows]]]
 
     def row(self, query_id: str) -> pd.Series | None:
         """The row of a query; None where it is not listed."""
@@ -146,7 +166,7 @@ def listing(study: Study, challenger: str) -> Listing:
             valued=valued(rows),
             occurring={
                 column: tuple(map(str, rows[column].value_counts().index))
-                for column in ("outcome", "reason", "state")
+                for column in ("outcome", "reason", "fault", "state")
                 if column in rows
             },
         )
@@ -286,28 +306,68 @@ def blame(
 
     query_split: the query's change. missed: as from `missed`.
     """
-    row = listing(study, challenger).row(query_split.query_id)
-    if row is None or "perfect" not in row or row.get("reason") in (None, "failed"):
+    query_id = query_split.query_id
+    found = query_faults(study, challenger)
+    if query_id not in found.index:
         return None
     threshold = study.conventions.threshold
-    relevant = sum(label >= threshold for label in label_of(study, query_split.query_id).values())
-    if row["reason"] in ("no_relevant_label", "nothing_judged"):
-        return Blame(LABELS_SAY_TOO_LITTLE, relevant, tuple(missed), 0)
-    if math.isnan(row["delta"]):
-        return None
-    rows = query_split.documents[query_split.documents["rank_after"].notna()]
-    least = threshold if study.measure.metric.binary else np.nextafter(0.0, 1.0)
-    lowest = rows.loc[rows["label"] >= least, "rank_after"].max()
-    unlabelled = rows["label"].isna() & (rows["rank_after"] < lowest)
-    if study.measure.k is not None:
-        unlabelled &= rows["rank_after"] <= study.measure.k
-    value = condensed = float(row["after"])
-    if unlabelled.any():
-        without_label = rows.loc[rows["label"].isna(), "doc_id"]
-        query_labels = labels(study, query_split.query_id)
-        condensed = without(query_split, list(without_label), query_labels, _conventions(study))
-    fault_found = fault(value, condensed, row["ceiling"], row["perfect"], study.statistics.tie_band)
-    return Blame(fault_found, relevant, tuple(missed), int(unlabelled.sum()))
+    relevant = sum(label >= threshold for label in label_of(study, query_id).values())
+    row = found.loc[[query_id]].iloc[0]
+    return Blame(Fault.of(row), relevant, tuple(missed), int(row["unlabelled"]))
+
+
+def query_faults(study: Study, challenger: str) -> pd.DataFrame:
+    """Return the faults of the queries that have one, as from `faults`, NaN where labels say too
+    little; and unlabelled, as in `Blame`. Index: query_id."""
+    return study.once(
+        table_key("faults", study, challenger),
+        lambda: _query_faults(study, challenger, _rows(study, challenger)),
+    )
+
+
+def _query_faults(study: Study, challenger: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """rows: as from `_rows`."""
+    if not {"perfect", "reason"} <= {*rows}:
+        return pd.DataFrame(columns=["fault", "lost", *PARTS, "unlabelled"])
+    rows = rows.set_index("query_id")
+    little = rows["reason"].isin(["no_relevant_label", "nothing_judged"])
+    unsaid = pd.DataFrame({"fault": LABELS_SAY_TOO_LITTLE.code}, rows.index[little])
+    rows = rows[rows["delta"].notna() & (rows["reason"] != "failed") & ~little]
+    found = _unlabelled(study, challenger).reindex(rows.index)
+    # Only of two lists is the change known document by document.
+    above = found["unlabelled"].fillna(0).where(rows["reason"] != "missing", 0)
+    parts = faults(
+        rows["after"].to_numpy(),
+        found["condensed"].where(above > 0, rows["after"]).to_numpy(),
+        rows["ceiling"].to_numpy(),
+        rows["perfect"].to_numpy(),
+        study.statistics.tie_band,
+    )
+    parts["unlabelled"] = above.to_numpy(dtype=np.int64)
+    return pd.concat([parts.set_index(rows.index), unsaid]).fillna({"unlabelled": 0})
+
+
+def _unlabelled(study: Study, system: str) -> pd.DataFrame:
+    """Return how many documents without a label a system ranks above one that counts, within the
+    cutoff (unlabelled); and the value of its list without them (condensed). Index: query_id."""
+    judged, measure = study.judged(system), study.measure
+    rules = replace(_conventions(study), judged_only=True)
+    condensed = evaluate(judged, [measure], rules, study.excluded(system))
+    least = rules.threshold if measure.metric.binary else np.nextafter(0.0, 1.0)
+    counts = judged.label >= least
+    depth = np.zeros(len(judged.query_ids), dtype=np.int64)
+    # By rank: the lowest is written last.
+    depth[judged.query[counts]] = judged.rank[counts] - 1
+    if measure.k is not None:
+        depth = np.minimum(depth, measure.k)
+    above = depth - judged.judged_within(depth)
+    return pd.DataFrame(
+        {
+            "unlabelled": 0 if study.conventions.judged_only else above,
+            "condensed": pd.Series(condensed.values[:, 0], condensed.query_ids),
+        },
+        index=judged.query_ids,
+    )
 
 
 def missed(study: Study, challenger: str, query_id: str, query_ladder: Ladder) -> list[Missed]:
@@ -430,6 +490,8 @@ ORDERS = (
     "lowest_after",
     "disagreement",
     "latency",
+    "text",
+    "reason",
     "given",
 )
 # What an order goes by, and whether the highest comes first.
@@ -497,8 +559,8 @@ def valued(table: pd.DataFrame) -> frozenset[str]:
 
 
 def orders(columns: Collection[str], requested: str = "") -> list[str]:
-    """Those of `ORDERS` that tell the rows of a table apart, and the wanted one, where it is one
-    `by_column` that does. columns: the `valued` ones."""
+    """Those of `ORDERS` that tell the rows of a table apart, and the requested one, if it is a
+    column that does, with "-" before it for the highest first. columns: the `valued` ones."""
     offered = [*ORDERS]
     if requested not in ORDERS and key_of(requested)[0] in _SORTABLE:
         offered.append(requested)
@@ -510,15 +572,8 @@ def key_of(order: str) -> tuple[str, bool]:
     return _KEYS.get(order) or (order.removeprefix(_DOWN), order.startswith(_DOWN))
 
 
-def by_column(column: str, order: str) -> str:
-    """The order by a column: the lowest first, or the highest where `order` is just that."""
-    key = (column, key_of(order) == (column, False))
-    named = (name for name, known in _KEYS.items() if known == key)
-    return next(named, f"{_DOWN if key[1] else ''}{column}")
-
-
 def order_of(table: pd.DataFrame, order: str) -> npt.NDArray[np.intp]:
-    """(rows,) the rows of the table in one of `ORDERS` or in one `by_column`; equal queries stay in
+    """(rows,) the rows of the table in one of `orders`; equal queries stay in
     the order of the data, those without a value come last."""
     if order == "given":
         return np.arange(len(table))
@@ -535,7 +590,7 @@ def order_of(table: pd.DataFrame, order: str) -> npt.NDArray[np.intp]:
 class Filters:
     """Which queries are wanted; what is empty or None does not filter.
 
-    outcomes, states, reasons: values of these columns. segments: column → values.
+    outcomes, states, reasons, faults: values of these columns. segments: column → values.
     before, after, delta: the lowest and highest value of either side, and change; queries without
         one are left out.
     values: the same of other columns, such as those of other systems.
@@ -546,6 +601,7 @@ class Filters:
     outcomes: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     before: tuple[float, float] | None = None
@@ -561,7 +617,12 @@ def passing(
 ) -> npt.NDArray[np.bool_]:
     """(rows,) which rows pass every filter. tags: query id → its tags."""
     keep: npt.NDArray[np.bool_] = np.ones(len(table), dtype=bool)
-    chosen = {"outcome": filters.outcomes, "state": filters.states, "reason": filters.reasons}
+    chosen = {
+        "outcome": filters.outcomes,
+        "state": filters.states,
+        "reason": filters.reasons,
+        "fault": filters.faults,
+    }
     for column, values in {**chosen, **filters.segments}.items():
         if values:
             keep &= table[column].isin(values).to_numpy()

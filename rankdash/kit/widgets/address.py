@@ -31,6 +31,7 @@ FIELDS: Mapping[str, str | None] = {
     "sort": "hurt",
     "outcome": None,
     "reason": None,
+    "fault": None,
     "segment": None,
     "state": None,
     "tag": None,
@@ -94,6 +95,7 @@ _NONE = [""]
 QUERY_FILTERS = (
     "outcome",
     "reason",
+    "fault",
     "segment",
     "text",
     "state",

@@ -139,6 +139,7 @@ def title(name: str) -> str:
         "sort": _("Order"),
         "outcome": _("Outcome"),
         "reason": _("Why"),
+        "fault": _("Fault"),
         "segment": _("Kind of query"),
         "state": _("State"),
         "tag": _("Tag"),

@@ -7,23 +7,16 @@ import pandas as pd
 from rankdash.core.workspace.notes import Notes
 from rankdash.features.queries import page_list
 from rankdash.kit.widgets import pickers, view
-from tests.ui.parts import drawn
+from tests.ui.parts import component, drawn
 from tests.ui.test_pages import open_page
 
 
-def listed(app):
-    return app.dataframe[0].value
-
-
-def test_the_state_is_shown_where_some_query_is_not_ok(app, stored):
+def test_a_query_without_a_comparison_has_its_state_in_place_of_a_change(app, stored):
     open_page(app, "queries")
-    shown = listed(app).set_index("query")["state"]
-    assert "state" in app.dataframe[0].proto.column_order
-    assert app.dataframe[0].proto.placeholder == "–"
-    assert shown[shown != ""].to_dict() == {"how to return 15": "failed"}
-    assert listed(app)["bar"].isna().sum() == 1, "a failed query has no bar"
-    app.multiselect(key="address.outcome").select("helped").run()
-    assert "state" not in app.dataframe[0].proto.column_order
+    data = component(app, "query_list")
+    failed = next(row for row in data["rows"] if row[0] == "q15")
+    assert failed[1:5] == ["how to return 15", 431, None, "–"]
+    assert data["words"]["said"][failed[6]] == "failed"
 
 
 def test_the_list_as_csv_is_in_english_and_runs_no_formula():
@@ -35,6 +28,7 @@ def test_the_list_as_csv_is_in_english_and_runs_no_formula():
             "after": [1.0, 0.5],
             "delta": [0.5, 0.25],
             "reason": ["rescued", "mixed"],
+            "fault": ["none", "reranker"],
             "state": "ok",
         }
     )

@@ -1,14 +1,11 @@
 """The list of queries and its filters: what is listed, how it is shown, and which one is open."""
 
-import re
 from functools import partial
-from urllib.parse import unquote
 
 import pandas as pd
 import pytest
 import streamlit as st
 
-from rankdash.core.base import i18n
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.queries import page_filters, page_list, page_why
@@ -19,7 +16,7 @@ from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets import stored as widgets_stored
 from rankdash.kit.widgets.cache import cache
 from tests.ui.lives import lives, play
-from tests.ui.parts import dataset_of, drawn, run_of, study_of
+from tests.ui.parts import component, dataset_of, drawn, run_of, send, study_of
 
 # Query → rank of its one relevant document before and after, by MRR@10; 0: below the cutoff.
 MOVED = {"up": (2, 1), "down": (1, 2), "whole": (0, 1), "none": (1, 1), "least up": (9, 8),
@@ -56,89 +53,136 @@ MARKS = pd.DataFrame(
 TITLES = page_list.titles("B", "A")
 
 
-def rows(order: str = "given", marks: pd.DataFrame = NO_MARKS, **wanted: object) -> page_list.Rows:
-    return page_list.rows(STUDY, "run", Filters(**wanted), order, marks)
+def rows(
+    order: str = "given",
+    marks: pd.DataFrame = NO_MARKS,
+    also: str | None = None,
+    **wanted: object,
+) -> page_list.Rows:
+    return page_list.rows(STUDY, "run", Filters(**wanted), order, marks, also)
 
 
-def bar(picture: str) -> tuple[float, float, str, float | None]:
-    """(start, length and colour of the bar, where the ceiling is)."""
-    svg = unquote(picture)
-    start, wide, colour = re.search(
-        r"<rect x='([\d.]+)' y='4' width='([\d.]+)' height='12' fill='(#\w+)'", svg
-    ).groups()
-    tick = re.search(r"<path d='M([\d.]+) 2V18'", svg)
-    return float(start), float(wide), colour, float(tick[1]) if tick else None
+def window(order: str = "given", marks: pd.DataFrame = NO_MARKS, opened: str = "up") -> dict:
+    """The data of the list."""
+
+    def draw() -> None:
+        page_list.show_window(rows(order, marks), opened)
+        page_list.draw(rows(order, marks), queries_study.listing(STUDY, "run"), marks, order)
+
+    data = component(drawn(draw), "query_list")
+    return data | {"rows": {row[0]: row[1:] for row in data["rows"]}}
 
 
-def test_a_bar_is_as_long_as_the_change_on_its_side_and_marks_the_ceiling():
-    """On one axis to the largest change that is possible, from 32; the smallest one is seen."""
-    found = dict(zip(rows().ids, map(bar, rows().shown.column("bar").to_pylist()), strict=True))
-    assert found == {
-        "up": (32.0, 15.0, style.BETTER, 47.0),
-        "down": (17.0, 15.0, style.WORSE, 32.0),
-        "whole": (32.0, 30.0, style.BETTER, 62.0),
-        "none": (32.0, 0.0, style.WORSE, 32.0),
-        "least up": (32.0, 0.9, style.BETTER, pytest.approx(32 + 30 * 8 / 9, abs=0.6)),
-        "least down": (31.1, 0.9, style.WORSE, pytest.approx(32 + 30 * 7 / 8, abs=0.6)),
-    }
+def test_a_row_has_its_text_both_values_on_one_axis_and_the_change_in_a_sign_and_a_word():
+    data = window()
+    said = [[*row[:4], row[4], data["words"]["said"][row[5]]] for row in data["rows"].values()]
+    assert said == [
+        ["up text", 500, 1000, "▲ +0.500", 0, "relevant moved up"],
+        ["down text", 1000, 500, "▼ -0.500", 2, "irrelevant promoted"],
+        ["whole text", 0, 1000, "▲ +1.000", 0, "relevant moved up"],
+        ["none", 1000, 1000, "= 0.000", 1, "already ideal"],
+        ["least up text", 111, 125, "▲ +0.014", 0, "relevant moved up"],
+        ["least down text", 125, 111, "▼ -0.014", 2, "irrelevant promoted"],
+    ]
+    assert data["colours"] == [style.BETTER, style.FIRST_STAGE, style.WORSE]
 
 
-@pytest.mark.parametrize(
-    ("order", "columns"),
-    [
-        ("hurt", ["query", "delta", "bar", "reason", "before", "after", "ceiling"]),
-        ("-judged_after",
-         ["query", "delta", "bar", "judged_after", "reason", "before", "after", "ceiling"]),
-        ("lowest", ["query", "delta", "bar", "before", "reason", "after", "ceiling"]),
-    ],
-)  # fmt: skip
-def test_the_columns_to_begin_with_and_what_the_order_goes_by(order, columns):
-    assert rows(order).columns == columns
-    assert rows(order, MARKS).columns == [*columns, "tags", "note"]
+def test_the_value_that_the_list_goes_by_and_remarks_are_beside_the_reason():
+    def said(query: str, **given) -> str:
+        data = window(**given)
+        return data["words"]["said"][data["rows"][query][5]]
 
-
-def test_a_query_without_a_text_is_named_by_its_id_and_notes_stand_at_theirs():
-    shown = rows(marks=MARKS).shown.to_pandas().set_axis(rows().ids)
-    assert shown["query"]["none"] == "none" and shown["query"]["up"] == "up text"
-    assert shown["tags"][shown["tags"] != ""].to_dict() == {"none": "ask, later"}
-    assert shown["note"]["none"] == "why"
-    assert "tags" not in rows().shown.column_names
+    assert said("none", marks=MARKS) == "already ideal · ask, later · ✎"
+    assert said("up", marks=MARKS) == "relevant moved up"
+    assert said("up", order="-judged_after") == "100% · relevant moved up"
+    assert said("up", order="headroom") == "0.000 · relevant moved up"
     assert page_why.tags(MARKS) == {"none": ("ask", "later"), "gone": ("x",)}
 
 
-def test_a_short_list_is_as_high_as_its_rows():
-    high = [page_list.height(rows(text=text)) for text in ("none", "down", "")]
-    assert high == [72, 107, 247]
+def test_a_window_of_the_list_follows_the_open_query_and_a_scroll(monkeypatch):
+    monkeypatch.setattr(page_list, "WINDOW", 2)
+    place = {"opened": "up"}
+
+    def draw() -> None:
+        listed = rows()
+        page_list.show_window(listed, place["opened"])
+        page_list.draw(listed, queries_study.listing(STUDY, "run"), NO_MARKS, "given")
+
+    def shown() -> list[str]:
+        data = component(app, "query_list")
+        assert (data["total"], data["size"], data["key"]) == (6, 2, rows().key)
+        assert [row[0] for row in data["rows"]] == [*MOVED][data["first"] : data["first"] + 2]
+        return [row[0] for row in data["rows"]]
+
+    app = drawn(draw)
+    assert shown() == ["up", "down"]
+    for requested, first in ((3, "none"), (99, "least up"), (-5, "up")):
+        app = send(app, "query_list", {"window": requested})
+        assert shown()[0] == first
+    for ignored in ({"window": "3"}, {"first": 3}, 3, [3], None):
+        app = send(app, "query_list", ignored)
+        assert shown()[0] == "up"
+    place["opened"] = "least down"
+    app = app.run()
+    assert shown() == ["least up", "least down"]
 
 
-@pytest.mark.parametrize(
-    ("order", "marked"),
-    [
-        ("hurt", "↑ change"), ("helped", "↓ change"), ("lowest", "↑ B"), ("lowest_after", "↑ A"),
-        ("-text", "↓ query"), ("text", "↑ query"), ("given", None),
-    ],
-)  # fmt: skip
-def test_the_column_that_the_list_goes_by_has_an_arrow(order, marked):
-    app = drawn(lambda: page_list.draw(rows(order), order, TITLES, "none"))
-    assert re.findall('"label": "([↑↓][^"]*)"', unescaped(app)) == ([marked] if marked else [])
+def test_a_query_of_the_list_is_opened_and_no_other():
+    app = drawn(lambda: page_list.follow(rows(), page_list.opened(lambda _also: rows(), ())[1]))
+    for event, opened in (
+        ({"open": "none"}, "none"), ({"open": "gone"}, "none"), ({"open": ["up"]}, "none"),
+        ("up", "none"), ({"open": "down"}, "down"),
+    ):  # fmt: skip
+        app = send(app, "query_open", event)
+        assert component(app, "query_open")["query"] == opened
 
 
-def unescaped(app) -> str:
-    return app.dataframe[0].proto.columns.encode().decode("unicode_escape")
+def test_a_query_stays_open_while_the_filters_stay_and_not_with_others():
+    wanted = {"text": ""}
+
+    def draw() -> None:
+        listed = partial(rows, text=wanted["text"])
+        shown, query_id = page_list.opened(lambda also: listed(also=also), wanted["filters"])
+        wanted["ids"], wanted["opened"] = shown.ids, query_id
+
+    wanted["filters"] = "some"
+    app = drawn(draw, q="down")
+    # A correction makes it another kind of query.
+    wanted["text"] = "least"
+    app.run()
+    assert (wanted["opened"], wanted["ids"]) == ("down", ["down", "least up", "least down"])
+    wanted["filters"] = "others"
+    app.run()
+    assert (wanted["opened"], wanted["ids"]) == ("least up", ["least up", "least down"])
 
 
-@pytest.mark.parametrize(
-    ("column", "order", "sort", "query"),
-    [("tags", "hurt", None, "q1"), ("note", "hurt", None, "q1"), ("query", "hurt", "text", None),
-     ("bar", "helped", "hurt", None), ("bar", "hurt", "helped", None),
-     ("before", "hurt", "lowest", None)],
-)  # fmt: skip
-def test_a_heading_orders_the_list_and_closes_the_query_unless_nothing_goes_by_it(
-    session, column, order, sort, query
-):
-    address.choose("q", "q1")
-    page_list.sort_by(column, order)
-    assert (address.one("sort"), address.one("q")) == (sort, query)
+def test_bars_count_the_queries_and_a_click_on_a_part_filters_until_the_next():
+    app = drawn(lambda: page_filters.tally(STUDY, queries_study.listing(STUDY, "run")))
+
+    def shown() -> dict[str, dict[str, object]]:
+        bars = component(app, "query_tally")["bars"]
+        return {
+            bar["field"]: {part["word"]: part["count"] for part in bar["parts"]} for bar in bars
+        }
+
+    def chosen() -> list[str]:
+        bars = component(app, "query_tally")["bars"]
+        return [part["value"] for bar in bars for part in bar["parts"] if part["chosen"]]
+
+    assert shown() == {
+        "outcome": {"helped ▲": "3", "same = (±0.005)": "1", "hurt ▼": "2"},
+        "fault": {"reranker": "3", "none": "3"},
+    }
+    for field, value, left in (
+        ("outcome", "hurt", ["hurt"]), ("fault", "none", ["hurt", "none"]),
+        ("outcome", "hurt", ["none"]), ("fault", "hurt", ["none"]), ("state", "ok", ["none"]),
+        ("fault", "reranker", ["reranker"]),
+    ):  # fmt: skip
+        app = send(app, "query_tally", {"field": field, "value": value})
+        assert chosen() == left
+    for event in (["outcome"], {"field": ["outcome"], "value": "hurt"}):
+        app = send(app, "query_tally", event)
+        assert chosen() == ["reranker"]
 
 
 def test_a_list_is_made_once_for_all_who_see_it_alike(stored):
@@ -162,13 +206,9 @@ def test_a_list_is_made_once_for_all_who_see_it_alike(stored):
         listed(Filters(tags=("ask",)), marks=tagged),
         listed(cutoff=1),
     ]
-    with i18n.speaking("zh"):
-        others.append(listed())
-    assert len({id(each) for each in [first, *others]}) == 8
+    assert len({id(each) for each in [first, *others]}) == 7
     assert {each.key for each in others if each.ids == first.ids} <= {first.key}
     assert others[1].ids != first.ids and others[4].ids == ["q3"]
-    words = [each.shown.column("reason").to_pylist() for each in (first, others[-1])]
-    assert words[0] != words[1]
 
 
 @pytest.mark.parametrize("life", lives("queries"))
@@ -179,13 +219,12 @@ def test_a_life_of_the_list(life, approved, monkeypatch):
     def filters():
         given = page_why.tags(MARKS), "Judged@10", TITLES, {"a=1": "First", "b": "Second"}
         listing = queries_study.listing(STUDY, "run")
-        found["wanted"], found["order"], _place = page_filters.draw(listing, *given)
-        page_filters.left_line(3, 16)
+        found["wanted"], found["order"] = page_filters.draw(listing, *given)
         found["lost"], found["in link"] = dict(address.lost()), address.several("values")
 
     def listed():
-        shown = rows(text=address.one("text") or "")
-        found["opened"] = page_list.opened(shown)
+        text = address.one("text") or ""
+        shown, found["opened"] = page_list.opened(lambda also: rows(text=text, also=also), text)
         found["lost"] = dict(address.lost())
         found["landing"] = st.session_state.get(view.LANDING)
         if found["opened"]:

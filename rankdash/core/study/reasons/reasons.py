@@ -399,6 +399,13 @@ class Fault:
     lost: float
     parts: dict[str, float]
 
+    @classmethod
+    def of(cls, row: pd.Series) -> Fault:
+        """row: of `faults`."""
+        lost = float(row["lost"])
+        parts = {} if math.isnan(lost) else {part: float(row[part]) for part in PARTS}
+        return cls(row["fault"], lost, parts)
+
 
 LABELS_SAY_TOO_LITTLE = Fault("labels", math.nan, {})
 
@@ -406,17 +413,24 @@ LABELS_SAY_TOO_LITTLE = Fault("labels", math.nan, {})
 def fault(
     value: float, condensed: float, best: float, perfect: float, tie_band: float = TIE_BAND
 ) -> Fault:
-    """The fault of a query whose labels say enough.
+    """The fault of a query whose labels say enough. Arguments: as for `faults`, of one query."""
+    sides = np.array([value, condensed, best, perfect])
+    return Fault.of(faults(sides[:1], sides[1:2], sides[2:3], sides[3:], tie_band).iloc[0])
+
+
+def faults(
+    value: Floats, condensed: Floats, best: Floats, perfect: Floats, tie_band: float = TIE_BAND
+) -> pd.DataFrame:
+    """The faults of queries whose labels say enough: fault, one of `FAULTS`; lost; each of `PARTS`.
 
     value: of the system. condensed: of its list without the documents that have no label. best: the
     best possible. perfect: of all labelled documents in the order of their labels.
     """
-    lost = max(perfect - value, 0.0)
-    retriever = min(max(perfect - best, 0.0), lost)
-    labels = min(max(condensed - value, 0.0), lost - retriever)
-    amounts = (retriever, labels, lost - retriever - labels)
-    parts = dict(zip(PARTS, amounts, strict=True))
-    if lost <= tie_band + ROUNDING:
-        return Fault("none", lost, parts)
-    main = max(parts, key=parts.__getitem__)
-    return Fault(main if parts[main] > MOST * lost + ROUNDING else "mixed", lost, parts)
+    lost = np.maximum(perfect - value, 0.0)
+    retriever = np.minimum(np.maximum(perfect - best, 0.0), lost)
+    labels = np.minimum(np.maximum(condensed - value, 0.0), lost - retriever)
+    parts = np.stack([retriever, labels, lost - retriever - labels])
+    main = np.where(parts.max(axis=0) > MOST * lost + ROUNDING, parts.argmax(axis=0), len(PARTS))
+    code = np.where(lost <= tie_band + ROUNDING, len(PARTS) + 1, main)
+    named = dict(zip(PARTS, parts, strict=True))
+    return pd.DataFrame({"fault": np.array(FAULTS, dtype=object)[code], "lost": lost, **named})
