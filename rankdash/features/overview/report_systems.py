@@ -309,8 +309,8 @@ def legend(study: Study, axis: Axis) -> list[str]:
 
 
 def notes(study: Study, axis: Axis) -> list[str]:
-    """What to know to read table and chart; names are as they were typed."""
-    sentences, rows = legend(study, axis), standings(study)
+    """Return what to know of the table and the chart; names are as they were typed."""
+    sentences, rows = [], standings(study)
     absent = (
         []
         if axis not in known_axes(rows)
