@@ -249,6 +249,13 @@ def test_every_chart_of_a_subject_is_offered_by_name(better):
         assert len(drawing.in_both_inks().light.data)
 
 
+def test_the_first_page_draws_each_change_and_the_queries_that_it_helped(better):
+    content = html(better, Front(sections=PRESETS["decision"])).decode()
+    drawn = re.findall(r'role="img" aria-label="([^"]*)"', content)
+    assert [re.sub(r"[^a-z ]", "", each).split()[0] for each in drawn] == ["change", "helped"]
+    assert content.index('role="img"') < content.index("What was found")
+
+
 def test_net_value_is_drawn_of_a_price_and_a_value_that_were_set_or_of_examples(better):
     assert drawings(better)["cost"].title.startswith("Break-even")
     shown = drawings(dataclasses.replace(better, money=Money(example=True)))["cost"]

@@ -30,10 +30,15 @@ class Page(HTMLParser):
         super().__init__()
         self.tables: dict[str, list[list[list[str]]]] = {"": []}
         self.texts: dict[str, str] = {"": ""}
-        self._section, self._inside = "", ""
+        # How deep within a picture: what is in it is drawn, and not read.
+        self._section, self._inside, self._drawn = "", "", 0
+        self._in_cell = False
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if self._drawn or dict(attrs).get("role") == "img":
+            self._drawn += 1
+            return
         self._inside = tag
         if tag not in _INLINE:
             self.texts[self._section] += "\n"
@@ -47,20 +52,23 @@ class Page(HTMLParser):
                 self._table.append([])
             case "td" | "th":
                 self._table[-1].append("")
+                self._in_cell = True
             case "small":
                 self._table[-1][-1] += " "
 
     def handle_endtag(self, tag: str) -> None:
+        self._drawn = max(self._drawn - 1, 0)
         if tag == "section":
             self._section = ""
-        if tag in ("td", "th", "script", "style"):
+        if tag in ("script", "style"):
             self._inside = ""
+        self._in_cell = self._in_cell and tag not in ("td", "th")
 
     def handle_data(self, data: str) -> None:
-        if self._inside in ("script", "style"):
+        if self._drawn or self._inside in ("script", "style"):
             return
         self.texts[self._section] += data
-        if self._inside in ("td", "th", "span", "small") and self.tables[self._section]:
+        if self._in_cell:
             self._table[-1][-1] += data
 
     @property

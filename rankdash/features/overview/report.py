@@ -16,6 +16,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
+from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.study import latency
 from rankdash.core.study.groups import DerivedSegment
 from rankdash.core.study.judged import headline, verdicts
@@ -55,6 +56,7 @@ from rankdash.core.words.verdicts import (
 from rankdash.features.judge import charts as judge_charts
 from rankdash.features.overview import charts
 from rankdash.features.overview.charts import DERIVED
+from rankdash.kit.html import interval
 from rankdash.kit.html.html_page import (
     DASH,
     Draft,
@@ -246,7 +248,9 @@ def _one_estimates(draft: Draft, challenger: str) -> str:
     parts = [
         (
             _("What was found"),
-            prose(relative_sentence(estimate), "lead") + prose(estimate_sentence(estimate)),
+            prose(relative_sentence(estimate), "lead")
+            + _drawn(estimate)
+            + prose(estimate_sentence(estimate)),
         ),
         (
             _("What it costs"),
@@ -263,6 +267,20 @@ def _one_estimates(draft: Draft, challenger: str) -> str:
             f"<div class=step><h4>{html_safe(_('Next step'))}</h4>"
             f"<p><strong>{html_safe(step)}</strong></p></div></div>",
         ]
+    )
+
+
+def _drawn(estimate: Estimate) -> str:
+    """The difference with its interval; "" before there is one."""
+    ends = estimate.difference, estimate.low, estimate.high
+    if not all(map(math.isfinite, ends)):
+        return ""
+    axis = interval.common_axis(ends)
+    words = change_interval(estimate.low, estimate.high)
+    return "<p>{}</p>".format(
+        interval.interval_html(
+            *ends, axis, words, proven=estimate.settled, labelled=True, width="16rem"
+        )
     )
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from rankdash.core.base.i18n import all_of, level_percent, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
+from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study import latency
 from rankdash.core.study.leaderboard import Axis, Standing, known_axes, standings
 from rankdash.core.study.study import Study
@@ -19,10 +20,11 @@ from rankdash.core.words.columns import Column, Row, columns
 from rankdash.core.words.latency import added, busy_notes, milliseconds, without_p95
 from rankdash.core.words.prices import money
 from rankdash.core.words.queries import metric_title
-from rankdash.core.words.verdicts import chip, p_title
+from rankdash.core.words.verdicts import change_fact, chip, p_title, tally
 from rankdash.features.overview import charts
 from rankdash.kit.drawing import frontier, style
 from rankdash.kit.drawing.draw import Drawing, mark_image
+from rankdash.kit.html import interval
 from rankdash.kit.html.html_page import (
     DASH,
     Draft,
@@ -115,7 +117,7 @@ def curve(draft: Draft) -> str:
 
 # On a narrow page each system is a block: its name, then its cells with their headings.
 _STYLE = """<style>
-.rd-board { container-type: inline-size; overflow-x: auto; }
+.rd-board { container-type: inline-size; overflow-x: auto; margin-bottom: 0.8rem; }
 .rd-board table { border-collapse: collapse; font-size: 0.875rem; width: 100%; }
 .rd-board th, .rd-board td { text-align: right; vertical-align: top; white-space: nowrap;
   padding: 0.3rem 0.3rem; line-height: 1.25;
@@ -124,10 +126,14 @@ _STYLE = """<style>
 .rd-board thead th { word-break: keep-all; }
 .rd-board thead small { white-space: nowrap; }
 .rd-board tr > :first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
-  min-width: 7rem; font-weight: 400; padding-left: 1.6rem; position: relative; }
+  min-width: 7rem; font-weight: 400; padding-left: calc(16px + 0.6rem); position: relative; }
 .rd-board tbody tr:first-child { font-weight: 600; }
 .rd-board tbody tr:first-child > :first-child { font-weight: 600; }
 .rd-board img { position: absolute; left: 0.3rem; top: 0.4rem; }
+.rd-drawn { display: flex; gap: 0.6rem; justify-content: flex-end; align-items: center; }
+.rd-board [role=img] + span { min-width: 3.6rem; }
+.rd-board [role=img] + span:has(small) { min-width: 6.6rem; }
+@media print { .rd-board th, .rd-board td { padding-block: 0.14rem; line-height: 1.2; } }
 .rd-board small { display: block; font-weight: 400; opacity: 0.75; font-size: 0.72rem; }
 @container (max-width: 35rem) {
   .rd-board thead { display: none; }
@@ -135,6 +141,8 @@ _STYLE = """<style>
   .rd-board tr { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); }
   .rd-board tr > * { text-align: left; border-bottom: none; white-space: normal; }
   .rd-board tr > :first-child { grid-column: 1 / -1; }
+  .rd-drawn { justify-content: flex-start; }
+  .rd-board [role=img] { width: 6rem !important; }
   .rd-board tbody tr {
     border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
   .rd-board td::before { content: attr(data-title); display: block; font-weight: 400;
@@ -242,21 +250,25 @@ def optimal_meaning(axis: Axis) -> str:
 
 
 def leaderboard_html(study: Study, axis: Axis) -> str:
-    """Return the table; everything in it is escaped here."""
-    marks, (titles, rows) = style.marks(study.places, study.baseline), _table(study, axis)
+    """Return the table, with each change and the queries helped and hurt drawn; everything in it is
+    escaped here."""
+    marks, drawn = style.marks(study.places, study.baseline), _drawn(study)
+    shown = board(study, axis)
+    (_title, names), *columns = shown
     head = "".join(
         f"<th scope=col title='{html_safe(cell.more)}'>{html_safe(cell.value)}{_small(cell)}</th>"
-        for cell in titles
+        for cell in (column.title for column, _cells in shown)
     )
     body = ""
-    for row, (name, *others) in zip(standings(study), rows, strict=True):
+    for at, (row, name) in enumerate(zip(standings(study), names, strict=True)):
         body += (
             f"<tr><th scope=row><img src=\"{mark_image(marks[row.system])}\" alt=''>"
             f"<span>{html_safe(name.value)}</span>{_small(name)}</th>"
             + "".join(
-                f"<td title='{html_safe(cell.more)}' data-title='{html_safe(title.line)}'>"
-                f"{html_safe(cell.value)}{_small(cell)}</td>"
-                for title, cell in zip(titles[1:], others, strict=True)
+                f"<td title='{html_safe(cells[at].more)}' data-title="
+                f"'{html_safe(column.title.line)}'>"
+                f"{_beside(drawn.get((row.system, column.name), ''), cells[at])}</td>"
+                for column, cells in columns
             )
             + "</tr>"
         )
@@ -265,6 +277,38 @@ def leaderboard_html(study: Study, axis: Axis) -> str:
         f"{_STYLE}<div class='rd-board'><table aria-label='{label}'>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _beside(picture: str, cell: Cell) -> str:
+    """A cell beside what is drawn of it."""
+    text = f"{html_safe(cell.value)}{_small(cell)}"
+    return f"<span class=rd-drawn>{picture}<span>{text}</span></span>" if picture else text
+
+
+def _drawn(study: Study) -> dict[tuple[str, str], str]:
+    """(system, column) → its change on an axis that all systems share, and its queries helped, the
+    same and hurt as a bar."""
+    rows = [row for row in standings(study) if math.isfinite(row.delta)]
+    minimum = study.statistics.worthwhile
+    threshold = None if minimum is None else minimum * study.mean(study.baseline)[0]
+    ends = [end for row in rows for end in (row.delta, row.delta_low, row.delta_high)]
+    axis = interval.common_axis([*ends, *([] if threshold is None else [threshold])])
+    drawn = {}
+    for row in rows:
+        compared = study.comparison.row(row.system, study.spec)
+        drawn[row.system, "delta"] = interval.interval_html(
+            *(row.delta, row.delta_low, row.delta_high, axis),
+            change_fact(compared, study.statistics),
+            proven=row.kind in PROVEN,
+            threshold=threshold,
+            labelled=row is rows[0],
+            width="min(9rem, 13cqw)",
+        )
+        helped, same, hurt = (int(compared[each]) for each in ("helped", "same", "hurt"))
+        drawn[row.system, "helped_hurt"] = interval.tally_html(
+            helped, same, hurt, tally(compared), width="min(5rem, 7cqw)"
+        )
+    return drawn
 
 
 def lines(study: Study, axis: Axis) -> list[list[str]]:

@@ -80,6 +80,9 @@ ESTIMATED = tuple(each.id for each in SECTIONS if each.estimated)
 PRESETS: Mapping[str, tuple[str, ...]] = {"decision": ("decision",), "full": ALL}
 """Name → its sections: one page of paper, or everything."""
 
+# So many systems are named above the first section.
+_NAMED = 4
+
 LONGEST_TITLE, LONGEST_NOTE = 200, 5_000
 
 
@@ -208,7 +211,9 @@ def _written(study: Study, front: Front, most: int | None = None) -> tuple[Page,
 def _head(study: Study, front: Front, title: str) -> str:
     compared = study.name(study.baseline)
     if study.challengers:
-        compared += f" → {', '.join(map(study.name, study.challengers))}"
+        n = len(study.challengers)
+        names = ", ".join(map(study.name, study.challengers))
+        compared += f" → {names if n <= _NAMED else ngettext('{n} system', '{n} systems', n)}"
     facts = [
         study.dataset.name,
         compared,

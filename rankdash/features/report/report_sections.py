@@ -49,6 +49,8 @@ from rankdash.kit.html.html_page import (
 )
 
 _LONGEST = 200
+# Above this number of systems the page is smaller on paper.
+_ROOMY = 7
 
 
 def rules(draft: Draft) -> str:
@@ -166,15 +168,21 @@ def draw_decision(draft: Draft) -> str:
         (_("Before you pay"), listed(words.gaps(study, best_decision))),
     ]
     kind = best_decision.kind
+    axis = leaderboard.usual_axis(leaderboard.standings(study))
+    notes = (*report_systems.legend(study, axis), *busy_notes(study), *_meanings(draft))
+    tight = " class=tight" if len(study.chosen) > _ROOMY else ""
     return "".join(
         [
+            f"<div{tight}>",
+            report_systems.leaderboard_html(study, axis),
             f'<div class="verdict {html_safe(kind)}"><h3><span class=tag>{html_safe(chip(kind))}'
             f"</span> {html_safe(draft.against(best))}</h3>",
             *(f"<h4>{html_safe(title)}</h4>{inside}" for title, inside in parts),
             _step(words.next_step(study, best_decision)),
             "</div>",
             _others(draft, best) if len(study.challengers) > 1 else "",
-            *(prose(each, "muted") for each in _meanings(draft)),
+            *(prose(each, "muted") for each in notes),
+            "</div>",
         ]
     )
 
@@ -261,26 +269,17 @@ def _cost(draft: Draft, best_decision: Decision) -> str:
 
 
 def _others(draft: Draft, best: str) -> str:
-    """The verdicts on the other systems by the judge, and every system in a row."""
-    study, paragraphs = draft.study, []
-    if study.judge is not None:
-        judge_verdicts = verdicts(study, study.judge)
-        paragraphs = [
-            prose(judged_sentence(study, judge_verdicts[each]))
-            for each in judge_verdicts
-            if each != best
-        ]
-        paragraphs.append(prose(without_judge(), "muted"))
-    return "".join(paragraphs) + _standings(draft)
-
-
-def _standings(draft: Draft) -> str:
-    """Every system in a row, the best first, and how the table is read."""
-    study, title = draft.study, html_safe(_("Leaderboard"))
-    axis = leaderboard.usual_axis(leaderboard.standings(study))
-    notes = (*report_systems.legend(study, axis), *busy_notes(study))
-    note = "".join(prose(each, "muted") for each in notes)
-    return together(f"<h3>{title}</h3>", report_systems.leaderboard_html(study, axis), note)
+    """The verdicts on the other systems by the judge."""
+    study = draft.study
+    if study.judge is None:
+        return ""
+    judge_verdicts = verdicts(study, study.judge)
+    paragraphs = [
+        prose(judged_sentence(study, judge_verdicts[each]))
+        for each in judge_verdicts
+        if each != best
+    ]
+    return "".join([*paragraphs, prose(without_judge(), "muted")])
 
 
 def _meanings(draft: Draft) -> list[str]:

@@ -261,7 +261,7 @@ h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart),p:has(+ul){break-after:avo
 p,section p{max-width:none}thead{display:table-header-group}
 tr,li,p,.facts,.kept{break-inside:avoid}.whole{break-inside:auto}.wide{overflow:visible}.wide.more::before{display:none}
 nav{display:none}#decision:not(:last-of-type){break-after:page}.facts{grid-template-columns:repeat(3,1fr)}
-details.printed>summary{list-style:none}details.printed{border:0}
+.tight{zoom:.85}details.printed>summary{list-style:none}details.printed{border:0}
 .chart .main-svg{max-width:100%}.lists{grid-template-columns:repeat(2,1fr)}}
 """
 
