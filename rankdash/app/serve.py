@@ -21,7 +21,9 @@ from rankdash.core.workspace.workspace import HOME_VARIABLE, READ_ONLY_VARIABLE
 from rankdash.kit.commands.arguments import DONE, INTERRUPTED, Parser, UsageError
 
 _LOOPBACK = "127.0.0.1"
-_MOST_PROCESSES = 64
+_ADDRESS_VARIABLE = "STREAMLIT_SERVER_ADDRESS"
+_CERTIFICATE_VARIABLE = "STREAMLIT_SERVER_SSL_CERT_FILE"
+_MOST_PROCESSES, _MOST_BY_DEFAULT = 64, 4
 _BASE_PATH = re.compile(r"[\w.~-]+(/[\w.~-]+)*", re.ASCII)
 
 
@@ -66,9 +68,9 @@ def add(parser: Parser) -> None:
     parser.number(
         "--processes",
         "how many servers share the work behind the address, each with its own browsers and its "
-        "own memory; at most one for each processor is of use (default: 1)",
+        "own memory; at most one for each processor is of use (default: 1 on this machine only; if "
+        "other machines can open the dashboard, one for each processor, at most 4)",
         kind=int,
-        default=1,
     )
     parser.flag("--no-browser", "print the address only")
     parser.set_defaults(command=serve)
@@ -98,8 +100,15 @@ def serve(arguments: argparse.Namespace) -> int:
             os.environ[variable] = ",".join([os.environ.get(variable, ""), *added])
     if arguments.read_only:
         os.environ[READ_ONLY_VARIABLE] = "1"
-    if arguments.processes != 1:
-        return _several(arguments, settings)
+    count = arguments.processes
+    if count is None:
+        count = _usual_processes(arguments.host)
+        if count > 1:
+            sys.stdout.write(
+                f"{count} processes share the work; --processes sets another number.\n"
+            )
+    if count != 1:
+        return _several(arguments, count, settings)
     if FRONT_VARIABLE in os.environ:
         threading.Thread(target=_end_with_front, daemon=True).start()
     from uvicorn.config import HTTP_PROTOCOLS
@@ -115,22 +124,31 @@ def serve(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def _several(arguments: argparse.Namespace, settings: Mapping[str, object]) -> int:
+def _usual_processes(host: str | None) -> int:
+    """How many serve if the command names no number: a laptop has one visitor."""
+    alone = allowed.is_loopback(host or os.environ.get(_ADDRESS_VARIABLE) or _LOOPBACK)
+    cannot = os.name == "nt" or _CERTIFICATE_VARIABLE in os.environ
+    if alone or cannot or FRONT_VARIABLE in os.environ:
+        return 1
+    from rankdash.core.rerankers.neural.runtimes import threads
+
+    return min(threads(), _MOST_BY_DEFAULT)
+
+
+def _several(arguments: argparse.Namespace, count: int, settings: Mapping[str, object]) -> int:
     """The same by several servers. Raises UsageError where that cannot be."""
-    if not 1 <= arguments.processes <= _MOST_PROCESSES:
-        raise UsageError(
-            f"--processes is a number from 1 to {_MOST_PROCESSES}, not {arguments.processes}."
-        )
+    if not 1 <= count <= _MOST_PROCESSES:
+        raise UsageError(f"--processes is a number from 1 to {_MOST_PROCESSES}, not {count}.")
     if os.name == "nt":
         raise UsageError("Windows cannot share an address like this; leave --processes out.")
-    if os.environ.get("STREAMLIT_SERVER_SSL_CERT_FILE"):
+    if os.environ.get(_CERTIFICATE_VARIABLE):
         raise UsageError(
             "Several processes speak plain HTTP; put a proxy with the certificate in front of "
             "them, or leave --processes out."
         )
     from rankdash.app.processes import Front, listening, until_stopped
 
-    host = arguments.host or os.environ.get("STREAMLIT_SERVER_ADDRESS") or _LOOPBACK
+    host = arguments.host or os.environ.get(_ADDRESS_VARIABLE) or _LOOPBACK
     try:
         listener = listening(host, arguments.port)
     except OSError as problem:
@@ -145,7 +163,7 @@ def _several(arguments: argparse.Namespace, settings: Mapping[str, object]) -> i
     ]
     front = Front(
         [sys.executable, "-m", "rankdash", "serve", *options],
-        arguments.processes,
+        count,
         address=f"{host}:{listener.getsockname()[1]}",
         base_path=path,
     )

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from rankdash.app import processes
 from rankdash.core.base import allowed
 from rankdash.core.base.shipped import APP
+from rankdash.core.rerankers.neural import runtimes
 
 
 @pytest.fixture
@@ -73,3 +75,41 @@ def test_a_port_that_is_taken_and_a_certificate_for_several_processes_are_refuse
     monkeypatch.setenv("STREAMLIT_SERVER_SSL_CERT_FILE", "cert.pem")
     done = run("serve", "--processes", "2")
     assert done.code == 2 and "put a proxy with the certificate in front" in done.err
+
+
+LINE = "{n} processes share the work; --processes sets another number.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "address", "processors", "count"),
+    [
+        ("", "", 8, 1),
+        ("--host ::1", "0.0.0.0", 8, 1),
+        ("--host 0.0.0.0", "", 8, 4),
+        ("--host 0.0.0.0", "", 3, 3),
+        ("--host 0.0.0.0", "", 1, 1),
+        # As in Docker.
+        ("", "0.0.0.0", 8, 4),
+        ("--host 0.0.0.0 --processes 1", "", 8, 1),
+        ("--host 0.0.0.0 --processes 2", "", 8, 2),
+        ("--processes 3", "", 8, 3),
+    ],
+)
+def test_others_are_served_by_a_process_for_each_processor_and_one_line_says_so(
+    run, starts, monkeypatch, options, address, processors, count
+):
+    fronts = []
+
+    async def until_stopped(front, listener):
+        listener.close()
+        return 0
+
+    monkeypatch.setenv("STREAMLIT_SERVER_ADDRESS", address)
+    monkeypatch.setattr(runtimes, "threads", lambda: processors)
+    monkeypatch.setattr(processes, "Front", lambda command, n, **_more: fronts.append(n))
+    monkeypatch.setattr(processes, "until_stopped", until_stopped)
+    done = run("serve", *options.split(), "--port", "0", "--no-browser")
+    assert done.code == 0
+    assert (fronts, len(starts)) == (([count], 0) if count > 1 else ([], 1))
+    says = count > 1 and "--processes" not in options
+    assert done.out == (LINE.format(n=count) if says else "")
