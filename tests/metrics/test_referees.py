@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 import pytrec_eval
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
 
+from rankdash.core.base.rules import CONVENTION_PRESETS, preset_of
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure, registry
 
@@ -214,3 +216,35 @@ def test_scores_beyond_single_precision():
     assert evaluate(judged, ["mrr"], conventions).wide()["mrr"].to_dict() == expected
     referee = pytrec_eval.RelevanceEvaluator(as_dicts(qrels, "label", int), {"recip_rank"})
     assert referee.evaluate(as_dicts(run, "score", float))["q"]["recip_rank"] == 1 / 2
+
+
+def test_each_preset_gives_the_mean_of_its_tool():
+    """Of a query with a tie, one with nothing relevant, and one that the ranking lacks."""
+    ranked = {"a": {"x": 2.0, "y": 2.0, "z": 1.0}, "b": {"x": 2.0, "y": 1.0, "z": 0.5}}
+    labels = {"a": {"x": 0, "y": 1, "z": 2}, "b": {"x": 0, "y": 0, "z": 0}, "c": {"x": 1}}
+    run = pd.DataFrame(
+        [(q, d, s) for q, docs in ranked.items() for d, s in docs.items()],
+        columns=["query_id", "doc_id", "score"],
+    )
+    qrels = pd.DataFrame(
+        [(q, d, n) for q, docs in labels.items() for d, n in docs.items()],
+        columns=["query_id", "doc_id", "label"],
+    )
+    trec = pytrec_eval.RelevanceEvaluator(labels, {"ndcg"}).evaluate(ranked)
+    ordered = [[0, 1, 2], [0, 0, 0]]
+    first = ndcg_score([ordered[0]], [[3, 2, 1]])
+    expected = {
+        "rankdash": (trec["a"]["ndcg"] + 0) / 2,
+        "trec_eval": np.mean([each["ndcg"] for each in trec.values()]),
+        "BEIR": np.mean([each["ndcg"] for each in trec.values()]),
+        # Its Run.make_comparable adds an empty list for a query that is missing.
+        "ranx": (first + 0 + 0) / 3,
+        "scikit-learn": ndcg_score(ordered, [[3, 2, 1], [3, 2, 1]]),
+    }
+    assert expected.keys() == CONVENTION_PRESETS.keys()
+    for name, conventions in CONVENTION_PRESETS.items():
+        ours = evaluate(judge(ranking_of(run, "trec"), qrels, conventions), ["ndcg"], conventions)
+        assert ours.mean("ndcg") == pytest.approx(expected[name], abs=1e-9), name
+        changed = replace(conventions, threshold=2.0, err_top_label=4.0)
+        assert (preset_of(conventions), preset_of(changed)) == (name, name)
+        assert preset_of(replace(conventions, judged_only=True)) is None

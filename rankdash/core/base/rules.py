@@ -15,7 +15,7 @@ import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
@@ -422,6 +422,33 @@ class Conventions(Settings):
 
 CONVENTION_SETTINGS: tuple[Setting, ...] = settings_of(Conventions)
 """Every field of `Conventions` with its title, help and choices, in order."""
+
+CONVENTION_PRESETS: Mapping[str, Conventions] = {
+    "rankdash": Conventions.rankdash(),
+    "trec_eval": Conventions.trec_eval(),
+    # Of equal scores ranx promises no order.
+    "ranx": Conventions(ties="stable", no_relevant="count"),
+    # Averages over equal scores, which no rule here does, and evaluates the rows that it is given.
+    "scikit-learn": Conventions(ties="stable", missing="skip", no_relevant="count", queries="both"),
+    # Evaluates by pytrec_eval.
+    "BEIR": Conventions.trec_eval(9),
+}
+"""The conventions of a tool by its name. Every tool takes the threshold and the highest label as
+arguments, so no preset decides them."""
+
+
+def preset_of(conventions: Conventions) -> str | None:
+    """Return the name of the tool that evaluates by these conventions, None for any other."""
+    free = {name: getattr(conventions, name) for name in _NOT_OF_A_TOOL}
+    return next(
+        (name for name, each in CONVENTION_PRESETS.items() if replace(each, **free) == conventions),
+        None,
+    )
+
+
+_NOT_OF_A_TOOL = ("threshold", "err_top_label")
+PRESET_SETTINGS = tuple(each for each in CONVENTION_SETTINGS if each.name not in _NOT_OF_A_TOOL)
+"""The settings that a preset decides."""
 
 
 Interval = Literal["skew-t", "t", "bca", "percentile"]

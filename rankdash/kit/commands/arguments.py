@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rankdash.core.base.errors import SettingError, SpecError
 from rankdash.core.base.rules import (
+    CONVENTION_PRESETS,
     CONVENTION_SETTINGS,
     RULE_OF_THUMB,
     STATISTICS_SETTINGS,
+    Conventions,
     Setting,
     StatisticsSettings,
 )
@@ -294,14 +296,17 @@ def add_plugin(parser: Parser) -> None:
     )
 
 
+_PRESETS = {**CONVENTION_PRESETS, "trec_eval9": Conventions.trec_eval(9)}
+
+
 def add_conventions(parser: Parser) -> None:
     parser.choice(
         "--conventions",
-        ("rankdash", "trec_eval", "trec_eval9"),
+        tuple(_PRESETS),
         "rankdash: every labelled query counts, those without a relevant document apart. "
-        "trec_eval: as `trec_eval` 10 without -c. trec_eval9: as version 9 and pytrec_eval, which "
-        "compare scores in single precision (default: %(default)s). The options below override "
-        "single rules",
+        "trec_eval: as `trec_eval` 10 without -c. trec_eval9, BEIR: as version 9 and pytrec_eval, "
+        "which compare scores in single precision. ranx, scikit-learn: see docs/metrics.md "
+        "(default: %(default)s). The options below override single rules",
         default="rankdash",
     )
     parser.settings(CONVENTION_SETTINGS, hints={"threshold": "also rel=N in a metric"})
@@ -334,14 +339,9 @@ def rules(
 ) -> Rules:
     """The rules as given. threshold: that of the metrics; statistics: None for those that were
     given too. Raises SpecError for a value that does not exist, or for two thresholds."""
-    from rankdash.core.metrics import Conventions, one_threshold
+    from rankdash.core.metrics import one_threshold
     from rankdash.kit.commands.rankings import Rules
 
-    presets = {
-        "rankdash": Conventions.rankdash(),
-        "trec_eval": Conventions.trec_eval(),
-        "trec_eval9": Conventions.trec_eval(9),
-    }
     changes = chosen_settings(arguments, CONVENTION_SETTINGS)
     relevant = one_threshold([arguments.threshold, threshold])
     if relevant is not None:
@@ -350,7 +350,7 @@ def rules(
         # A missing query can only score 0 if the labels say which queries there are.
         changes.setdefault("queries", "qrels")
     return Rules(
-        replace(presets[arguments.conventions], **changes),
+        replace(_PRESETS[arguments.conventions], **changes),
         statistics
         or partial(
             StatisticsSettings.for_queries, **chosen_settings(arguments, STATISTICS_SETTINGS)
