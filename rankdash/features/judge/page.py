@@ -309,7 +309,7 @@ def _ways(study: Study, verdict: JudgedVerdict) -> list[tuple[str, str, str]]:
             axis,
             f"{title}: {said}",
             proven=is_proven(change.low, change.high, p, level),
-            labelled=True,
+            labelled=not rows,
         )
         rows.append((title, picture, said))
     return rows

@@ -176,9 +176,10 @@ def parts_html(parts: Sequence[tuple[float, str]], words: str) -> str:
     words: as of `stacked_html`.
     """
     shaded = [(n, colour, text) for (n, text), colour in zip(parts, SHADES, strict=False) if n]
+    square = "display:inline-block;width:0.7rem;margin-right:0.4rem;border-top:0.7rem solid"
     key = "".join(
-        f'<span style="margin-right:1.2rem"><span style="display:inline-block;width:0.7rem;'
-        f'border-top:0.7rem solid {colour};margin-right:0.4rem"></span>{html_safe(text)}</span> '
+        f'<span style="display:inline-block;margin-right:1.2rem"><span style="{square} {colour}">'
+        f"</span>{html_safe(text)}</span> "
         for _count, colour, text in shaded
         if text
     )
