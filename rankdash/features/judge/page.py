@@ -292,7 +292,7 @@ def _ways(study: Study, verdict: JudgedVerdict) -> list[tuple[str, str, str]]:
     axis = interval.common_axis(
         end for _title, change in ways for end in (change.mean, change.low, change.high)
     )
-    rows = []
+    rows: list[tuple[str, str, str]] = []
     # By the judge alone nothing is proven.
     for (title, change), p in zip(ways, (verdict.three.people.p, math.nan, verdict.p), strict=True):
         numbers = [ngettext("{n} query", "{n} queries", change.n)]

@@ -8,15 +8,14 @@ from rankdash.core.base.i18n import (
     brief,
     duration,
     level_percent,
-    ngettext,
     number,
-    paragraph,
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.data.ranking import Run
 from rankdash.core.study import latency
-from rankdash.core.study.latency import P99_NEEDS, LatencySummary, apart, latencies, on_target
+from rankdash.core.study.latency import P99_NEEDS, LatencySummary, apart
+from rankdash.core.study.study import Study
 from rankdash.core.words.latency import busy_notes, left_out_of_times, where_measured
 from rankdash.features.latency import charts
 from rankdash.kit.html.html_page import DASH, Draft, PageTable, filled, listed, prose, table
@@ -25,7 +24,7 @@ from rankdash.kit.html.html_page import DASH, Draft, PageTable, filled, listed, 
 def draw(draft: Draft) -> str:
     study = draft.study
     timed = [(system, times.run, times.summary) for system, times in charts.timed(study).items()]
-    sentences = [text for each in timed for text in _sentences(draft, *each)]
+    sentences = [text for system, run, _summary in timed for text in _sentences(study, system, run)]
     for system in study.chosen:
         name = study.name(system)
         if study.run(system) is None:
@@ -44,74 +43,47 @@ def draw(draft: Draft) -> str:
         n=number(P99_NEEDS, 0),
     )
     return (
-        draft.chart(charts.latency(study)) + listed(sentences) + _quantiles(draft, timed)
+        draft.chart(charts.latency(study)) + listed(sentences) + _quantiles(study)
         + prose(notes, "muted") + _throughput(draft, timed) + _machines(draft, timed)
     )  # fmt: skip
 
 
-def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> list[str]:
-    name, target = draft.study.name(system), charts.latency_target(draft.study)
-    lost = apart(run)
-    level = draft.study.statistics.level
-    met = on_target(latencies(run.queries), target, timed_out=lost.timed_out, level=level)
-    p50 = brief(summary.p50)
-    if summary.p95 is None:
-        answers = _(
-            "**{system}** answers half of the queries within {p50} ms.", system=name, p50=p50
-        )
-    else:
-        answers = _(
-            "**{system}** answers 95% of queries within **{p95} ms**, half within {p50} ms.",
-            system=name,
-            p95=brief(summary.p95, target),
-            p50=p50,
-        )
-    sentences = [answers]
-    if met is not None:
-        # Which system it is stands before it, in the same paragraph.
-        within = _(
-            "{within} of {queries} took at most {target} ms: {verdict}.",
-            within=number(met.within, 0),
-            queries=ngettext("{n} query", "{n} queries", met.n),
-            target=brief(target, math.nan if summary.p95 is None else summary.p95),
-            verdict={
-                "meets": _("the target is met"),
-                "likely": _("the target is met, with too few queries to be sure"),
-                "unlikely": _("the target is missed, with too few queries to be sure"),
-                "misses": _("the target is missed"),
-            }[met.kind],
-        )
-        sentences = [paragraph([answers, within])]
+def _sentences(study: Study, system: str, run: Run) -> list[str]:
+    """Where a system was measured, and what its times do not include."""
+    name, sentences = study.name(system), []
     if where := where_measured(run):
         sentences.append(_("The times of {system} are {where}.", system=name, where=where))
-    if parts := left_out_of_times(lost, run.measured):
+    if parts := left_out_of_times(apart(run), run.measured):
         sentences.append(
             _("Not included in the times of {system}: {parts}.", system=name, parts=parts)
         )
     return sentences
 
 
-def _quantiles(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
-    rows = []
-    for system, run, summary in timed:
+def _quantiles(study: Study) -> str:
+    rows, target = [], charts.latency_target(study)
+    for row, times in zip(charts.rows(study, target), charts.timed(study).values(), strict=True):
+        summary, load_ms = row.summary, times.run.load_ms
         rows.append(
             (
-                draft.study.name(system),
+                row.name,
                 number(summary.n, 0),
+                row.answer,
+                DASH if row.met is None else number(row.met.within, 0),
                 brief(summary.mean),
                 brief(summary.deviation),
                 _with_ends(summary.p50, summary.p50_interval),
                 DASH if summary.p90 is None else brief(summary.p90),
                 DASH if summary.p95 is None else _with_ends(summary.p95, summary.p95_interval),
                 DASH if summary.p99 is None else brief(summary.p99),
-                duration(run.load_ms / 1e3) if math.isfinite(run.load_ms) else DASH,
+                duration(load_ms / 1e3) if math.isfinite(load_ms) else DASH,
             )
         )
     head = (
-        *(_("system"), _("queries timed"), _("mean"), _("standard deviation")),
-        *("p50", "p90", "p95", "p99", _("cold start")),
+        *(_("system"), _("queries timed"), _("target"), _("within {ms} ms", ms=brief(target))),
+        *(_("mean"), _("standard deviation"), "p50", "p90", "p95", "p99", _("cold start")),
     )
-    return table(PageTable(head, rows, frozenset(range(1, 9))))
+    return table(PageTable(head, rows, frozenset({1, *range(3, 11)})))
 
 
 def _with_ends(value: float, ends: tuple[float, float]) -> str:
