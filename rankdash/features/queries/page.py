@@ -39,6 +39,12 @@ def draw(study: Study, challenger: str, row: pd.Series) -> None:
     page_reading.draw(study, challenger, query_id, ladder, head)
 
     def details() -> None:
+        fold(
+            _("Tags and note"),
+            "queries.notes",
+            ":material/sell:",
+            lambda: page_why.draw_notes(study, query_id),
+        )
         if bounds := _bounds(study, challenger, row):
             st.caption(bounds)
         page_why.draw(study, challenger, query_id)
@@ -51,12 +57,6 @@ def draw(study: Study, challenger: str, row: pd.Series) -> None:
                 ":material/ink_highlighter:",
                 lambda: page_occlusion.draw_occlusion(study, challenger, ladder, query_id, query),
             )
-        fold(
-            _("Tags and note"),
-            "queries.notes",
-            ":material/sell:",
-            lambda: page_why.draw_notes(study, query_id),
-        )
 
     fold(_("Details"), "queries.details", ":material/query_stats:", details)
 

@@ -162,7 +162,11 @@ class Pane {
     const card = { doc, side };
     card.label = make(
       "button",
-      { class: "title", "aria-expanded": "false", onfocus: () => this.move(card) },
+      {
+        class: snippet.length ? "title" : "title text",
+        "aria-expanded": "false",
+        onfocus: () => this.move(card),
+      },
       ...marked(title),
     );
     card.squares = make("span", { class: "squares", role: "img" });
@@ -179,7 +183,7 @@ class Pane {
       make("span", { class: "places" }, ...places),
       card.label,
       card.squares,
-      make("p", { class: "snippet" }, ...marked(snippet)),
+      ...(snippet.length ? [make("p", { class: "snippet" }, ...marked(snippet))] : []),
       card.whole,
       ...(bar.length ? [card.bar] : []),
     );
