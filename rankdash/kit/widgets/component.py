@@ -37,7 +37,8 @@ def component(folder: Path) -> Callable[..., None]:
 
     def shown(key: str, data: object, heard: Callable[[Any], None]) -> None:
         def changed() -> None:
-            event = st.session_state[key].get("event")
+            # One that went meanwhile may be heard once more.
+            event = st.session_state.get(key, {}).get("event")
             if event is not None:
                 heard(event)
 

@@ -41,12 +41,15 @@ function drawn(data, [value, low, high, colour, hollow, words]) {
         `left:${a}%;right:calc(${100 - b}% + ${clear}px)`,
         `left:calc(${b}% + ${clear}px);right:${100 - c}%`,
       ];
-      for (const each of ends) lines.push(["span", { class: "line", style: `${each};${ring}` }, ""]);
+      for (const each of ends)
+        lines.push(["span", { class: "line", style: `${each};${ring}` }, ""]);
     }
     const look = hollow ? "dot hollow" : "dot";
     lines.push(["span", { class: look, style: `${at(value)};${ring}` }, ""]);
   }
-  const named = words ? { role: "img", "aria-label": words, title: words } : { "aria-hidden": true };
+  const named = words
+    ? { role: "img", "aria-label": words, title: words }
+    : { "aria-hidden": true };
   return ["span", { class: "axis", ...named }, lines];
 }
 
@@ -79,9 +82,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
       ? ["button", { "data-focus": id, "aria-pressed": id === state.focus, title: whole }, name]
       : ["span", { title: whole, "data-tick": cells.length ? null : id }, name];
     const head = [["input", tick], ["img", { src: mark, alt: "" }], label];
-    const look = [cells.length ? "" : "apart", known && id === state.focus ? "focus" : ""].join(" ").trim();
+    const look = cells.length ? (known && id === state.focus ? "focus" : null) : "apart";
     return [
-      "tr", { "data-key": id, class: look || null, "data-focus": known ? id : null },
+      "tr", { "data-key": id, class: look, "data-focus": known ? id : null },
       [["th", { scope: "row" }, head], ...cells.map((each, place) => cell(row, each, place))],
     ];
   };
@@ -118,7 +121,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
       ]],
     ];
     if (others.length) {
-      const news = [["span", {}, data.words.hidden], ["button", { "data-add": "" }, data.words.add]];
+      const { hidden, add } = data.words;
+      const news = [["span", {}, hidden], ["button", { "data-add": "" }, add]];
       if (shown.length < others.length)
         news.push(["button", { "data-all": "" }, data.words.all]);
       parts.unshift(["p", {}, news]);
