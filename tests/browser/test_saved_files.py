@@ -116,7 +116,7 @@ def test_a_file_opens_offline_asks_for_nothing_and_runs_nothing(
     assert [url for url in found.asked if not url.startswith("data:")] == [file.as_uri()]
     assert found.complaints == []
     assert page.locator("iframe, object, link, svg[onload], a[href^='http']").count() == 0
-    pictures = page.locator("img").all()
+    pictures = page.locator("img.logo").all()
     assert [each.evaluate("each => each.naturalWidth") for each in pictures] == [1] * (
         name == "made"
     )

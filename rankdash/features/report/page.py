@@ -20,7 +20,7 @@ from rankdash.features.report import charts_images, report, report_exports, repo
 from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
 from rankdash.kit.html import html_page, tables
 from rankdash.kit.html.tables import english, file_name
-from rankdash.kit.widgets import dialogs, narrow, pickers, uploader
+from rankdash.kit.widgets import dialogs, pickers, uploader
 from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe, shortened
@@ -37,7 +37,7 @@ def draw(study: Study) -> None:
             "any browser without a network, prints to PDF, and is a static snapshot."
         )
     )
-    form, shown = st.container(key=narrow.STACKED).columns([2, 3], gap="large")
+    form, shown = st.columns([2, 3], gap="large")
     usual_title = _("Reranking on {data}", data=study.dataset.name)
     with form:
         front = draw_form(usual_title, report.lacking(study))

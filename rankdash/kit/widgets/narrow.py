@@ -19,9 +19,6 @@ WIDE = 1100
 BELOW = "sliders-below"
 """The key of a container of two columns, of which the first has the sliders: below the other."""
 
-STACKED = "form-stacked"
-"""The key of a container of two columns, of which one has a field for long text: stacked."""
-
 ASIDE = "aside-below"
 """The key of a container of two columns, of which the second says what the first is about: below
 it."""
@@ -47,7 +44,6 @@ button[data-variant="pills"], button[data-variant="pills"] * {{ color: inherit; 
   {_ROW} > {_COLUMN}:has({_DRAWN}) {{ flex: 1 1 100%; min-width: 100%; }}
   /* Four in two rows. */
   {_ROW}:has(> {_COLUMN}:nth-child(4)) > {_COLUMN} {{ min-width: calc(50% - 1rem); }}
-  .st-key-{STACKED} {_ROW}:has([data-testid="stTextArea"]) > {_COLUMN} {{ flex: 1 1 100%; }}
   .st-key-{ASIDE} > [data-testid="stLayoutWrapper"] > {_ROW} > {_COLUMN} {{
     flex: 1 1 100%; min-width: 100%; }}
   /* The answer, then the sliders. */
