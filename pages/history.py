@@ -25,9 +25,9 @@ if not page_verdict.above_means(study, "history"):
     st.stop()
 runs = ngettext("{n} run", "{n} runs", len(history.runs))
 view.caption(replace(study, challengers=()), [runs])
+history_page.answer(history)
 history_page.chart(history)
 history_page.rests_on(history)
-history_page.looks(history)
 chosen = page_table.draw(history)
 match chosen:
     case []:
@@ -39,3 +39,4 @@ match chosen:
     case _:
         st.caption(_("Select two to see how they differ."))
         history_page.to_overview(chosen)
+history_page.looks(history)

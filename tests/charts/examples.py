@@ -1,6 +1,6 @@
 """Every chart with what it is drawn from: one dictionary of cases, of which many are hostile."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -550,35 +550,44 @@ def groups() -> pd.DataFrame:
 
 
 def run_at(number: int, mean: float, **changes: object) -> history_charts.TrendPoint:
-    usual = {"name": f"run {number}", "when": "", "day": "Nov 1", "series": None, "n": 60}
+    usual = {"name": f"run {number}", "when": "", "seconds": number * 86400.0, "n": 60}
     usual |= {"low": mean - 0.05, "high": mean + 0.1, "compared": True, "p95_ms": nan, "failed": 0}
     return history_charts.TrendPoint(number=number, mean=mean, **usual | changes)
 
 
-def past(*means: float, **columns: list[object]) -> list[history_charts.TrendPoint]:
-    """A run of each mean; columns: what else is not as usual, a value for each run."""
+def past(*means: float, **columns: list[object]) -> list[history_charts.TrendLine]:
+    """A run of each mean, a day each; columns: what else is not as usual, a value for each run."""
     rows = list(zip(*columns.values(), strict=True)) or [()] * len(means)
-    return [
+    return lines_of(
         run_at(at, mean, **dict(zip(columns, row, strict=True)))
         for at, (mean, row) in enumerate(zip(means, rows, strict=True), start=1)
-    ]
+    )
 
 
-def made_past(runs: int) -> list[history_charts.TrendPoint]:
-    """Every third run repeats the first, every fourth failed on something, the fifth is a quick
+def lines_of(points: Iterable[history_charts.TrendPoint]) -> list[history_charts.TrendLine]:
+    """Runs of one name are those of one system."""
+    by_name: dict[str, list[history_charts.TrendPoint]] = {}
+    for point in points:
+        by_name.setdefault(point.name, []).append(point)
+    marks = style.marks_in_order(by_name)
+    return [history_charts.TrendLine(name, marks[name], own) for name, own in by_name.items()]
+
+
+def made_past(runs: int) -> list[history_charts.TrendLine]:
+    """Every other run is of one system, every fourth failed on something, the fifth is a quick
     look; one alone has no times."""
     rng = np.random.default_rng(7)
     means, timed = 0.4 + rng.normal(0, 0.05, runs), runs > 1
-    return [
+    return lines_of(
         run_at(
             at + 1, float(means[at]), name=HOSTILE if at % 2 else f"run {at}",
-            when=f"Nov {at + 1}, 2026, 9:00:00 AM", day=f"Nov {at // 2 + 1}",
-            series=0 if at % 3 == 0 else None, compared=at != 4, note=HOSTILE,
+            when=f"Nov {at + 1}, 2026, 9:00:00 AM", seconds=at // 2 * 86400.0,
+            compared=at != 4, note=HOSTILE,
             p95_ms=float(rng.lognormal(3, 2)) if timed and at % 5 else nan,
             failed=at % 4 if timed else 0,
         )
         for at in range(runs)
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
 ABOVE = [
@@ -621,10 +630,10 @@ def quality() -> dict[str, dict[str, Case]]:
         shares((0.3, 0.0), (0.0, 0.5)),
         of(names={"mixed": "both <scripts>", "language": "Language"}),
     )
-    series = {"hostile, 1": 1, "hostile, 7": 7, "hostile, 30": 30}
-    days = [f"Nov {(at + 1) // 2}" for at in range(1, 31)]
+    many = {"hostile, 1": 1, "hostile, 7": 7, "hostile, 40": 40}
+    minutes = [at * 60.0 for at in range(30)]
     trends = {
-        "one series is joined": past(0.4, 0.5, 0.45, series=[0, None, 0]),
+        "runs of one system are joined": past(0.4, 0.5, 0.45, name=["a", "b", "a"]),
         "few queries are marked below": past(
             0.4, 0.95, 0.5, compared=[True, False, True], n=[60, 5, 60]
         ),
@@ -632,7 +641,7 @@ def quality() -> dict[str, dict[str, Case]]:
         "times and failures": past(0.4, failed=[3], p95_ms=[12.0]),
         "not timed is a gap": past(0.4, 0.4, 0.4, p95_ms=[20.0, nan, 40.0]),
         "a note": past(0.4, 0.4, note=["new tokenizer <b>", ""]),
-        "days are named once": past(*[0.4] * 30, day=days),
+        "all within an hour": past(*[0.4] * 30, seconds=minutes),
         "the best is not the last": past(0.4, 0.9, 0.6, 0.5, compared=[True, False, True, True]),
         "no value": past(nan),
     }
@@ -701,14 +710,11 @@ def quality() -> dict[str, dict[str, Case]]:
             "no change": of(table=groups()[5:]),
             "no groups": of(table=groups()[:0]),
         },
-        "trend": {
-            name: of(points=made_past(n), across=ABOVE, series=[HOSTILE])
-            for name, n in series.items()
-        }
-        | every("points", trends, across=BASE, series=["BM25, 2 runs"], level=0.9)
+        "trend": {name: of(lines=made_past(n), across=ABOVE) for name, n in many.items()}
+        | every("lines", trends, across=BASE, level=0.9)
         | {
             "a line without a value": of(
-                points=past(0.4), across=[history_charts.Across("Empty", nan)]
+                lines=past(0.4), across=[history_charts.Across("Empty", nan)]
             )
         },
         "waterfall": {

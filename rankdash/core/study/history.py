@@ -6,9 +6,8 @@ join with the labels, a small part of it, and never the run itself.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -91,26 +90,6 @@ _COMPARED = (
     *("delta", "delta_low", "delta_high", "p", "p_corrected"),
     *("helped", "same", "hurt", "verdict"),
 )
-
-
-@dataclass(frozen=True)
-class Made:
-    """How a run was made. settings: fit for JSON. depth: None for all candidates."""
-
-    id: str
-    reranker: str
-    settings: Mapping[str, object]
-    depth: int | None
-
-
-def repeated(runs: Iterable[Made]) -> list[tuple[str, ...]]:
-    """The ids of runs that were made alike (reranker, settings and depth), in the order given, for
-    each way that was used more than once; the first one that was begun comes first."""
-    groups: dict[str, list[str]] = {}
-    for run in runs:
-        alike = json.dumps([run.reranker, dict(run.settings), run.depth], sort_keys=True)
-        groups.setdefault(alike, []).append(run.id)
-    return [tuple(ids) for ids in groups.values() if len(ids) > 1]
 
 
 @dataclass(frozen=True, eq=False)

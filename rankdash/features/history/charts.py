@@ -1,43 +1,49 @@
-"""Runs over time: a metric with its interval, and under it how fast they were and what failed."""
+"""Runs over time: a line for each system, and below it how fast they were and what failed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import plotly.graph_objects as go
+from babel.dates import format_skeleton
 
-from rankdash.core.base.i18n import brief, enumerated, level_percent, ngettext
+from rankdash.core.base import text as base_text
+from rankdash.core.base.i18n import brief, enumerated, language, level_percent, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import LEVEL
 from rankdash.kit.drawing import draw, style
 
-_MEAN, _MS, _FAILED = 240, 110, 80
-_GAP = 26
-_FURNITURE = 70
-_MOST_NUMBERS = 12
+_MEAN, _MS, _FAILED = 290, 80, 60
+# Above each panel is its title.
+_GAP = 34
+_FURNITURE = 90
 _NOTE = 70
-_DAYS_APART = 4
-_MOST_SERIES = 6
 _LEAST_ROOM = 0.025
-_BESIDE = 0.6
 # The share of the panel that is kept at its foot for runs that are not compared.
 _FOOT = 0.12
+# Labels at the ends of lines: how many, and how high and wide, in pixels and in letters.
+_MOST_LINES, _LABEL, _LABEL_WIDTH, _LETTER, _LEADER = 16, 16, 20, 7, 22
+# Runs stand at least this share of the time apart: many are made in an hour, then none for weeks.
+_APART = 0.008
+_DAY = 86400
+_STEPS = (60, 300, 900, 3600, *(_DAY * share for share in (0.125, 0.25, 0.5)))
+_DAYS = (1, 2, 7, 14, 30, 91, 182, 365, 1826)
+_MOST_TICKS = 5
 
 
 @dataclass(frozen=True)
 class TrendPoint:
-    """One run. number: as the table has it. when and day: the time it was made, for the hover and
-    for the axis. series: the index of the runs it is joined with, None where it was made once.
-    mean with low…high (NaN where there is none) rests on n queries. compared: whether it stands on
-    the line. p95_ms: NaN where not measured. note: what a person wrote about it."""
+    """One run. number: as the table has it. when: the time it was made, and seconds: since 1970.
+    mean with low…high (NaN where there is none) rests on n queries. compared: whether it is on the
+    line. p95_ms: NaN where not measured. note: what a person wrote about it."""
 
     number: int
     name: str
     when: str
-    day: str
-    series: int | None
+    seconds: float
     mean: float
     low: float
     high: float
@@ -46,6 +52,19 @@ class TrendPoint:
     p95_ms: float
     failed: int
     note: str = ""
+
+    @property
+    def drawn(self) -> bool:
+        return self.compared and math.isfinite(self.mean)
+
+
+@dataclass(frozen=True)
+class TrendLine:
+    """The runs of one system, oldest first. mark: that of the newest."""
+
+    name: str
+    mark: style.Mark
+    points: Sequence[TrendPoint]
 
 
 @dataclass(frozen=True)
@@ -57,12 +76,13 @@ class Across:
     mean: float
 
 
-def _trend_alt(points: Sequence[TrendPoint], metric: str, across: Sequence[Across]) -> str:
+def _trend_alt(lines: Sequence[TrendLine], metric: str, across: Sequence[Across]) -> str:
     sentences = []
-    lines = [f"{line.name} {style.number(line.mean)}" for line in across]
-    if lines:
-        sentences.append(_("Horizontal lines: {lines}.", lines=enumerated(lines)))
-    compared = [point for point in points if point.compared and math.isfinite(point.mean)]
+    means = [f"{line.name} {style.number(line.mean)}" for line in across]
+    if means:
+        sentences.append(_("Horizontal lines: {lines}.", lines=enumerated(means)))
+    points = _points(lines)
+    compared = [point for point in points if point.drawn]
     if compared:
         best = max(compared, key=lambda point: point.mean)
         sentences.append(
@@ -91,136 +111,163 @@ def _trend_alt(points: Sequence[TrendPoint], metric: str, across: Sequence[Acros
     ).strip()
 
 
+def _points(lines: Sequence[TrendLine]) -> list[TrendPoint]:
+    """Every run, oldest first."""
+    return sorted((each for line in lines for each in line.points), key=lambda each: each.number)
+
+
 @draw.chart(_trend_alt)
 def trend_chart(
     ink: style.Ink,
-    points: Sequence[TrendPoint],
+    lines: Sequence[TrendLine],
     metric: str,
     across: Sequence[Across],
     *,
-    series: Sequence[str] = (),
     level: float = LEVEL,
 ) -> go.Figure:
-    """Runs in equal steps, because many are made in an hour and then none for weeks. Those of one
-    series are joined by a line. Where a run was timed or failed on a query there is a panel for it.
+    """A line for each system over time, with its name at its end. Where a run was timed or failed
+    on a query there is a panel for it.
 
-    points: oldest first. metric: its title. across: the first is what runs are compared with.
-    series: the names of the series. level: of the intervals.
+    metric: its title. across: the first is what runs are compared with. level: of the intervals.
     """
-    compared = [point for point in points if point.compared and math.isfinite(point.mean)]
+    points = _points(lines)
+    places = _places(points)
+    ends = _time_reach(places)
+    compared = [point for point in points if point.drawn]
     across = [line for line in across if math.isfinite(line.mean)]
-    means = [line.mean for line in across]
     values = (each for point in compared for each in (point.mean, point.low, point.high))
-    known = [*values, *means]
-    low, high = style.reach(known, 0.1, _LEAST_ROOM, -0.01)
+    low, high = style.reach([*values, *(line.mean for line in across)], 0.1, _LEAST_ROOM, -0.01)
     apart = [point for point in points if not point.compared]
     if apart:
         low -= _FOOT * (high - low)
-    traces = _across(points, across, ink) + _means(points, metric, series, ink)
+    traces = _across(ends, across, ink)
+    for line in lines:
+        traces += _line(line, places, ends[1], metric)
     if any(math.isfinite(point.low) for point in compared):
         words = _("{level} interval of the mean", level=level_percent(level))
         traces.append(draw.key(words, "line-ns", ink.muted))
     if apart:
         foot = low + _FOOT / 2 * (high - low)
-        traces.append(_apart(apart, foot, metric, ink))
-    timed = any(math.isfinite(point.p95_ms) for point in points)
-    failures = any(point.failed for point in points)
-    heights = [_MEAN, *([_MS] if timed else []), *([_FAILED] if failures else [])]
-    total = sum(heights) + _GAP * (len(heights) - 1)
-    domains = _domains(heights)
-    axes: dict[str, dict[str, object]] = {
-        "yaxis": style.axis(
-            style.short(metric),
-            domain=domains[0],
-            tickformat=".2f",
-            range=[low, high],
-            zeroline=False,
+        traces.append(_apart(apart, places, foot, metric, ink))
+    panels: list[tuple[str, int, dict[str, object]]] = [
+        (metric, _MEAN, {"tickformat": ".2f", "range": [low, high], "zeroline": False})
+    ]
+    if any(math.isfinite(point.p95_ms) for point in points):
+        traces += [each for line in lines for each in _times(line, places)]
+        reach = draw.reach([point.p95_ms for point in points], 0.1)
+        panels.append((_("p95 ms"), _MS, draw.log_axis(reach, short=True)))
+    if any(point.failed for point in points):
+        traces.append(_failures(points, places, f"y{len(panels) + 1}"))
+        scale = {"rangemode": "tozero", "nticks": 3, "tickformat": ",d"}
+        panels.append((_("failed"), _FAILED, scale))
+    total = sum(height + _GAP for _title, height, _scale in panels)
+    axes, notes, top = {}, [], float(total)
+    for place, (title, height, scale) in enumerate(panels, start=1):
+        top -= _GAP
+        name = f"yaxis{place}" if place > 1 else "yaxis"
+        axes[name] = {**scale, "domain": [max(top - height, 0) / total, top / total]}
+        settings = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+        notes.append(
+            draw.note(0, top / total, f"<b>{style.short(title)}</b>", ink.text, **settings)
         )
-    }
-    if timed:
-        traces.append(_times(points, ink))
-        ends = draw.reach([point.p95_ms for point in points], 0.1)
-        axes["yaxis2"] = style.axis(
-            _("p95 ms"), **draw.log_axis(ends, short=True), domain=domains[1]
-        )
-    if failures:
-        name = f"yaxis{len(axes) + 1}"
-        traces.append(_failures(points, name))
-        axes[name] = style.axis(
-            _("failed"), domain=domains[-1], rangemode="tozero", nticks=3, tickformat=",d"
-        )
-    lowest = list(axes)[-1].replace("axis", "")
+        top -= height
+    labels = _labels(lines, low, high, ink)
+    width = max((base_text.columns(each["text"]) for each in labels), default=0)
     return style.finish(
         traces,
         ink,
         total + _FURNITURE,
         **axes,
-        xaxis=style.axis(
-            _("run, oldest first; the numbers are those of the table"),
-            **_ticks(points),
-            anchor=lowest,
-            range=[points[0].number - _BESIDE, points[-1].number + _BESIDE] if points else [0, 1],
-        ),
+        annotations=[*notes, *labels],
+        margin={"r": _LEADER + _LETTER * min(width, _LABEL_WIDTH)} if labels else {},
+        xaxis=style.axis("", **_ticks(ends), anchor=name.replace("axis", ""), range=ends),
         bargap=0.6,
     )
 
 
-def _means(
-    points: Sequence[TrendPoint], metric: str, series: Sequence[str], ink: style.Ink
-) -> list[style.Trace]:
-    """A trace for each series that has a mark of its own, and one for all other runs."""
-    looks = style.marks_in_order(str(place) for place in range(len(series)))
-    joined: dict[int, list[TrendPoint]] = {}
-    others: list[TrendPoint] = []
+def _places(points: Sequence[TrendPoint]) -> dict[int, float]:
+    """Number of a run → its place in time, in seconds, a little after the run before."""
+    times = [point.seconds for point in points]
+    gap = _APART * (max(times, default=0.0) - min(times, default=0.0))
+    places, least = dict[int, float](), 0.0
     for point in points:
-        if not point.compared or not math.isfinite(point.mean):
-            continue
-        if point.series is not None and point.series < _MOST_SERIES:
-            joined.setdefault(point.series, []).append(point)
-        else:
-            others.append(point)
-    traces = [
-        _line(line_points, style.short(series[place]), looks[str(place)], metric)
-        for place, line_points in sorted(joined.items())
+        places[point.number] = max(point.seconds, least)
+        least = places[point.number] + gap
+    return places
+
+
+def _time_reach(places: dict[int, float]) -> list[float]:
+    first, last = min(places.values(), default=0.0), max(places.values(), default=0.0)
+    room = 0.03 * (last - first) or 1800.0
+    return [first - room, last + room]
+
+
+def _line(line: TrendLine, places: dict[int, float], end: float, metric: str) -> list[style.Trace]:
+    """The line, and faintly from its newest run to the end at which its name is."""
+    points = [point for point in line.points if point.drawn]
+    if not points:
+        return []
+    last = points[-1]
+    faint = {"color": style.faded(line.mark.colour, 0.5), "width": 1, "dash": "dot"}
+    return [
+        draw.scatter([places[last.number], end], [last.mean] * 2, "lines", line=faint),
+        draw.scatter(
+            [places[point.number] for point in points],
+            [point.mean for point in points],
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": [_known(point.high - point.mean) for point in points],
+                "arrayminus": [_known(point.mean - point.low) for point in points],
+                "color": style.faded(line.mark.colour, 0.5),
+                "thickness": 1.5,
+                "width": 3,
+            },
+            cliponaxis=False,
+            hover=[_said(point, metric) for point in points],
+            **draw.curve(line.mark),
+        ),
     ]
-    if others:
-        name = _("other runs") if joined else _("runs")
-        mark = style.Mark(ink.muted, "circle-open", "solid")
-        traces.append({**_line(others, name, mark, metric), "mode": "markers"})
-    return traces
 
 
-def _line(points: Sequence[TrendPoint], name: str, mark: style.Mark, metric: str) -> style.Trace:
-    return draw.scatter(
-        [point.number for point in points],
-        [point.mean for point in points],
-        name=name,
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": [_known(point.high - point.mean) for point in points],
-            "arrayminus": [_known(point.mean - point.low) for point in points],
-            "color": style.faded(mark.colour, 0.7),
-            "thickness": 1.5,
-            "width": 4,
-        },
-        cliponaxis=False,
-        hover=[_said(point, metric) for point in points],
-        **draw.curve(mark),
-    )
-
-
-def _across(
-    points: Sequence[TrendPoint], lines: Sequence[Across], ink: style.Ink
+def _labels(
+    lines: Sequence[TrendLine], low: float, high: float, ink: style.Ink
 ) -> list[style.Trace]:
+    """The names at the right of the lines, each led to the newest mean of its line, from each
+    other as far as they are high. Of many lines those that are highest last."""
+    newest = [
+        (line, point)
+        for line in lines
+        for point in [each for each in line.points if each.drawn][-1:]
+    ]
+    newest.sort(key=lambda each: -each[1].mean)
+    newest = newest[:_MOST_LINES]
+    pixels = [(high - point.mean) / (high - low) * _MEAN for _line, point in newest]
+    spread: list[float] = []
+    for pixel in pixels:
+        spread.append(max(pixel, spread[-1] + _LABEL if spread else _LABEL / 2))
+    limit = _MEAN - _LABEL / 2
+    for place in reversed(range(len(spread))):
+        spread[place] = min(spread[place], limit)
+        limit = spread[place] - _LABEL
+    return [
+        draw.note(
+            1, point.mean, style.short(line.name, _LABEL_WIDTH), ink.text,
+            xref="x domain", xanchor="left", showarrow=True, arrowhead=0, arrowwidth=2,
+            arrowcolor=line.mark.colour, ax=_LEADER, ay=at - pixel, standoff=0,
+        )
+        for (line, point), pixel, at in zip(newest, pixels, spread, strict=True)
+    ]  # fmt: skip
+
+
+def _across(ends: Sequence[float], lines: Sequence[Across], ink: style.Ink) -> list[style.Trace]:
     """Named in the legend, with their value: on the line itself a label would cover the runs."""
-    ends = [points[0].number - _BESIDE, points[-1].number + _BESIDE] if points else []
     # The baseline's first.
     looks = [(ink.text, "dot"), (ink.muted, "dash"), (ink.muted, "longdashdot")]
     return [
         draw.scatter(
             ends,
-            [line.mean] * len(ends),
+            [line.mean] * 2,
             "lines",
             name=f"{style.short(line.name, 40)} {style.number(line.mean)}",
             line={"color": colour, "dash": dash, "width": 2},
@@ -229,10 +276,16 @@ def _across(
     ]
 
 
-def _apart(points: Sequence[TrendPoint], floor: float, metric: str, ink: style.Ink) -> style.Trace:
+def _apart(
+    points: Sequence[TrendPoint],
+    places: dict[int, float],
+    floor: float,
+    metric: str,
+    ink: style.Ink,
+) -> style.Trace:
     """At the foot of the panel: a run that has a time and no place beside the others."""
     return draw.scatter(
-        [point.number for point in points],
+        [places[point.number] for point in points],
         [floor] * len(points),
         "markers",
         name=_("too few queries: not compared"),
@@ -241,27 +294,28 @@ def _apart(points: Sequence[TrendPoint], floor: float, metric: str, ink: style.I
     )
 
 
-def _times(points: Sequence[TrendPoint], ink: style.Ink) -> style.Trace:
-    timed = [point for point in points if math.isfinite(point.p95_ms)]
-    return draw.scatter(
-        [point.number for point in timed],
+def _times(line: TrendLine, places: dict[int, float]) -> list[style.Trace]:
+    timed = [point for point in line.points if math.isfinite(point.p95_ms)]
+    trace = draw.scatter(
+        [places[point.number] for point in timed],
         [point.p95_ms for point in timed],
-        "markers",
         yaxis="y2",
-        marker=draw.marker(ink.text, "line-ew", 12, width=3),
         hover=[
             f"{_heading(point)}<br>{_('p95 {ms} ms', ms=brief(point.p95_ms))}" for point in timed
         ],
+        **draw.curve(line.mark),
     )
+    return [trace] if timed else []
 
 
-def _failures(points: Sequence[TrendPoint], axis: str) -> style.Trace:
+def _failures(points: Sequence[TrendPoint], places: dict[int, float], axis: str) -> style.Trace:
+    failed = [point for point in points if point.failed]
     return draw.bar(
-        [point.number for point in points],
-        [point.failed for point in points],
-        yaxis=axis.replace("axis", ""),
+        [places[point.number] for point in failed],
+        [point.failed for point in failed],
+        yaxis=axis,
         marker={"color": style.WORSE},
-        hover=[f"{_heading(point)}<br>{_('{n:,} failed', n=point.failed)}" for point in points],
+        hover=[f"{_heading(point)}<br>{_('{n:,} failed', n=point.failed)}" for point in failed],
     )
 
 
@@ -291,32 +345,20 @@ def _known(value: float) -> float:
     return value if math.isfinite(value) else 0.0
 
 
-def _domains(heights: Sequence[int]) -> list[list[float]]:
-    """From top to bottom, as shares of the plot from its foot."""
-    total = sum(heights) + _GAP * (len(heights) - 1)
-    domains, top = [], float(total)
-    for height in heights:
-        domains.append([max(top - height, 0) / total, top / total])
-        top -= height + _GAP
-    return domains
-
-
-def _ticks(points: Sequence[TrendPoint]) -> dict[str, object]:
-    """Numbers as far as there is room, and the day under the first run of a day, not too near to
-    the one before."""
-    step = -(-len(points) // _MOST_NUMBERS) or 1
-    room = max(-(-len(points) // _DAYS_APART), 1)
-    ticks: dict[int, str] = {}
-    last_day, dated = "", -math.inf
-    for place in range(0, len(points), step):
-        point = points[place]
-        ticks[point.number] = str(point.number)
-        if point.day != last_day and place - dated >= room:
-            ticks[point.number] += f"<br>{style.short(point.day)}"
-            last_day, dated = point.day, place
-    return {
-        "tickmode": "array",
-        "tickvals": list(ticks),
-        "ticktext": list(ticks.values()),
-        "tickangle": 0,
-    }
+def _ticks(ends: Sequence[float]) -> dict[str, object]:
+    """Round times between the first and the last run; without the time of the day where they are
+    days apart."""
+    steps = [*_STEPS, *(days * _DAY for days in _DAYS)]
+    step = next((each for each in steps if (ends[1] - ends[0]) / each <= _MOST_TICKS), steps[-1])
+    skeleton = "Hm" if step < _DAY else "MMMd" if step < 91 * _DAY else "yMMM"
+    ticks = [
+        place * step for place in range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)
+    ]
+    texts = []
+    for place, tick in enumerate(ticks):
+        moment = datetime.fromtimestamp(tick, UTC)
+        text = format_skeleton(skeleton, moment, locale=language())
+        if step < _DAY and place == 0:
+            text += "<br>" + format_skeleton("MMMd", moment, locale=language())
+        texts.append(text)
+    return {"tickmode": "array", "tickvals": ticks, "ticktext": texts}

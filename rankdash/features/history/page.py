@@ -19,14 +19,15 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import moment as moment_words
 from rankdash.core.runs.combining import KIND as FUSION
 from rankdash.core.study import history as study_history
-from rankdash.core.study.history import Made, Trend, differing, p_of_any_pair, repeated
+from rankdash.core.study.history import Trend, differing, p_of_any_pair
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.queries import excluded, provenance
-from rankdash.core.words.verdicts import change_facts, p_value, sentence
+from rankdash.core.words.verdicts import change_fact, change_facts, chip, p_value, sentence
 from rankdash.core.workspace import RunRow
 from rankdash.core.workspace.notes import Pins, RunNote, RunNotes
 from rankdash.features.history import charts as history_charts
+from rankdash.kit.drawing import style
 from rankdash.kit.widgets import address, dialogs, pickers, run_records, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.run_records import (
@@ -114,29 +115,65 @@ def _evaluate(study: Study) -> None:
     place.empty()
 
 
-def chart(history: Past) -> None:
-    """The trend, with the lines that runs are compared with, and beneath it time and failures."""
+def answer(history: Past) -> None:
+    """Whether the newest run is better, in one line, and which one has the highest mean."""
     study = history.study
-    series = repeated(
-        Made(run.id, run.reranker, run.settings, run.depth)
-        for run in history.runs
-        if history.row(run.id)["on_line"]
-    )
-    joined = {run_id: place for place, ids in enumerate(series) for run_id in ids}
-    points = [_point(history, run, joined.get(run.id)) for run in history.runs]
+    runs = [run for run in history.runs if history.row(run.id)["on_line"]]
+    runs = [run for run in runs if math.isfinite(history.row(run.id)["mean"])]
+    if not runs:
+        return
+    newest, best = runs[-1], max(runs, key=lambda run: float(history.row(run.id)["mean"]))
+    row = history.row(newest.id)
+    sentences = [
+        _(
+            "Newest: **{name}** ({day}), {metric} {mean}.",
+            name=name_safe(history.name(newest.id)),
+            day=_day(newest.created),
+            metric=study.measure.title,
+            mean=number(row["mean"]),
+        )
+    ]
+    if newest.id != study.baseline and math.isfinite(row["delta_low"]):
+        sentences.append(
+            _(
+                "Against {baseline}: **{verdict}**, {change}.",
+                verdict=chip(str(row["verdict"])),
+                baseline=name_safe(history.name(study.baseline)),
+                change=change_fact(pd.Series(dict(row)), study.statistics),
+            )
+        )
+    if history.row(best.id)["mean"] > row["mean"]:
+        sentences.append(
+            _(
+                "Highest: **{name}** ({day}), {mean}.",
+                name=name_safe(history.name(best.id)),
+                day=_day(best.created),
+                mean=number(history.row(best.id)["mean"]),
+            )
+        )
+    st.markdown(paragraph(sentences))
+
+
+def chart(history: Past) -> None:
+    """A line for each system over time, and the lines that runs are compared with."""
+    study = history.study
+    places = {each.id: each.place for each in study.systems.values()}
+    marks = style.marks(places, study.baseline)
+    by_name: dict[str, list[RunRow]] = {}
+    for run in history.runs:
+        by_name.setdefault(run.name, []).append(run)
+    lines = [
+        history_charts.TrendLine(name, marks[runs[-1].id], [_point(history, run) for run in runs])
+        for name, runs in by_name.items()
+    ]
     across = [
         history_charts.Across(name, float(history.row(system)["mean"]))
         for system, name in _lines(history).items()
         if history.row(system)["on_line"]
     ]
-    title = study.measure.title
-    names = [
-        ngettext("{name}, {n} run", "{name}, {n} runs", len(ids), name=history.name(ids[0]))
-        for ids in series
-    ]
     widgets_charts.draw(
         history_charts.trend_chart(
-            points, title, across, series=names, level=study.statistics.level
+            lines, study.measure.title, across, level=study.statistics.level
         ),
         key="history.trend",
     )
@@ -154,15 +191,14 @@ def _lines(history: Past) -> dict[str, str]:
     return titles
 
 
-def _point(history: Past, run: RunRow, series: int | None) -> history_charts.TrendPoint:
+def _point(history: Past, run: RunRow) -> history_charts.TrendPoint:
     row = history.row(run.id)
     compared = bool(row["on_line"])
     return history_charts.TrendPoint(
         number=history.number(run.id),
         name=history.name(run.id),
         when=moment_words(run.created),
-        day=_day(run.created),
-        series=series,
+        seconds=_seconds(run.created),
         mean=float(row["mean"]),
         low=float(row["mean_low"]),
         high=float(row["mean_high"]),
@@ -179,6 +215,13 @@ def _day(iso: str) -> str:
         return str(format_skeleton("MMMd", datetime.fromisoformat(iso), locale=language()))
     except ValueError:
         return ""
+
+
+def _seconds(iso: str) -> float:
+    try:
+        return datetime.fromisoformat(iso).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def rests_on(history: Past) -> None:
@@ -258,17 +301,13 @@ def looks(history: Past) -> None:
     )
     if study.statistics.correction != "none":
         way = {"holm": _("Holm"), "bh": _("Benjamini–Hochberg")}[study.statistics.correction]
-        corrected = _(
-            "The p values below are corrected for all {n} ({way}).", n=number(made, 0), way=way
-        )
+        corrected = _("The p values are corrected for all {n} ({way}).", n=number(made, 0), way=way)
         st.info(
             paragraph([text, corrected]),
             icon=":material/functions:",
         )
         return
-    st.warning(
-        paragraph([text, _("The p values below are not corrected.")]), icon=":material/functions:"
-    )
+    st.warning(paragraph([text, _("The p values are not corrected.")]), icon=":material/functions:")
     st.button(
         _("Correct for all {n}", n=number(made, 0)),
         icon=":material/functions:",

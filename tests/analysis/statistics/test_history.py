@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.metrics import Evaluation
 from rankdash.core.statistics.inference import corrected
-from rankdash.core.study.history import Made, differing, p_of_any_pair, repeated, trend_of_points
+from rankdash.core.study.history import differing, p_of_any_pair, trend_of_points
 from tests.lists import evaluation
 from tests.results import results
 
@@ -58,13 +58,6 @@ TRENDS = {
         {"a": even(0.5, tuple(QUERIES[6:]), "skipped"), "whole": even(0.2)}, False
     ),
 }  # fmt: skip
-RUNS = [
-    Made("a", "bm25", {"k1": 1.5, "b": 0.75}, None),
-    Made("b", "bm25", {"k1": 1.2, "b": 0.75}, None),
-    Made("c", "bm25", {"b": 0.75, "k1": 1.5}, None), Made("d", "bm25", {"k1": 1.5, "b": 0.75}, 10),
-    Made("e", "bi-encoder", {"k1": 1.5, "b": 0.75}, None),
-    Made("f", "bm25", {"k1": 1.5, "b": 0.75}, None),
-]  # fmt: skip
 
 
 def test_the_line_rests_on_the_queries_that_all_of_its_systems_answered(approved):
@@ -74,8 +67,6 @@ def test_the_line_rests_on_the_queries_that_all_of_its_systems_answered(approved
     }
     cases |= {
         "an unknown baseline": lambda: trend_of_points({"a": even(0.1)}, "b", "ndcg@10", T),
-        "runs made alike": repeated(RUNS),
-        "two runs": repeated(RUNS[:2]),
         "what differs": differing({"a": 1, "b": 2, "c": None}, {"b": 3, "a": 1, "d": "x"}),
     }
     # A pair that was picked among many pays for all of them.
