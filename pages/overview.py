@@ -18,6 +18,7 @@ study = view.study("overview")
 view.caption(study)
 in_focus = view.focus(study)
 if not page_verdict.above_means(study, "overview"):
+    page_leaderboard.draw_choice(study)
     st.stop()
 if study.challengers:
     if study.judge is not None:

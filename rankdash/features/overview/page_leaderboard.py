@@ -4,7 +4,7 @@ against latency or price."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,7 @@ def draw(study: Study, in_focus: str) -> None:
     axes, board = known_axes(standings(study)), st.container()
     axis = _axis(study, axes)
     with board:
-        others = [each for each in study.systems if each != study.baseline]
-        heard = partial(_heard, others, study.challengers)
-        _show("overview.leaderboard", shared(_data, study, axis, in_focus), heard)
+        _board(study, shared(_data, study, axis, in_focus))
     if axes:
         component.when_seen(
             study,
@@ -55,6 +53,18 @@ def draw(study: Study, in_focus: str) -> None:
         )
     else:
         _notes(study, axis)
+
+
+def draw_choice(study: Study) -> None:
+    """Draw the same table without numbers: without labels, or while they are sampled."""
+    if len(study.systems) > 1:
+        title = {"title": _("System"), "up": True}
+        _board(study, _table(study, [title], {each: [] for each in study.chosen}))
+
+
+def _board(study: Study, data: dict[str, Any]) -> None:
+    others = [each for each in study.systems if each != study.baseline]
+    _show("overview.leaderboard", data, partial(_heard, others, study.challengers))
 
 
 def _heard(systems: Collection[str], challengers: Collection[str], event: Any) -> None:
@@ -92,30 +102,35 @@ def _data(study: Study, axis: Axis, in_focus: str) -> dict[str, Any]:
     threshold = [] if minimum is None else [minimum * study.mean(study.baseline)[0]]
     ends_of_axis = interval.common_axis([*ends, *threshold])
     place = partial(_place, ends_of_axis)
-    # The newest first.
-    others = [each for each in [*study.systems][::-1] if each not in study.chosen]
-    shown = [
-        {
-            **_named(study, row.system),
-            "baseline": row.system == study.baseline,
-            "ticked": row.system != study.baseline,
-            "focus": row.system != study.baseline,
-            "cells": [
-                [chip(row.kind), report_systems.failures(row), "", chip(row.kind)],
-                *(_cell(column, cells[at], row, place) for column, cells in columns),
-            ],
-        }
+    cells = {
+        row.system: [
+            [chip(row.kind), report_systems.failures(row), "", chip(row.kind)],
+            *(_cell(column, values[at], row, place) for column, values in columns),
+        ]
         for at, row in enumerate(rows)
-    ]
+    }
     return {
-        "words": {"title": _("Leaderboard"), **(_announced(len(others)) if others else {})},
-        "columns": titles,
+        **_table(study, titles, cells),
         "by": 2,
         "focus": in_focus,
-        "few": _FEW,
         "colours": {"better": style.BETTER, "worse": style.WORSE, "grey": style.FIRST_STAGE},
         "axis": {"zero": place(0.0), "threshold": place(threshold[0]) if threshold else None},
-        "rows": shown + [{**_named(study, each), "cells": []} for each in others],
+    }
+
+
+def _table(
+    study: Study, columns: list[dict[str, Any]], cells: Mapping[str, list[Any]]
+) -> dict[str, Any]:
+    """Return what every table has. cells: of each system that is compared, the best first."""
+    # The newest first.
+    others = [each for each in [*study.systems][::-1] if each not in cells]
+    return {
+        "words": {"title": _("Leaderboard"), **(_announced(len(others)) if others else {})},
+        "columns": columns,
+        "by": 0,
+        "few": _FEW,
+        "baseline": study.baseline,
+        "rows": [{**_named(study, each), "cells": cells.get(each)} for each in (*cells, *others)],
     }
 
 

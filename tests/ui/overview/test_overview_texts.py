@@ -163,7 +163,11 @@ def test_the_leaderboard_has_a_row_for_every_run_and_numbers_for_those_that_are_
     value, low, high, colour, hollow, words = change[4]
     assert data["axis"]["zero"] < low < value < high and (colour, hollow) == ("better", False)
     assert words == "+0.248 … +0.454"
-    assert rows["worse"]["cells"] == [] and not rows["First stage"]["ticked"]
+    assert rows["worse"]["cells"] is None and data["baseline"] == "first-stage"
+    # Without labels there is the choice alone.
+    app = drawn(partial(page_leaderboard.draw_choice, replace(study, challengers=(name,))))
+    rows = component(app, "leaderboard")["rows"]
+    assert [row["cells"] for row in rows] == [[], [], None]
 
 
 def test_what_is_not_proven_is_hollow_and_the_minimum_that_a_user_set_is_marked():

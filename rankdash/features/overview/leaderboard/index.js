@@ -55,15 +55,17 @@ function drawn(data, [value, low, high, colour, hollow, words]) {
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
-  const state = (root.state ??= { by: data.by, down: true, all: false });
+  const state = (root.state ??= { by: data.by, all: false });
+  const sortBy = (by) => Object.assign(state, { by, down: !data.columns[by].up });
   if (root.data !== data) {
     root.data = data;
     state.focus = data.focus;
-    state.ticked = new Set(data.rows.filter((each) => each.ticked).map((each) => each.id));
-    if (state.by >= data.columns.length) Object.assign(state, { by: data.by, down: true });
+    const compared = data.rows.filter(({ cells, id }) => cells && id !== data.baseline);
+    state.ticked = new Set(compared.map((each) => each.id));
+    if (state.down == null || state.by >= data.columns.length) sortBy(data.by);
   }
 
-  const cell = (row, [text, small, more, , dot], place) => {
+  const cell = ([text, small, more, , dot], place) => {
     const inside = dot ? [drawn(data, dot)] : [];
     if (text) inside.push(["span", {}, text]);
     if (small) inside.push(["small", {}, small]);
@@ -73,20 +75,19 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
   const line = (row) => {
     const { id, name, whole, mark, cells } = row;
+    const isBaseline = id === data.baseline;
     const tick = {
       type: "checkbox", "data-tick": id, checked: state.ticked.has(id), "aria-label": whole,
-      class: row.baseline ? "unseen" : null, disabled: row.baseline ? "" : null,
+      class: isBaseline ? "unseen" : null, disabled: isBaseline ? "" : null,
     };
-    const known = row.focus && cells.length;
+    const known = cells?.length && !isBaseline;
     const label = known
       ? ["button", { "data-focus": id, "aria-pressed": id === state.focus, title: whole }, name]
-      : ["span", { title: whole, "data-tick": cells.length ? null : id }, name];
+      : ["span", { title: whole, "data-tick": isBaseline ? null : id }, name];
     const head = [["input", tick], ["img", { src: mark, alt: "" }], label];
-    const look = cells.length ? (known && id === state.focus ? "focus" : null) : "apart";
-    return [
-      "tr", { "data-key": id, class: look, "data-focus": known ? id : null },
-      [["th", { scope: "row" }, head], ...cells.map((each, place) => cell(row, each, place))],
-    ];
+    const look = cells ? (known && id === state.focus ? "focus" : null) : "apart";
+    const inside = [["th", { scope: "row" }, head], ...(cells ?? []).map(cell)];
+    return ["tr", { "data-key": id, class: look, "data-focus": known ? id : null }, inside];
   };
 
   const value = (row) => (state.by ? row.cells[state.by - 1]?.[3] : row.whole);
@@ -99,8 +100,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
   const draw = () => {
     const focused = root.getRootNode().activeElement;
-    const compared = data.rows.filter((each) => each.cells.length).sort(order);
-    const others = data.rows.filter((each) => !each.cells.length);
+    const compared = data.rows.filter((each) => each.cells).sort(order);
+    const others = data.rows.filter((each) => !each.cells);
     const shown = state.all ? others : others.slice(0, data.few);
     state.shown = shown.map((each) => each.id);
     const head = data.columns.map((column, place) => {
@@ -150,8 +151,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
       draw();
     } else if (sort != null) {
       const by = Number(sort);
-      state.down = by === state.by ? !state.down : !data.columns[by].up;
-      state.by = by;
+      if (by === state.by) state.down = !state.down;
+      else sortBy(by);
       draw();
     } else if (add != null) compare([...state.ticked, ...state.shown]);
     else if (all != null) {
