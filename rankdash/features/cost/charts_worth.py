@@ -113,8 +113,9 @@ def net_by_price_chart(
         [focus] = [point for point in points if point.in_focus]
         prices = across.along(_SAMPLES)
         look = {"color": focus.mark.colour, "dash": "dot", "width": 1.5}
-        traces += _band(by_price, prices, focus.mark)
-        traces.append(draw.scatter(prices, _along(by_price.middle, prices), "lines", line=look))
+        traces += _band(by_price, prices, focus.mark, -math.inf)
+        values = _along(by_price.middle, prices, -math.inf)
+        traces.append(draw.scatter(prices, values, "lines", line=look))
         ends.append(by_price.middle[0])
     corners = frontier.corners(points, across, _SIZE)
     for point, corner in zip(points, corners, strict=True):
@@ -146,8 +147,7 @@ def net_by_price_chart(
         _SIZE.height,
         shapes=[_level(0.0, ink, "solid")],
         annotations=[
-            draw.note(1, 0, _("break-even"), ink.muted, xref="paper", xanchor="right",
-                      yanchor="bottom"),
+            _at_right(0.0, _("break-even"), ink.muted),
             *_example(demonstrated, ink),
         ],
         xaxis=style.axis(_in_money(_("price of 1,000 searches"), currency), **layout),
@@ -181,7 +181,7 @@ def _needed_alt(
     systems: Sequence[Need], most: float, *, money: Callable[[float], str] = str
 ) -> str:
     sentences = [
-        _("{part}: {value}", part=each.name, value=money(_at(each.by_price.middle, most)))
+        _("{part}: {value}", part=each.name, value=money(*_along(each.by_price.middle, [most])))
         for each in systems
     ]
     return _(
@@ -210,47 +210,29 @@ def value_needed_chart(
     """
     prices = np.linspace(0.0, most, _SAMPLES).tolist()
     focus = next((each for each in systems if each.in_focus), systems[0])
-    top = max(1.6 * _at(focus.by_price.middle, most), 1.2 * (value or 0.0)) or 1.0
+    top = max(1.6 * _along(focus.by_price.middle, prices)[-1], 1.2 * (value or 0.0)) or 1.0
     shapes, notes, traces = [], [], []
     if price is not None:
         shapes.append(draw.upright(price, ink.line, "dash"))
-        notes.append(
-            draw.note(
-                price,
-                1,
-                style.short(money(price)),
-                ink.text,
-                yref="paper",
-                xanchor="left",
-                yanchor="top",
-            )
-        )
+        ends = {"yref": "paper", "xanchor": "left", "yanchor": "top"}
+        notes.append(draw.note(price, 1, style.short(money(price)), ink.text, **ends))
     if value is not None:
         shapes.append(_level(value, ink, "dash"))
-        notes.append(
-            draw.note(
-                1,
-                value,
-                style.short(money(value)),
-                ink.text,
-                xref="paper",
-                xanchor="right",
-                yanchor="bottom",
-            )
-        )
+        notes.append(_at_right(value, style.short(money(value)), ink.text))
     for each in systems:
         at = _MARKED * most
         if each.in_focus:
-            traces += _band(each.by_price, prices, each.mark, floor=0.0)
+            traces += _band(each.by_price, prices, each.mark)
             even = None if value is None else _price(each.by_price.middle, value)
             at = price or even or at
         # A mark is where its line is within the chart.
         within = _price(each.by_price.middle, _MARKED * top)
         at = at if within is None else min(at, within)
-        needed, name = _at(each.by_price.middle, at), style.short(each.name, _SIZE.name)
+        [needed] = _along(each.by_price.middle, [at])
+        name = style.short(each.name, _SIZE.name)
         line = {"color": each.mark.colour, "dash": each.mark.dash, "width": 2}
         traces += [
-            draw.scatter(prices, _along(each.by_price.middle, prices, 0.0), "lines", line=line),
+            draw.scatter(prices, _along(each.by_price.middle, prices), "lines", line=line),
             draw.scatter(
                 [at],
                 [needed],
@@ -300,17 +282,13 @@ def _price(line: Line, value: float) -> float | None:
     return price if price > 0 else None
 
 
-def _at(line: Line, price: float) -> float:
-    """No value below 0 is needed."""
-    return max(line[0] + line[1] * price, 0.0)
-
-
-def _along(line: Line, prices: Sequence[float], floor: float = -math.inf) -> list[float]:
+def _along(line: Line, prices: Sequence[float], floor: float = 0.0) -> list[float]:
+    """The values of a line; of the value of a search none below 0 is needed."""
     return [max(line[0] + line[1] * price, floor) for price in prices]
 
 
 def _band(
-    lines: Lines, prices: Sequence[float], mark: style.Mark, floor: float = -math.inf
+    lines: Lines, prices: Sequence[float], mark: style.Mark, floor: float = 0.0
 ) -> list[style.Trace]:
     """The interval of a line."""
     if lines.low is None or lines.high is None:
@@ -332,6 +310,12 @@ def _level(y: float, ink: style.Ink, dash: str) -> style.Trace:
     """A line across the chart."""
     line = {"color": ink.line, "width": 1.5, "dash": dash}
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line}
+
+
+def _at_right(y: float, text: str, colour: str) -> style.Trace:
+    """A note above the right end of a line across the chart."""
+    ends = {"xref": "paper", "xanchor": "right", "yanchor": "bottom"}
+    return draw.note(1, y, text, colour, **ends)
 
 
 def _example(demonstrated: bool, ink: style.Ink) -> list[style.Trace]:
