@@ -173,7 +173,7 @@ def test_it_prints_every_section_with_its_charts_and_folded_tables(browser, made
     assert SECTIONS[1].title not in pages[0]
     assert SECTIONS[1].title in pages[1]
     # Folded on screen and open on paper; and what only a chart writes.
-    assert "meets the target" in text
+    assert "target met" in text
     assert text.count("As a table") == 3
     assert "cutoff k" in text
     assert "queries, worst first" in text

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from rankdash.core.base.i18n import brief, enumerated, level_percent, number, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import LEVEL
+from rankdash.core.base.text import columns
 from rankdash.core.study import latency as study_latency
 from rankdash.core.study.latency import LatencySummary, OnTarget, Times, on_target
 from rankdash.core.study.leaderboard import standings
@@ -76,10 +77,10 @@ class Row:
         if self.met is None:
             return without_p95(self.summary.n)
         return {
-            "meets": _("meets the target"),
-            "likely": _("probably meets the target"),
-            "unlikely": _("probably misses the target"),
-            "misses": _("misses the target"),
+            "meets": _("target met"),
+            "likely": _("probably met"),
+            "unlikely": _("probably missed"),
+            "misses": _("target missed"),
         }[self.met.kind]
 
     @property
@@ -190,6 +191,8 @@ _ROW = 50
 _FURNITURE = 110
 # Of the height of a row, from its middle.
 _NAME_AT, _BAR_AT, _BAR = 0.26, -0.18, 0.28
+# Of a name with its answer, as a phone has room for; a name is not cut to fewer than the last.
+_COLUMNS, _FEWEST_COLUMNS = 50, 18
 _MARGIN = {"l": 66, "r": 88}
 """Pixels for the labels of the outermost percentiles."""
 
@@ -283,14 +286,14 @@ def _row_traces(
 def _row_words(row: Row, at: float, scale: _Scale, ink: style.Ink) -> list[style.Trace]:
     """The name with the answer, and the percentiles at both ends of what is drawn."""
     summary = row.summary
-    words = " · ".join(
-        [f"<b>{style.short(row.name, 40)}</b>", *filter(None, [row.answer, row.noise])]
-    )
+    words = [row.answer, *filter(None, [row.noise])]
+    room = max(_COLUMNS - sum(columns(each) + 3 for each in words), _FEWEST_COLUMNS)
+    header = " · ".join([f"<b>{style.short(row.name, room)}</b>", *words])
     notes = [
         draw.note(
             0,
             at + _NAME_AT,
-            words,
+            header,
             ink.text,
             xref="paper",
             xanchor="left",
