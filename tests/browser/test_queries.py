@@ -235,6 +235,13 @@ def test_list_and_query_scroll_side_by_side_and_are_below_each_other_in_a_narrow
     visit.page.set_viewport_size({"width": 900, "height": 700})
     visit.go("Overview")
     bars = visit.page.locator("[class*='st-key-overview-deltas'] .barlayer .point path")
+    # What is further down is drawn once it is in sight.
+    visit.page.mouse.move(500, 400)
+    for _step in range(20):
+        if bars.count():
+            break
+        visit.page.mouse.wheel(0, 400)
+        visit.settle()
     bars.last.scroll_into_view_if_needed()
     bars.last.click(force=True)
     expect(visit.page.get_by_role("heading", name="Queries", level=1)).to_be_attached()
