@@ -17,7 +17,7 @@ from pypdf import PdfReader
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.notes import Note
 from rankdash.features.queries import report_query
-from rankdash.features.report.report import SECTIONS, Front, html
+from rankdash.features.report.report import PRESETS, SECTIONS, Front, html
 from tests.ui.parts import dataset_of, run_of, study_of
 
 from .conftest import PATIENCE_MS, new_page
@@ -183,3 +183,25 @@ def test_it_prints_every_section_with_its_charts_and_folded_tables(browser, made
     for each in pages[:-1]:
         lines = [line.strip() for line in each.splitlines() if line.strip()]
         assert lines[-1] not in [section.title for section in SECTIONS]
+
+
+@pytest.mark.parametrize("systems", [2, 5, 12])
+def test_a_decision_prints_on_one_page(browser, tmp_path, systems):
+    rows = "query_id,query,doc_id,label,score\n" + "".join(
+        f"q{q},where is item {q},d{d},{int(d == q % 5)},{9 - d}\n"
+        for q in range(30)
+        for d in range(5)
+    )
+    data = dataset_of(rows, "Shop")
+    orders = [[f"d{(d + at) % 5}" for d in range(5)] for at in range(1, systems)]
+    runs = [
+        run_of(data, f"a long name of system {at}", {f"q{q}": docs for q in range(30)})
+        for at, docs in enumerate(orders)
+    ]
+    file = tmp_path / "report.html"
+    file.write_bytes(html(study_of(data, *runs), Front(sections=PRESETS["decision"])))
+    page = new_page(browser, offline=True)
+    page.goto(file.as_uri())
+    assert page.get_by_role("img", name=re.compile("helped")).count() == systems - 1
+    assert len(PdfReader(io.BytesIO(page.pdf(format="A4"))).pages) == 1
+    page.context.close()
