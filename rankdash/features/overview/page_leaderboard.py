@@ -97,11 +97,8 @@ def _data(study: Study, axis: Axis, in_focus: str) -> dict[str, Any]:
         }
         for each, _cells in columns
     ]
-    ends = [end for row in rows for end in (row.delta, row.delta_low, row.delta_high)]
-    minimum = study.statistics.worthwhile
-    threshold = [] if minimum is None else [minimum * study.mean(study.baseline)[0]]
-    ends_of_axis = interval.common_axis([*ends, *threshold])
-    place = partial(_place, ends_of_axis)
+    ends, threshold = report_systems.change_axis(study)
+    place = partial(_place, ends)
     cells = {
         row.system: [
             [chip(row.kind), report_systems.failures(row), "", chip(row.kind)],
@@ -114,7 +111,7 @@ def _data(study: Study, axis: Axis, in_focus: str) -> dict[str, Any]:
         "by": 2,
         "focus": in_focus,
         "colours": {"better": style.BETTER, "worse": style.WORSE, "grey": style.FIRST_STAGE},
-        "axis": {"zero": place(0.0), "threshold": place(threshold[0]) if threshold else None},
+        "axis": {"zero": place(0.0), "threshold": None if threshold is None else place(threshold)},
     }
 
 

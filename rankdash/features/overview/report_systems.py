@@ -289,10 +289,7 @@ def _drawn(study: Study) -> dict[tuple[str, str], str]:
     """(system, column) → its change on an axis that all systems share, and its queries helped, the
     same and hurt as a bar."""
     rows = [row for row in standings(study) if math.isfinite(row.delta)]
-    minimum = study.statistics.worthwhile
-    threshold = None if minimum is None else minimum * study.mean(study.baseline)[0]
-    ends = [end for row in rows for end in (row.delta, row.delta_low, row.delta_high)]
-    axis = interval.common_axis([*ends, *([] if threshold is None else [threshold])])
+    axis, threshold = change_axis(study)
     drawn = {}
     for row in rows:
         compared = study.comparison.row(row.system, study.spec)
@@ -309,6 +306,16 @@ def _drawn(study: Study) -> dict[tuple[str, str], str]:
             helped, same, hurt, tally(compared), width="min(5rem, 7cqw)"
         )
     return drawn
+
+
+def change_axis(study: Study) -> tuple[interval.Ends, float | None]:
+    """Return the axis that shows the changes of all systems, and the least gain that the user set
+    on it."""
+    minimum = study.statistics.worthwhile
+    threshold = None if minimum is None else minimum * study.mean(study.baseline)[0]
+    rows = standings(study)
+    ends = [end for row in rows for end in (row.delta, row.delta_low, row.delta_high)]
+    return interval.common_axis([*ends, *([] if threshold is None else [threshold])]), threshold
 
 
 def lines(study: Study, axis: Axis) -> list[list[str]]:
