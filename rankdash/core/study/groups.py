@@ -352,12 +352,15 @@ def contrasts(study: Study, challenger: str) -> dict[str, float]:
     """Return, for each column with at least two groups, how often chance alone lets their mean
     changes differ as much: p of an F test over the groups of at least `FEWEST_QUERIES` queries, NaN
     if there are not two. The smallest p first, but columns made out of values and labels last."""
-    pairs, found = study.pairs(challenger), dict[str, float]()
+    pairs, kinds = study.pairs(challenger), _columns(study)
+    found: dict[str, float] = {}
     for column in study.segments:
-        groups = grouped(pairs, study.grouping(column))
+        made = column not in kinds
+        groups = (
+            grouped(pairs, study.grouping(column)) if made else _grouped(study, challenger, column)
+        )
         if (mean_changes(pairs, groups)["n"] > 0).sum() > 1:
             found[column] = _p_of_difference(pairs["delta"].to_numpy(dtype=np.float64), groups)
-    kinds = _columns(study)
     order = sorted(found, key=lambda name: (name not in kinds, np.nan_to_num(found[name], nan=2.0)))
     return {name: found[name] for name in order}
 
