@@ -9,14 +9,15 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAuthError
 
-from rankdash.core.base.i18n import LANGUAGES, language_name
+from rankdash.core.base.i18n import LANGUAGES, language_name, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import middle
 from rankdash.core.metrics import registry
+from rankdash.core.study.systems import System
 from rankdash.core.workspace import DatasetRow, RunRow
 from rankdash.core.workspace.notes import Pins
 from rankdash.features.data import page_samples
-from rankdash.kit.widgets import address, language, pickers, settings_form, stored
+from rankdash.kit.widgets import address, language, pickers, redraw, settings_form, stored
 from rankdash.kit.widgets.labels import plan as labels_plan
 from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe
@@ -89,7 +90,6 @@ def _draw_choices(rows: Mapping[str, DatasetRow], *, analysis: bool) -> None:
     )
     if dataset_id and analysis and stored.damage(dataset_id) is None:
         _draw_comparison(dataset_id)
-        settings_form.draw_comparison_settings(stored.dataset(dataset_id).label_values)
     if dataset_id is None:
         address.settle("data", None)
 
@@ -111,22 +111,7 @@ def _draw_comparison(dataset_id: str) -> None:
         dataset_id, {each: system.name for each, system in systems.items()} | set_apart
     )
     pinned = Pins(workspace()).of(dataset_id)
-    baseline = pickers.pick_one(
-        "base",
-        list(systems),
-        st.selectbox,
-        default=pinned,
-        label=_("Baseline"),
-        help=_(
-            "Your search today: what every other system is compared with. The first stage is the "
-            "order of the search before any reranking. Defaults to the run pinned on History."
-        ),
-        format_func=lambda value: (
-            _("{name} (pinned)", name=middle(systems[value].name, _NAME_WIDTH - _PINNED))
-            if value == pinned
-            else middle(systems[value].name, _NAME_WIDTH)
-        ),
-    )
+    baseline = pickers.settle_one("base", list(systems), pinned)
     others = [system for system in systems if system != baseline]
     # A quick look at a few queries is compared when asked for, and not by default; nor is a run
     # whose failed queries were retried.
@@ -164,6 +149,36 @@ def _draw_comparison(dataset_id: str) -> None:
             format_func=lambda value: _("all") if value == WHOLE_LIST else value,
             help=_("How far down the list a searcher looks."),
         )
+    settings_form.draw_conventions()
+    usual = pinned if pinned in systems else next(iter(systems))
+    changed = settings_form.changed_settings() + (baseline != usual)
+
+    def draw_settings() -> None:
+        _draw_baseline(systems, pinned)
+        settings_form.draw_comparison_settings(stored.dataset(dataset_id).label_values)
+
+    if changed:
+        st.caption(ngettext("{n} setting changed", "{n} settings changed", changed))
+    redraw.fold(_("Settings"), "sidebar.settings", ":material/tune:", draw_settings)
+
+
+def _draw_baseline(systems: Mapping[str, System], pinned: str | None) -> None:
+    pickers.pick_one(
+        "base",
+        list(systems),
+        st.selectbox,
+        default=pinned,
+        label=_("Baseline"),
+        help=_(
+            "Your search today: what every other system is compared with. The first stage is the "
+            "order of the search before any reranking. Defaults to the run pinned on History."
+        ),
+        format_func=lambda value: (
+            _("{name} (pinned)", name=middle(systems[value].name, _NAME_WIDTH - _PINNED))
+            if value == pinned
+            else middle(systems[value].name, _NAME_WIDTH)
+        ),
+    )
 
 
 def draw_menu(place: DeltaGenerator, groups: Mapping[str, Sequence[st.Page]]) -> Menu:

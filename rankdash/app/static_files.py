@@ -72,14 +72,14 @@ class StaticFiles:
         encoding = _encoding(headers)
         file = _files().get(scope["path"].removeprefix(_base()))
         if file is None:
-            await self._app(scope, receive, self._with_links(scope, send, encoding))
+            await self._app(scope, receive, self._with_links(scope, receive, send, encoding))
         elif encoding == "" or "range" in headers:
             await self._app(scope, receive, _varying(send))
         else:
             body = await asyncio.to_thread(_compressed, file, encoding)
             await _answer(headers, body, _TYPES[file.suffix], _FOR_A_YEAR)(scope, receive, send)
 
-    def _with_links(self, scope: Scope, send: Send, encoding: str) -> Send:
+    def _with_links(self, scope: Scope, receive: Receive, send: Send, encoding: str) -> Send:
         """Send the page with links in place of Streamlit's; all else as it comes."""
         start: Message | None = None
 
@@ -93,7 +93,7 @@ class StaticFiles:
                 page = await asyncio.to_thread(_page, encoding)
                 kind = Headers(raw=start["headers"])["content-type"]
                 answer = _answer(Headers(scope=scope), page, kind, _EACH_TIME)
-                await answer(scope, _nothing, send)
+                await answer(scope, receive, send)
             else:
                 await send(start)
                 start = None
@@ -109,10 +109,6 @@ class StaticFiles:
             and kind.startswith("text/html")
             and length == str(len(self._index))
         )
-
-
-async def _nothing() -> Message:
-    raise AssertionError("An answer that is complete reads nothing.")
 
 
 def _base() -> str:

@@ -112,7 +112,7 @@ def page_on_large_set(
         freeze()
         as_in_a_server()
         app = AppTest.from_file(str(INTERFACE), default_timeout=180)
-        app.session_state["sidebar.rules"] = rules
+        app.session_state["sidebar.settings"] = rules
         meter = Meter(app)
         if page:
             app.run()

@@ -87,6 +87,9 @@ class Visit:
         expect(self.page.get_by_role("heading", name=name, level=1)).to_be_visible()
         self.settle()
 
+    def open_settings(self) -> None:
+        self.page.get_by_test_id("stSidebar").get_by_text("Settings", exact=True).click()
+
     def sees(self, text: str, *, timeout: float = PATIENCE_MS) -> Locator:
         found = self.page.get_by_text(text).first
         expect(found).to_be_visible(timeout=timeout)

@@ -15,6 +15,7 @@ def test_dark_charts_have_light_ink_and_the_language_changes_every_word_at_once(
         expect(tick).to_be_visible()
         ink = tick.evaluate("each => getComputedStyle(each).fill")
         assert min(int(part) for part in re.findall(r"\d+", ink)[:3]) > 150
+        visit.open_settings()
         expect(page.get_by_role("combobox", name="Baseline")).to_have_value("First stage")
         page.get_by_test_id("stSidebar").get_by_text("中文", exact=True).click()
         expect(page.get_by_role("heading", name="概览", level=1)).to_be_visible()
@@ -23,3 +24,18 @@ def test_dark_charts_have_light_ink_and_the_language_changes_every_word_at_once(
         # Nothing is still on its way once the page is drawn.
         visit.settle()
         expect(page.get_by_test_id(re.compile("^stSkeleton"))).to_have_count(0)
+
+
+def test_the_sidebar_is_folded_in_a_narrow_window_and_a_choice_of_a_person_stays(browser, app):
+    with visiting(browser, app) as visit:
+        page, sidebar = visit.page, visit.page.get_by_test_id("stSidebar")
+        page.set_viewport_size({"width": 900, "height": 900})
+        visit.open()
+        expect(sidebar).to_have_attribute("aria-expanded", "false")
+        page.get_by_test_id("stExpandSidebarButton").click()
+        expect(sidebar).to_have_attribute("aria-expanded", "true")
+        visit.open("queries")
+        expect(sidebar).to_have_attribute("aria-expanded", "true")
+        page.set_viewport_size({"width": 1440, "height": 900})
+        visit.open()
+        expect(sidebar).to_have_attribute("aria-expanded", "true")

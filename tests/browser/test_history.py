@@ -40,6 +40,7 @@ def test_pin_note_compare_and_back_and_a_fresh_session_sees_them(visit, app, bro
     dataset_id, turned, straight = two_runs(app.home)
     workspace = Workspace.open(app.home)
     visit.open(f"history?data={dataset_id}")
+    visit.open_settings()
     visit.sees("use the same")
     choose(visit, 0)
     visit.page.get_by_role("button", name="Pin as baseline").click()
@@ -67,6 +68,7 @@ def test_pin_note_compare_and_back_and_a_fresh_session_sees_them(visit, app, bro
     with visiting(browser, app) as other:
         other.page.set_viewport_size({"width": 1700, "height": 900})
         other.open(f"history?data={dataset_id}")
+        other.open_settings()
         expect(baseline(other)).to_have_value("As it was (pinned)")
         assert f"base={straight}" in other.params
         cell = other.page.get_by_role("gridcell", name=HOSTILE, include_hidden=True)

@@ -99,7 +99,7 @@ def test_a_click_before_the_address_has_followed_the_choice_keeps_the_choice(vis
     cutoff(visit).press("ArrowRight")
     line.answered("script_finished")
     # The browser still stands at k=3.
-    visit.page.get_by_text("Statistics", exact=True).click()
+    visit.open_settings()
     line.release("down")
     visit.settle()
     visit.sees("Resamples")
@@ -157,7 +157,7 @@ def test_going_back_twice_at_once_is_two_steps(visit, line):
     line.hold("down")
     visit.page.go_back()
     line.answered("script_finished")
-    visit.page.get_by_text("Statistics", exact=True).click()
+    visit.open_settings()
     line.release("down")
     visit.sees("Resamples")
     visit.settle()

@@ -14,7 +14,7 @@ from tests.ui.sessions import whole
 ROOT = Path(__file__).parents[2]
 QUERIES = 24
 FOLDS = (
-    *("sidebar.rules", "sidebar.statistics", "overview.table"),
+    *("sidebar.settings", "overview.table"),
     *("overview.unjudged", "overview.targets", "overview.definitions"),
 )
 # What only arranges others.

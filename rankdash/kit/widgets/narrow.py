@@ -36,8 +36,10 @@ _SLIDER = '[data-testid="stSlider"]'
 
 _STYLE = f"""<style>
 /* White on the accent and the accent on its own tint cannot both be legible on a dark ground. */
-button[data-variant="segmented_control"], button[data-variant="segmented_control"] *,
-button[data-variant="pills"], button[data-variant="pills"] * {{ color: inherit; }}
+button:is([data-variant="segmented_control"], [data-variant="pills"])[data-selected="true"],
+button:is([data-variant="segmented_control"], [data-variant="pills"])[data-selected="true"] * {{
+  color: inherit !important; }}
+[data-testid="stSliderThumbValue"] {{ color: inherit; }}
 @media screen and (max-width: {WIDE - 1}px) {{
   [data-testid="stMainBlockContainer"] {{ padding-left: 2rem; padding-right: 2rem; }}
   /* Charts and tables below each other. */

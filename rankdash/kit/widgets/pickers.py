@@ -101,19 +101,28 @@ def pick_one(
     clears: Sequence[str] = (),
     **settings: Any,
 ) -> str | None:
-    """Draw a single-choice widget for a field; an unknown choice falls back to `default`.
+    """Draw a single-choice widget for a field, which is settled by `settle_one`.
 
     draw: `st.selectbox` or any widget that takes `options`, `key`, `on_change` and `format_func`.
     clears: the fields whose choices say nothing once another one is made here.
     """
+    chosen = settle_one(name, options, default)
+    if chosen is not None:
+        _bind(name, chosen, options, draw, format_func, settings, clears)
+    return address.one(name) if options else None
+
+
+def settle_one(name: str, options: Sequence[str], default: str | None = None) -> str | None:
+    """Return what is chosen of the options, and put it into the address; an unknown choice falls
+    back to `default`."""
     chosen = address.one(name)
     address.lose(name, chosen if chosen not in options else None)
     if not options:
         return None
     if chosen not in options:
         chosen = default if default in options else options[0]
-    _bind(name, chosen, options, draw, format_func, settings, clears)
-    return address.one(name)
+    address.settle(name, chosen)
+    return chosen
 
 
 def pick_several(

@@ -18,11 +18,14 @@ from rankdash.core.base.i18n import enumerated, error_text, finding_text, number
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import language as reader_language
 from rankdash.core.base.rules import (
+    CONVENTION_PRESETS,
+    PRESET_SETTINGS,
     RULE_OF_THUMB,
     STATISTICS_SETTINGS,
     Setting,
     StatisticsSettings,
     completed,
+    preset_of,
 )
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.metrics import CONVENTION_SETTINGS, Conventions
@@ -33,7 +36,6 @@ from rankdash.core.rerankers.remote.connection import NO_KEY, Place
 from rankdash.core.words.methods import key_of, options_of
 from rankdash.core.words.queries import provenance
 from rankdash.kit.widgets import address, pickers
-from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.text import markdown_safe
 
 _A_ROW = 3
@@ -421,6 +423,7 @@ def _secret(place: Place) -> str:
 
 # The conventions and the statistics in force: drawn from the schemas that declare them.
 
+_TOOL, _NO_TOOL = "sidebar.tool", ""
 _TOPS = (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 100.0)
 _STATISTICS_OFFERED = {
     "level": (0.8, 0.9, 0.99),
@@ -431,24 +434,48 @@ _STATISTICS_OFFERED = {
 }
 
 
+def draw_conventions() -> None:
+    """One list: the tool whose conventions are in force, or that they are no tool's."""
+    tool = preset_of(conventions()) or _NO_TOOL
+    tools = [*CONVENTION_PRESETS, *([_NO_TOOL] if tool == _NO_TOOL else [])]
+    words = {**dict(zip(tools, tools, strict=True)), _NO_TOOL: _("own settings")}
+
+    def changed() -> None:
+        if (chosen := CONVENTION_PRESETS.get(st.session_state[_TOOL])) is not None:
+            for setting in PRESET_SETTINGS:
+                address.choose(setting.name, key_of(getattr(chosen, setting.name)))
+
+    pickers.show(st.selectbox, _TOOL, tool, changed, tools)(
+        label=_("Metric conventions"),
+        options=tools,
+        format_func=words.__getitem__,
+        help=_(
+            "Tools differ in rules that change numbers, such as the order of equal scores. Each "
+            "rule is under Settings."
+        ),
+    )
+
+
 def draw_comparison_settings(labels: Sequence[float]) -> None:
     """labels: those that the data set uses."""
     positive = [label for label in labels if label > 0]
     # A scale may end above the highest label that was given, and never below it.
     tops = [top for top in {*positive, *_TOPS} if top >= max(positive, default=0.0)]
-    grades = {"threshold": positive, "err_top_label": tops}
-    fold(
-        _("Metric conventions"),
-        "sidebar.rules",
-        ":material/rule:",
-        lambda: _draw_settings(CONVENTION_SETTINGS, grades),
+    st.markdown(f"**{_('Metric conventions')}**")
+    _draw_settings(CONVENTION_SETTINGS, {"threshold": positive, "err_top_label": tops})
+    st.markdown(f"**{_('Statistics')}**")
+    _draw_statistics()
+
+
+def changed_settings() -> int:
+    """Return how many settings differ from the defaults, or from those of the tool that is
+    chosen."""
+    rules = conventions()
+    usual = CONVENTION_PRESETS[preset_of(rules) or "rankdash"]
+    of_rules: int = sum(
+        getattr(rules, each.name) != getattr(usual, each.name) for each in CONVENTION_SETTINGS
     )
-    fold(
-        _("Statistics"),
-        "sidebar.statistics",
-        ":material/query_stats:",
-        _draw_statistics,
-    )
+    return of_rules + len(_chosen(STATISTICS_SETTINGS))
 
 
 def conventions() -> Conventions:

@@ -180,6 +180,7 @@ def title(name: str) -> str:
         "across": _("X axis"),
         "upward": _("Y axis"),
         "trade": _("Trade-off"),
+        "latency": _("Latency"),
         "margin": _("Margin of the first stage"),
         "loss": _("Acceptable loss, as a share of the mean"),
         "cell": _("Documents from one band of ranks to another"),

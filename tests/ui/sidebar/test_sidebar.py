@@ -8,10 +8,12 @@ import pytest
 
 from rankdash.app import sidebar
 from rankdash.core.base.i18n import speaking
+from rankdash.core.base.rules import CONVENTION_PRESETS, PRESET_SETTINGS
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.words.methods import key_of
 from rankdash.core.workspace.notes import Corrections, Pins
 from rankdash.core.workspace.repair import Repaired
 from rankdash.features.data import page_damaged
@@ -128,15 +130,41 @@ def test_the_newest_whole_runs_are_compared_to_begin_with(
             created=f"2026-11-26T10:0{place}:00+00:00",
         ))  # fmt: skip
     Pins(workspace).pin("d")
-    app = part(sidebar.draw_sidebar, analysis=True, chosen={"data": stored, "base": base, "k": "7"})
+    opened = {"sidebar.settings": True}
+    chosen = {"data": stored, "base": base, "k": "7"}
+    app = part(sidebar.draw_sidebar, analysis=True, chosen=chosen, state=opened)
     assert app.session_state["address.choices"]["system"] == list(default)
     options = app.selectbox(key="address.base").options
     assert options[0] == "First stage" and options[4] == "D (pinned)"
     assert "Judged" not in app.selectbox(key="address.metric").options
     cutoffs = app.select_slider(key="address.k").options
     assert cutoffs == [*map(str, sorted({*sidebar.CUTOFFS, 7})), "all"]
-    pinned = part(sidebar.draw_sidebar, analysis=True, chosen={"data": stored})
+    pinned = part(sidebar.draw_sidebar, analysis=True, chosen={"data": stored}, state=opened)
     assert pinned.selectbox(key="address.base").value == "d"
+
+
+def test_a_preset_sets_the_conventions_of_a_tool_and_what_differs_is_counted(sets):
+    """Also while the settings are folded, in which the baseline stands."""
+    app = part(sidebar.draw_sidebar, analysis=True, chosen=chosen_in(sets, threshold="2"))
+    tools = app.selectbox(key="sidebar.tool")
+    assert tools.options == ["rankdash", "trec_eval", "ranx", "scikit-learn", "BEIR"]
+    assert app.session_state["address.choices"]["base"] == [FIRST_STAGE]
+    counted = [each.value for each in app.caption]
+    assert "1 setting changed" in counted
+    tools.select("BEIR").run()
+    chosen = {name: value[0] for name, value in app.session_state["address.choices"].items()}
+    for each in PRESET_SETTINGS:
+        of_tool = getattr(CONVENTION_PRESETS["BEIR"], each.name)
+        assert chosen.get(each.name, key_of(each.default)) == key_of(of_tool)
+    assert (chosen["threshold"], [each.value for each in app.caption]) == ("2", counted)
+    own = chosen_in(sets, judged_only="True", base="a", resamples="2000")
+    app = part(sidebar.draw_sidebar, analysis=True, chosen=own)
+    tools = app.selectbox(key="sidebar.tool")
+    assert (tools.value, tools.options[-1]) == ("", "own settings")
+    assert "3 settings changed" in [each.value for each in app.caption]
+    tools.select("rankdash").run()
+    assert "own settings" not in app.selectbox(key="sidebar.tool").options
+    assert "2 settings changed" in [each.value for each in app.caption]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +177,7 @@ def test_the_newest_whole_runs_are_compared_to_begin_with(
     ],
 )
 def test_grades_that_the_labels_have_are_offered_as_thresholds(labels, thresholds, tops):
-    app = part(settings_form.draw_comparison_settings, labels, state={"sidebar.rules": True})
+    app = part(settings_form.draw_comparison_settings, labels)
     boxes = {box.key: box.options for box in app.selectbox}
     offered = boxes.get("address.threshold")
     assert offered is thresholds or [*map(float, offered)] == thresholds
@@ -169,6 +197,7 @@ def test_choices_are_sent_anew_in_the_words_of_the_other_language_and_once(app, 
     # Also one that the address does not hold.
     box = app.selectbox(key="run.latency")
     assert sent(box) in box.options and "the" not in sent(box) and box.value == before
+    app.session_state["sidebar.settings"] = True
     app.switch_page(str(PAGES / "overview.py")).run()
     app.query_params["lang"] = "en"
     app.run()
@@ -187,7 +216,7 @@ def preset(app):
 
 
 def test_one_click_sets_the_common_minimum():
-    app = part(settings_form.draw_comparison_settings, [1.0], state={"sidebar.statistics": True})
+    app = part(settings_form.draw_comparison_settings, [1.0])
     assert app.selectbox(key=FIELD).value == "auto"
     preset(app)[0].click().run()
     assert app.session_state["address.choices"]["worthwhile"] == ["0.15"]
@@ -204,7 +233,6 @@ def test_a_link_of_before_opens_and_what_it_does_not_name_is_not_set(written, ch
         settings_form.draw_comparison_settings,
         [1.0],
         chosen=given,
-        state={"sidebar.statistics": True},
     )
     assert app.selectbox(key=FIELD).value == chosen
     assert bool(preset(app)) is (chosen == "auto")
