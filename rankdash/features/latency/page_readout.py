@@ -10,7 +10,6 @@ import streamlit as st
 
 from rankdash.core.base.i18n import (
     brief,
-    duration,
     enumerated,
     level_percent,
     ngettext,
@@ -23,7 +22,6 @@ from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.runs.combining import KIND as FUSION
 from rankdash.core.study import latency
 from rankdash.core.study.latency import (
-    P99_NEEDS,
     LatencySummary,
     Ratio,
     Times,
@@ -134,7 +132,7 @@ def answer(study: Study, target_ms: float) -> str:
 
 
 def not_timed(study: Study, timings: dict[str, Times]) -> None:
-    """One line for the chosen systems without a latency: why."""
+    """A line for the chosen systems without a latency, and one for those measured elsewhere."""
     without = [
         _("{system} ({why})", system=safe_name(study, system), why=_why_not(study, system))
         for system in study.chosen
@@ -142,6 +140,14 @@ def not_timed(study: Study, timings: dict[str, Times]) -> None:
     ]
     if without:
         st.caption(_("Without a latency: {systems}.", systems=enumerated(without)))
+    elsewhere = [safe_name(study, each) for each, times in timings.items() if times.run.shipped]
+    if elsewhere:
+        st.caption(
+            _(
+                "Shipped with the sample, not measured on this machine: {systems}.",
+                systems=enumerated(elsewhere),
+            )
+        )
 
 
 def _why_not(study: Study, system: str) -> str:
@@ -167,8 +173,7 @@ def details(study: Study, timings: dict[str, Times], target_ms: float) -> None:
 
 
 def _one(name: str, times: Times, target_ms: float, level: float) -> None:
-    summary, measured = times.summary, times.run.measured
-    late = times.apart.timed_out
+    measured, late = times.run.measured, times.apart.timed_out
     met = on_target(times.ordered, target_ms, timed_out=late, level=level)
     st.markdown(_answers(name, times, target_ms, level))
     facts = []
@@ -176,29 +181,8 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
         facts.append(
             _("{within} of {n} within the target", within=number(met.within, 0), n=number(met.n, 0))
         )
-    if summary.p99 is None:
-        facts.append(_("no p99: needs {n} queries", n=number(P99_NEEDS, 0)))
-    else:
-        facts.append(_("p99 {ms} ms", ms=brief(summary.p99)))
-    facts.append(
-        _("mean {mean} ms", mean=brief(summary.mean))
-        if math.isnan(summary.deviation)
-        else _(
-            "mean {mean} ms, standard deviation {deviation} ms",
-            mean=brief(summary.mean),
-            deviation=brief(summary.deviation),
-        )
-    )
-    if math.isfinite(times.run.load_ms):
-        facts.append(_("cold start {time}, not included", time=duration(times.run.load_ms / 1e3)))
-    if measured is not None and math.isfinite(measured.pairs_per_second):
-        rate = brief(measured.pairs_per_second)
-        facts.append(
-            _("{n} pairs/s over the whole run, preparation included", n=rate)
-            if measured.index_seconds > 0
-            else _("{n} pairs/s over the whole run", n=rate)
-        )
-    lines = [" · ".join([*facts, *_of_calls(times)])]
+    facts += _of_calls(times)
+    lines = [" · ".join(facts)] if facts else []
     if where := where_measured(times.run):
         lines.append(_("These times are {where}.", where=markdown_safe(where, 300)))
     if measured is not None and measured.contended:
@@ -214,7 +198,8 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
         )
     if parts := left_out_of_times(times.apart, measured):
         lines.append(_("Not included: {parts}.", parts=parts))
-    st.caption("  \n".join(lines))
+    if lines:
+        st.caption("  \n".join(lines))
 
 
 def _compared(study: Study, timings: dict[str, Times]) -> None:
