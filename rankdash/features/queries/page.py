@@ -36,7 +36,7 @@ def draw(study: Study, challenger: str, row: pd.Series) -> None:
         "values": _values(study, challenger, row),
         "chips": [*chips, *_state(study, challenger, row), *_trust(study, row)],
     }
-    page_reading.draw(study, challenger, query_id, ladder, head)
+    page_reading.draw(study, challenger, query_id, ladder, missed, head)
 
     def details() -> None:
         fold(

@@ -18,7 +18,7 @@ from rankdash.core.words.queries import grade
 from rankdash.core.workspace.notes import Pair
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.ladder import Ladder
-from rankdash.features.queries.study import Text
+from rankdash.features.queries.study import Missed, Text
 from rankdash.kit.drawing import style
 from rankdash.kit.widgets import address, dialogs, stored, view
 from rankdash.kit.widgets.component import component
@@ -32,6 +32,8 @@ _SIDES = ("left", "right")
 _SHOWN, _MOST_MISSED = 10, 10
 # In columns of text, of which a Chinese character takes two.
 _TITLE, _SNIPPET, _NAME = 80, 150, 40
+# A text as long as a book is searched for the words of the query at its beginning alone.
+_LOOKED_AT = 20_000
 # A long text is sent in parts of so many characters.
 _PART = 4_000
 _MOST_SQUARES = 5
@@ -42,9 +44,15 @@ _CANNOT_TELL, _NO_LABEL = "?", ""
 
 
 def draw(
-    study: Study, challenger: str, query_id: str, ladder: Ladder, head: Mapping[str, Any]
+    study: Study,
+    challenger: str,
+    query_id: str,
+    ladder: Ladder,
+    lacking: Sequence[Missed],
+    head: Mapping[str, Any],
 ) -> None:
-    """Draw a query. head: its title, values and chips.
+    """Draw a query. lacking: the relevant documents that the challenger's list lacks. head: title,
+    values and chips of the query.
 
     The browser shows a grade at once and sends it until it is confirmed, so that none is lost where
     several are given in a moment.
@@ -63,7 +71,11 @@ def draw(
     docs = [*ranked, *missed[:_MOST_MISSED]]
     at = {doc: place for place, doc in enumerate(docs)}
     texts, query_terms = queries_study.texts(study, docs), terms(str(head["title"]))
-    elsewhere = _elsewhere(study, challenger, query_id, ladder, shown) if missed else {}
+    elsewhere = {
+        each.doc_id: (each.system, each.rank)
+        for each in lacking
+        if each.system is not None and each.system not in shown
+    }
     unsure = corrections.cannot_tell(study.stored_id, query_id) if study.corrected else set()
     given = [_CANNOT_TELL if doc in unsure else _key(labels.get(doc)) for doc in docs]
     grades = [] if read_only() else [*scale(study), _CANNOT_TELL]
@@ -72,7 +84,7 @@ def draw(
         **head,
         "systems": [*distinct({each: study.name(each) for each in study.chosen}).items()],
         "shown": shown,
-        "k": study.cutoff,
+        "k": study.cutoff or 0,
         "docs": [[doc, *_opening(doc, texts[doc], query_terms)] for doc in docs],
         "sides": [
             [[at[doc], *_move(study, doc, ranks, side)] for doc in each]
@@ -84,7 +96,8 @@ def draw(
         "given": given,
         "grades": grades,
         "names": {
-            each: _grade(each, study.dataset.top_grade) for each in {_NO_LABEL, *given, *grades}
+            each: _grade(each, study.dataset.top_grade)
+            for each in dict.fromkeys((_NO_LABEL, *given, *grades))
         },
         "threshold": study.conventions.threshold,
         "effect": _effect(study, challenger, query_id),
@@ -138,19 +151,6 @@ def _move(study: Study, doc: str, ranks: Sequence[Mapping[str, int]], side: int)
     return (rise > 0) - (rise < 0), words
 
 
-def _elsewhere(
-    study: Study, challenger: str, query_id: str, ladder: Ladder, shown: Sequence[str]
-) -> dict[str, tuple[str, int]]:
-    """Return a system beside the two that are shown, and its rank there, for the documents that the
-    challenger's list lacks."""
-    lacking = queries_study.missed(study, challenger, query_id, ladder)
-    return {
-        each.doc_id: (each.system, each.rank)
-        for each in lacking
-        if each.system is not None and each.system not in shown
-    }
-
-
 def _places(
     study: Study,
     doc: str,
@@ -158,7 +158,8 @@ def _places(
     ranks: Sequence[Mapping[str, int]],
     elsewhere: Mapping[str, tuple[str, int]],
 ) -> str:
-    """Return where a document that neither side shows is ranked."""
+    """Return where a document that neither side shows is ranked. elsewhere: document id → another
+    system that ranks it, and its rank there."""
     places = {system: own.get(doc) for system, own in zip(shown, ranks, strict=True)}
     if doc in elsewhere:
         system, rank = elsewhere[doc]
@@ -177,7 +178,7 @@ def _places(
 def _opening(doc: str, text: Text, query_terms: QueryTerms) -> tuple[list[str], list[str]]:
     """Return the pieces of the title, and those of the part of the text that matches best. Without
     a title that part is the title; without a text the id is."""
-    body = text.body or ""
+    body = (text.body or "")[:_LOOKED_AT]
     marked = spans(body, query_terms)
     start, end = snippet(body, marked, _narrowed(body, _SNIPPET))
     part = _pieces(body, marked, start, end)
@@ -218,8 +219,7 @@ def _whole(
     query, doc, start = _state().get("open", ("", "", 0))
     if query != query_id or doc not in texts:
         return None
-    body = texts[doc].body
-    text = body or _("The data has no text for it.")
+    text = texts[doc].body or _("The data has no text for it.")
     end = min(start + _PART, len(text))
     more = _("Show more ({n} of {all} characters)", n=number(end, 0), all=number(len(text), 0))
     facts = [_("document {id}", id=shortened(doc, 60))]
@@ -230,7 +230,7 @@ def _whole(
         "doc": doc,
         "start": start,
         "end": end,
-        "pieces": _pieces(text, spans(text, query_terms) if body else [], start, end),
+        "pieces": _pieces(text[start:end], spans(text[start:end], query_terms)),
         "facts": " · ".join(facts),
         "more": more if end < len(text) else "",
     }

@@ -129,7 +129,7 @@ class Pane {
         const places = [make("b", {}, String(at + 1)), this.moved(move, text)];
         return this.card(doc, side, places, at + 1 === data.k ? " cut" : "");
       });
-      if (data.k <= rows.length) cards[data.k - 1].dataset.cut = data.words.cut;
+      if (data.k && data.k <= rows.length) cards[data.k - 1].dataset.cut = data.words.cut;
       list.replaceChildren(...cards);
       if (!rows.length) list.replaceChildren(make("li", { class: "quiet" }, data.words.empty));
       const picker = this.pickers[side];
@@ -144,11 +144,11 @@ class Pane {
     const more = data.words.more ? [make("p", { class: "quiet" }, data.words.more)] : [];
     const heading = below.length ? [make("h4", {}, data.words.missed)] : [];
     this.missed.replaceChildren(...heading, make("ul", {}, ...below), ...more);
-    // The system in focus first, then what only the baseline shows.
+    // Each document once: of the system on the right first, then what only the left one shows.
     const order = [1, 0, MISSED].flatMap((side) => this.cards.filter((card) => card.side === side));
-    this.order = order.filter(
-      (card, at) => order.findIndex((other) => other.doc === card.doc) === at,
-    );
+    const seen = new Set();
+    this.order = order.filter((card) => !seen.has(card.doc) && seen.add(card.doc));
+    this.at = this.order.find((card) => card.doc === this.at?.doc);
   }
 
   moved(move, text) {
@@ -157,7 +157,7 @@ class Pane {
   }
 
   card(place, side, places, kind) {
-    const { docs, grades, names, words } = this.data;
+    const { docs, grades, words } = this.data;
     const [doc, title, snippet] = docs[place];
     const card = { doc, side };
     card.label = make(
@@ -171,11 +171,9 @@ class Pane {
     );
     card.squares = make("span", { class: "squares", role: "img" });
     card.whole = make("div", { class: "whole", hidden: "" });
-    const bar = grades.map((grade) => {
-      const name = names[grade][1];
-      const onclick = () => this.give(card, grade);
-      return make("button", { title: name, "aria-label": name, onclick }, grade);
-    });
+    const bar = grades.map((grade) =>
+      make("button", { onclick: () => this.give(card, grade) }, grade),
+    );
     card.bar = make("span", { class: "grades", role: "group", "aria-label": words.label }, ...bar);
     card.row = make(
       "li",
@@ -200,7 +198,10 @@ class Pane {
       squares.setAttribute("aria-label", squares.title);
       row.classList.toggle("relevant", grade && Number(grade) >= threshold);
       row.classList.toggle("current", this.at?.doc === doc);
-      for (const button of bar.children) button.ariaPressed = button.textContent === grade;
+      for (const button of bar.children) {
+        button.ariaPressed = button.textContent === grade;
+        button.title = button.ariaLabel = names[button.textContent][1];
+      }
     }
     const text = this.pending.length ? words.saving : effect;
     const undone = this.undone.length > 0;
@@ -237,7 +238,7 @@ class Pane {
   }
 
   give(card, grade, undo = false) {
-    if (!undo) this.undone.push([card, this.grade(card.doc)]);
+    if (!undo) this.undone.push([card.doc, this.grade(card.doc)]);
     const number = Math.max(Date.now(), (this.number ?? 0) + 1);
     this.number = number;
     this.pending.push({ number, query: this.data.query, doc: card.doc, grade, sent: 0 });
@@ -247,9 +248,10 @@ class Pane {
   }
 
   undo() {
-    const [card, grade] = this.undone.pop() ?? [];
-    const again = card && this.order.find((each) => each.doc === card.doc);
-    if (again) this.give(again, grade, true);
+    const [doc, grade] = this.undone.pop() ?? [];
+    const card = this.order.find((each) => each.doc === doc);
+    // A label that is no grade was uploaded, and "" gives it back.
+    if (card) this.give(card, this.data.grades.includes(grade) ? grade : "", true);
   }
 
   // The next document without a grade, from one of the order on; else that one, or the first.
