@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.core.metrics import parse_measure
+from rankdash.features.history import charts as history_charts
 from rankdash.features.overview import charts as overview_charts
 from rankdash.features.overview import charts_systems
 from rankdash.features.queries import charts as queries_charts
 from rankdash.kit.drawing import changes, style
-from tests.charts.examples import SYSTEMS, compared, made_pairs, shares, split, splits
+from tests.charts.examples import SYSTEMS, compared, made_pairs, past, shares, split, splits
 
 INK = style.INKS["light"]
 
@@ -130,6 +131,19 @@ def test_each_metric_has_an_axis_and_the_rows_are_in_the_order_of_the_leaderboar
     names = [style.short(name, 24) for name in SYSTEMS[:0:-1]]
     assert list(figure.layout.yaxis.ticktext) == names
     assert figure.layout.yaxis2.ticktext == ()
+
+
+@pytest.mark.parametrize("means", [[0.5] * 16, [0.9, *[0.1] * 12], [0.3, 0.31, 0.8, 0.81]])
+def test_the_names_at_the_ends_of_lines_stay_apart_and_in_the_panel(means):
+    lines = past(*means)
+    layout = history_charts.trend_chart(lines, "M", []).draw(INK).layout
+    low, high = layout.yaxis.range
+    panel = 290  # Pixels.
+    named = [note for note in layout.annotations if note.showarrow]
+    places = [(high - note.y) / (high - low) * panel + note.ay for note in named]
+    assert {note.text for note in named} == {line.name for line in lines}
+    assert all(gap >= 16 - 1e-6 for gap in np.diff(places))
+    assert places[0] >= 8 - 1e-6 and places[-1] <= panel - 8 + 1e-6
 
 
 PARTS = st.lists(st.tuples(st.floats(0, 0.05), st.floats(0, 0.05)), max_size=20)

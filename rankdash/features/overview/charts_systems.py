@@ -25,7 +25,7 @@ _LEGEND = 44
 _GAP = 0.02
 _NUMBERS = (0.42, 0.32)
 _NAME_WIDTH, _TITLE_WIDTH = 24, 22
-_LEAST_REACH, _MOST_TICKS = 0.01, 3
+_LEAST_REACH, _MOST_TICKS = 0.01, (3, 4)
 
 
 def height(panels: int, rows: int, columns: int) -> int:
@@ -107,7 +107,7 @@ def systems_chart(
             "domain": [left, left + width],
             "anchor": f"y{number}",
             "range": [low, end],
-            **_ticks(low, high, changes=bool(order)),
+            **_ticks(low, high, _MOST_TICKS[columns > 1], changes=bool(order)),
             "zeroline": bool(order),
         }
         axes[f"yaxis{number}"] = style.row_labels(
@@ -288,9 +288,9 @@ def _hover(
     return "<br>".join(lines)
 
 
-def _ticks(low: float, high: float, *, changes: bool) -> dict[str, object]:
-    """Round values between both; of changes with their sign."""
-    least = (high - low) / _MOST_TICKS
+def _ticks(low: float, high: float, most: int, *, changes: bool) -> dict[str, object]:
+    """At most so many round steps between both; of changes with their sign."""
+    least = (high - low) / most
     power = 10.0 ** math.floor(math.log10(least))
     step = next(each * power for each in (1, 2, 5, 10) if each * power >= least)
     ticks = [place * step for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
