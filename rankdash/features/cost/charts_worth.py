@@ -12,6 +12,8 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.costs import Choice, choices, system_of
+from rankdash.core.study.labelling import only_estimates
+from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumptions
@@ -336,8 +338,7 @@ def worth(study: Study, in_focus: str = "", period: Period | None = None) -> Dra
     examples stand in for; the break-even if the system in focus lacks one. None if no system gains
     anything.
 
-    in_focus: a challenger; "" for the first with a net value, else the first. period: a month by
-    default.
+    in_focus: a challenger; "" for the best one. period: a month by default.
     """
     options = choices(study)
     known = [
@@ -348,8 +349,9 @@ def worth(study: Study, in_focus: str = "", period: Period | None = None) -> Dra
     challengers = [each for each in options if each.system in study.challengers]
     if not challengers:
         return None
-    focus = next((each for each in challengers if each.system == in_focus), None)
-    focus = focus or next((each for each in known if not each.option.free), challengers[0])
+    if not in_focus and not only_estimates(study):
+        in_focus = best_challenger(study) or ""
+    focus = next((each for each in challengers if each.system == in_focus), challengers[0])
     if focus in known:
         return _net(study, known, focus, period or month())
     return _needed(study, challengers, focus)

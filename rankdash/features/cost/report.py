@@ -82,8 +82,8 @@ def _whose(draft: Draft) -> str:
 
 def _figures(draft: Draft) -> str:
     """A row for each option."""
-    head, rows = words.figures(draft.study, draft.choices, draft.context)
-    content = PageTable(head, rows, frozenset(range(1, len(head))))
+    # Quality, prices and caveats are elsewhere in the report.
+    content = PageTable(*words.figures(draft.study, draft.choices, draft.context, alone=True))
     if all(choice.option.gain is None for choice in draft.choices[1:]):
         return table(content)
     notes = _(

@@ -52,10 +52,11 @@ def cautions(choice: Choice, target_ms: float, *, latency: bool = True) -> list[
 
 
 def figures(
-    study: Study, choices: Sequence[Choice], context: MoneyContext
+    study: Study, choices: Sequence[Choice], context: MoneyContext, *, alone: bool = False
 ) -> tuple[list[str], list[list[str]]]:
     """Return the headings and a row for each option, without the columns that no option has a
-    figure in. In brackets: the results at the ends of the measured change."""
+    figure in. In brackets: the results at the ends of the measured change. alone: without quality,
+    price and caveats."""
     target_ms, span = (study.money or Money()).assumptions.latency_target_ms, context.period
     head = [
         *(_("system"), study.measure.title, _("cost of 1,000 searches")),
@@ -75,7 +76,8 @@ def figures(
         ]
         for choice in choices
     ]
-    used = [place for place in range(len(head)) if any(row[place] for row in rows)]
+    beside = {1, len(head) - 2, len(head) - 1} if alone else set()
+    used = [at for at in range(len(head)) if at not in beside and any(row[at] for row in rows)]
     return [head[at] for at in used], [[row[at] for at in used] for row in rows]
 
 
