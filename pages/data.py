@@ -23,7 +23,7 @@ elif not stored:
     )
     view.preview("data")
     page_upload.sample_buttons((), primary=True)
-blocked = None if read_only() else page_upload.upload_panel()
+blocked, arriving = (None, False) if read_only() else page_upload.upload_panel()
 if not read_only() and not page_upload.asking():
     fold(
         _("Load from Hugging Face or ir_datasets"),
@@ -33,7 +33,8 @@ if not read_only() and not page_upload.asking():
     )
 if stored:
     chosen = address.one("data")
-    if chosen and damage(chosen) is None:
+    # While others arrive, the report of the last ones would be taken for theirs.
+    if chosen and damage(chosen) is None and not arriving:
         data_page.draw(chosen, blocking_said=chosen == blocked)
     if chosen and damage(chosen) is None and not read_only():
         fold(

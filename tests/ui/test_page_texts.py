@@ -99,8 +99,13 @@ def test_data_leaves_out_of_the_check_what_the_upload_of_the_same_set_said(
     found, monkeypatch, same
 ):
     dataset_id, drawn = found["as usual"], []
-    monkeypatch.setattr(page_upload, "upload_panel", lambda: dataset_id if same else "other")
+    said = dataset_id if same else "other"
+    monkeypatch.setattr(page_upload, "upload_panel", lambda: (said, False))
     monkeypatch.setattr(data_page, "draw", lambda *given, **named: drawn.append((given, named)))
     opened("data", dataset_id)
     [(given, named)] = drawn
     assert (*given, *named.values()) == (dataset_id, same)
+    # The report of the last files is no report of those that arrive.
+    monkeypatch.setattr(page_upload, "upload_panel", lambda: (None, True))
+    opened("data", dataset_id)
+    assert len(drawn) == 1

@@ -308,9 +308,22 @@ def show_stored(saved: Kept) -> str | None:
         return None
     if blocking is None:
         text = _("{name} is ready: {queries} and {documents}.", name=name, **size)
-        st.success(text, icon=":material/check_circle:")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.success(text, icon=":material/check_circle:")
+            with st.container(border=True, width="content"):
+                _next_step(row.id, labelled=report is None or report.labelled_queries > 0)
         return None
     text = _("{name} is stored: {queries} and {documents}.", name=name, **size)
     why = [finding_text(blocking), _(blocking.remedy, **blocking.params)]
     st.warning(paragraph([*why, text]), icon=":material/block:")
     return row.id
+
+
+def _next_step(dataset_id: str, *, labelled: bool) -> None:
+    """The page that does what this data set needs next."""
+    if workspace().runs(dataset_id):
+        view.link("overview", _("Compare"), ":material/monitoring:", address.offered())
+    elif labelled:
+        view.link("run", _("Run a reranker"), ":material/play_circle:", address.offered())
+    else:
+        view.link("label", _("Label documents"), ":material/label:", address.offered())

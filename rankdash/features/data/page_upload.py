@@ -71,22 +71,25 @@ def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
             _open(Kept(page_samples.open_sample(workspace(), each)))
 
 
-def upload_panel() -> str | None:
-    """Drop files, say how to read them, read them; or finish the mapping of the last ones. The id
-    of the data set that they became, where it was said here why nothing of it can be reranked."""
+def upload_panel() -> tuple[str | None, bool]:
+    """Drop files, say how to read them, read them; or finish the mapping of the last ones.
+
+    Returns the id of the data set that they became if this panel said why nothing of it can be
+    reranked; and whether files are on their way in.
+    """
     dataset_id = (
         page.show_stored(st.session_state.pop(_SAID)) if _SAID in st.session_state else None
     )
-    _panel()
-    return dataset_id
+    return dataset_id, _panel()
 
 
-def _panel() -> None:
+def _panel() -> bool:
+    """Draw it; return whether files are on their way in."""
     busy = _still_reading()
     if asking():
         if not busy:
             _question()
-        return
+        return True
     warm()
     files = uploader(
         _("Labelled queries and documents, rankings, or a zip of them"),
@@ -102,7 +105,7 @@ def _panel() -> None:
         ),
     )
     if not files:
-        return
+        return busy
     packed = next((file.name for file in files if _is_workspace_file(file)), None)
     if packed is not None:
         text = _(
@@ -111,7 +114,7 @@ def _panel() -> None:
             file=markdown_safe(packed, 80),
         )
         st.info(text, icon=":material/folder_zip:")
-        return
+        return False
     left, middle, right, last, ids = st.columns(5)
     name = left.text_input(_("Name"), placeholder=_("taken from the files"), max_chars=80)
     first, made = middle.selectbox(
@@ -139,6 +142,7 @@ def _panel() -> None:
                 files, name, first, made, conflict, annotators, mapping, match=match, worst=worst
             )
         )
+    return True
 
 
 def _is_workspace_file(source: Source) -> bool:

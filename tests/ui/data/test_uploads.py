@@ -37,8 +37,8 @@ def panel(workspace, monkeypatch):
     monkeypatch.setattr(page_upload, "AT_ONCE_SECONDS", float("inf"))
 
     def drawn():
-        blocked = page_upload.upload_panel()
-        if chosen := address.one("data"):
+        blocked, arriving = page_upload.upload_panel()
+        if (chosen := address.one("data")) and not arriving:
             data_page.draw(chosen, blocking_said=chosen == blocked)
 
     return part(drawn)
