@@ -29,8 +29,11 @@ _MOST_GROUPS = 12
 _MOST_ROWS = 18
 
 
-def systems(study: Study, columns: int = 3) -> Drawing:
-    """Every metric of every system against the baseline, the best system first."""
+def systems(study: Study, columns: int = 2) -> Drawing:
+    """Every metric of every system against the baseline, the best system first.
+
+    columns: panels beside each other; two fit on a sheet of paper.
+    """
     table = study.comparison.frame
     table = table[table["metric"] != study.spec_of("judged")]
     return charts_systems.systems_chart(

@@ -73,7 +73,7 @@ def systems_chart(
     names: Mapping[str, str] = style.NO_NAMES,
     titles: Mapping[str, str] = style.NO_NAMES,
     corrected: bool = True,
-    columns: int = 3,
+    columns: int = 2,
 ) -> go.Figure:
     """A panel for each metric, with its own axis: in each row the change of a challenger as a dot
     on its interval, and beside it mean and change. The baseline is the line at 0; if it is alone,
