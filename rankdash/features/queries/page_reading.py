@@ -32,8 +32,8 @@ _SIDES = ("left", "right")
 _SHOWN, _MOST_MISSED = 10, 10
 # In columns of text, of which a Chinese character takes two.
 _TITLE, _SNIPPET, _NAME = 80, 150, 40
-# A text as long as a book is searched for the words of the query at its beginning alone.
-_LOOKED_AT = 20_000
+# A long text is searched for the words of the query at its beginning alone.
+_LOOKED_AT = 5_000
 # A long text is sent in parts of so many characters.
 _PART = 4_000
 _MOST_SQUARES = 5
