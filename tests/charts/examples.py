@@ -165,6 +165,9 @@ def cost() -> dict[str, dict[str, Case]]:
             ),
             "hollow is not proven, outlined is in focus": of(points=NETS, by_price=BY_PRICE),
             "example values, in euros": of(points=NETS, demonstrated=True, currency="EUR"),
+            "names of many are in the legend": of(
+                points=[*NETS, *(earns(f"s{at}", 1.0, 9.0 * at, 0.0, nan) for at in range(4))]
+            ),
             "far apart, with a place for 0": of(
                 points=[AT_ZERO, earns("fast", 0.01, 1.0, 0.0, 2.0, in_focus=True), NETS[2]],
                 by_price=BY_PRICE,

@@ -30,6 +30,8 @@ _SAMPLES = 60
 # Where a line has its mark, as a share of the axis.
 _MARKED = 0.9
 _BAND = 0.14
+# So many systems have their names beside their marks.
+_NAMED = 6
 # The price of 1,000 searches at the end of the axis if none is known.
 _USUAL_PRICE = 2.0
 
@@ -122,12 +124,15 @@ def net_by_price_chart(
     corners = frontier.corners(points, across, _SIZE)
     for point, corner in zip(points, corners, strict=True):
         name = style.short(point.name, _SIZE.name)
+        name = f"<b>{name}</b>" if point.in_focus else name
+        # Many names would cover each other: then the legend has them.
+        beside = len(points) <= _NAMED or point.in_focus
         traces.append(
             draw.scatter(
                 [across.place(point.x)],
                 [point.quality],
                 "markers+text",
-                **frontier.named(f"<b>{name}</b>" if point.in_focus else name, corner),
+                **(frontier.named(name, corner) if beside else {"name": name}),
                 textfont={"color": ink.text},
                 error_y=frontier.error(point),
                 marker=_mark(point.mark, point.proven, point.in_focus, ink),
