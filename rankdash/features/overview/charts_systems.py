@@ -43,23 +43,25 @@ def _systems_alt(
     titles: Mapping[str, str] = style.NO_NAMES,
 ) -> str:
     rows = _rows(table, baseline, order, level)
-    changes = [
+    against = _(
+        "Means of each system against the baseline {baseline}.",
+        baseline=names.get(baseline, baseline),
+    )
+    sentences = [
         _(
             "{system}: {changes}.",
             system=names.get(name, name),
-            changes=enumerated(_in_words(row, titles, level) for row in rows if row.system == name),
-        )
-        for name in order
-    ]
-    return " ".join(
-        [
-            _(
-                "Means of each system against the baseline {baseline}.",
-                baseline=names.get(baseline, baseline),
+            changes=enumerated(
+                _in_words(row, titles, level)
+                if order
+                else f"{titles.get(row.metric, row.metric)} {style.number(row.at)}"
+                for row in rows
+                if row.system == name
             ),
-            *changes,
-        ]
-    )
+        )
+        for name in order or [baseline]
+    ]
+    return " ".join([against, *sentences] if order else sentences)
 
 
 @draw.chart(_systems_alt)
