@@ -232,7 +232,8 @@ def _said(rows: pd.DataFrame, marks: pd.DataFrame, order: str) -> list[str]:
         columns.insert(0, [shown(each) for each in rows[key_of(order)[0]]])
     if len(marks):
         remarks = marks.set_index("query_id").reindex(rows["query_id"]).fillna("")
-        columns += [remarks["tags"], ["✎" if note else "" for note in remarks["note"]]]
+        tags = [shortened(each, _LONGEST_TEXT) for each in remarks["tags"]]
+        columns += [tags, ["✎" if note else "" for note in remarks["note"]]]
     return [" · ".join(part for part in parts if part) for parts in zip(*columns, strict=True)]
 
 
