@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Literal, get_args
@@ -27,6 +30,8 @@ from rankdash.core.rerankers import (
     kinds,
     problems,
 )
+from rankdash.core.rerankers.kinds.cascade import NAME as CASCADE
+from rankdash.core.rerankers.kinds.cascade import STAGES
 from rankdash.core.rerankers.kinds.endpoint import DIALECTS
 from rankdash.core.rerankers.kinds.late_interaction import LateInteraction
 from rankdash.core.rerankers.neural.model_files import lacking_packages
@@ -74,14 +79,14 @@ def draw(dataset_id: str) -> None:
     for name in chosen:
         with st.expander(_(offered[name].title), expanded=len(chosen) == 1):
             st.caption(_(offered[name].meaning))
-            settings[name] = settings_form.draw(
-                offered[name],
-                stored.dataset(dataset_id).language,
-                *([share] if offered[name].models else []),
+            settings[name] = _draw_settings(
+                offered[name], offered, stored.dataset(dataset_id).language, share
             )
             key_fields[name] = settings_form.draw_key_field(offered[name], settings[name], name)
             settings[name] |= key_fields[name].settings
             requested[name] = draw_variants(offered[name], settings[name], plan.depth)
+        if len(chosen) > 1 and (line := _model_and_host(offered[name], settings[name])):
+            st.caption(markdown_safe(line, 200))
     if not chosen:
         st.info(_("Choose at least one reranker."), icon=":material/info:")
         return
@@ -136,6 +141,48 @@ def draw(dataset_id: str) -> None:
             st.error(text, icon=":material/key_off:")
         if not no_key:
             _start(dataset_id, wishes, timing, without_text, actors, fused=fused)
+
+
+def _draw_settings(
+    kind: RerankerKind,
+    offered: Mapping[str, RerankerKind],
+    language: str,
+    share: Callable[[str], float],
+) -> dict[str, str | int | float | bool]:
+    """The form of a reranker; that of a cascade has the form of each of its stages in it."""
+    stages = {f"{stage}_settings": stage for stage in STAGES} if kind.name == CASCADE else {}
+    own = replace(kind, settings=tuple(each for each in kind.settings if each.name not in stages))
+    known = share if kind.models else (lambda model: math.nan)
+    values = settings_form.draw(own, language, known, _implied)
+    titles = {spec.name: _(spec.title) for spec in kind.settings}
+    for name, stage in stages.items():
+        member = offered[str(values[stage])]
+        with st.container(border=True):
+            st.markdown(f"**{titles[stage]}: {_(member.title)}**")
+            # Its fields are not those of the same reranker beside the cascade.
+            nested = replace(member, name=f"{kind.name}.{stage}.{member.name}")
+            chosen = _draw_settings(nested, offered, language, share)
+        usual = {spec.name: spec.default for spec in member.settings}
+        changed = {each: value for each, value in chosen.items() if value != usual[each]}
+        values[name] = json.dumps(changed, ensure_ascii=False) if changed else ""
+    return {spec.name: values[spec.name] for spec in kind.settings}
+
+
+def _implied(settings: Settings) -> Mapping[str, str]:
+    """What the empty fields of a service stand for."""
+    service = DIALECTS.get(str(settings.get("dialect", "")))
+    return {} if service is None else {"base_url": service.base_url, "model": service.model}
+
+
+def _model_and_host(kind: RerankerKind, settings: Settings) -> str:
+    """What the head of a folded form does not say."""
+    host = ""
+    if kind.key is not None:
+        with suppress(RankdashError):
+            place = kind.key(settings)
+            host = "" if place is None else place.host
+    model = str(settings.get("model") or _implied(settings).get("model", ""))
+    return " · ".join(each for each in (model, host) if each)
 
 
 def _offered() -> dict[str, RerankerKind]:

@@ -43,8 +43,14 @@ _LINE_PIXELS = 26
 _COARSE_FROM = 100
 
 
+Settings = Mapping[str, str | int | float | bool]
+
+
 def draw(
-    kind: Configured, language: str, unknown_share: Callable[[str], float] = lambda model: math.nan
+    kind: Configured,
+    language: str,
+    unknown_share: Callable[[str], float] = lambda model: math.nan,
+    implied: Callable[[Settings], Mapping[str, str]] = lambda settings: {},
 ) -> dict[str, str | int | float | bool]:
     """One widget per setting, three a row and longer texts below; returns name → value.
 
@@ -56,14 +62,14 @@ def draw(
     # What is chosen for one language is no choice for another.
     usual = language == "latin" and specs == list(kind.settings)
     place = kind.name if usual else f"{kind.name}.{language}"
-    values = _rows(place, [spec for spec in specs if not spec.advanced])
+    values = _rows(place, [spec for spec in specs if not spec.advanced], {}, implied)
     model = str(values.get("model", ""))
     _say_origin(model)
     _caution(model, language, unknown_share(model))
     advanced = [spec for spec in specs if spec.advanced]
     if advanced:
         with st.expander(_("More settings"), key=f"more.{kind.name}"):
-            values |= _rows(place, advanced)
+            values = _rows(place, advanced, values, implied)
     return {spec.name: values[spec.name] for spec in kind.settings}
 
 
@@ -99,14 +105,20 @@ def _fitting(
     return replace(spec, default=fitting(str(spec.default), language, unknown_share))
 
 
-def _rows(kind: str, specs: list[SettingSpec]) -> dict[str, str | int | float | bool]:
-    values: dict[str, str | int | float | bool] = {}
+def _rows(
+    kind: str,
+    specs: list[SettingSpec],
+    above: Settings,
+    implied: Callable[[Settings], Mapping[str, str]],
+) -> dict[str, str | int | float | bool]:
+    """The values of the settings above and of these."""
+    values = {**above}
     short = [spec for spec in specs if spec.lines == 1]
     for start in range(0, len(short), _A_ROW):
         # A row of columns of its own, so that labels of two lines do not push the next row apart.
         for column, spec in zip(st.columns(_A_ROW), short[start : start + _A_ROW], strict=False):
             with column:
-                values[spec.name] = _widget(kind, spec)
+                values[spec.name] = _widget(kind, spec, implied(values).get(spec.name, ""))
     for spec in specs:
         if spec.lines > 1:
             values[spec.name] = _long_text(kind, spec)
@@ -126,7 +138,7 @@ def _long_text(kind: str, spec: SettingSpec) -> str:
     )
 
 
-def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
+def _widget(kind: str, spec: SettingSpec, implied: str) -> str | int | float | bool:
     label, help_text, key = _(spec.title), _(spec.help), f"setting.{kind}.{spec.name}"
     if spec.type is bool:
         return st.checkbox(
@@ -154,7 +166,7 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
                 str(spec.default),
                 help=help_text,
                 key=key,
-                placeholder=None if spec.default or spec.required else _("default"),
+                placeholder=implied or (None if spec.default or spec.required else _("default")),
                 persist_state="session",
             )
         )
@@ -237,8 +249,6 @@ _LENT = "keys.lent"
 _GOES = "keys.goes"
 # Session: the name of a field → how often it was emptied.
 _EMPTIED = "keys.emptied"
-
-Settings = Mapping[str, str | int | float | bool]
 
 
 @dataclass(frozen=True)
@@ -396,8 +406,8 @@ def _missing(offered: bool, fixed: bool) -> str:
     if fixed:
         return _("No key yet. Type it.")
     return _(
-        "No key yet. Type it, or write key_variable=none into the settings of the stage whose "
-        "service needs no key."
+        "No key yet. Type it, or enter none as Variable of the key in the stage whose service "
+        "needs no key."
     )
 
 

@@ -1,5 +1,6 @@
 """The form of a run: its settings, its key, what it would take, and what is started."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -64,6 +65,26 @@ def test_the_form_of_each_kind(form, approved, lang):
     for why, (kind, settings) in CHANGED.items() if lang == "en" else ():
         found[why] = unlike(found[kind], page_text(form(kind, **settings)))
     approved(f"pages/run_form.{lang}", table(found))
+
+
+def test_a_cascade_has_the_form_of_each_stage_and_sends_what_differs(form, monkeypatch):
+    settings = []
+
+    def noted(_dataset_id, wishes):
+        settings.extend(each.variant.settings for each in wishes)
+
+    monkeypatch.setattr(page_estimate, "say_total", noted)
+    app = form("bm25", "cascade", "endpoint")
+    assert [each["k1"] for each in settings if "k1" in each] == [1.5]
+    assert {each.placeholder for each in app.text_input} >= {DIALECTS["cohere"].base_url}
+    # The folded forms say which model and address are asked.
+    service = f"{DIALECTS['cohere'].model} · api.cohere.com"
+    assert service in [each.value.replace("\\", "") for each in app.caption]
+    settings.clear()
+    app.number_input(key="setting.cascade.first.bm25.k1").set_value(1.25).run()
+    [cascade] = [each for each in settings if "first" in each]
+    assert (json.loads(cascade["first_settings"]), cascade["second_settings"]) == ({"k1": 1.25}, "")
+    assert [each["k1"] for each in settings if "k1" in each] == [1.5]
 
 
 # What a run would take.
