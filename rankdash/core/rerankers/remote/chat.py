@@ -386,7 +386,7 @@ JUDGE_SETTINGS: tuple[SettingSpec, ...] = (
         "combine",
         "median",
         "Grade of several repeats",
-        "Of equally frequent grades the lowest counts.",
+        "The lower median, or the most frequent grade: the lowest of equally frequent ones.",
         choices={"median": "lower median", "majority": "most frequent grade"},
         advanced=True,
     ),
