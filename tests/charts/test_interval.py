@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.kit.drawing.style import BETTER, FIRST_STAGE, WORSE
-from rankdash.kit.html.interval import common_axis, interval_html, share, tally_html
+from rankdash.kit.html.interval import (
+    common_axis,
+    interval_html,
+    parts_html,
+    rows_html,
+    share,
+    tally_html,
+)
 
 _FINITE = st.floats(-1e6, 1e6)
 
@@ -53,3 +60,15 @@ def test_a_bar_of_counts_has_a_part_for_each_count_above_0():
     shown = tally_html(3, 0, 1, "3 helped, 0 same, 1 hurt")
     assert re.findall(r"flex:(\d+).*?solid (#\w+)", shown) == [("3", BETTER), ("1", WORSE)]
     assert 'aria-label="3 helped, 0 same, 1 hurt"' in shown
+
+
+def test_a_bar_of_parts_names_each_part_and_leaves_out_empty_ones():
+    shown = parts_html([(3, "<b>half"), (2, ""), (0, "none"), (1, "all")], "6 labels")
+    assert re.findall(r"flex:(\d+)", shown) == ["3", "2", "1"]
+    assert re.findall(r"</span>([^<]+)</span>", shown) == ["&lt;b&gt;half", "all"]
+
+
+def test_a_row_has_its_title_its_picture_and_its_numbers_as_text():
+    shown = rows_html([("<i>people", "<span>picture</span>", "0.1 & more")])
+    assert "<b>&lt;i&gt;people</b>" in shown
+    assert "<span>picture</span>" in shown and "0.1 &amp; more" in shown

@@ -17,6 +17,7 @@ from rankdash.features.label import page_plan
 from rankdash.kit.widgets.labels import plan as labels_plan
 from rankdash.kit.widgets.labels import unjudged
 from tests.approved import masked
+from tests.stored import keep_lists
 from tests.ui.labelling.test_label_texts import CHANGING, GRADES, add_judge
 from tests.ui.labelling.two_rankings import DOCS, begin, pairs, take_in, two_rankings
 from tests.ui.lives import lives, play
@@ -198,3 +199,17 @@ def test_the_best_system_is_set_against_the_baseline_to_begin_with(workspace, st
     app = page("label", chosen={"data": stored})
     assert app.selectbox(key="labelling.baseline").value == "first-stage"
     assert app.multiselect(key="labelling.challengers.first-stage").value == [row.id]
+
+
+def test_without_labels_the_leader_is_by_the_judge(workspace):
+    data = two_rankings(workspace)
+    [turned] = workspace.runs(data)
+    better = [
+        (f"q{q}", [f"q{q}d{d}" for d in range(DOCS)], [*range(DOCS, 0, -1)]) for q in range(5)
+    ]
+    keep_lists(workspace, data, better[::-1], "newest")
+    last = [(f"q{q}", f"q{q}d{d}", float(d == DOCS - 1)) for q in range(12) for d in range(DOCS)]
+    grades = pd.DataFrame(last, columns=["query_id", "doc_id", "grade"]).assign(error="")
+    StoredJudges(workspace).add(data, "Judge", "", 1, grades)
+    app = page("label", chosen={"data": data})
+    assert app.multiselect(key="labelling.challengers.first-stage").value == [turned.id]
