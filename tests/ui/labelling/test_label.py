@@ -19,7 +19,7 @@ from rankdash.kit.widgets.labels import unjudged
 from tests.approved import masked
 from tests.stored import keep_lists
 from tests.ui.labelling.test_label_texts import CHANGING, GRADES, add_judge
-from tests.ui.labelling.two_rankings import DOCS, begin, pairs, take_in, two_rankings
+from tests.ui.labelling.two_rankings import DOCS, QUERIES, begin, pairs, take_in, two_rankings
 from tests.ui.lives import lives, play
 from tests.ui.parts import component
 from tests.ui.sessions import page, said
@@ -204,11 +204,10 @@ def test_the_best_system_is_set_against_the_baseline_to_begin_with(workspace, st
 def test_without_labels_the_leader_is_by_the_judge(workspace):
     data = two_rankings(workspace)
     [turned] = workspace.runs(data)
-    better = [
-        (f"q{q}", [f"q{q}d{d}" for d in range(DOCS)], [*range(DOCS, 0, -1)]) for q in range(5)
-    ]
-    keep_lists(workspace, data, better[::-1], "newest")
-    last = [(f"q{q}", f"q{q}d{d}", float(d == DOCS - 1)) for q in range(12) for d in range(DOCS)]
+    docs, scores = range(DOCS), [float(DOCS - d) for d in range(DOCS)]
+    lists = [(f"q{q}", [f"q{q}d{d}" for d in docs], scores) for q in range(QUERIES)]
+    keep_lists(workspace, data, lists, "newest")
+    last = [(f"q{q}", f"q{q}d{d}", float(d == DOCS - 1)) for q in range(QUERIES) for d in docs]
     grades = pd.DataFrame(last, columns=["query_id", "doc_id", "grade"]).assign(error="")
     StoredJudges(workspace).add(data, "Judge", "", 1, grades)
     app = page("label", chosen={"data": data})
