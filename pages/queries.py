@@ -45,15 +45,24 @@ def listed(study: Study) -> None:
         place = st.container(
             horizontal=True, vertical_alignment="center", gap="xsmall", key="queries.steps"
         )
-    one(study, challenger, *chosen, place)
+    one(study, challenger, *chosen, page_filters.tags_in(tags), place)
 
 
 @st.fragment
-def one(study: Study, challenger: str, filters: Filters, order: str, place: DeltaGenerator) -> None:
-    """The list and the open query: to go to the next one draws no filter again. place: of the
-    steps."""
+def one(
+    study: Study,
+    challenger: str,
+    filters: Filters,
+    order: str,
+    tags: set[str],
+    place: DeltaGenerator,
+) -> None:
+    """The list and the open query: to go to the next one draws no filter again. tags: those that
+    the filters offer. place: of the steps."""
     study = view.again(study)
     marks = page_why.marks(study)
+    if page_filters.tags_in(page_why.tags(marks)) != tags:
+        st.rerun()
     rows, opened = page_list.opened(
         lambda also: page_list.rows(study, challenger, filters, order, marks, also),
         (challenger, filters, order),

@@ -131,7 +131,7 @@ def _folded(
 ) -> Filters:
     """The filters of the menu. Only those that could leave something out take part."""
     options = _segment_options(listing.segments)
-    every = sorted({tag for assigned in tags.values() for tag in assigned})
+    every = sorted(tags_in(tags))
     outcomes = _several(
         "outcome", _present(listing, "outcome", OUTCOMES), _("Outcome"), outcome_words()
     )
@@ -160,6 +160,11 @@ def _folded(
         delta=_range("delta", _("Change"), Axis.to(listing.reach, both_ways=True)),
         judged=_share(depth),
     )
+
+
+def tags_in(tags: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """The tags that a filter offers. tags: query id → its tags."""
+    return {tag for assigned in tags.values() for tag in assigned}
 
 
 def _clear() -> None:

@@ -48,19 +48,24 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     **dict.fromkeys(("judged_before", "judged_after"), percent),
     "latency_ms": milliseconds,
 }
-# Side by side from this width of the window on, both as high as the window has room.
+# Side by side where the window and the page have room, both as high as the window leaves.
 STYLE = """<style>
 .st-key-queries-above > .st-key-queries-tally { flex: 1 1 34rem; width: auto; }
+.st-key-queries-panes { container: queries / inline-size; }
 .st-key-queries-panes > :has(> [class*="st-key-queries-pane-"]) { flex: 1 1 100%; min-width: 0; }
 .st-key-queries-pane-query { scroll-margin-top: 4rem; }
-@media screen and (min-width: 1000px) {
-  .st-key-queries-panes { flex-wrap: nowrap; }
+.st-key-queries-toolbar > :has(> .st-key-queries-steps) { flex: 0 1 auto; width: auto; }
+@media (min-width: 641px) {
+  .st-key-queries-toolbar > :has(> .st-key-queries-steps) { flex-shrink: 0; }
+  .st-key-queries-steps { flex-wrap: nowrap; }
+}
+@media (min-width: 1000px) { @container queries (min-width: 760px) {
   .st-key-queries-panes > :has(> .st-key-queries-pane-list) { flex: 0 0 300px; }
   .st-key-queries-panes > :has(> .st-key-queries-pane-query) { flex: 1 1 0; }
   .st-key-queries-panes > :has(> .st-key-queries-pane-query), .st-key-queries-pane-query {
-    height: max(24rem, 100vh - 22rem) !important; }
+    height: max(24rem, 100vh - 19.5rem) !important; }
   .st-key-queries-pane-query { flex-wrap: nowrap; overflow-y: auto; padding-right: 0.5rem; }
-}
+} }
 </style>"""
 # The rows that the browser has, and the filters under which a query is open.
 _SHOWN, _OPENED = "queries.window", "queries.opened"
