@@ -49,8 +49,7 @@ def draw(study: Study, challenger: str, row: pd.Series) -> None:
             st.caption(bounds)
         page_why.draw(study, challenger, query_id)
         if len(ladder):
-            unlisted = {each.doc_id for each in missed} - {*ladder.doc_ids}
-            page_why.draw_ladder(study, ladder, len(unlisted))
+            page_why.draw_ladder(study, ladder)
             fold(
                 _("Why this score?"),
                 "queries.occlusion",

@@ -24,7 +24,7 @@ from rankdash.kit.widgets import address, dialogs, stored, view
 from rankdash.kit.widgets.component import component
 from rankdash.kit.widgets.labels import corrections
 from rankdash.kit.widgets.stored import read_only
-from rankdash.kit.widgets.text import QueryTerms, Spans, snippet, spans, terms
+from rankdash.kit.widgets.text import QueryTerms, Spans, pieces, snippet, spans, terms
 
 _READING = component(Path(__file__).with_name("reading"))
 _PLACE = "queries.reading"
@@ -197,14 +197,7 @@ def _narrowed(text: str, width: int) -> int:
 
 
 def _pieces(text: str, marked: Spans, start: int = 0, end: int | None = None) -> list[str]:
-    end = len(text) if end is None else end
-    pieces, at = [], start
-    for first, last in marked:
-        first, last = max(first, at), min(last, end)
-        if first < last:
-            pieces += [text[at:first], text[first:last]]
-            at = last
-    return [CONTROL.sub("", each) for each in (*pieces, text[at:end])]
+    return [CONTROL.sub("", each) for each in pieces(text, marked, start, end)]
 
 
 def _whole(

@@ -164,8 +164,8 @@ _OPENING = 80
 _CHOICE = 300
 
 
-def draw_ladder(study: Study, ladder: Ladder, missed: int) -> None:
-    """missed: how many relevant documents are in none of these rankings."""
+def draw_ladder(study: Study, ladder: Ladder) -> None:
+    """Draw where the documents of a query are in each ranking, and the same as a table."""
     st.markdown(f"**{_('Where the documents went')}**")
     texts = queries_study.texts(study, shown(ladder, every=True).doc_ids)
     names = _names(texts)
@@ -198,7 +198,6 @@ def draw_ladder(study: Study, ladder: Ladder, missed: int) -> None:
     notes = [
         *_without_result(study, ladder),
         *_left_out(ladder, len(drawn)),
-        *_not_retrieved(missed),
     ]
     if notes:
         st.caption(paragraph(notes))
@@ -230,19 +229,6 @@ def _left_out(ladder: Ladder, drawn: int) -> list[str]:
             "{n} of the {all} documents that are relevant or near the top are drawn.",
             drawn,
             all=number(near, 0),
-        )
-    ]
-
-
-def _not_retrieved(missed: int) -> list[str]:
-    """How many relevant documents no reranker could have lifted."""
-    if not missed:
-        return []
-    return [
-        ngettext(
-            "{n} relevant document is in none of these rankings.",
-            "{n} relevant documents are in none of these rankings.",
-            missed,
         )
     ]
 

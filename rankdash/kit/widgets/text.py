@@ -243,17 +243,23 @@ def snippet(text: str, marked: Spans, length: int) -> tuple[int, int]:
     return start, min(len(text), start + length)
 
 
-def marked_html(text: str, marked: Spans, start: int = 0, end: int | None = None) -> str:
-    """Part of the text with its marks, safe as HTML."""
+def pieces(text: str, marked: Spans, start: int = 0, end: int | None = None) -> list[str]:
+    """Return part of the text in pieces that are by turns without and with a mark."""
     end = len(text) if end is None else end
     parts, at = [], start
     for first, last in marked:
         if last <= start or first >= end:
             continue
         first, last = max(first, start), min(last, end)
-        parts += [html_safe(text[at:first]), f"<mark>{html_safe(text[first:last])}</mark>"]
+        parts += [text[at:first], text[first:last]]
         at = last
-    return "".join([*parts, html_safe(text[at:end])])
+    return [*parts, text[at:end]]
+
+
+def marked_html(text: str, marked: Spans, start: int = 0, end: int | None = None) -> str:
+    """Part of the text with its marks, safe as HTML."""
+    parts = map(html_safe, pieces(text, marked, start, end))
+    return "".join(f"<mark>{part}</mark>" if at % 2 else part for at, part in enumerate(parts))
 
 
 def _plain(text: str) -> str:

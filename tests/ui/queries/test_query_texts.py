@@ -142,7 +142,7 @@ def ladder() -> None:
     head = "query_id,query,doc_id,title,document,label,score\n"
     rows = (f"q,a,d{n},{title},{text},1,{9 - n}" for n, (title, text) in enumerate(TITLED))
     study = study_of(dataset_of(head + "\n".join(rows)), challengers=())
-    page_why.draw_ladder(study, queries_study.ladder_of(study, study.baseline, "q"), 2)
+    page_why.draw_ladder(study, queries_study.ladder_of(study, study.baseline, "q"))
 
 
 # The lists side by side.
