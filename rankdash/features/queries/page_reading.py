@@ -253,13 +253,15 @@ def _facts(study: Study, system: str, query_id: str, doc: str) -> list[str]:
 
 
 def scale(study: Study) -> list[str]:
-    """Return the grades that can be given: from 0 to one above the highest uploaded label."""
+    """Return the grades that can be given: from 0 to one above the highest uploaded label, or to
+    the highest label in the conventions."""
     uploaded = stored.dataset(study.stored_id) if study.corrected else study.dataset
     top = math.floor(uploaded.top_grade)
     grades = {*uploaded.grades, float(top + 1)}
     if len(grades) > _MOST_GRADES:
         grades = {*map(float, range(min(top + 2, _MOST_GRADES)))}
-    return [_key(each) for each in sorted(grades)]
+    limit = study.conventions.err_top_label or math.inf
+    return [_key(each) for each in sorted(grades) if each <= limit]
 
 
 def _key(label: float | None) -> str:

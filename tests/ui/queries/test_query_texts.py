@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.data.explanation import Explanation, Stage, TextPart
 from rankdash.core.data.ranking import Reading
+from rankdash.core.metrics import Conventions
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.notes import Note
 from rankdash.features.queries import page as queries_page
@@ -210,6 +211,12 @@ def test_two_lists_say_rank_move_label_and_text(approved, language):
         cases[name] = "\n".join([str(data["shown"]), *rows(data, 0), "-", *rows(data, 1)])
     short = re.sub(r"(\w)\1{8,}", lambda found: f"{found[1]}×{len(found[0])}", table(cases))
     approved(f"ui/lists.{language}", re.sub(r"(?:[ab] ){9,}", "… ", short))
+
+
+@pytest.mark.parametrize(("top", "last"), [(None, "4"), (3.0, "3")])
+def test_no_grade_is_above_the_highest_label_in_the_conventions(top, last):
+    study = replace(LISTS, conventions=Conventions(err_top_label=top))
+    assert component(drawn(reading(study)), "reading")["grades"][-2:] == [last, "?"]
 
 
 def test_a_whole_text_comes_in_parts_with_what_the_model_saw():
