@@ -81,6 +81,8 @@ class List {
   }
 
   select(id) {
+    // It is announced again whenever the pane changes: a reader may have scrolled away since.
+    if (id === this.selected) return;
     this.selected = id;
     this.mark();
     this.reveal(this.placeOf(id));
