@@ -200,6 +200,15 @@ def test_twenty_queries_are_reviewed_with_three_keys_each(visit, app, unlabelled
     # What is in focus is the document that was taken back.
     focused = visit.page.get_by_role("button", name=f"{HOSTILE} 10").last
     expect(focused).to_be_focused()
+    # Its grades are the next stops, and "[" and "]" are the documents before and after it.
+    visit.page.keyboard.press("Tab")
+    expect(
+        visit.page.locator("section.side1 li").nth(1).get_by_role("button").nth(1)
+    ).to_be_focused()
+    visit.page.keyboard.press("[")
+    expect(visit.page.locator("section.side1 .title").first).to_be_focused()
+    visit.page.keyboard.press("]")
+    expect(focused).to_be_focused()
     visit.page.keyboard.press("Enter")
     visit.settle()
     card = visit.page.locator("section.side1 li").nth(1)
