@@ -77,7 +77,7 @@ def one(
         with left:
             listed_window(rows, listing, marks, order)
         with right:
-            queries_page.draw(study, challenger, listing.table.iloc[listing.positions[opened]])
+            queries_page.draw(study, challenger, listing.row(opened))
             page_list.follow(rows, opened)
     address.publish()
     sharing_link.follow()

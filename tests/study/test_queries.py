@@ -54,7 +54,6 @@ def test_a_listing_is_filtered_also_by_the_values_of_other_systems():
     ):
         assert listing.kept(Filters(**wanted), tags, order)["query_id"].tolist() == list(ids)
     assert study.others(of, other) == (shown,)
-    assert listing.row("nobody") is None
     assert listing.kept(Filters(faults=("none",)), tags, "given", "r")["query_id"].tolist() == [
         "r",
         "s",

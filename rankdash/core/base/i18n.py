@@ -274,13 +274,6 @@ def _decimals(value: float) -> int:
     return 0 if value >= 99.5 else 1 if value >= 9.95 else 2
 
 
-def three_digits(value: float | None) -> float:
-    """The number that `brief` writes, for a grid that sorts it; NaN where there is none."""
-    if value is None or not math.isfinite(value):
-        return math.nan
-    return round(value, _decimals(value))
-
-
 def brief(value: float, beside: float = math.nan) -> str:
     """A latency or a rate to three digits, two below 0.1: 0.0078, 0.84, 8.4, 84, 1,240.
 

@@ -141,10 +141,9 @@ class Listing:
             listed[self.positions[also]] = True
         return self.table.iloc[rows[listed[rows]]]
 
-    def row(self, query_id: str) -> pd.Series | None:
-        """The row of a query; None where it is not listed."""
-        place = self.positions.get(query_id)
-        return None if place is None else self.table.iloc[place]
+    def row(self, query_id: str) -> pd.Series:
+        """The row of a query that is listed."""
+        return self.table.iloc[self.positions[query_id]]
 
 
 def listing(study: Study, challenger: str) -> Listing:
