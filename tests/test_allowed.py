@@ -142,7 +142,7 @@ def test_a_host_that_may_not_be_asked_gets_no_request(shared, server):
 def test_a_service_is_reached_at_the_address_that_was_judged_under_its_own_name(
     monkeypatch, server
 ):
-    monkeypatch.setattr(connection, "address_of", lambda _url, own: "127.0.0.1")
+    monkeypatch.setattr(connection, "address_of", lambda _url, configured: "127.0.0.1")
     port = server.server_address[1]
     # Were the name asked again, nothing would answer.
     client = Client(Place("", f"http://rerank.invalid:{port}"), Policy(), Clock())
