@@ -512,7 +512,7 @@ def draw_baseline(needed: BaselineNeeded, forget: Callable[[], None]) -> str | N
     st.caption(
         _(
             "It is the baseline, and rerankers start from it. To compare with another ranking "
-            "later, choose it under Baseline in the sidebar."
+            "later, choose it as Baseline under Settings in the sidebar."
         )
     )
     with st.container(horizontal=True):
