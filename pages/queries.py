@@ -11,8 +11,9 @@ from rankdash.features.overview import page_verdict
 from rankdash.features.queries import page as queries_page
 from rankdash.features.queries import page_filters, page_list, page_why
 from rankdash.features.queries import study as queries_study
+from rankdash.features.queries.filters import Filters
 from rankdash.features.queries.page_list import Rows
-from rankdash.features.queries.study import Filters, Listing
+from rankdash.features.queries.study import Listing
 from rankdash.kit.widgets import address, pickers, sharing_link, view
 from rankdash.kit.widgets.labels import plan as labels_plan
 

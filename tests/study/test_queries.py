@@ -15,7 +15,7 @@ from rankdash.core.study.reasons.reasons import LABELS_SAY_TOO_LITTLE, Fault, fa
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.queries import study
-from rankdash.features.queries.study import Filters
+from rankdash.features.queries.filters import Filters
 from tests.study.builders import changed, data_of, small, study_on
 from tests.study.parts import study as parts_study
 from tests.study.parts import why

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.features.queries.study import (
-    ALL_UNJUDGED,
+from rankdash.features.queries.filters import (
     ORDERS,
     Filters,
     order_of,
@@ -14,6 +13,7 @@ from rankdash.features.queries.study import (
     query_table,
     valued,
 )
+from rankdash.features.queries.study import ALL_UNJUDGED
 from tests.approved import table as as_text
 
 PAIRS = pd.DataFrame(

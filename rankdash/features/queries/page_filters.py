@@ -17,15 +17,8 @@ from rankdash.core.study.reasons.reasons import FAULTS
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import outcome_words, state_words
 from rankdash.core.words.verdicts import reason_words
-from rankdash.features.queries.study import (
-    OK,
-    OUTCOMES,
-    Filters,
-    Listing,
-    key_of,
-    orders,
-    value_column,
-)
+from rankdash.features.queries.filters import OK, OUTCOMES, Filters, key_of, orders
+from rankdash.features.queries.study import Listing, value_column
 from rankdash.features.queries.words import fault_words
 from rankdash.kit.drawing import style
 from rankdash.kit.widgets import address, pickers

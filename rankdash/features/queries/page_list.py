@@ -24,7 +24,8 @@ from rankdash.core.words.verdicts import reason_words
 from rankdash.core.workspace.notes import Corrections, Notes
 from rankdash.features.queries import page_why, report_query
 from rankdash.features.queries import study as queries_study
-from rankdash.features.queries.study import OK, OUTCOMES, Filters, Listing, key_of
+from rankdash.features.queries.filters import OK, OUTCOMES, Filters, key_of
+from rankdash.features.queries.study import Listing
 from rankdash.kit.drawing import style
 from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import address, stored, view

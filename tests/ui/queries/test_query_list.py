@@ -10,7 +10,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.queries import page_filters, page_list, page_why
 from rankdash.features.queries import study as queries_study
-from rankdash.features.queries.study import Filters
+from rankdash.features.queries.filters import Filters
 from rankdash.kit.drawing import style
 from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets import stored as widgets_stored
