@@ -145,8 +145,10 @@ class Money:
 
     @property
     def defaults(self) -> tuple[Assumption, ...]:
-        """The assumptions that count and that nobody set."""
-        return self.assumptions.untouched(self.given)
+        """Return the assumptions that count and that are not set. What a search is worth counts
+        only once it is set."""
+        counting = self.assumptions.untouched(self.given)
+        return tuple(each for each in counting if each.name != "value_per_search")
 
     @property
     def valued(self) -> bool:

@@ -27,8 +27,6 @@ from rankdash.kit.drawing.draw import Drawing
 
 _SIZE = frontier.Size(380, 400.0, 290.0, 28)
 _SAMPLES = 60
-# Where a line has its mark, as a share of the axis.
-_MARKED = 0.9
 _BAND = 0.14
 # So many systems have their names beside their marks.
 _NAMED = 6
@@ -227,37 +225,25 @@ def value_needed_chart(
         shapes.append(_level(value, ink, "dash"))
         notes.append(_at_right(value, style.short(money(value)), ink.text))
     for each in systems:
-        at = _MARKED * most
-        if each.in_focus:
-            traces += _band(each.by_price, prices, each.mark)
-            even = None if value is None else _price(each.by_price.middle, value)
-            at = price or even or at
-        # A mark is where its line is within the chart.
-        within = _price(each.by_price.middle, _MARKED * top)
-        at = at if within is None else min(at, within)
-        [needed] = _along(each.by_price.middle, [at])
+        needed = _along(each.by_price.middle, prices)
         name = style.short(each.name, _SIZE.name)
+        mark = _mark(each.mark, each.proven, each.in_focus, ink)
         line = {"color": each.mark.colour, "dash": each.mark.dash, "width": 2}
-        traces += [
-            draw.scatter(prices, _along(each.by_price.middle, prices), "lines", line=line),
-            draw.scatter(
-                [at],
-                [needed],
-                "markers",
-                marker=_mark(each.mark, each.proven, each.in_focus, ink),
-                name=f"<b>{name}</b>" if each.in_focus else name,
-                showlegend=True,
-                hover=[
-                    _(
-                        "{name}<br>pays if a search is worth at least {value}<br>at {price} for "
-                        "1,000 searches",
-                        name=style.whole(each.name),
-                        value=style.short(money(needed), 40),
-                        price=style.short(money(at), 40),
-                    )
-                ],
-            ),
-        ]
+        traces.append(
+            draw.scatter(prices, needed, "lines", line=line, hover=_needs(each, prices, money))
+        )
+        # In the legend only: no system stands at a price that nobody set.
+        title = f"<b>{name}</b>" if each.in_focus else name
+        shown: style.Trace = {"line": line, "marker": mark, "name": title, "showlegend": True}
+        traces.append(draw.scatter([None], [None], "lines+markers") | shown)
+        if each.in_focus:
+            traces = _band(each.by_price, prices, each.mark) + traces
+            even = None if value is None else _price(each.by_price.middle, value)
+            at = price or even
+            if at is not None and at <= most:
+                hover = _needs(each, [at], money)
+                height = _along(each.by_price.middle, [at])
+                traces.append(draw.scatter([at], height, "markers", marker=mark, hover=hover))
     corner = {"xref": "paper", "yref": "paper"}
     notes += [
         draw.note(0.02, 0.9, _("pays"), ink.muted, xanchor="left", yanchor="top", **corner),
@@ -281,6 +267,19 @@ def value_needed_chart(
             zeroline=False,
         ),
     )  # fmt: skip
+
+
+def _needs(system: Need, prices: Sequence[float], money: Callable[[float], str]) -> list[str]:
+    """Return what a reader sees under the pointer at each price."""
+    return [
+        _(
+            "{name}<br>pays if a search is worth at least {value}<br>at {price} for 1,000 searches",
+            name=style.whole(system.name),
+            value=style.short(money(value), 40),
+            price=style.short(money(price), 40),
+        )
+        for price, value in zip(prices, _along(system.by_price.middle, prices), strict=True)
+    ]
 
 
 def _price(line: Line, value: float) -> float | None:

@@ -116,7 +116,7 @@ def _evaluate(study: Study) -> None:
 
 
 def answer(history: Past) -> None:
-    """Whether the newest run is better, in one line, and which one has the highest mean."""
+    """Draw which run has the highest mean, and whether the newest one is better, in one line."""
     study = history.study
     runs = [run for run in history.runs if history.row(run.id)["on_line"]]
     runs = [run for run in runs if math.isfinite(history.row(run.id)["mean"])]
@@ -143,14 +143,13 @@ def answer(history: Past) -> None:
             )
         )
     if history.row(best.id)["mean"] > row["mean"]:
-        sentences.append(
-            _(
-                "Highest: **{name}** ({day}), {mean}.",
-                name=name_safe(history.name(best.id)),
-                day=_day(best.created),
-                mean=number(history.row(best.id)["mean"]),
-            )
+        highest = _(
+            "Highest: **{name}** ({day}), {mean}.",
+            name=name_safe(history.name(best.id)),
+            day=_day(best.created),
+            mean=number(history.row(best.id)["mean"]),
         )
+        sentences.insert(0, highest)
     st.markdown(paragraph(sentences))
 
 

@@ -302,6 +302,8 @@ class TurnedGroups(Caveat, code="segments", section="elsewhere"):
             if self.worse
             else _("better on {column} “{value}”", **kind)
         )
+        if not self.groups[0].proven:
+            first = _("{kind}, not proven", kind=first)
         return f"{first} +{others}" if others else first
 
     def sentence(self, study: Study, fit: Fit = str) -> str:

@@ -44,7 +44,7 @@ def tally(study: Study, listing: Listing) -> None:
         "outcome": {**outcome_words(), "same": outcome_words()["same"] + band},
         "fault": fault_words(),
     }
-    titles = {"outcome": _("Change"), "fault": _("Fault")}
+    titles = {"outcome": _("Change"), "fault": _("Why not perfect")}
     orders: dict[str, Sequence[str]] = {"outcome": OUTCOMES, "fault": FAULTS}
     bars: list[dict[str, Any]] = [
         {
