@@ -24,6 +24,7 @@ from tests.approved import masked
 from tests.stored import keep_rows
 from tests.ui.conftest import ROWS, lists_at
 from tests.ui.lives import lives, play
+from tests.ui.parts import send
 from tests.ui.sessions import whole
 
 CHANGING = {
@@ -93,6 +94,10 @@ class Acts:
 
     def choose(self, field, name):
         self.app.selectbox(key=f"address.{field}").set_value(self.ids.all[name])
+
+    def tick(self, *names):
+        """Systems in the leaderboard, and no other."""
+        send(self.app, "leaderboard", {"systems": [self.ids.all[name] for name in names]})
 
     def file(self, name, content):
         self.files[name] = content

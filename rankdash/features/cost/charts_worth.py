@@ -26,7 +26,7 @@ from rankdash.kit.drawing import draw, frontier, style
 from rankdash.kit.drawing.draw import Drawing
 
 _SIZE = frontier.Size(380, 400.0, 290.0, 28)
-_SAMPLES = 60
+_SAMPLES = 24
 _BAND = 0.14
 # So many systems have their names beside their marks.
 _NAMED = 6
