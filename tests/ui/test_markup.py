@@ -32,6 +32,8 @@ TURNED = r"[\x07\u202e]"
 RENDERED = {
     "html": rf"<img src=http|{TURNED}",
     "plotly_chart": rf"<img src=http|{TURNED}",
+    # A component shows its data as text.
+    "bidi_component": TURNED,
     # Escapes, of which the word joiner is one, would be shown.
     "selectbox": rf"{TURNED}|\u2060",
     "multiselect": rf"{TURNED}|\u2060",
@@ -81,13 +83,33 @@ def rendered(app) -> list[tuple[str, str, str]]:
     for node in nodes(app):
         proto = getattr(node, "proto", None)
         for field, text in texts(proto) if hasattr(proto, "ListFields") else ():
+            if node.type == "bidi_component":
+                text = "\n".join(shown_by(json.loads(text))) if field == "json" else ""
             if field == "columns":
                 text = " ".join(each.get("help") or "" for each in json.loads(text).values())
             # The choices of a list are no Markdown, but its label is.
             own = RENDERED.get(node.type, MARKDOWN) if field not in ("label", "help") else MARKDOWN
-            if field not in PLAIN and re.search(own, text, re.IGNORECASE):
+            # A page within the page.
+            if node.type == "iframe":
+                found += [("iframe", field, each) for each in live("page.html", text)]
+            elif field not in PLAIN and re.search(own, text, re.IGNORECASE):
                 found.append((node.type, field, text))
     return found
+
+
+def shown_by(data: Any) -> Iterator[str]:
+    """The texts of a component's data; the ids of queries and documents are not shown."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict):
+        for name, each in data.items():
+            if name in ("docs", "rows"):
+                each = [row[1:] if isinstance(row, list) else row for row in each]
+            if name != "query":
+                yield from shown_by(each)
+    elif isinstance(data, list):
+        for each in data:
+            yield from shown_by(each)
 
 
 def nodes(app):
