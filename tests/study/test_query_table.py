@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from rankdash.features.queries.filters import (
+    ALL_UNJUDGED,
     ORDERS,
     Filters,
     order_of,
@@ -13,7 +14,6 @@ from rankdash.features.queries.filters import (
     query_table,
     valued,
 )
-from rankdash.features.queries.study import ALL_UNJUDGED
 from tests.approved import table as as_text
 
 PAIRS = pd.DataFrame(
