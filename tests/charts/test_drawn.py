@@ -99,10 +99,11 @@ def test_data_makes_no_links_even_on_hover(page: Page, figures: dict[str, go.Fig
         hostile = page.evaluate(
             """() => document.getElementById('chart').data.flatMap((trace, curveNumber) =>
               [...(trace.hovertext || [])].flatMap((text, pointNumber) =>
-                text.includes('&lt;a') ? [{curveNumber, pointNumber}] : [])).slice(0, 2)"""
+                text.includes('&lt;a') ? [[{curveNumber, pointNumber},
+                  (trace.xaxis || 'x') + (trace.yaxis || 'y')]] : [])).slice(0, 2)"""
         )
         for point in hostile:
-            page.evaluate("point => Plotly.Fx.hover('chart', [point])", point)
+            page.evaluate("([point, plot]) => Plotly.Fx.hover('chart', [point], plot)", point)
             expect(page.locator(".hoverlayer text").first).to_contain_text(re.compile(r"<a\s*href"))
             assert page.locator(".hoverlayer a").count() == 0
             page.evaluate("Plotly.Fx.unhover('chart')")
