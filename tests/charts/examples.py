@@ -456,7 +456,10 @@ def ranks() -> dict[str, dict[str, Case]]:
     }
     return made | {
         "ladder": ladders,
-        "agreement": {"hostile": of(table=AGREED, p=0.9, names={"a": HOSTILE, "b": SYSTEMS[-1]})},
+        "agreement": {
+            "hostile": of(table=AGREED, p=0.9, names={"a": HOSTILE, "b": SYSTEMS[-1]}),
+            "many pairs": of(table=pd.concat([AGREED] * 4), p=0.9),
+        },
         "flows": {
             "hostile, many": of(flow=flow(many, 10), **sides),
             "hostile, no flow": of(flow=flow(few, 100), **sides),

@@ -387,6 +387,8 @@ _FURNITURE_AGREEMENT = 120
 _NAME_WIDTH_AGREEMENT = 22
 _TAU_AT, _RBO_AT, _NAME_AT = 0.02, 0.3, -0.3
 _ROOM = 0.24
+# From this many rows on the scale is at the top as well, so far above the first row.
+_TALL, _SCALE_AT = 10, -0.7
 
 
 def _agreement_alt(table: pd.DataFrame, *, names: Mapping[str, str] = style.NO_NAMES) -> str:
@@ -458,15 +460,32 @@ def agreement_chart(
         )
     low = min([0.0, *(float(row[end]) for row in rows for end in ("tau_low", "tau"))], key=_finite)
     start = low - 0.03
-    traces.append(
-        draw.texts(
-            [start] * len(rows),
-            [place + _NAME_AT for place in range(len(rows))],
-            [_names(row, names) for row in rows],
-            ink,
-            size=style.FONT_SIZE,
+    marks = [tick / 4 for tick in range(-4, 5) if tick / 4 >= start]
+    # In front of the line at 0.
+    notes = [
+        draw.note(
+            start,
+            place + _NAME_AT,
+            _names(row, names),
+            ink.text,
+            xanchor="left",
+            bgcolor=ink.background,
+            font={"color": ink.text, "size": style.FONT_SIZE},
         )
-    )
+        for place, row in enumerate(rows)
+    ]
+    tall = len(rows) > _TALL
+    if tall:
+        notes += [
+            draw.note(
+                mark,
+                _SCALE_AT,
+                f"{mark:g}".replace("-", "−"),
+                ink.muted,
+                bgcolor=ink.background,
+            )
+            for mark in marks
+        ]
     if any(math.isfinite(float(row["tau_low"])) for row in rows):
         traces.append(
             draw.key(_("{level} interval", level=level_percent(level)), "line-ew", ink.text)
@@ -479,18 +498,19 @@ def agreement_chart(
         xaxis=style.axis(
             _("agreement: 1 is the same order"),
             range=[start, 1 + _ROOM],
-            tickvals=[tick / 4 for tick in range(-4, 5) if tick / 4 >= start],
+            tickvals=marks,
             tickformat=".2~f",
             showgrid=True,
             zeroline=True,
         ),
         yaxis={
-            "range": [len(rows) - 0.5, -0.6],
+            "range": [len(rows) - 0.5, _SCALE_AT - 0.2 if tall else -0.6],
             "showticklabels": False,
             "ticks": "",
             "showgrid": False,
             "zeroline": False,
         },
+        annotations=notes,
     )
 
 
