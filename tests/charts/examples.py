@@ -407,16 +407,19 @@ def moves(*systems: str) -> Ladder:
     return Ladder(systems, ids, ranks, label, label >= 1, ideal, 5)
 
 
-def wide(documents: int, k: int) -> Ladder:
-    """Five systems that disagree about many documents, a few of them relevant."""
+def wide(documents: int, k: int, systems: int = 5) -> Ladder:
+    """Systems that disagree about many documents, a few of them relevant."""
     rng = np.random.default_rng(3)
     order = np.arange(documents)
-    noisy = [np.argsort(np.argsort(order + rng.normal(0, 3 * n, documents))) for n in range(5)]
+    noisy = [
+        np.argsort(np.argsort(order + rng.normal(0, 3 * n, documents))) for n in range(systems)
+    ]
     label = np.where(order % 9 == 0, 1.0, np.where(order % 4 == 0, 0.0, nan))
     ids = np.array([f"doc {n}" for n in order], dtype=object)
     ideal = np.where(label >= 1, np.cumsum(label >= 1), nan)
     ranks = np.column_stack(noisy) + 1.0
-    return Ladder((*SYSTEMS, "Fusion"), ids, ranks, label, label >= 1, ideal, k)
+    names = (*SYSTEMS, "Fusion", *(f"System {n}" for n in range(5, systems)))
+    return Ladder(names, ids, ranks, label, label >= 1, ideal, k)
 
 
 def ranks() -> dict[str, dict[str, Case]]:
@@ -451,6 +454,7 @@ def ranks() -> dict[str, dict[str, Case]]:
         "one is followed": of(ladder=moves(), names={"up": HOSTILE}, focus="down"),
         "many documents": of(ladder=wide(60, 10)),
         "a deep list": of(ladder=wide(100, 50)),
+        "many systems": of(ladder=wide(20, 5, systems=12)),
         "no documents": of(ladder=moves().picked(np.zeros(len(MOVES), dtype=bool)), titles=TITLES),
         "one system": of(ladder=moves("first")),
     }

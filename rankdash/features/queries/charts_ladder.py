@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import enumerated, ngettext, plain
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.text import fits
+from rankdash.core.base.text import columns, fits
 from rankdash.core.data.arrays import Flags, Floats
 from rankdash.features.queries.ladder import Ladder
 from rankdash.kit.drawing import draw, style
@@ -22,15 +22,16 @@ _FURNITURE = 110
 _TEXT_LINE = 20
 # Narrow enough for a phone, where names on both sides leave a third for the columns.
 _NAME_WIDTH, _CLOSE_NAME_WIDTH = 24, 16
-_HEADING_WIDTHS = {1: 24, 2: 22, 3: 15}
-# What fits side by side in one line, by the number of columns.
-_ONE_LINE = {3: 18, 4: 12, 5: 9}
+_HEADING_WIDTHS = {1: 24, 2: 16, 3: 15}
+# What fits side by side in one line on a phone, by the number of columns.
+_ONE_LINE = {3: 8, 4: 8, 5: 6}
+# With more columns than these nodes are small; with more than those names are upright, and the
+# ranks that documents came from and went to are left to the pointer.
+_ROOMY, _MOST_LEVEL = 4, 6
+_UPRIGHT_WIDTH, _UPRIGHT_LETTER = 20, 7
 # How many columns leave room for names on both sides.
 _NAMED_TWICE = 3
 _FADED = 0.3
-# Where, left or right of a node, the rank stands that a document came from or went to: about 30
-# pixels in half of a page, which the columns share.
-_BESIDE = 0.07
 
 Flags = Flags
 
@@ -78,7 +79,8 @@ def ladder_chart(
     wide diamond: no label) and lines by weight; lines tell direction by dash (solid: risen,
     dashed: fallen, dotted: same rank) and, for relevant documents, by colour. What is looked at is
     strong, the rest faint. Below the cut stand the documents outside of the first k; ▲ beside a
-    node is the rank from which a document entered, ▼ the one to which it left.
+    node is the rank from which a document entered, ▼ the one to which it left; where columns are
+    many, the pointer shows these alone.
 
     Heights are ranks as long as they fit, so that a level line is an unchanged rank; ranks at
     which nothing is drawn are left out.
@@ -92,7 +94,6 @@ def ladder_chart(
     hover = _hovers(drawn, heads, names)
     traces = [
         *_lines(drawn, ink, focus),
-        *_beside(drawn, ink),
         *_nodes(drawn, ink, focus, hover),
         _cut(drawn, ink),
     ]
@@ -103,12 +104,12 @@ def ladder_chart(
         tickfont={"color": ink.text, "size": 11 if drawn.close else 13},
     )
     row = _CLOSE_ROW if drawn.close else _ROW
-    heads_height = _levels(drawn, heads) * _TEXT_LINE + 4
+    heads_height = _heads_height(drawn, heads)
     return style.finish(
         traces,
         ink,
         round((drawn.rows + 0.3) * row) + _FURNITURE + heads_height,
-        annotations=_headings(drawn, heads, ink),
+        annotations=[*_headings(drawn, heads, ink), *_beside(drawn, ink)],
         margin={"t": heads_height},
         yaxis={**scale, **_ticks(drawn, 0, names)},
         yaxis2={**scale, **_ticks(drawn, last, names), "side": "right", "overlaying": "y"},
@@ -176,7 +177,6 @@ def _nodes(
     drawn: Drawn, ink: style.Ink, focus: str | None, hover: Sequence[str]
 ) -> Iterator[dict[str, object]]:
     relevant, unjudged = drawn.source.relevant, np.isnan(drawn.source.label)
-    size = 15 if drawn.close else 19
     last = len(drawn.columns) - 1
     for chosen, name, symbol, wide, fill, line, text in (
         (relevant, _("relevant"), "circle", 2, ink.text, ink.text, ink.background),
@@ -200,11 +200,11 @@ def _nodes(
                 name=name,
                 showlegend=axis == "y",
                 text=[_("–") if np.isnan(rank) else f"{rank:.0f}" for rank in ranks],
-                textfont={"color": text, "size": 9 if drawn.close else 11},
+                textfont={"color": text, "size": drawn.font},
                 marker={
                     "color": fill,
                     "symbol": symbol,
-                    "size": size + wide,
+                    "size": drawn.node + wide,
                     "opacity": strong,
                     "line": {"color": line, "width": 1},
                 },
@@ -216,24 +216,30 @@ def _nodes(
 def _beside(drawn: Drawn, ink: style.Ink) -> Iterator[dict[str, object]]:
     """The rank that an entrant came from, left of its node; the one that a leaver went to, right
     of its node in the baseline, for the system that is looked at."""
-    step = _BESIDE * max(len(drawn.columns) - 1, 1)
+    if len(drawn.columns) > _MOST_LEVEL:
+        return
     crosses, inside = drawn.source.crosses, drawn.source.inside
     ranks = drawn.ranks
-    x, y, text = [], [], []
-    for row, column in zip(*np.nonzero(crosses & inside), strict=True):
-        x.append(column - step)
-        y.append(drawn.heights[row, column])
-        text.append(f"▲{_rank(ranks[row, 0])}")
+    places = [
+        (row, column, -1, f"▲{_rank(ranks[row, 0])}")
+        for row, column in zip(*np.nonzero(crosses & inside), strict=True)
+    ]
     if drawn.systems > 1:
         for row in np.flatnonzero(crosses[:, 1] & ~inside[:, 1]):
-            x.append(step)
-            y.append(drawn.heights[row, 0])
-            text.append(f"▼{_rank(ranks[row, 1])}")
-    if x:
-        # Lines pass behind, not through, the numbers.
-        behind = draw.marker(ink.background, "square", 15 if drawn.close else 22, width=0)
-        font = {"color": ink.text, "size": 9 if drawn.close else 11}
-        yield draw.scatter(x, y, "markers+text", text=text, textfont=font, marker=behind)
+            places.append((row, 0, 1, f"▼{_rank(ranks[row, 1])}"))
+    for row, column, side, text in places:
+        yield draw.note(
+            int(column),
+            float(drawn.heights[row, column]),
+            text,
+            ink.text,
+            # In pixels: clear of the node, however narrow the chart is.
+            xanchor="right" if side < 0 else "left",
+            xshift=side * (drawn.node / 2 + 1),
+            font={"color": ink.text, "size": drawn.font},
+            bgcolor=ink.background,
+            borderpad=0,
+        )
 
 
 def _rank(rank: float) -> str:
@@ -268,16 +274,26 @@ def _ticks(drawn: Drawn, column: int, names: Mapping[str, str]) -> dict[str, obj
 
 def _levels(drawn: Drawn, titles: Mapping[str, str]) -> int:
     """In how many lines the names of the columns stand, so that none is over another."""
-    columns = len(drawn.columns)
-    width = _ONE_LINE.get(columns, 0)
+    count = len(drawn.columns)
+    width = _ONE_LINE.get(count, 0)
     named = (titles.get(each, each) for each in drawn.columns)
-    if columns < 3 or all(fits(name, width) for name in named):
+    if count < 3 or all(fits(name, width) for name in named):
         return 1
-    return 2 if columns < 5 else 3
+    return 2 if count == 3 else 3
+
+
+def _heads_height(drawn: Drawn, titles: Mapping[str, str]) -> int:
+    if len(drawn.columns) <= _MOST_LEVEL:
+        return _levels(drawn, titles) * _TEXT_LINE + 4
+    longest = max(columns(titles.get(each, each)) for each in drawn.columns)
+    return min(longest, _UPRIGHT_WIDTH) * _UPRIGHT_LETTER + 8
 
 
 def _headings(drawn: Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[dict[str, object]]:
-    levels = _levels(drawn, titles)
+    upright = len(drawn.columns) > _MOST_LEVEL
+    levels = 1 if upright else _levels(drawn, titles)
+    width = _UPRIGHT_WIDTH if upright else _HEADING_WIDTHS[levels]
+    size = style.FONT_SIZE - 2 if upright else style.FONT_SIZE
     return [
         {
             "x": column,
@@ -286,9 +302,10 @@ def _headings(drawn: Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[d
             "yanchor": "bottom",
             # In pixels: rows get lower where a narrow chart has a longer legend.
             "yshift": (levels - 1 - column % levels) * _TEXT_LINE,
-            "text": f"<b>{style.short(titles.get(each, each), _HEADING_WIDTHS[levels])}</b>",
-            "font": {"color": ink.text, "size": style.FONT_SIZE},
+            "text": f"<b>{style.short(titles.get(each, each), width)}</b>",
+            "font": {"color": ink.text, "size": size},
             "showarrow": False,
+            **({"textangle": -90, "borderpad": 0} if upright else {}),
         }
         for column, each in enumerate(drawn.columns)
     ]
@@ -339,6 +356,18 @@ class Drawn:
     @property
     def close(self) -> bool:
         return self.rows > _MANY_ROWS
+
+    @property
+    def node(self) -> int:
+        """How wide a node is, in pixels."""
+        if len(self.columns) > _MOST_LEVEL:
+            return 13
+        return 15 if self.close or len(self.columns) > _ROOMY else 19
+
+    @property
+    def font(self) -> int:
+        """The size of the ranks."""
+        return 11 if self.node > 15 else 9
 
     @property
     def systems(self) -> int:
