@@ -10,10 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.charts.test_every_chart import USUAL
 
 # Widths of a phone, of half a page and of a whole one.
-NARROW = 400
-WIDTHS = [pytest.param(each, marks=pytest.mark.thorough) for each in (NARROW, 600)] + [1220]
-# Columns for four systems and more have no room beside their documents on a phone.
-FOR_A_PAGE = "ladder: "
+WIDTHS = [pytest.param(each, marks=pytest.mark.thorough) for each in (400, 600)] + [1220]
 
 BOXES = """
 () => {
@@ -78,7 +75,7 @@ def overlap(one: dict, other: dict) -> bool:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_labels_are_whole_and_apart(page: Page, figures: dict[str, go.Figure], width: int):
     for name, figure in figures.items():
-        if not USUAL.search(name) or (width == NARROW and name.startswith(FOR_A_PAGE)):
+        if not USUAL.search(name):
             continue
         found = draw(page, figure, width)
         assert found["texts"], name
