@@ -11,7 +11,8 @@ from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.stored import read_only
 
 head = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
-head.title(_("Judge"), width="content")
+# Directly in a row a title would be higher than on other pages.
+head.container(width="content").title(_("Judge"))
 study = view.study("judge")
 page_damaged.judges(study.stored_id)
 row = page_list.chosen(study.stored_id)

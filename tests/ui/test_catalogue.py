@@ -50,7 +50,7 @@ SHOWN_BY_NAME = ("template", "remedy")
 SENTENCE = re.compile(r"[A-Z{].* .*[.:…]\s*", re.DOTALL)
 # What a page may translate without writing it there, as a field or a variable: the schemas' words.
 DESCRIBED = {"title", "meaning", "formula", "help", "note", "advice", "source", "template", "value"}
-DESCRIBED |= {"remedy", "unset", "purpose", "CONFLICTS[rule]"}
+DESCRIBED |= {"reference", "remedy", "unset", "purpose", "CONFLICTS[rule]"}
 # Of assumptions, price lists and billing units.
 DESCRIBED |= {"provider", "model", "unit", "unit]"}
 
@@ -127,7 +127,7 @@ def from_schemas() -> Iterator[str]:
     of_kinds = (spec for kind in kinds() for spec in kind.settings)
     for described, names in (
         ((*settings, *of_kinds, *JUDGE_SETTINGS, *ASSUMPTIONS), "title help unset"),
-        (registry.values(), "title meaning formula note"),
+        (registry.values(), "title meaning formula note reference"),
         (kinds(), "title meaning"),
         (DERIVED_SEGMENTS, "title meaning note"),
         (reasons.REASONS, "title meaning"),

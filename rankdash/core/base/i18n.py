@@ -301,6 +301,16 @@ def percent(value: float | None, digits: int = 0) -> str:
         return _zero_unsigned(str(format_percent(value, format=pattern, locale=language())))
 
 
+def share_percent(value: float | None) -> str:
+    """As `percent`, with the digits that it takes so that a part is neither all nor nothing
+    (0.9988 → 99.9%)."""
+    for digits in range(_MOST_DECIMALS):
+        written = percent(value, digits)
+        if value in (0, 1) or written not in (percent(0, digits), percent(1, digits)):
+            break
+    return written
+
+
 def level_percent(level: float) -> str:
     """A level of confidence, with all its digits (0.999 → 99.9%)."""
     return f"{quantity(100 * level, 6)}%"

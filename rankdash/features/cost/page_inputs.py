@@ -121,10 +121,12 @@ def _settable(
     **settings: str,
 ) -> None:
     """A slider of amounts whose first place is "not set". example: what stands in for it when the
-    page shows example values."""
+    page shows example values; "not set" is then beside the amounts of that size."""
     options = [_NOT_SET, *sorted({*steps, *([] if value is None else [value])})]
-    demonstrated = scenario.example_values() and example is not None
-    unset = _("example: {amount}", amount=amount(example)) if demonstrated else _("not set")
+    unset = _("not set")
+    if value is None and example is not None and scenario.example_values():
+        unset = _("example: {amount}", amount=amount(example))
+        options.sort(key=lambda each: (example, 0) if each == _NOT_SET else (each, 1))
     words = distinct({str(each): amount(each) for each in options} | {str(_NOT_SET): unset})
 
     def moved() -> None:

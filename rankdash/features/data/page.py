@@ -12,7 +12,7 @@ from rankdash.core.base.i18n import (
     ngettext,
     number,
     paragraph,
-    percent,
+    share_percent,
     where_text,
 )
 from rankdash.core.base.i18n import gettext as _
@@ -85,7 +85,7 @@ def _counts(report: CheckReport) -> None:
         ),
         (
             _("Judged@10 of the first stage"),
-            percent(report.judged_at_10),
+            share_percent(report.judged_at_10),
             _("share of its top ten that has a label"),
         ),
     )

@@ -8,8 +8,8 @@ from rankdash.core.base.i18n import (
     finding_text,
     ngettext,
     number,
-    percent,
     plain,
+    share_percent,
     where_text,
 )
 from rankdash.core.base.i18n import gettext as _
@@ -82,7 +82,7 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
             (_("Queries with labels"), number(report.labelled_queries, 0)),
             (_("Candidates of a query"), _spread(report.candidates_per_query)),
             (_("Characters of a document"), _spread(report.document_chars)),
-            (_("Judged@10 of the first stage"), percent(report.judged_at_10)),
+            (_("Judged@10 of the first stage"), share_percent(report.judged_at_10)),
         ]
     return rows
 
@@ -107,7 +107,7 @@ def _rankings(draft: Draft, report: CheckReport) -> str:
             first if each.name == FIRST_STAGE else each.name,
             number(each.queries, 0),
             number(each.rows, 0),
-            percent(each.judged_at_10),
+            share_percent(each.judged_at_10),
             number(each.tied_queries, 0),
         )
         for each in report.rankings

@@ -186,7 +186,7 @@ def _definition(metric: MetricDefinition) -> None:
     with st.container(border=True, gap="xsmall"):
         st.markdown(f"**{_(metric.title)}** (`{metric.spec}`)  \n{_(metric.meaning)}")
         st.latex(metric.latex)
-        source = _("Source: {source}.", source=metric.reference)
+        source = _("Source: {source}.", source=_(metric.reference))
         # Plain text: asterisks and underscores of a formula are no markup.
         words = [f"`{_(metric.formula)}`", _(metric.note), source]
         st.caption("  \n".join(each for each in words if each))

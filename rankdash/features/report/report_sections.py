@@ -62,7 +62,7 @@ def rules(draft: Draft) -> str:
             metric_title(spec),
             paragraph([_(each) for each in (metric.meaning, metric.note) if each]),
             _(metric.formula),
-            metric.reference,
+            _(metric.reference),
         )
         for spec, metric in measures.items()
     ]

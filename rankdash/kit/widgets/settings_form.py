@@ -187,7 +187,11 @@ def _widget(kind: str, spec: SettingSpec, implied: str) -> str | int | float | b
 
 def choice_titles(spec: SettingSpec) -> dict[str, str]:
     """Choice → what a form calls it."""
-    return {value: _(title) if title != value else value for value, title in spec.words.items()}
+    by_itself = {"auto": _("auto")}
+    return {
+        value: _(title) if title != value else by_itself.get(value, value)
+        for value, title in spec.words.items()
+    }
 
 
 def _suggested(label: str, spec: SettingSpec, key: str) -> str:
