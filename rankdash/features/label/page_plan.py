@@ -29,6 +29,7 @@ from rankdash.core.study.judged import verdicts
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.words.verdicts import change_fact, chip
 from rankdash.core.workspace.notes import LONGEST_GUIDELINES, LabelPlans
 from rankdash.features.label.page import REPLACED
 from rankdash.kit.html.interval import SHADES, parts_html, stacked_html
@@ -310,11 +311,35 @@ def _offer(dataset_id: str, settings: LabelSettings) -> bool:
         st.success(
             _("All documents that can change the result have a label."), icon=":material/done_all:"
         )
+        st.caption(paragraph(_facts(dataset_id, plan)))
+        _draw_verdict(view.study("label"))
         view.link("overview", _("Overview"), ":material/arrow_forward:")
         return False
     _draw_effort(len(plan.order), settings)
     st.caption(paragraph(_facts(dataset_id, plan)))
     return True
+
+
+def _draw_verdict(study: Study) -> None:
+    """The verdict of Overview on the challenger in focus, in a line."""
+    # What Overview starts with, if it was not opened yet.
+    if address.one("k") is None:
+        study = replace(study, cutoff=10)
+    if not study.challengers:
+        others = [each for each in study.systems if each != study.baseline]
+        study = replace(study, challengers=tuple(others[-view.MOST_COMPARED :]))
+    if not study.challengers or not study.dataset.labelled_queries:
+        return
+    system = view.focus(study)
+    row = study.comparison.row(system, study.spec)
+    line = _(
+        "{challenger} against {baseline}: {verdict}",
+        challenger=f"**{view.safe_name(study, system)}**",
+        baseline=view.safe_name(study, study.baseline),
+        verdict=f"**{chip(row['verdict'])}**",
+    )
+    change = change_fact(row, study.statistics)
+    st.markdown(" · ".join([line, study.measure.title, *([change] if change else [])]))
 
 
 def _draw_effort(count: int, settings: LabelSettings) -> None:

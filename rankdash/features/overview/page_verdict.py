@@ -214,6 +214,7 @@ def above_means(study: Study, page: str) -> bool:
         return True
     open_still = labelling is None or not labelling.complete
     sampled = plan.sampled(study.stored_id)
+    means = sampled is None and (bool(uploaded) or not open_still)
     with st.container(border=True):
         if labelling is None:
             st.subheader(_("No labels yet"), anchor=False)
@@ -225,10 +226,13 @@ def above_means(study: Study, page: str) -> bool:
                 )
             )
             view.link("label", _("Label documents"), ":material/label:")
+        elif means and open_still:
+            plan.draw_label_count(labelling)
+            _ways(labelling, page)
         else:
             plan.draw_estimate_strip(labelling)
             draw_estimate_decision(study, labelling, page)
-    if uploaded and open_still and sampled is None:
+    if means and open_still:
         st.caption(_("The means below count documents without a label as not relevant."))
     if sampled is not None:
         why = _(
@@ -248,4 +252,4 @@ def above_means(study: Study, page: str) -> bool:
             links.append(("latency", _("how long each system takes")))
         for name, words in links:
             view.link(name, words, ":material/arrow_forward:")
-    return sampled is None and (bool(uploaded) or not open_still)
+    return means

@@ -21,6 +21,7 @@ from tests.stored import keep_lists
 from tests.ui.labelling.test_label_texts import CHANGING, GRADES, add_judge
 from tests.ui.labelling.two_rankings import DOCS, QUERIES, begin, pairs, take_in, two_rankings
 from tests.ui.lives import lives, play
+from tests.ui.page_text import page_text
 from tests.ui.parts import component
 from tests.ui.sessions import page, said
 from tests.ui.test_page_texts import opened
@@ -164,6 +165,22 @@ def test_with_all_labels_there_are_means(workspace, unlabelled):
     take_in(workspace, unlabelled, "Ann", dict.fromkeys(pairs(unlabelled), 0.0))
     assert labels_plan.current(unlabelled).complete
     assert component(opened("overview", unlabelled), "leaderboard")["rows"]
+
+
+def test_beside_means_of_labels_that_came_with_the_data_there_is_no_estimate(workspace):
+    """A few open documents, and the estimate of a plan would contradict the verdict by means."""
+    rows = [
+        f"q{query}\tq{query}d{doc}\t{int(doc < 3)}\n"
+        for query in range(QUERIES)
+        for doc in range(DOCS)
+    ]
+    data = two_rankings(workspace, labels="".join(rows[2:]))
+    begin(workspace, data)
+    estimate = labels_plan.current(data).status.estimates[0]
+    for name in ("overview", "queries", "report"):
+        shown = page_text(opened(name, data))
+        assert f"{estimate.known} of {estimate.pairs} labels" in shown
+        assert "too early to say" not in shown and "Label on, then decide" not in shown
 
 
 def test_a_judge_is_the_guess_of_a_plan_and_is_never_shown_beside_a_document(workspace, unlabelled):

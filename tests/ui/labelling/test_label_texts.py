@@ -76,6 +76,12 @@ def test_the_form_of_a_plan(workspace, approved):
         "neither text nor title": {"text": " ", "title": ""},
     }.items():
         told.add(why, two_rankings(workspace, **{"text": why} | changed))
+    graded = (
+        f"q{query}\tq{query}d{doc}\t{int(doc >= 9)}\n"
+        for query in range(QUERIES)
+        for doc in range(DOCS)
+    )
+    told.add("all labels are there", two_rankings(workspace, labels="".join(graded)))
     told.add("the first three", usual, **{"labelling.depth": 3})
     told.add("nothing to compare", usual, **{"labelling.challengers.first-stage": []})
     large = two_rankings(workspace, queries=160, docs=10)

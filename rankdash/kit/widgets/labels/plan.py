@@ -293,6 +293,19 @@ def draw_estimate_strip(labelling: Labelling) -> None:
     st.progress(share, text=text)
 
 
+def draw_label_count(labelling: Labelling) -> None:
+    """How many of the labels are there, without the estimate: beside means it would contradict
+    them."""
+    first = labelling.status.estimates[0]
+    st.progress((first.labels + first.known) / first.pairs, text=_label_count(first))
+
+
+def _label_count(each: Estimate) -> str:
+    return _(
+        "{n} of {all} labels", n=number(each.labels + each.known, 0), all=number(each.pairs, 0)
+    )
+
+
 def _axis(plan_id: str, state: LabelStatus) -> interval.Ends:
     """Return the axis of the intervals: as it was at the first label that this window saw, so that
     they are seen to narrow."""
@@ -318,9 +331,7 @@ def _row(each: Estimate, axis: interval.Ends) -> tuple[str, str, str]:
         baseline=each.baseline,
         verdict=estimate_chip(each),
     )
-    labels = _(
-        "{n} of {all} labels", n=number(each.labels + each.known, 0), all=number(each.pairs, 0)
-    )
+    labels = _label_count(each)
     if math.isnan(value):
         return title, picture, labels
     change = f"{parse_measure(each.metric).title} {signed(value, 4)}"
