@@ -129,7 +129,7 @@ def _encoding(headers: Headers) -> str:
         name.strip(): float(weight.partition("q=")[2] or 1)
         for each in headers.get("accept-encoding", "").lower().split(",")
         for name, _, weight in [each.partition(";")]
-        if re.fullmatch(r"\s*(q=[\d.]{1,5})?\s*", weight)
+        if re.fullmatch(r"(q=[\d.]{1,5})?", weight.strip())
     }
     known = ("br", "gzip") if pa.Codec.is_available("brotli") else ("gzip",)
     return next((each for each in known if accepted.get(each)), "")

@@ -47,7 +47,7 @@ NEVER, LEAST = "never", 1e-6
 
 def test_costs(own, said):
     """Each figure is its formula at the relative change and at both ends of its interval."""
-    rows = {row[0]: row[2:] for row in said.page.tables["cost"][0][1:]}
+    head, _baseline, *rows = said.page.tables["cost"][0]
     cost, worth = SEARCHES * PRICE / 1000, SEARCHES * WORTH
     rising: dict[str, Callable[[float], float]] = {
         "value a month": lambda gain: worth * gain,
@@ -58,8 +58,10 @@ def test_costs(own, said):
         "break-even price of 1,000 searches": lambda gain: WORTH * gain * 1000,
         "break-even: value gained for 1% quality": lambda gain: cost / (worth * gain),
     }
-    for place, system in enumerate(own.challengers):
-        cells = {title: row[place].rstrip(")").partition(" (") for title, row in rows.items()}
+    for row, system in zip(rows, own.challengers, strict=True):
+        cells = {
+            title: cell.rstrip(")").partition(" (") for title, cell in zip(head, row, strict=True)
+        }
         assert_shows(cells["cost of 1,000 searches"][0], PRICE)
         assert_shows(cells["cost a month"][0], cost)
         changes = own.changes(system)

@@ -68,7 +68,8 @@ def send(app: AppTest, name: str, event: Any) -> AppTest:
     widget = states.widgets.add()
     widget.id = _make_trigger_id(_component(app, name).id, "events")
     widget.json_trigger_value = json.dumps([{"event": "event", "value": event}])
-    app._run(states)
+    app._tree.get_widget_states = lambda: states
+    app.run()
     assert not app.exception, app.exception
     return app
 
