@@ -105,6 +105,8 @@ def test_others_are_served_by_a_process_for_each_processor_and_one_line_says_so(
         return 0
 
     monkeypatch.setenv("STREAMLIT_SERVER_ADDRESS", address)
+    # What the command sets for its processes is taken back after the test.
+    monkeypatch.setenv(allowed.SHARED, "")
     monkeypatch.setattr(runtimes, "threads", lambda: processors)
     monkeypatch.setattr(processes, "Front", lambda command, n, **_more: fronts.append(n))
     monkeypatch.setattr(processes, "until_stopped", until_stopped)
