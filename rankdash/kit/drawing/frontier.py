@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
@@ -29,11 +29,8 @@ _WIDE_RANGE = 20.0
 # Where nothing stands on a logarithmic axis: so far below the least, in powers of ten.
 _BELOW = 0.6
 _ROOM = 0.08
-# From this share of a name on that lies over another name or off the chart, the legend has it.
+# From this share of a name on that lies over another name, it is left to the pointer.
 _COVERED = 0.05
-# How wide the plot is on a phone, in pixels.
-_NARROW = 250.0
-_LEGEND_ROW = 20
 
 _Box = tuple[float, float, float, float]
 
@@ -108,8 +105,7 @@ def frontier_chart(
     size: Size = PAGE,
 ) -> go.Figure:
     """Each system in its own mark, with its interval; those that are Pareto-optimal have their name
-    in bold, and are joined by a line. The best are drawn last, on top. A name without room on a
-    phone is in the legend.
+    in bold, and are joined by a line. The best are drawn last, on top.
 
     metric, x_title: titles.
     written: x in words.
@@ -118,7 +114,6 @@ def frontier_chart(
     across = Across.of(drawn)
     corner_of = dict(zip(drawn, corners(drawn, across, size), strict=True))
     front = [point for point in drawn if point.front]
-    in_legend = sum(not corner for corner in corner_of.values())
     traces: list[style.Trace] = []
     if front:
         traces.append(
@@ -132,15 +127,13 @@ def frontier_chart(
             )
         )
     for point in sorted(drawn, key=lambda each: each.quality):
-        short = style.short(point.name, size.name)
-        shown = f"<b>{short}</b>" if point.front else short
+        shown = style.short(point.name, size.name)
         traces.append(
             draw.scatter(
                 [across.place(point.x)],
                 [point.quality],
                 "markers+text",
-                **named(shown, corner_of[point]),
-                **({} if corner_of[point] else {"name": shown}),
+                **named(f"<b>{shown}</b>" if point.front else shown, corner_of[point]),
                 textfont={"color": ink.text if point.front else ink.muted},
                 error_y=error(point),
                 marker=draw.marker(point.mark.colour, point.mark.symbol, 11),
@@ -158,7 +151,7 @@ def frontier_chart(
     return style.finish(
         traces,
         ink,
-        size.height + in_legend * _LEGEND_ROW,
+        size.height,
         xaxis=style.axis(style.short(x_title, 60), **across.layout()),
         yaxis=style.axis(style.short(metric), tickformat=".2f", zeroline=False),
     )
@@ -241,70 +234,44 @@ def corners(
     size: Size,
 ) -> list[str]:
     """Return for each point at which of its corners its name runs into the least: the other names,
-    the marks and their intervals, and the edges; "" if on a page or on a phone it would cover
-    another name or leave the chart."""
+    the marks and their intervals, and the edges; "" if it would cover another name."""
     ends = [(_finite(point.low, point), _finite(point.high, point)) for point in points]
     low, tall = _upright(points)
-    upward = [(point.quality - low) / tall * size.upward for point in points]
-    plots = [
-        _Plot(width, [across.share(point.x) * width for point in points], upward)
-        for width in (size.across, _NARROW)
+    places = [
+        (across.share(point.x) * size.across, (point.quality - low) / tall * size.upward)
+        for point in points
     ]
-    for plot in plots:
-        plot.taken += [
-            (
-                x - 8,
-                (below - low) / tall * size.upward - 4,
-                x + 8,
-                (above - low) / tall * size.upward + 4,
-            )
-            for x, (below, above) in zip(plot.x, ends, strict=True)
-        ]
+    taken: list[_Box] = [
+        (
+            x - 8,
+            (below - low) / tall * size.upward - 4,
+            x + 8,
+            (above - low) / tall * size.upward + 4,
+        )
+        for (x, _y), (below, above) in zip(places, ends, strict=True)
+    ]
     chosen: dict[int, str] = {}
-    # Those in bold first, then the best: of two that lie close the upper one has its name above.
-    for at in sorted(range(len(points)), key=lambda n: (not points[n].front, -points[n].quality)):
-        length = _LETTER * min(base_text.columns(points[at].name), size.name)
-        best = min(_CORNERS, key=lambda name: sum(plot.trouble(at, length, name) for plot in plots))
-        if any(plot.covers(at, length, best) for plot in plots):
+    names: list[_Box] = []
+    # The best first: of two that lie close the upper one then has its name above.
+    for at in sorted(range(len(points)), key=lambda each: -points[each].quality):
+        point, (x, y) = points[at], places[at]
+        width = _LETTER * min(base_text.columns(point.name), size.name)
+        boxes = {name: _box(x, y, width, *side) for name, side in _CORNERS.items()}
+        others = [y for x, y in places[:at] + places[at + 1 :] if abs(x - places[at][0]) < _OFF]
+        best = min(
+            boxes,
+            key=lambda name: (
+                _trouble(boxes[name], taken, size.across) + _mistaken(boxes[name], y, others)
+            ),
+        )
+        size_of_name = width * _LINE
+        if _trouble(boxes[best], names, math.inf) > _COVERED * size_of_name:
             best = ""
         else:
-            for plot in plots:
-                plot.add(at, length, best)
+            names.append(boxes[best])
+            taken.append(boxes[best])
         chosen[at] = best
     return [chosen[at] for at in range(len(points))]
-
-
-@dataclass
-class _Plot:
-    """The plot at one width: where the marks are, and what is already drawn in it, in pixels."""
-
-    across: float
-    x: Sequence[float]
-    y: Sequence[float]
-    taken: list[_Box] = field(default_factory=list)
-    names: list[_Box] = field(default_factory=list)
-
-    def trouble(self, at: int, length: float, corner: str) -> float:
-        box, x = self._box(at, length, corner), self.x[at]
-        others = [
-            y
-            for each, (other, y) in enumerate(zip(self.x, self.y, strict=True))
-            if each != at and abs(other - x) < _OFF
-        ]
-        return _trouble(box, self.taken, self.across) + _mistaken(box, self.y[at], others)
-
-    def covers(self, at: int, length: float, corner: str) -> bool:
-        """Whether the name would cover another name or leave the plot."""
-        box = self._box(at, length, corner)
-        return _trouble(box, self.names, self.across) > _COVERED * length * _LINE
-
-    def add(self, at: int, length: float, corner: str) -> None:
-        box = self._box(at, length, corner)
-        self.names.append(box)
-        self.taken.append(box)
-
-    def _box(self, at: int, length: float, corner: str) -> _Box:
-        return _box(self.x[at], self.y[at], length, *_CORNERS[corner])
 
 
 def named(text: str, corner: str) -> style.Trace:
