@@ -1,5 +1,6 @@
 """What `serve` asks of the server; the server itself is tried in tests/test_package.py."""
 
+import asyncio
 import os
 import runpy
 import signal
@@ -100,7 +101,7 @@ def test_others_are_served_by_a_process_for_each_processor_and_one_line_says_so(
 ):
     fronts = []
 
-    async def until_stopped(front, listener):
+    def until_stopped(front, listener):
         listener.close()
         return 0
 
@@ -110,6 +111,8 @@ def test_others_are_served_by_a_process_for_each_processor_and_one_line_says_so(
     monkeypatch.setattr(runtimes, "threads", lambda: processors)
     monkeypatch.setattr(processes, "Front", lambda command, n, **_more: fronts.append(n))
     monkeypatch.setattr(processes, "until_stopped", until_stopped)
+    # The browser of another test in this process may have a loop of its own.
+    monkeypatch.setattr(asyncio, "run", lambda code: code)
     done = run("serve", *options.split(), "--port", "0", "--no-browser")
     assert done.code == 0
     assert (fronts, len(starts)) == (([count], 0) if count > 1 else ([], 1))

@@ -143,7 +143,7 @@ def told(study: Study, judge: Judgements) -> str:
     for challenger, found in verdicts(study, judge).items():
         own: dict[str, Any] = {name: getattr(found, name) for name in (
             "kind", "p", "before", "queries", "people", "graded", "incomplete", "documents",
-            "missing", "labelled", "drawn",
+            "missing", "labelled", "sampled",
         )}  # fmt: skip
         kinds = found.lost["kind"].value_counts().to_dict()
         favour = favours(study, judge)[challenger]
