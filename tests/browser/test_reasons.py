@@ -71,7 +71,11 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
             break
         visit.page.mouse.wheel(0, 400)
         visit.settle()
+    # What comes into sight with it is drawn before it is used.
+    lost.scroll_into_view_if_needed()
+    visit.settle()
     lost.focus()
+    visit.settle()
     lost.press("Enter")
     expect(visit.page.get_by_role("heading", name="Queries", level=1)).to_be_visible()
     visit.settle()
