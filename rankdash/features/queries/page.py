@@ -1,4 +1,4 @@
-"""One query: its ranked lists side by side."""
+"""The list of queries, and the open one: its ranked lists side by side."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.core.base import i18n
 from rankdash.core.base.i18n import gettext as _
@@ -16,13 +17,89 @@ from rankdash.core.study.study import Study
 from rankdash.core.words.latency import milliseconds
 from rankdash.core.words.queries import judged_title, outcome_words, state_words
 from rankdash.core.words.verdicts import documents
-from rankdash.features.queries import page_occlusion, page_reading, page_why
+from rankdash.features.queries import (
+    page_filters,
+    page_list,
+    page_occlusion,
+    page_reading,
+    page_why,
+)
 from rankdash.features.queries import study as queries_study
+from rankdash.features.queries.filters import Filters
+from rankdash.features.queries.page_list import Rows
+from rankdash.features.queries.study import Listing
+from rankdash.kit.widgets import address, pickers, sharing_link, view
 from rankdash.kit.widgets.redraw import fold
 
 _LONGEST_TITLE = 300
 # Room smaller than this is none; a share of it would be noise.
 _NO_ROOM = 1e-9
+
+
+@st.fragment
+def draw_queries(study: Study) -> None:
+    """Draw the system, the filters, the list and the open query."""
+    study = view.again(study)
+    st.html(page_list.STYLE)
+    with st.container(horizontal=True, key="queries.above"):
+        challenger = view.in_focus(study)
+        listing = queries_study.listing(study, challenger)
+        page_filters.tally(study, listing)
+    titles = page_list.titles(study.name(study.baseline), study.name(challenger))
+    others = {system: study.name(system) for system in queries_study.others(study, challenger)}
+    tags = page_why.tags(page_why.marks(study))
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="xsmall", key="queries.toolbar"
+    ):
+        chosen = page_filters.draw(listing, tags, judged_title(study.cutoff), titles, others)
+        place = st.container(
+            horizontal=True, vertical_alignment="center", gap="xsmall", key="queries.steps"
+        )
+    _draw_list(study, challenger, *chosen, page_filters.tags_in(tags), place)
+
+
+@st.fragment
+def _draw_list(
+    study: Study,
+    challenger: str,
+    filters: Filters,
+    order: str,
+    tags: set[str],
+    place: DeltaGenerator,
+) -> None:
+    """Draw the list and the open query: to go to the next one draws no filter again.
+
+    tags: those in the filters. place: of the steps.
+    """
+    study = view.again(study)
+    marks = page_why.marks(study)
+    if page_filters.tags_in(page_why.tags(marks)) != tags:
+        st.rerun()
+    rows, opened = page_list.opened(
+        lambda also: page_list.rows(study, challenger, filters, order, marks, also),
+        (challenger, filters, order),
+    )
+    if opened is not None:
+        listing = queries_study.listing(study, challenger)
+        with place:
+            page_list.steps(rows, opened)
+            page_list.files(study, challenger, rows, marks, opened)
+        left, right = page_list.panes()
+        page_list.show_window(rows, opened)
+        with left:
+            _draw_window(rows, listing, marks, order)
+        with right:
+            draw(study, challenger, listing.row(opened))
+            page_list.follow(rows, opened)
+    address.publish()
+    sharing_link.follow()
+    pickers.shown()
+
+
+@st.fragment
+def _draw_window(rows: Rows, listing: Listing, marks: pd.DataFrame, order: str) -> None:
+    """Draw the list: to scroll it draws nothing else again."""
+    page_list.draw(rows, listing, marks, order)
 
 
 def draw(study: Study, challenger: str, row: pd.Series) -> None:
