@@ -188,15 +188,14 @@ def test_twenty_queries_are_reviewed_with_three_keys_each(visit, app, unlabelled
         visit.settle()
         press("j")
     assert len(presses) == 60
-    visit.settle()
-    found = {each.pair: each.label for each in corrections.all(unlabelled)}
     best = {(f"q{q:02}", f"q{q:02}d{doc}"): label for q in range(20)
             for doc, label in ((11, 2.0), (10, 0.0))}  # fmt: skip
-    assert found == best
+    visit.until(lambda: {each.pair: each.label for each in corrections.all(unlabelled)} == best)
     expect(visit.page.get_by_role("status")).to_contain_text(re.compile(r"This query .* mean "))
     visit.page.keyboard.press("z")
-    visit.settle()
-    assert ("q19", "q19d10") not in {each.pair for each in corrections.all(unlabelled)}
+    visit.until(
+        lambda: ("q19", "q19d10") not in {each.pair for each in corrections.all(unlabelled)}
+    )
     # What is in focus is the document that was taken back.
     focused = visit.page.get_by_role("button", name=f"{HOSTILE} 10").last
     expect(focused).to_be_focused()
@@ -217,12 +216,11 @@ def test_twenty_queries_are_reviewed_with_three_keys_each(visit, app, unlabelled
     visit.settle()
     expect(card.locator(".whole")).to_have_text(re.compile("(about the gift ){400}"))
     expect(visit.page.locator("li img")).to_have_count(0)
-    lines = visit.page.locator("svg path.line")
-    assert lines.count() == 8
+    expect(visit.page.locator("svg path.line")).to_have_count(8)
     visit.page.get_by_role("combobox", name="System on the left").select_option(label="turned")
     visit.page.wait_for_url(re.compile("left="))
     visit.settle()
-    assert visit.page.locator("section.side0 .title").first.inner_text() == f"{HOSTILE} 11"
+    expect(visit.page.locator("section.side0 .title").first).to_have_text(f"{HOSTILE} 11")
     visit.page.set_viewport_size({"width": 390, "height": 800})
     left, right = (visit.page.locator(f"section.side{side}").bounding_box() for side in (0, 1))
     assert right["y"] >= left["y"] + left["height"]
