@@ -1,4 +1,4 @@
-"""Rerankers: a registry of kinds, and how to make one. Importing it loads no heavy library."""
+"""Registry of the kinds of rerankers, and `create`. Importing it loads no heavy library."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ _BUILT_IN = (
     llm.PAIRWISE,
     precomputed.KIND,
 )
-# "fusion" is what a run made of runs is called.
+# "fusion" is the name of a run that fuses other runs.
 _RESERVED = (cascade.NAME, "fusion")
 _named_files: list[str] = []
 
 
 @cache
 def _registry() -> tuple[dict[str, RerankerKind], list[RankdashError]]:
-    """Name → kind, and why plugins are left out."""
+    """Return the kinds by name, and the errors of the plugins that were not loaded."""
     taken = (*(kind.name for kind in _BUILT_IN), *_RESERVED)
     plugins, refused = find_plugins([*files_in_environment(), *_named_files], taken)
     every = [*_BUILT_IN, *plugins]
@@ -86,30 +86,33 @@ def _registry() -> tuple[dict[str, RerankerKind], list[RankdashError]]:
 
 
 def add_plugins(files: Sequence[str]) -> None:
-    """Take these Python files as plugins too, from now on. They are run when a kind is asked for;
-    why one is left out is in `problems`."""
+    """Add Python files to the plugins. They are run when a kind is next looked up; `problems`
+    returns their errors."""
     _named_files.extend(files)
     _registry.cache_clear()
 
 
 def plugin_files() -> list[str]:
-    """The files that plugins are taken from, absolute, for another process to take them too."""
+    """Return the absolute paths of the plugin files, for another process to load too."""
     files = [*files_in_environment(), *_named_files]
     return [str(Path(file).expanduser().absolute()) for file in files]
 
 
 def problems() -> list[RankdashError]:
-    """Why plugins are left out; empty where all that are named work."""
+    """Return the errors of the plugins that were not loaded."""
     return list(_registry()[1])
 
 
 def kinds() -> list[RerankerKind]:
-    """Every kind of reranker, in the order in which a list shows them."""
+    """Return every kind of reranker, in display order."""
     return list(_registry()[0].values())
 
 
 def get(name: str) -> RerankerKind:
-    """The kind of that name. Raises SettingError, with the kind for a service or a model."""
+    """Return the kind with that name.
+
+    Raises SettingError; for the name of a service or a model, its remedy names the kind to use.
+    """
     known = _registry()[0]
     kind = known.get(name.strip().lower())
     if kind is None:
@@ -118,23 +121,22 @@ def get(name: str) -> RerankerKind:
 
 
 def create(name: str, settings: Mapping[str, SettingValue] | None = None) -> Reranker:
-    """A reranker of the kind `name`; settings not given have their defaults.
+    """Return a reranker of the kind `name`; settings that are not passed have their defaults.
 
-    Values may be texts, as a command line has them. Nothing is loaded yet: `prepare` does that.
+    Values may be strings, as on a command line. Nothing is loaded yet: `prepare` does that.
 
-    Raises SettingError for an unknown kind or a wrong setting, and UnavailableError for a kind
-    that is not made from settings ("precomputed").
+    Raises SettingError for an unknown kind or an invalid setting, and UnavailableError for a kind
+    that is not built from settings ("precomputed").
     """
     kind = get(name)
     return kind.build(parse_settings(kind.settings, settings or {}))
 
 
-# Rerankers that others wrote: installed packages, and files named by whoever starts rankdash.
-#
-# A package offers one by an entry point of the group `rankdash.rerankers`; a file, named on the
-# command line or in the environment variable RANKDASH_PLUGINS, by a name `KIND` (or `KINDS`,
-# several) at its top. Both are Python code that is run, so neither ever comes from an upload. One
-# that is broken is told and left out; the others work.
+# Plugins: rerankers from installed packages and from files that the administrator lists.
+# A package registers one by an entry point of the group `rankdash.rerankers`. A file is listed on
+# the command line or in the environment variable RANKDASH_PLUGINS and defines `KIND` (or `KINDS`,
+# several) at module level. Both are Python code that is run, so neither ever comes from an upload.
+# A broken plugin is reported and skipped; the others work.
 
 PLUGINS_GROUP = "rankdash.rerankers"
 PLUGINS_VARIABLE = "RANKDASH_PLUGINS"
@@ -145,9 +147,9 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 def find_plugins(
     files: Collection[str], taken: Collection[str]
 ) -> tuple[list[RerankerKind], list[RankdashError]]:
-    """Return the kinds of installed packages and of `files`, and why others are left out.
+    """Return the kinds of installed packages and of `files`, and the errors of plugins not loaded.
 
-    taken: names that are not theirs to use.
+    taken: reserved names, which plugins may not use.
     """
     kinds: dict[str, RerankerKind] = {}
     problems: list[RankdashError] = []
@@ -157,7 +159,7 @@ def find_plugins(
                 if kind.name in taken or kind.name in kinds:
                     raise _RefusedError(Phrase("the name {name!r} is taken", name=kind.name))
                 kinds[kind.name] = kind
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is anyone's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - plugins may raise anything
             problems.append(
                 UnavailableError(
                     "The plugin {source} is not loaded: {reason}.",
@@ -172,11 +174,11 @@ def find_plugins(
 
 
 class _RefusedError(Exception):
-    """A plugin that is not used; its one argument is a `Phrase`, the reason."""
+    """Refusal of a plugin; its only argument is the reason, a `Phrase`."""
 
 
 def files_in_environment() -> list[str]:
-    """The files that RANKDASH_PLUGINS names, separated as in PATH."""
+    """Return the files listed in RANKDASH_PLUGINS, separated as in PATH."""
     return [part for part in os.environ.get(PLUGINS_VARIABLE, "").split(os.pathsep) if part.strip()]
 
 
@@ -191,7 +193,7 @@ def _files(files: Collection[str]) -> Iterator[tuple[str, Callable[[], object]]]
 
 
 def _run(path: Path) -> object:
-    """What the file defines as KIND or KINDS."""
+    """Run the file and return its KIND or KINDS."""
     name = f"rankdash_plugin_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     if not path.is_file():
         raise _RefusedError(Phrase("there is no such file"))
@@ -199,7 +201,7 @@ def _run(path: Path) -> object:
     if spec is None or spec.loader is None:
         raise _RefusedError(Phrase("it is no Python file; its name has to end in .py"))
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look for the module that they are defined in.
+    # Dataclasses look up the module that defines them.
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
@@ -230,8 +232,7 @@ def _checked(provided: object) -> list[RerankerKind]:
     return kinds
 
 
-# The error for a name that is not a kind of reranker: services and models are often taken for
-# one.
+# The error for an unknown kind: names of services and models are often entered instead.
 
 _LANGUAGE_MODEL = re.compile(
     r"(gpt|chatgpt|o\d|claude|gemini|llama|mistral|deepseek|qwen\d*-max)\b"
@@ -240,8 +241,8 @@ _LATE_INTERACTION = re.compile(r"colbert", re.I)
 
 
 def unknown_kind(name: str, known: Sequence[str]) -> SettingError:
-    """Return the error for a name that is none of the known kinds. The remedy names the kind and
-    the setting for a service or a model, or else a similar kind if there is one."""
+    """Return the error for a name that is not a known kind. The remedy names the kind and the
+    setting for a service or a model, or else a similar kind if one exists."""
     plain = name.strip().lower()
     parts = plain.split("/")
     params = {"name": name, "names": ", ".join(known)}
@@ -273,7 +274,7 @@ def unknown_kind(name: str, known: Sequence[str]) -> SettingError:
 
 
 def _model_kind(name: str) -> str:
-    """The kind that computes a model of that name; "" for what is not the name of a model."""
+    """Return the kind that runs the model of that name; "" if it is not the name of a model."""
     short = name.rpartition("/")[2]
     listed = {each.id.lower().rpartition("/")[2]: each for each in known_models()}
     if short in listed:

@@ -1,4 +1,4 @@
-"""What a reranker is: the requests it gets, the answers it gives, and what it can do."""
+"""Interface of rerankers: their requests, their answers and their capabilities."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Scores = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a kind of reranker needs and promises.
+    """Requirements and guarantees of a kind of reranker.
 
-    scope: "pointwise" when a document's score does not depend on the other documents of the
-        request, "listwise" when it does.
+    scope: "pointwise" if a document's score does not depend on the other documents of the request,
+        else "listwise".
     needs_text: whether documents without text cannot be scored.
     needs_network: whether scoring calls another machine.
-    deterministic: whether the same request gets the same scores twice.
-    order_sensitive: whether the order in which documents are given changes their scores.
-    across_queries: whether one call with many requests is faster than a call for each, as where a
-        local model fills its batches across queries. The runner then scores in blocks of queries,
-        and measures the latency on a sample of them, one at a time.
+    deterministic: whether repeating a request gives the same scores.
+    order_sensitive: whether the order of the documents in a request changes their scores.
+    across_queries: whether one call with many requests is faster than a call for each, for example
+        because a local model fills its batches across queries. The runner then scores in blocks of
+        queries, and measures the latency on a sample of them, one at a time.
     """
 
     scope: Literal["pointwise", "listwise"] = "pointwise"
@@ -42,13 +42,13 @@ class Capabilities:
 
     @property
     def cacheable(self) -> bool:
-        """Whether the score of a pair may be kept and used again in another request."""
+        """Whether the score of a pair may be cached and reused in another request."""
         return self.scope == "pointwise" and self.deterministic and not self.order_sensitive
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The documents of the whole data set, for statistics. `doc_ids` and `texts` are parallel."""
+    """Documents of the whole data set, for statistics. `doc_ids` and `texts` are parallel."""
 
     doc_ids: Sequence[str]
     texts: Sequence[str]
@@ -56,7 +56,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Request:
-    """One query and its candidates in first-stage order; `documents` is parallel to `doc_ids`."""
+    """Query with its candidates in first-stage order; `documents` is parallel to `doc_ids`."""
 
     query_id: str
     query: str
@@ -64,7 +64,7 @@ class Request:
     documents: Sequence[str]
 
     def part(self, places: Iterable[int]) -> Request:
-        """The same query with the documents at these places only."""
+        """Return the same query with only the documents at these places."""
         chosen = [(self.doc_ids[place], self.documents[place]) for place in places]
         return replace(
             self, doc_ids=[doc for doc, _ in chosen], documents=[text for _, text in chosen]
@@ -73,22 +73,21 @@ class Request:
 
 @dataclass(frozen=True)
 class Call:
-    """One request to another machine, its retries included.
+    """Request to another machine, its retries included.
 
-    start, end: in seconds by `time.perf_counter`: the first attempt sent, the last one answered or
-        given up. Waiting for the client's own rate limit lies before `start`.
-    attempts: how often it was sent. refused: how many of the attempts were refused because of a
-        rate limit (status 429).
-    retry_wait_s: seconds between `start` and `end` spent waiting to try again.
-    status: the HTTP status of the last attempt; 0 where no answer came.
-    billed: what the service says it charges for, by its own names ("search_units",
-        "total_tokens" …).
-    server_ms, queue_ms: the model's time and the time in the server's queue, as the server tells;
-        NaN where it does not.
-    error: why it failed; "" when it did not.
-    note: what was put right in its answer, such as documents that an order left out; "" for
-        nothing.
-    estimated: whether tokens that the service did not count are estimated in `billed`.
+    start, end: in seconds by `time.perf_counter`, from sending the first attempt to the answer to
+        the last one, or its timeout. Waiting for the client's own rate limit comes before `start`.
+    attempts: number of attempts. refused: how many of them were refused because of a rate limit
+        (status 429).
+    retry_wait_s: seconds between `start` and `end` spent waiting before retries.
+    status: the HTTP status of the last attempt; 0 without an answer.
+    billed: what the service reports as billed, under its own names ("search_units", "total_tokens"
+        …).
+    server_ms, queue_ms: the model's time and the time in the server's queue, as the server reports
+        them; NaN if it does not.
+    error: reason for the failure; "" on success.
+    note: repairs of the answer, such as documents that an order omitted; "" without repairs.
+    estimated: whether `billed` contains estimated tokens because the service did not count them.
     """
 
     start: float
@@ -107,19 +106,20 @@ class Call:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """The answer to one request, aligned with its documents and never re-ordered.
+    """Answer to one request, aligned with its documents and never re-ordered.
 
-    scores:        (n,) float64, raw (logits or similarities); NaN = not scored.
-    tokens:        (n,) int64, how many tokens of query and document a model read for each pair;
-                   None where the kind does not read tokens.
-    full:          (n,) int64, how many there were before texts were cut to fit the model: a text of
-                   the pair was cut where full > tokens; None where unknown.
-    index_seconds: time spent on what a search system does beforehand, such as embedding documents.
-    computed_tokens: tokens that a model read for this answer, fewer than `tokens` where a text was
-                   encoded before; None where that is their sum.
-    error:         why the query failed; "" when it did not. Scores of a failed query are not used;
-                   what could not be scored is NaN in any case.
-    calls:         the requests to other machines that were made for it, failed ones included.
+    scores: (n,) float64, raw (logits or similarities); NaN = not scored.
+    tokens: (n,) int64, number of tokens of query and document that a model read for each pair; None
+        if the kind does not read tokens.
+    full: (n,) int64, number of tokens before truncation to the model's limit: a text of the pair
+        was truncated if full > tokens; None if unknown.
+    index_seconds: time spent on indexing, which a search system does beforehand, such as embedding
+        documents.
+    computed_tokens: tokens that a model read for this answer, fewer than `tokens` if a text was
+        encoded before; None if it is their sum.
+    error: reason why the query failed; "" on success. Scores of a failed query are not used;
+        documents that could not be scored are NaN in any case.
+    calls: the requests to other machines made for this answer, failed ones included.
     """
 
     scores: Scores
@@ -132,73 +132,73 @@ class Scored:
 
     @property
     def tokens_computed(self) -> float:
-        """Tokens that a model read for this answer; NaN where the kind reads none."""
+        """Tokens that a model read for this answer; NaN if the kind reads none."""
         if self.computed_tokens is not None:
             return self.computed_tokens
         return math.nan if self.tokens is None else float(self.tokens.sum())
 
     @classmethod
     def failed(cls, size: int, error: str, calls: tuple[Call, ...] = ()) -> Scored:
-        """The answer to a request of `size` documents that could not be scored."""
+        """Return the answer to a request of `size` documents that could not be scored."""
         return cls(np.full(size, np.nan), error=error, calls=calls)
 
 
 class Reranker(Protocol):
-    """Scores documents for queries. Made by `rankdash.core.rerankers.create`."""
+    """Scorer of documents for queries. Made by `rankdash.core.rerankers.create`."""
 
     @property
     def name(self) -> str:
-        """The name of its kind."""
+        """Name of the kind."""
         ...
 
     @property
     def settings(self) -> Mapping[str, SettingValue]:
-        """Every setting of the kind with the value in force."""
+        """Every setting of the kind with its effective value."""
         ...
 
     def prepare(self, corpus: Corpus) -> None:
         """Load the model or build the statistics; call once, before `score`.
 
-        Raises UnavailableError, with what to do about it, where a model or a package is missing.
+        Raises UnavailableError, with a remedy, if a model or a package is missing.
         """
         ...
 
     def fingerprint(self) -> str:
-        """A hash of the kind, the weights and every setting that changes scores; call it after
-        `prepare`. Two rerankers with the same one give a pair of texts the same score. "" where a
-        score depends on more than that, so that it must never be kept for another run."""
+        """Return a hash of the kind, the weights and every setting that changes scores; call after
+        `prepare`. Two rerankers with the same hash give a pair of texts the same score. "" if a
+        score depends on more than that, so that it must not be cached for another run."""
         ...
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """One answer per request, in the order of the requests.
+        """Return one answer per request, in the order of the requests.
 
-        May be called by several threads at once, after `prepare`.
+        Several threads may call it concurrently after `prepare`.
         """
         ...
 
 
 @runtime_checkable
 class Detailed(Protocol):
-    """A reranker that has more to tell of a run than its settings."""
+    """Reranker that reports more about a run than its settings."""
 
     def details(self) -> Mapping[str, object]:
-        """How it computed: what was chosen and measured, numbers and texts by name. Asked
-        after `prepare` and after the last score, and not timed; empty before `prepare`."""
+        """Return what was chosen and measured, numbers and texts by name. Called after `prepare`
+        and after the last score, and not timed; empty before `prepare`."""
         ...
 
 
 @runtime_checkable
 class Literate(Protocol):
-    """A reranker whose model may not know the letters or words of a text."""
+    """Reranker with a model that may not know the letters or words of a text."""
 
     def unknown_share(self, texts: Sequence[str]) -> float:
-        """Of the tokens of these texts, the share in [0, 1] that the model does not know; NaN where
-        that cannot be told. Asked after `prepare`, and not timed."""
+        """Return the share, in [0, 1], of the tokens of these texts that the model does not know;
+        NaN if unknown. Called after `prepare`, and not timed."""
         ...
 
 
 class Configured(Protocol):
-    """What a form asks settings and a key for: a kind of reranker, or a judge."""
+    """Kind of reranker or judge that a form shows settings and a key for."""
 
     @property
     def name(self) -> str: ...
@@ -208,22 +208,23 @@ class Configured(Protocol):
 
     @property
     def key(self) -> Callable[[Mapping[str, Any]], Place | None] | None:
-        """From complete settings, where its key is looked for; None where there is none."""
+        """Function from complete settings to the place of the key; None without a key."""
         ...
 
 
 @dataclass(frozen=True)
 class RerankerKind:
-    """One entry of the registry. `build` takes the complete, checked settings.
+    """Entry of the registry. `build` takes the complete, validated settings.
 
-    group:    where its work is done: on this machine, by a rerank service, by a language model.
-    varying:  from complete settings, what it needs and promises, where that hangs on them.
-    check:    of complete settings: raises UnavailableError where what they name is plainly not on
-              this machine. Loads nothing and asks no one, so that a server may call it.
-    key:      from complete settings, where its key is looked for; None for a kind without one.
-    estimate: from complete settings and requests, what they would ask of a service; None for a kind
-              that calls no one. All three raise SettingError for settings that `build` refuses.
-    models:   whether it computes a model on this machine, by the packages of the extra `models`.
+    group: where the work is done: on this machine, by a rerank service, by a language model.
+    varying: from complete settings, the capabilities; None if they do not depend on settings.
+    check: for complete settings: raises UnavailableError if a model or package that they name is
+        missing on this machine. Loads nothing and sends no request, so a server may call it.
+    key: from complete settings, the place of the key; None for a kind without one.
+    estimate: from complete settings and requests, the calls and cost at a service; None for a kind
+        that calls no service. These three functions raise SettingError for settings that `build`
+        refuses.
+    models: whether it runs a model on this machine, with the packages of the extra `models`.
     """
 
     name: str
@@ -240,25 +241,25 @@ class RerankerKind:
     models: bool = False
 
     def able(self, settings: Mapping[str, Any]) -> Capabilities:
-        """What it needs and promises with these complete settings.
+        """Return the capabilities with these complete settings.
 
         Raises SettingError for settings that `build` refuses.
         """
         return self.capabilities if self.varying is None else self.varying(settings)
 
 
-# What a reranker is busy with while it is prepared, for whoever waits for it.
+# Progress of `prepare`.
 
 Step = Literal["loading", "converting", "exporting", "choosing", "warming"]
-"""Loading the model; once for each model, converting packaged weights, exporting it to ONNX and
-choosing its runtime; scoring a first query for nothing."""
+"""Loading the model; converting packaged weights, exporting to ONNX and choosing a runtime (each
+once per model); scoring a first query and discarding its scores."""
 
 _tell: ContextVar[Callable[[Step], object]] = ContextVar("tell", default=lambda step: None)
 
 
 @contextmanager
 def telling(tell: Callable[[Step], object]) -> Iterator[None]:
-    """`tell` is called with each step that begins inside."""
+    """Call `tell` with each step that begins inside the block."""
     before = _tell.set(tell)
     try:
         yield
@@ -267,7 +268,7 @@ def telling(tell: Callable[[Step], object]) -> Iterator[None]:
 
 
 def begin(step: Step) -> None:
-    """Tell whoever listens that a step begins."""
+    """Report that a step begins."""
     _tell.get()(step)
 
 

@@ -1,4 +1,4 @@
-"""What suits a data set if the user chooses nothing: rerankers, their models, number of queries."""
+"""Defaults for a data set: rerankers, their models, number of queries."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rankdash.core.rerankers.neural import packaged
 from rankdash.core.rerankers.neural.packaged import fitting
 from rankdash.core.rerankers.neural.tokenizer import default_tokens, unknown_share
 
-# All queries if they take at most so long, else a sample that takes this long.
+# Time limits: all queries if they fit in the first, else a sample that fits in the second.
 ALL_SECONDS, SAMPLE_SECONDS = 180.0, 90.0
 LEAST_QUERIES = 30
 _TEXTS = 100
-# Of a packaged model with 12 layers in 32-bit ONNX Runtime on two cores of an AMD Zen 5.
+# Measured with a packaged model of 12 layers in 32-bit ONNX Runtime on two cores of an AMD Zen 5.
 _TOKENS_PER_SECOND = 3600.0
 _LONGEST = 512.0
 _KINDS = (bi_encoder.KIND, cross_encoder.KIND)
@@ -31,10 +31,10 @@ _KINDS = (bi_encoder.KIND, cross_encoder.KIND)
 
 @dataclass(frozen=True)
 class Preselection:
-    """A choice to start from.
+    """Default choice for a data set.
 
     rerankers: names of kinds. fused: whether each run is also fused with the first stage.
-    queries: how many queries are reranked, all or a sample.
+    queries: number of queries to rerank, all or a sample.
     """
 
     rerankers: tuple[str, ...]
@@ -44,8 +44,8 @@ class Preselection:
 
 @dataclass(frozen=True)
 class Workload:
-    """The size of a data set for a model. pairs: with a first-stage candidate, by query.
-    documents: distinct. query_tokens, document_tokens: means."""
+    """Size of a data set for a model. pairs: number of first-stage candidates of each query.
+    documents: number of distinct documents. query_tokens, document_tokens: means."""
 
     pairs: npt.NDArray[np.int64]
     documents: int
@@ -62,8 +62,8 @@ class Workload:
         return cls(pairs, len(data.documents), *(float(each.mean()) for each in means))
 
     def seconds(self, kind: str, queries: int, depth: int | None = None) -> float | None:
-        """Return about how long a packaged model takes on two processor cores, loading excluded;
-        None for a kind whose speed is not known in advance."""
+        """Return the approximate time of a packaged model on two CPU cores, without loading; None
+        for a kind with unpredictable speed."""
         deep = self.pairs if depth is None else np.minimum(self.pairs, depth)
         pairs = float(deep.mean()) * queries if len(deep) else 0.0
         if kind == cross_encoder.KIND.name:
@@ -85,10 +85,10 @@ def sample_texts(data: Dataset) -> list[str]:
 
 def preselection(data: Dataset, share: Callable[[str], float]) -> Preselection:
     """Return the rerankers to start with: installed packaged models that know the tokens of the
-    texts, or BM25 if there is none.
+    texts, or BM25 without such a model.
 
-    share: of the tokens of the texts, the share in [0, 1] that a model does not know; NaN if that
-        cannot be told.
+    share: from a model, the share in [0, 1] of the texts' tokens that it does not know; NaN if
+        unknown.
     """
     models = {kind.name: fitting(_default(kind), data.language, share) for kind in _KINDS}
     chosen = tuple(
@@ -113,7 +113,7 @@ def preselection(data: Dataset, share: Callable[[str], float]) -> Preselection:
 def with_model(
     kind: RerankerKind, settings: Mapping[str, SettingValue], data: Dataset
 ) -> dict[str, SettingValue]:
-    """Return the settings of a reranker with a model that reads the texts if none is set."""
+    """Return the settings of a reranker; without a model in them, add one that reads the texts."""
     default = _default(kind)
     if not kind.models or not default or "model" in settings:
         return dict(settings)
@@ -134,5 +134,5 @@ def _sample(data: Dataset) -> tuple[list[str], list[str]]:
 
 
 def _spread(count: int) -> npt.NDArray[np.intp]:
-    """Positions of up to 100 of `count` rows."""
+    """Return the positions of up to 100 of `count` rows."""
     return np.unique(np.linspace(0, max(count - 1, 0), min(count, _TEXTS)).astype(np.intp))

@@ -1,6 +1,6 @@
-"""Several rankings of the same queries made into one. It reads no text, so it costs no scoring.
+"""Fusion of several rankings of the same queries. It reads no text, so it costs no scoring.
 
-Reciprocal rank fusion is Cormack, Clarke and Büttcher, SIGIR 2009, who found k = 60 to do well.
+Reciprocal rank fusion: Cormack, Clarke and Büttcher, SIGIR 2009, who recommend k = 60.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from rankdash.core.data.arrays import (
 )
 from rankdash.core.data.ranking import Groups, Ranking, order_rows
 
-# Sums that differ by rounding only are ties.
+# Sums that differ only by rounding are ties.
 _DIGITS = 12
 
 
 @dataclass(frozen=True)
 class Fusion(Settings):
-    """How rankings are made into one. weights: one a ranking, above 0; () for 1 each.
+    """Method of fusion. weights: one per ranking, above 0; () for 1 each.
 
-    Raises SettingError for a value that cannot be.
+    Raises SettingError for an invalid value.
     """
 
     method: str = described_by(
@@ -71,14 +71,14 @@ FUSION_SETTINGS: tuple[SettingSpec, ...] = settings_of(Fusion)
 
 
 def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
-    """One ranking of the queries that every ranking has, in the order of the first.
+    """Return one ranking of the queries that all rankings contain, in the order of the first.
 
-    A query's documents are those of any of its lists. A list adds nothing to a document that it
-    does not hold. "rrf" goes by ranks alone, those of documents without a score (below the depth of
-    a run) included. "minmax" and "z" go by scores: 0 is the lowest score of the query in that list,
-    so a document that the list does not hold or did not score counts as its worst, and a list whose
-    scores are all equal tells nothing apart and adds nothing. "z" counts in (population) standard
-    deviations above the lowest. Equal sums keep the order of the first ranking, then the second …
+    A query's documents are the union of its lists. A list adds nothing to a document that it does
+    not contain. "rrf" uses ranks only, including ranks of documents without a score (below the
+    depth of a run). "minmax" and "z" use scores: 0 is the lowest score of the query in that list,
+    so a document that is missing or has no score counts as the lowest, and a list of equal scores
+    adds nothing. "z" counts in (population) standard deviations above the lowest. Equal sums follow
+    the order of the first ranking, then the second …
 
     Raises SettingError for fewer than two rankings or a wrong number of weights.
     """
@@ -105,7 +105,7 @@ def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
         selected = query >= 0
         keys.append((query * max(len(doc_ids), 1) + shared[ranking.docs])[selected])
         points.append(weight * _points(ranking, how)[selected])
-    # By first appearance, which is the order that ties keep.
+    # By first appearance, which is the order of ties.
     row, pairs = pd.factorize(np.concatenate(keys))
     sums = np.bincount(row, weights=np.concatenate(points), minlength=len(pairs))
     owner, docs = np.divmod(pairs, max(len(doc_ids), 1))
@@ -125,7 +125,7 @@ def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
 
 
 def _points(ranking: Ranking, how: Fusion) -> Floats:
-    """(N,) what each row of a ranking gives to its document, unweighted."""
+    """Return what each row of a ranking adds to its document, unweighted. (N,)"""
     if how.method == "rrf":
         return 1.0 / (how.k + places(ranking.offsets).astype(np.float64))
     scored = np.isfinite(ranking.scores)
@@ -143,7 +143,7 @@ def _points(ranking: Ranking, how: Fusion) -> Floats:
 
 
 def _deviation(values: Floats, owner: Integers, size: int) -> Floats:
-    """(size,) the population standard deviation of the values of each owner."""
+    """Return the population standard deviation of the values of each owner. (size,)"""
     count = np.maximum(np.bincount(owner, minlength=size), 1)
     mean = np.bincount(owner, weights=values, minlength=size) / count
     squares = np.bincount(owner, weights=(values - mean[owner]) ** 2, minlength=size)
@@ -151,7 +151,7 @@ def _deviation(values: Floats, owner: Integers, size: int) -> Floats:
 
 
 def _rounded(values: Floats) -> Floats:
-    """To `_DIGITS` significant digits."""
+    """Round to `_DIGITS` significant digits."""
     mantissa, exponent = np.frexp(values)
     rounded: Floats = np.ldexp(np.round(mantissa, _DIGITS), exponent)
     return rounded

@@ -1,7 +1,7 @@
-"""A first stage made here: for each query the best documents of a whole corpus.
+"""First stage computed by rankdash: for each query the best documents of a whole corpus.
 
-`python -m rankdash.core.rerankers.retrieval FOLDER DEPTH` is started by `retrieve`, not by people:
-a model needs PyTorch, which a server never holds.
+`retrieve` starts `python -m rankdash.core.rerankers.retrieval FOLDER DEPTH` because a model needs
+PyTorch, which a server never loads.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ _MODULE = "rankdash.core.rerankers.retrieval"
 def retrieve(
     how: Retriever, queries: pd.Series[str], documents: pd.Series[str], depth: int
 ) -> Ranking:
-    """The best `depth` documents of the corpus for each query; equal scores keep their order.
+    """Return the best `depth` documents of the corpus for each query; equal scores keep their
+    order.
 
-    queries, documents: id → text. A query for which nothing is found has no rows. "fused" is the
-        reciprocal rank fusion of the other two, cut at the depth.
+    queries, documents: id → text. A query without a match has no rows. "fused" is the reciprocal
+        rank fusion of the other two, truncated at the depth.
 
-    Raises UnavailableError where a model or a package is missing.
+    Raises UnavailableError if a model or a package is missing.
     """
     if how == "bm25":
         return _by_words(queries, documents, depth)
@@ -49,7 +50,7 @@ def retrieve(
     if how == "bi-encoder":
         return by_meaning
     by_words = _by_words(queries, documents, depth)
-    # Fusing would lose a query that shares no word with any document.
+    # Fusing would drop a query that shares no word with any document.
     every = ((query, *by_words.documents_of(query)) for query in by_meaning.query_ids)
     both = Ranking.from_lists((query, docs, scores.tolist()) for query, docs, scores in every)
     fused = fuse([by_meaning, both], Fusion())
@@ -60,7 +61,7 @@ def retrieve(
 
 
 def _by_words(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
-    """By BM25. A document that shares no word with the query is not retrieved."""
+    """Retrieve by BM25. A document that shares no word with the query is not retrieved."""
     index = bm25.Index([str(text) for text in documents], bm25.DEFAULTS)
     doc_ids = documents.index.to_numpy(dtype=object)
     lists = []
@@ -74,8 +75,8 @@ def _by_words(queries: pd.Series[str], documents: pd.Series[str], depth: int) ->
 
 
 def _by_meaning(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
-    """By the packaged bi-encoder; loads it. Raises UnavailableError where the model or its packages
-    are missing."""
+    """Retrieve by the packaged bi-encoder; loads it. Raises UnavailableError if the model or its
+    packages are missing."""
     encoder = bi_encoder.BiEncoder(parse_settings(bi_encoder.KIND.settings, {}))
     texts = {str(doc): str(text) for doc, text in documents.items()}
     encoder.prepare(Corpus(list(texts), list(texts.values())))
@@ -83,7 +84,7 @@ def _by_meaning(queries: pd.Series[str], documents: pd.Series[str], depth: int) 
 
 
 def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
-    """What `_by_meaning` gives, in a process of its own."""
+    """Run `_by_meaning` in a separate process."""
     require_packages()
     if fitting(PACKAGED, language_of(queries)) != PACKAGED:
         raise UnavailableError(

@@ -1,4 +1,4 @@
-"""Bi-encoder: query and document become vectors apart from each other, compared by cosine."""
+"""Bi-encoder: query and document are embedded separately and compared by cosine."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from rankdash.core.rerankers.neural.tokenizer import readable
 class BiEncoder(shared.NeuralReranker):
     """Cosine similarity of sentence-transformers embeddings, in [-1, 1].
 
-    A document is encoded once, whichever queries it is a candidate of and whichever run it is in: a
-    search system does that beforehand, so the time is reported as `index_seconds`.
+    A document is encoded once for all queries and runs: a search system does that beforehand, so
+    the time is reported as `index_seconds`.
     """
 
     name = "bi-encoder"
@@ -57,7 +57,8 @@ class BiEncoder(shared.NeuralReranker):
     def retrieve(
         self, queries: Mapping[str, str], documents: Mapping[str, str], depth: int
     ) -> Ranking:
-        """The best `depth` of all documents for each query, by cosine; both are id → text."""
+        """Return the best `depth` of all documents for each query, by cosine; both are id →
+        text."""
         texts = [readable(text) for text in documents.values()]
         self._index(texts)
         held = shared.unit(np.stack([self._documents.of(text).vector for text in texts]))
@@ -74,7 +75,7 @@ class BiEncoder(shared.NeuralReranker):
         texts = [[readable(text) for text in request.documents] for request in requests]
         indexed = self._index([text for each in texts for text in each])
         queries = self._encoder.encode([request.query for request in requests], "query")
-        # The work is done for all together; a query is charged for its share of the documents.
+        # All documents are encoded together; each query is charged for its share of them.
         total = max(1, sum(len(each) for each in texts))
         answers = []
         for request, query, each in zip(requests, queries, texts, strict=True):
@@ -89,7 +90,7 @@ class BiEncoder(shared.NeuralReranker):
         return answers
 
     def _index(self, texts: Sequence[str]) -> shared.Indexed:
-        """Encode the documents not seen before."""
+        """Encode the documents that are not in the cache."""
         fresh = [text for text in dict.fromkeys(texts) if text not in self._documents]
         if not fresh:
             return shared.Indexed(0.0, 0.0)

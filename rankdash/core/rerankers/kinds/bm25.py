@@ -1,7 +1,7 @@
 """BM25: lexical matching with statistics from the whole corpus.
 
 Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009); the variants
-are those that Kamphuis et al., "Which BM25 Do You Mean?" (2020) compare, computed by bm25s.
+are those compared by Kamphuis et al., "Which BM25 Do You Mean?" (2020), computed by bm25s.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Index:
         self._bm25 = _build_index(words, settings) if any(words) else None
 
     def scores(self, query: str) -> Scores:
-        """(texts,) float64; all zero when the query shares no word with any text."""
+        """Return the score of every text, float64; all zero if the query shares no word with any
+        text."""
         words = self._tokenize([query])[0]
         if self._bm25 is None or not words:
             return np.zeros(len(self._texts))
@@ -43,12 +44,12 @@ class Index:
         return scores
 
     def text(self, place: int) -> str:
-        """One of the texts."""
+        """Return the text at that place."""
         return self._texts[place]
 
     def scores_of(self, query: str, texts: Sequence[str]) -> Scores:
-        """(texts,) float64: scores of texts that are not indexed, by the statistics of those that
-        are. A word that none of those has counts for nothing."""
+        """Return scores, float64, of texts that are not indexed, with the statistics of the indexed
+        ones. A word that no indexed text contains adds nothing."""
         words = self._tokenize([query])[0]
         if self._bm25 is None:
             return np.zeros(len(texts))
@@ -72,7 +73,7 @@ def _build_index(words: list[list[str]], settings: Mapping[str, Any]) -> Any:
 def _weighed(
     bm25: Any, query: list[str], texts: list[list[str]], size: int, mean_length: float
 ) -> Scores:
-    """As bm25s computes it, which it can for indexed texts only; a test compares the two."""
+    """Compute scores as bm25s does, which supports indexed texts only; a test compares the two."""
     from bm25s import scoring
 
     rarity = scoring._select_idf_scorer(bm25.method)
@@ -92,7 +93,7 @@ def _weighed(
 
 
 class Bm25:
-    """Scores candidates with BM25; term statistics come from the corpus given to `prepare`."""
+    """BM25 scorer of candidates; term statistics come from the corpus passed to `prepare`."""
 
     name = "bm25"
 
@@ -102,19 +103,20 @@ class Bm25:
         self._places: dict[str, int] = {}
 
     def prepare(self, corpus: Corpus) -> None:
-        """Index the corpus. Raises UnavailableError where a package is missing."""
+        """Index the corpus. Raises UnavailableError if a package is missing."""
         self._places = {doc: place for place, doc in enumerate(corpus.doc_ids)}
         self._index = Index(corpus.texts, self.settings)
 
     def fingerprint(self) -> str:
-        """None: a score depends on the statistics of the data set, and is had as fast as kept."""
+        """Return "": a score depends on the statistics of the data set, and computing it is as fast
+        as reading a cache."""
         return ""
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """BM25 scores; a query with a document outside the corpus fails.
+        """Return BM25 scores; a query with a document outside the corpus fails.
 
-        A document whose text is not that of the corpus is scored as what it says, by the statistics
-        of the corpus.
+        A document with a text that differs from the corpus is scored by its own text, with the
+        statistics of the corpus.
         """
         if self._index is None:
             raise ScoringError("BM25 has no statistics yet: prepare() comes first.")
@@ -142,10 +144,10 @@ class Bm25:
 def order_candidates(
     queries: pd.Series[str], documents: pd.Series[str], candidates: pd.DataFrame
 ) -> Ranking:
-    """Order each query's candidates by BM25, for data that came without a first-stage order.
+    """Order each query's candidates by BM25, for data without a first-stage order.
 
-    queries, documents: id → text; statistics come from all documents. A candidate or query
-        without text scores 0.
+    queries, documents: id → text; statistics come from all documents. A candidate or query without
+        text scores 0.
     candidates: query_id, doc_id. Equal scores keep the order of the rows.
     """
     index = Index([str(text) for text in documents], DEFAULTS)
@@ -198,14 +200,14 @@ KIND = RerankerKind(
 )
 
 DEFAULTS = parse_settings(KIND.settings, {})
-"""Its settings, where nobody chose."""
+"""Default settings."""
 
 
 # Words for lexical matching, from text that may mix English and Chinese.
 
 Language = Literal["auto", "en", "zh", "none"]
 
-# Scripts written without blanks between words: Han (with extensions), Hiragana and Katakana.
+# Scripts without spaces between words: Han (with extensions), Hiragana and Katakana.
 _UNSPACED = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _UNSPACED += "\U00020000-\U0003fffd"
 _UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
@@ -213,12 +215,12 @@ _WORD = re.compile(r"\w+")
 
 
 class Tokenizer:
-    """Splits texts into lower-case words, by script within each text.
+    """Splitter of texts into lower-case words, by script within each text.
 
-    Words written with blanks are stemmed as English ("auto", "en") or kept ("zh", "none"). A run
-    of Chinese characters gives its single characters and ("auto", "zh") the words that jieba finds
-    in search mode: long ones and those within them. The characters keep a short query from
-    matching nothing where query and document are cut differently.
+    Space-separated words are stemmed as English ("auto", "en") or used unchanged ("zh", "none"). A
+    run of Chinese characters yields its single characters and, for "auto" and "zh", the words that
+    jieba returns in search mode: long ones and those within them. With the characters, a short
+    query still matches if query and document are segmented differently.
     """
 
     def __init__(self, language: Language = "auto") -> None:
@@ -226,7 +228,7 @@ class Tokenizer:
         self._segments = language in ("auto", "zh")
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
-        """The words of each text, in order, repeats included."""
+        """Return the words of each text, in order, repeats included."""
         return [self._words(text) for text in texts]
 
     def _words(self, text: str) -> list[str]:
@@ -255,10 +257,10 @@ def _stemmer() -> Callable[[list[str]], list[str]]:
 
 @cache
 def _segmenter() -> Any:
-    """jieba with its own dictionary, loaded once a process (about half a second)."""
+    """Return jieba with its own dictionary, loaded once per process (about half a second)."""
     with warnings.catch_warnings():
-        # jieba 0.42.1, its last release, imports pkg_resources where setuptools still has it, and
-        # its regular expressions hold escapes that newer Pythons warn about.
+        # jieba 0.42.1, its last release, imports pkg_resources if setuptools still has it, and its
+        # regular expressions contain escapes that newer Python versions warn about.
         warnings.filterwarnings("ignore", message=".*pkg_resources.*")
         warnings.filterwarnings("ignore", message="invalid escape sequence")
         try:
@@ -267,8 +269,8 @@ def _segmenter() -> Any:
             raise _missing("jieba") from error
     jieba.setLogLevel(logging.WARNING)
     segmenter = jieba.Tokenizer()
-    # Its own initialize() keeps the dictionary in a file in the shared temporary folder and trusts
-    # whatever it finds there.
+    # jieba's initialize() caches the dictionary in the shared temporary folder and trusts any file
+    # there.
     segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
     segmenter.initialized = True
     return segmenter

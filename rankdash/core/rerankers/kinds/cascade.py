@@ -1,7 +1,7 @@
-"""Cascade: one reranker orders all candidates, a second one the best of them again.
+"""Cascade: stage 1 orders all candidates, stage 2 reorders the best of them.
 
-The usual way to afford a slow reranker. Both stages run for every query, so a measured latency is
-that of both.
+It makes a slow reranker affordable. Both stages run for every query, so a measured latency includes
+both.
 """
 
 from __future__ import annotations
@@ -34,11 +34,10 @@ STAGES = ("first", "second")
 
 
 class Cascade:
-    """`first` on all documents, `second` on the best `top` of its order.
+    """Cascade of two rerankers: `first` on all documents, `second` on the top `top` of its order.
 
-    Stages come before scores: those that the second stage read have its raw scores, and the others
-    stand below them in the order of the first, at even steps below the lowest. Scores of the two
-    are so never on one scale, and never compared.
+    Documents that stage 2 read have its raw scores. The others follow in stage-1 order, with scores
+    at even steps below the lowest stage-2 score. Scores of the two stages are never compared.
     """
 
     name = NAME
@@ -52,16 +51,16 @@ class Cascade:
         self._top = int(settings["top"])
 
     def prepare(self, corpus: Corpus) -> None:
-        """Prepare both. Raises UnavailableError where one cannot be had."""
+        """Prepare both stages. Raises UnavailableError if one is unavailable."""
         self._first.prepare(corpus)
         self._second.prepare(corpus)
 
     def fingerprint(self) -> str:
-        """Nothing to keep: which stage scores a document hangs on the other documents."""
+        """Return "": scores depend on the other candidates and cannot be cached."""
         return ""
 
     def details(self) -> dict[str, object]:
-        """What both tell, each under its stage's name."""
+        """Return both stages' details, keys prefixed by stage."""
         return {
             f"{stage}_{name}": value
             for stage, reranker in zip(STAGES, (self._first, self._second), strict=True)
@@ -70,13 +69,13 @@ class Cascade:
         }
 
     def unknown_share(self, texts: Sequence[str]) -> float:
-        """Of the stage that knows less."""
+        """Return the larger share of unknown tokens."""
         stages = [each for each in (self._first, self._second) if isinstance(each, Literate)]
         shares = [each.unknown_share(texts) for each in stages]
         return max((each for each in shares if not math.isnan(each)), default=math.nan)
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """A query that fails in one of the stages fails, with the reason."""
+        """Score with both stages. A query that fails in a stage fails, with the reason."""
         initial = self._first.score(requests)
         chosen = [
             np.zeros(0, dtype=np.intp)
@@ -98,7 +97,7 @@ class Cascade:
 
 
 def _why(answer: Scored, stage: str) -> str:
-    """Why the answer of a stage cannot be used; "" where it can."""
+    """Return why the answer of a stage cannot be used, or ""."""
     if answer.error:
         return f"{stage} stage: {answer.error}"
     if not np.isfinite(answer.scores).all():
@@ -129,12 +128,12 @@ def _joined(first: Scored, second: Scored | None, order: npt.NDArray[np.intp], t
 def _by_stage(
     first: Scores, second: Scores, read: npt.NDArray[np.intp], below: npt.NDArray[np.intp]
 ) -> Scores:
-    """`second` for the documents at `read`; those at `below`, which are in the order of `first`,
-    fall from its lowest in even steps, equal ones together."""
+    """Merge scores: `second` for the documents at `read`; evenly spaced lower scores for `below`,
+    which is in the order of `first`. Equal scores of `first` stay equal."""
     scores = np.empty(len(first))
     scores[read] = second
     lowest = float(second.min())
-    # One step is more than rounding takes away, however large the scores are.
+    # The step is larger than rounding, however large the scores are.
     step = max(1.0, 2 * float(np.spacing(abs(lowest))))
     falls = np.diff(first[below], prepend=np.inf) < 0
     scores[below] = lowest - step * np.cumsum(falls)
@@ -147,7 +146,7 @@ def _summed(
     read: npt.NDArray[np.intp],
     size: int,
 ) -> npt.NDArray[np.int64] | None:
-    """Tokens of both stages; None where neither tells."""
+    """Return the tokens of both stages; None if neither reports tokens."""
     if first is None and second is None:
         return None
     total = np.zeros(size, dtype=np.int64) if first is None else first.copy()
@@ -157,7 +156,7 @@ def _summed(
 
 
 def kind(members: Sequence[RerankerKind]) -> RerankerKind:
-    """The kind whose stages are any of `members`."""
+    """Return the kind that combines any two of `members`."""
     known = {member.name: member for member in members}
 
     def stages(settings: Mapping[str, Any]) -> list[tuple[RerankerKind, dict[str, SettingValue]]]:
@@ -178,7 +177,7 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
             needs_text=any(one.needs_text for one in each),
             needs_network=any(one.needs_network for one in each),
             deterministic=all(one.deterministic for one in each),
-            # Which of two equal documents the second one reads hangs on the order given.
+            # Which of two equal documents stage 2 reads depends on the input order.
             order_sensitive=True,
             across_queries=any(one.across_queries for one in each),
         )
@@ -191,7 +190,7 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
     def key(settings: Mapping[str, Any]) -> Place | None:
         places = [member.key(options) for member, options in stages(settings) if member.key]
         needed = [place for place in places if place is not None and place.variable]
-        # One key is asked for: the one that is not there.
+        # A form has room for one key: the missing one, if any.
         return min(needed, key=lambda place: place.in_environment, default=None)
 
     def estimate(settings: Mapping[str, Any], requests: Sequence[Request]) -> Estimate:
@@ -254,7 +253,8 @@ def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
 
 
 def nested_settings(text: str, name: str) -> dict[str, SettingValue]:
-    """Settings from lines "key=value" or a JSON object. Raises SettingError where it is neither."""
+    """Parse settings from lines "key=value" or a JSON object. Raises SettingError for other
+    text."""
     if text.lstrip().startswith("{"):
         try:
             parsed = json.loads(text)

@@ -1,4 +1,4 @@
-"""Cross-encoder: a model reads query and document together and gives the pair one score."""
+"""Cross-encoder: a model reads query and document together and computes one score per pair."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from rankdash.core.rerankers.neural.tokenizer import LONGEST, around, prompted, 
 
 _DEFAULT_MODEL = "packaged/ms-marco-MiniLM-L12-v2"
 
-# A query so long that it would leave the document fewer tokens than this (or than a quarter, for
-# models that read little) is cut to leave them.
+# A long query is truncated if it would leave the document fewer tokens than this (or than a quarter
+# of the limit, for models with a small one).
 _DOCUMENT_TOKENS = 16
 
 
 class CrossEncoder(shared.NeuralReranker):
     """Raw logits of a sequence-classification model with one output.
 
-    Never a sigmoid of them: a saturated one makes ties, which fall back to the input order. Where a
-    pair is too long the document is cut, not the query. `score` fills its batches across all
-    requests that it is given.
+    No sigmoid is applied: a saturated one makes ties, which fall back to the input order. If a pair
+    is too long, the document is truncated, not the query. `score` fills its batches across all
+    requests of a call.
     """
 
     name = organization = "cross-encoder"
@@ -101,7 +101,7 @@ class CrossEncoder(shared.NeuralReranker):
         return self._opened.compute(rows, types, runtime)[:, 0].astype(np.float64)
 
     def _rows(self, requests: Sequence[Request]) -> tuple[list[Ids], list[Ids], shared.Lengths]:
-        """Token ids and types of every pair, and how many tokens it has uncut."""
+        """Return token ids and types of every pair, and its number of tokens before truncation."""
         opened = self._opened
         if opened is None:
             return [], [], np.zeros(0, dtype=np.int64)
@@ -140,7 +140,8 @@ def _bounds(requests: Sequence[Request]) -> list[tuple[int, int]]:
 
 
 def _heads(model: Any) -> set[str]:
-    """Names of the weights that give the score; where a file lacks them they are random."""
+    """Return the names of the weights that compute the score; they are random if a file lacks
+    them."""
     import torch
 
     return {

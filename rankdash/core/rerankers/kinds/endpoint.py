@@ -1,7 +1,7 @@
-"""A rerank service, hosted or on your own machine: one client for every wire format.
+"""Rerank service, hosted or on your own machine: one client for every wire format.
 
 Six fields of a `Dialect` describe a format: path, documents, constants, results, index and score.
-The others are what is known of the service: its address, its units, its limit of documents.
+The others describe the service: its address, its units, its limit of documents.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Dialect:
-    """One service.
+    """Wire format of one service.
 
-    path:      after the base URL.
+    path: after the base URL.
     documents: the key of the documents.
-    wrap:      the key inside which query and each document are put; "" for plain texts.
-    constants: sent along with every request.
-    results:   where in the answer the list of results is; () for the answer itself.
+    wrap: the key that wraps query and each document; "" for plain texts.
+    constants: fields sent with every request.
+    results: path of the list of results in the answer; () for the answer itself.
     index, score: the keys of a result.
 
-    base_url:  where the service listens unless the user says otherwise.
-    variable:  the environment variable of its key.
-    model:     the model asked for by default; "" where the server serves one model and is not told.
-    limit:     how many documents a request may hold.
-    billed:    unit → where in the answer its count is.
+    base_url: default address of the service.
+    variable: the environment variable of its key.
+    model: the default model; "" if the server serves one model and needs no name.
+    limit: maximum number of documents per request.
+    billed: unit → path of its count in the answer.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Dialect:
     )
 
     def path_after(self, base_url: str) -> str:
-        """The path without what the base URL ends in already, such as /v1."""
+        """Return the path without the part that the base URL already ends in, such as /v1."""
         parts = self.path.split("/")[1:]
         for count in range(len(parts), 0, -1):
             start = "/" + "/".join(parts[:count])
@@ -90,15 +90,15 @@ class Dialect:
         return self.path
 
     def body(self, model: str, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """The request, ready to become JSON."""
+        """Return the request body, ready for JSON."""
         wrapped = [{self.wrap: text} if self.wrap else text for text in documents]
         named = {"model": model} if model else {}
         wrapped_query: Any = {self.wrap: query} if self.wrap else query
         return {**named, "query": wrapped_query, self.documents: wrapped, **self.constants}
 
     def read_scores(self, answer: Any, count: int) -> tuple[Scores, str]:
-        """The scores of `count` documents, NaN where the answer has none that can be trusted,
-        and what is wrong with it; "" where nothing is."""
+        """Return the scores of `count` documents, NaN for those without a valid score, and a
+        description of the first fault, or ""."""
         scores = np.full(count, np.nan)
         results = dig(answer, self.results)
         if not isinstance(results, list):
@@ -130,7 +130,7 @@ class Dialect:
         return scores, f"documents with a score: {count - missing} of {count}: {faults[0]}."
 
     def charged(self, answer: Any) -> Mapping[str, float]:
-        """Unit → how many of it the answer says are billed."""
+        """Return unit → billed count, as reported in the answer."""
         counts = {unit: dig(answer, path) for unit, path in self.billed.items()}
         return {unit: float(count) for unit, count in counts.items() if _is_number(count)}
 
@@ -195,7 +195,7 @@ DIALECTS = {
             billed=_NOTHING,
         ),
         Dialect(
-            # No truncate_prompt_tokens: it keeps the end of a text and drops its beginning.
+            # No truncate_prompt_tokens: it truncates the beginning of a text, not its end.
             "vllm",
             "vLLM",
             "/v1/rerank",
@@ -234,12 +234,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-# What Cohere and its likes call a search unit: a query with up to so many documents.
+# Maximum number of documents in a search unit of Cohere and similar services.
 _DOCUMENTS_PER_UNIT = 100
 
 
 class Endpoint:
-    """Sends query and documents to a service and reads the scores from its answer."""
+    """Client of a rerank service: sends query and documents and reads the scores."""
 
     name = "endpoint"
 
@@ -255,18 +255,18 @@ class Endpoint:
         self._lock = threading.Lock()
 
     def prepare(self, corpus: Corpus) -> None:
-        """Open the client. Raises UnavailableError where a key is missing."""
+        """Open the client. Raises UnavailableError if a key is missing."""
         from rankdash.core.rerankers.remote.client import Client
 
         self._client = Client(self._key_place, connection.Policy.of(self.settings), self._clock)
 
     def fingerprint(self) -> str:
-        """Of the service, its model and what is sent beside the texts."""
+        """Return a hash of the service, its model and the settings sent with the texts."""
         parts = (self.name, self._dialect.name, self._base, self._model)
         return digest([part.encode() + b"\0" for part in parts])
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """What the requests would cost."""
+        """Return an estimate of what the requests cost."""
         calls = units = 0
         tokens = 0.0
         for request in requests:
@@ -281,9 +281,9 @@ class Endpoint:
         return Estimate(calls, tokens, 0, dollars if dollars else math.nan)
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """Scores as the service gives them. An answer with a fault fails its query.
+        """Return the service's scores. An invalid answer fails its query.
 
-        Raises UnavailableError where the service refuses every request alike.
+        Raises UnavailableError if the service refuses every request alike.
         """
         client = self._client
         if client is None:
@@ -316,7 +316,7 @@ class Endpoint:
     def _ask(
         self, client: Client, request: Request, place: range, budget: Budget
     ) -> tuple[Scores, list[Call], str]:
-        """Scores of some documents, the calls made, and what was wrong."""
+        """Return the scores of some documents, the calls made, and the fault or ""."""
         if len(place) > self._chunk:
             return self._halves(client, request, place, budget)
         texts = [request.documents[number] for number in place]
@@ -347,7 +347,7 @@ class Endpoint:
 
 
 def key_place(settings: Mapping[str, Any]) -> connection.Place:
-    """Where requests go and which key they carry. Raises SettingError."""
+    """Return where requests go and which key they use. Raises SettingError."""
     dialect = DIALECTS[settings["dialect"]]
     base_url = check_url(settings["base_url"] or dialect.base_url)
     return connection.place(settings["key_variable"], base_url, dialect.variable)

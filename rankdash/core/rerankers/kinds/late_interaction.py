@@ -1,10 +1,10 @@
-"""Late interaction: a vector for every token; each word of the query finds its best match.
+"""Late interaction: one vector per token; each query token is matched to its most similar token.
 
 MaxSim of ColBERT (Khattab and Zaharia, SIGIR 2020): the score is the sum, over the tokens of the
 query, of the highest cosine with a token of the document. The special tokens that frame a text
-([CLS], [SEP] …) count like the others, as there. A model that was trained for it is run as it was
-trained, with its projection, markers and masks; of any other encoder the last layer's token vectors
-are compared, which nobody trained to be compared.
+([CLS], [SEP] …) count like the others, as in ColBERT. A model trained for it runs with its own
+projection, markers and masks. For any other encoder, the token vectors of the last layer are
+compared, which it was not trained for.
 """
 
 from __future__ import annotations
@@ -29,19 +29,17 @@ from rankdash.core.rerankers.neural.runtimes import Runtime
 
 Vectors = npt.NDArray[np.float32]
 
-# Characters of the documents that are encoded at a time: at most 150 MB of vectors of 384 numbers.
-# And how much of the vectors is kept for other queries.
+# Characters of the documents encoded at a time: at most 150 MB of vectors of 384 numbers.
 _CHUNK_CHARACTERS = 100_000
 KEPT_BYTES = 256 << 20
-"""The size of the embeddings of documents that stay in memory."""
+"""Memory limit for the cached embeddings of documents."""
 
 
 class LateInteraction(shared.NeuralReranker):
     """MaxSim over token embeddings: at most the number of tokens of the query.
 
-    Encoding documents is what a search system does beforehand, so its time is `index_seconds`.
-    Token embeddings are large: they are made for some documents at a time, and only the latest stay
-    in memory.
+    A search system encodes documents beforehand, so that time is `index_seconds`. Token embeddings
+    are large: they are computed for some documents at a time, and only the latest stay in memory.
     """
 
     name = "late-interaction"
@@ -69,7 +67,7 @@ class LateInteraction(shared.NeuralReranker):
         return self.settings["max_length"]
 
     def _trained(self, folder: Path) -> Any:
-        """A model trained for late interaction, of sentence-transformers."""
+        """Return a sentence-transformers model trained for late interaction."""
         requested = str(self.settings["device"])
         device = "cpu" if requested == "auto" else requested
         model = open_model.load_model("MultiVectorEncoder", folder, device)
@@ -106,7 +104,8 @@ class LateInteraction(shared.NeuralReranker):
         return answers
 
     def _encoded(self, texts: Sequence[str]) -> tuple[list[Encoded], float]:
-        """Return the vectors of each text, and how many tokens were read for them now."""
+        """Return the vectors of each text, and the number of tokens that were read for them in this
+        call."""
         known = self._documents.of(texts)
         fresh = [text for text in texts if text not in known]
         made = dict(zip(fresh, self._encoder.encode(fresh, "document"), strict=True))
@@ -122,9 +121,12 @@ class LateInteraction(shared.NeuralReranker):
 
 
 def max_sim(query: Vectors, documents: Sequence[Vectors]) -> Scores:
-    """(n,) for each document, the sum over query tokens of the highest cosine with one of its
-    tokens. query: (q, d), documents: (t, d) each, vectors of length 1. A document without tokens is
-    like nothing: -1 for every token of the query."""
+    """Return for each document the sum over query tokens of the highest cosine with one of its
+    tokens. (n,)
+
+    query: (q, d), documents: (t, d) each, vectors of length 1. A document without tokens scores -1
+        for every token of the query.
+    """
     scores = np.full(len(documents), -float(len(query)))
     sizes = np.array([len(vectors) for vectors in documents], dtype=np.int64)
     there = np.flatnonzero(sizes).tolist()
@@ -137,8 +139,8 @@ def max_sim(query: Vectors, documents: Sequence[Vectors]) -> Scores:
 
 
 def trained_for_it(folder: Path) -> bool:
-    """Whether the files of a model say that it was trained for late interaction, and hold the
-    projection of it. Any other that sentence-transformers loads as such gets a random one."""
+    """Return whether the files of a model declare late interaction and contain its projection.
+    sentence-transformers loads any other model with a random projection."""
     if model_files.architecture(folder) == "HF_ColBERT":
         return "linear.weight" in model_files.weight_names(folder)
     try:
@@ -162,7 +164,8 @@ def _opened(folder: Path, weights: str, settings: Mapping[str, Any]) -> Opened:
 def _chunks(
     requests: Sequence[Request],
 ) -> Iterator[list[tuple[str, list[tuple[int, int]]]]]:
-    """The distinct documents with their users, (request, place), in portions that fit in memory."""
+    """Yield the distinct documents with their users, (request, place), in chunks that fit in
+    memory."""
     users: dict[str, list[tuple[int, int]]] = {}
     for number, request in enumerate(requests):
         for place, text in enumerate(request.documents):

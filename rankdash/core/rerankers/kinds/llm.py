@@ -1,4 +1,4 @@
-"""A language model as a reranker: one document at a time, two at a time, or a list at a time."""
+"""LLM rerankers: pointwise, pairwise and listwise."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from rankdash.core.rerankers.remote import connection, prompts
 from rankdash.core.rerankers.remote.chat import ACROSS, ChatReranker, Said, unread
 from rankdash.core.rerankers.remote.connection import Budget, Clock, Estimate
 
-# One document at a time. Yes or no by the odds of the first token: Nogueira et al., "Document
-# Ranking with a Pretrained Sequence-to-Sequence Model" (2020), as used with chat models since.
-# Graded labels by their expected value: Zhuang et al., "Beyond Yes and No" (2024).
+# Pointwise. Yes or no by the odds of the first token: Nogueira et al., "Document Ranking with a
+# Pretrained Sequence-to-Sequence Model" (2020), as used with chat models since. Graded labels by
+# their expected value: Zhuang et al., "Beyond Yes and No" (2024).
 
 _TOKENS = {"yes-no": 1, "grade": 1, "number": 4}
 
-# As a first token says them, in English and Chinese, without blanks and case.
+# Forms of a first token in English and Chinese, compared without blanks and case.
 _YES = frozenset(("yes", "y", "true", "是", "是的", "相关"))
 _NO = frozenset(("no", "n", "false", "否", "不", "不是", "不相关"))
 _GRADES = {str(grade): float(grade) for grade in range(5)}
@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"\**\s*(10|[0-9])\s*(?:/\s*10\s*)?\**\.?")
 
 
 class LlmPointwise(ChatReranker):
-    """Asks the same question of every document."""
+    """LLM reranker that asks the same question about every document."""
 
     name = "llm-pointwise"
     places = ("query", "document", "question")
@@ -45,11 +45,11 @@ class LlmPointwise(ChatReranker):
         return str(self.settings["answer"])
 
     def fingerprint(self) -> str:
-        """Of the model and what it is asked."""
+        """Return a hash of the model and its prompt."""
         return self._chat.fingerprint(self.name, self._answer, self.settings["prompt"])
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """What the requests would cost: a call for each document."""
+        """Return an estimate of what the requests cost: one call per document."""
         return self._chat.estimate(
             [
                 (self._prompt(request.query, text), _TOKENS[self._answer])
@@ -59,9 +59,10 @@ class LlmPointwise(ChatReranker):
         )
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """yes-no: log-odds; grade: the expected grade; number: the number that was said.
+        """Return log-odds for yes-no, the expected grade for grade, the number in the answer for
+        number.
 
-        A document whose answer cannot be read is NaN, and its query fails with what was said.
+        A document with an unreadable answer is NaN, and its query fails with the model's answer.
         """
         budgets: dict[int, Budget] = {}
         lock = threading.Lock()
@@ -101,9 +102,10 @@ class LlmPointwise(ChatReranker):
 
 
 def log_odds(top: Mapping[str, float]) -> float:
-    """logsumexp over the forms of yes less that over the forms of no; NaN where neither is there.
+    """Return logsumexp over the forms of yes minus logsumexp over the forms of no; NaN without
+    either.
 
-    One that is missing is no likelier than the last that was listed, which stands in for it.
+    A missing answer is at most as likely as the last listed token, so that value replaces it.
     """
     yes, no = _sum(top, _YES), _sum(top, _NO)
     if yes is None and no is None:
@@ -113,7 +115,7 @@ def log_odds(top: Mapping[str, float]) -> float:
 
 
 def expected_grade(top: Mapping[str, float]) -> float:
-    """The mean grade by the probabilities of the grades; NaN where none is there."""
+    """Return the mean grade, weighted by the probabilities of the grades; NaN without any grade."""
     likely = [
         (_GRADES[_plain(token)], math.exp(value))
         for token, value in top.items()
@@ -140,7 +142,7 @@ def _plain(token: str) -> str:
 
 
 def _together(judged: Sequence[tuple[float, Said]], listed: bool) -> Scored:
-    """What a query is answered. listed: whether probabilities of tokens were asked for."""
+    """Return the answer to a query. listed: whether probabilities of tokens were requested."""
     scores = np.array([score for score, _ in judged], dtype=np.float64)
     calls = tuple(answer.call for _, answer in judged)
     read = [answer.call.billed.get("prompt_tokens", math.nan) for _, answer in judged]
@@ -156,7 +158,7 @@ def _together(judged: Sequence[tuple[float, Said]], listed: bool) -> Scored:
 
 
 def _fault(lost: Sequence[Said], count: int, listed: bool) -> str:
-    """Why some documents have no score, in words and counted."""
+    """Return the reason why some documents have no score, with their number; "" if all have one."""
     failed = [answer.error for answer in lost if answer.error]
     if failed:
         return f"requests that failed: {len(failed)} of {count}: {failed[0]}."
@@ -194,10 +196,9 @@ POINTWISE = LlmPointwise.kind(
 )
 
 
-# A language model orders a list of documents, window by window from the back to the front.
-#
-# Window, stride and the repair of malformed answers are those of RankGPT: Sun et al., "Is ChatGPT
-# Good at Search?" (2023). Averaging over shuffles: Tang et al., "Found in the Middle" (2024).
+# Listwise: the model orders windows of documents from the back of the list to the front.
+# Window, stride and the repair of malformed answers follow RankGPT: Sun et al., "Is ChatGPT Good at
+# Search?" (2023). Averaging over shuffles: Tang et al., "Found in the Middle" (2024).
 
 _BRACKETED = re.compile(r"\[\s*(\d{1,6})\s*\]")
 _BARE = re.compile(r"\d{1,6}(?:\s*[>,]\s*\d{1,6})*")
@@ -207,10 +208,10 @@ _SEED = 7
 
 @dataclass(frozen=True)
 class Order:
-    """A permutation read from an answer.
+    """Permutation parsed from an answer.
 
     places: 0-based, best first; each of the window's exactly once.
-    missing, repeated, unknown: how many numbers were left out, named again, or never given.
+    missing, repeated, unknown: numbers that the answer omitted, repeated, or invented.
     """
 
     places: tuple[int, ...]
@@ -220,14 +221,15 @@ class Order:
 
     @property
     def note(self) -> str:
-        """What was put right; "" for nothing."""
+        """Repairs of the answer; "" without repairs."""
         counts = {"missing": self.missing, "repeated": self.repeated, "unknown": self.unknown}
         put_right = [f"{count} {what}" for what, count in counts.items() if count]
         return "repaired: " + ", ".join(put_right) if put_right else ""
 
 
 class LlmListwise(ChatReranker):
-    """Shows the model several documents at once. A score is a document's place from the end."""
+    """LLM reranker that orders several documents per call. A score is a document's place from the
+    end."""
 
     name = "llm-listwise"
     places = ("query", "documents", "count")
@@ -243,7 +245,7 @@ class LlmListwise(ChatReranker):
             )
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """What the requests would cost: a call for each window, for each shuffle."""
+        """Return an estimate of what the requests cost: one call per window and shuffle."""
         calls = [
             (
                 self._prompt(request.query, request.documents[start:end]),
@@ -256,9 +258,9 @@ class LlmListwise(ChatReranker):
         return self._chat.estimate(calls * (1 + self.settings["shuffles"]))
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """The mean place over the given order and its shuffles, counted from the end.
+        """Return the mean place over the input order and its shuffles, counted from the end.
 
-        A query fails where a request fails or no answer at all held an order.
+        A query fails if a request fails or no answer contains an order.
         """
         return connection.concurrently(self._score, requests, self.settings["concurrency"])
 
@@ -289,7 +291,7 @@ class LlmListwise(ChatReranker):
     def _pass(
         self, request: Request, start: npt.NDArray[np.intp], budget: Budget
     ) -> tuple[npt.NDArray[np.intp], list[Call], str]:
-        """The order after all windows, the calls, and why it failed."""
+        """Return the order after all windows, the calls, and the reason of a failure or ""."""
         order = start.copy()
         calls: list[Call] = []
         understood, last = False, ""
@@ -313,13 +315,13 @@ class LlmListwise(ChatReranker):
 
 
 def kendall(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
-    """Kendall's τ of two orders without ties: 1 for the same, -1 for the opposite."""
+    """Return Kendall's τ of two orders without ties: 1 for the same, -1 for the opposite."""
     alike = np.sign(one[:, None] - one) * np.sign(other[:, None] - other)
     return float(alike.sum() / (len(one) * (len(one) - 1)))
 
 
 def windows(count: int, window: int, stride: int) -> Iterator[tuple[int, int]]:
-    """(start, end) of each window over `count` places, from the back to the front."""
+    """Yield (start, end) of each window over `count` places, from the back to the front."""
     end = count
     while True:
         start = max(0, end - window)
@@ -330,8 +332,8 @@ def windows(count: int, window: int, stride: int) -> Iterator[tuple[int, int]]:
 
 
 def read_order(text: str, count: int) -> Order:
-    """The order of `count` documents in an answer, by the rule of RankGPT: numbers that exist stay
-    as they come, repeats are dropped, and what is missing follows in the order before."""
+    """Parse the order of `count` documents from an answer, as RankGPT does: valid numbers stay in
+    order, repeats are dropped, and missing ones follow in the previous order."""
     named = _BRACKETED.findall(text)
     if not named and _BARE.fullmatch(text.strip(" .\n")):
         named = re.findall(r"\d+", text)
@@ -382,29 +384,28 @@ LISTWISE = LlmListwise.kind(
 )
 
 
-# A language model compares two documents at a time, among the best few.
-#
+# Pairwise: the model compares two of the best few documents at a time.
 # Pairwise ranking prompting: Qin et al., "Large Language Models are Effective Text Rankers with
-# Pairwise Ranking Prompting" (2023). Every pair is asked in both orders; two answers that
-# contradict each other, or one that cannot be read, make a draw.
+# Pairwise Ranking Prompting" (2023). Every pair is compared in both orders; two contradictory
+# answers, or an unreadable one, make a draw.
 
 _LETTER = re.compile(r"\W*(?:(?:document|passage)\s+)?([AB])\W*", re.IGNORECASE)
 _LETTER_TOKENS = 4
 
 
 class LlmPairwise(ChatReranker):
-    """Compares the first few documents; the others keep their order behind them.
+    """LLM reranker that compares the first few documents; the others follow in their order.
 
-    all: every pair, a score is the number of wins, half for a draw: n (n − 1) calls.
-    sliding: so many passes of bubble sort from the back to the front, two calls a comparison; each
-    pass brings the best of what is left to its place.
+    all: every pair; a score is the number of wins, with half for a draw: n (n − 1) calls.
+    sliding: `passes` passes of bubble sort from the back to the front, two calls per comparison;
+        each pass brings the best remaining document to its place.
     """
 
     name = "llm-pairwise"
     places = ("query", "a", "b")
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """What the requests would cost: two calls for each comparison."""
+        """Return an estimate of what the requests cost: two calls per comparison."""
         calls = []
         for request in requests:
             texts = request.documents[: self.settings["top"]]
@@ -420,9 +421,9 @@ class LlmPairwise(ChatReranker):
         return self._chat.estimate(calls)
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """Wins of the first few, and below them minus the place of the others.
+        """Return the wins of the first few documents, and minus the place of the others below them.
 
-        A query fails where a request fails or no answer at all could be read.
+        A query fails if a request fails or no answer can be read.
         """
         at_once = self.settings["concurrency"]
         inside = at_once if len(requests) == 1 else 1
@@ -445,14 +446,14 @@ class LlmPairwise(ChatReranker):
         return Scored(scores, calls=tuple(match.calls))
 
     def ask(self, request: Request, one: int, other: int, budget: Budget) -> Said:
-        """Which of two documents is better, the first called A."""
+        """Ask which of two documents is better; the first is called A."""
         texts = request.documents
         return self._chat.ask(
             self._prompt(request.query, texts[one], texts[other]), budget, _LETTER_TOKENS
         )
 
     def passes(self) -> int:
-        """How many passes of bubble sort."""
+        """Return the number of passes of bubble sort."""
         return int(self.settings["passes"])
 
     def _prompt(self, query: str, one: str, other: str) -> str:
@@ -460,7 +461,7 @@ class LlmPairwise(ChatReranker):
 
 
 class _Match:
-    """The comparisons of one query."""
+    """Comparisons of one query."""
 
     def __init__(self, model: LlmPairwise, request: Request, budget: Budget) -> None:
         self._model, self._request, self._budget = model, request, budget
@@ -471,7 +472,7 @@ class _Match:
         self.calls: list[Call] = []
 
     def all_pairs(self, top: int, at_once: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """(top,) wins of each document against every other."""
+        """Return the wins of each document against every other. (top,)"""
         pairs = list(itertools.combinations(range(top), 2))
         shares = connection.concurrently(lambda pair: self._compare(*pair), pairs, at_once)
         wins = np.zeros(top)
@@ -481,7 +482,7 @@ class _Match:
         return wins
 
     def bubble(self, top: int, at_once: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """(top,) places counted from the end, after passes in which better ones rise."""
+        """Return the places, counted from the end, after passes of bubble sort. (top,)"""
         order = list(range(top))
         for done in range(min(self._model.passes(), top - 1)):
             for place in range(top - 1, done, -1):
@@ -492,7 +493,7 @@ class _Match:
         return scores
 
     def fault(self) -> str:
-        """Why the query failed; "" where it did not."""
+        """Return why the query failed, or ""."""
         if self._errors:
             first, calls = self._errors[0], len(self.calls)
             return f"requests that failed: {len(self._errors)} of {calls}: {first}."
@@ -501,7 +502,7 @@ class _Match:
         return f"No answer could be read: {unread(self._unread[0])}."
 
     def _compare(self, one: int, other: int) -> float:
-        """1 where the first is better both ways, 0 where the second is, else 0.5."""
+        """Return 1 if the first is better in both orders, 0 if the second is, else 0.5."""
         if self._errors:
             return 0.5
         forward = self._wins(one, other)
@@ -511,7 +512,7 @@ class _Match:
         return 1.0 if forward else 0.0
 
     def _wins(self, one: int, other: int) -> bool | None:
-        """Whether A, the first, is better; None where that cannot be read."""
+        """Return whether A, the first, is better; None if the answer is unreadable."""
         answer = self._model.ask(self._request, one, other, self._budget)
         letter = _LETTER.fullmatch(answer.text) if not answer.error else None
         with self._lock:

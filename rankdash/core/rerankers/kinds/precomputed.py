@@ -1,4 +1,4 @@
-"""A ranking that came from a file, as a system beside the others."""
+"""Ranking from a file, shown as a system."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankdash.core.rerankers.base import Capabilities, Corpus, Request, Reranker
 
 
 class Precomputed:
-    """Answers with the scores of a ranking; documents that it does not list are NaN."""
+    """Reranker that returns the scores of a ranking; documents that it does not list are NaN."""
 
     name = "precomputed"
 
@@ -24,14 +24,15 @@ class Precomputed:
         self._ranking = ranking
 
     def prepare(self, corpus: Corpus) -> None:
-        """Nothing to load."""
+        """Do nothing: there is no model to load."""
 
     def fingerprint(self) -> str:
-        """Nothing to keep: the scores are in the file."""
+        """Return "": the scores are in the file, so no cache is needed."""
         return ""
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """The ranking's scores. A query that it does not rank fails; it is never scored 0."""
+        """Return the ranking's scores. A query that it does not rank fails; it is never scored
+        0."""
         return [self._score(request) for request in requests]
 
     def _score(self, request: Request) -> Scored:
@@ -43,7 +44,7 @@ class Precomputed:
 
 
 def run_from_ranking(name: str, dataset_id: str, ranking: Ranking, file: str) -> Run:
-    """A ranking read from `file` as a `Run` named `name`.
+    """Return a ranking read from `file` as a `Run` named `name`.
 
     Its id is a hash of data set, name and content, so the same file added twice is one run. Every
     ranked query is done; latency, tokens and truncation are unknown (NaN).

@@ -1,8 +1,9 @@
-"""BERT as an ONNX graph, made from a model's files without PyTorch, whose import takes longer than
+"""BERT as an ONNX graph, built from a model's files without PyTorch, whose import takes longer than
 scoring a small set.
 
-What is not BERT as published, to the name and shape of each tensor, is left to PyTorch's exporter.
-Sources: Devlin et al. 2019, BERT; for the pooling, Reimers and Gurevych 2019, Sentence-BERT.
+Models that differ from the published BERT in the name or shape of any tensor use PyTorch's
+exporter. Sources: Devlin et al. 2019, BERT; for the pooling, Reimers and Gurevych 2019,
+Sentence-BERT.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from rankdash.core.rerankers.neural.export import (
 
 Array = npt.NDArray[Any]
 
-# No BERT as published is larger.
+# No published BERT is larger.
 _MOST_BYTES = 1_800_000_000
-# Larger tensors are not in the graph but beside it, from the start of a page of memory on.
+# Larger tensors are stored in the file of weights, each at the start of a memory page.
 _LARGE_BYTES, _PAGE_BYTES = 1024, 4096
-# Of config.json; what is not there has these values.
+# Keys of config.json with their values in the published BERT; missing keys have these values.
 _AS_PUBLISHED = {
     "hidden_act": "gelu",
     "position_embedding_type": "absolute",
@@ -49,10 +50,10 @@ _TYPES = ("Transformer", "Pooling", "Normalize")
 
 @dataclass(frozen=True)
 class BertGraph:
-    """A BERT model as read from its folder.
+    """BERT model read from its folder.
 
     tokenizer: of the library tokenizers. tensors: name → values, without the prefix "bert.".
-    pooling: "mean" or "cls" for the vector of a text; normalized: whether it gets the length 1.
+    pooling: "mean" or "cls" for the vector of a text; normalized: whether vectors have length 1.
     """
 
     purpose: Purpose
@@ -66,8 +67,8 @@ class BertGraph:
 
     @classmethod
     def read(cls, purpose: Purpose, folder: Path) -> BertGraph | None:
-        """The model in a folder; None where it is not BERT as published, and where a file is
-        missing or broken, of which PyTorch has more to say."""
+        """Return the model in a folder; None if it differs from the published BERT, or if a file is
+        missing or broken (PyTorch then reports the error)."""
         from safetensors import SafetensorError
 
         try:
@@ -76,10 +77,10 @@ class BertGraph:
             return None
 
     def write(self, path: Path) -> float:
-        """Write a graph of token ids, mask and token types, each (batch, width) int64, to "output",
-        float32: (batch, 1), (batch, hidden) or (batch, width, hidden). Its weights are in the file
-        `weights_of(path)`, which runtimes map into memory and need neither parse nor copy. Returns
-        NaN: nothing was compared."""
+        """Write a graph from token ids, mask and token types, each (batch, width) int64, to
+        "output", float32: (batch, 1), (batch, hidden) or (batch, width, hidden). Its weights go to
+        the file `weights_of(path)`, which runtimes map into memory without parsing or copying.
+        Return NaN: there is no comparison with PyTorch."""
         build = _Build(self.tensors)
         tokens = self._encoded(build)
         if self.purpose == "pair":
@@ -92,8 +93,8 @@ class BertGraph:
         return math.nan
 
     def _encoded(self, build: _Build) -> str:
-        """The embeddings, and the layers above them; the last one for the first token alone if
-        only that one is read."""
+        """Add the embeddings and the layers above them; if only the first token is read, the last
+        layer computes only that token."""
         place = "embeddings."
         words = build.node("Gather", build.tensor(f"{place}word_embeddings.weight"), "input_ids")
         kinds = build.node(
@@ -123,7 +124,7 @@ class BertGraph:
         return tokens
 
     def _layer(self, build: _Build, asking: str, tokens: str, mask: str, place: str) -> str:
-        """The outputs of a layer for the tokens `asking`, which attend to all tokens."""
+        """Add a layer; return its outputs for the tokens `asking`, which attend to all tokens."""
         split = build.ints(0, 0, self.heads, -1)
 
         def of_heads(name: str, source: str, *order: int) -> str:
@@ -172,7 +173,8 @@ class BertGraph:
 
 
 class _Build:
-    """The nodes of a graph so far; each method adds some and returns the name of their output."""
+    """Nodes of a graph under construction; each method adds some and returns the name of their
+    output."""
 
     FLOAT = 1  # TensorProto.FLOAT
 
@@ -226,7 +228,7 @@ class _Build:
 
 
 def _stored(name: str, value: Array, weights: BinaryIO) -> Any:
-    """A tensor of the graph; the values of a large one go to the end of a file."""
+    """Return a tensor of the graph; append the values of a large one to the file of weights."""
     if value.nbytes < _LARGE_BYTES:
         return formats.tensor(name, value)
     weights.write(bytes(-weights.tell() % _PAGE_BYTES))
@@ -265,7 +267,7 @@ def _read(purpose: Purpose, folder: Path) -> BertGraph | None:
 
 
 def _sentences(folder: Path) -> tuple[str, bool, int | None] | None:
-    """Pooling, whether vectors get the length 1, and the longest input of a model of
+    """Return the pooling, whether vectors have length 1, and the longest input of a model of
     sentence-transformers; None for another model. Raises ValueError for unusual modules."""
     modules = _json(folder / "modules.json", None)
     if modules is None:
@@ -291,13 +293,13 @@ def _sentences(folder: Path) -> tuple[str, bool, int | None] | None:
 
 
 def _tokenizer(purpose: Purpose, folder: Path) -> tuple[Any, int]:
-    """The tokenizer, and the longest input that it declares. Raises ValueError for one that is
-    neither BERT's nor described by its file alone, and where its two files disagree."""
+    """Return the tokenizer and its declared longest input. Raises ValueError if it is neither
+    BERT's nor fully described by its file, or if its two files disagree."""
     from tokenizers import Tokenizer
 
     path = folder / "tokenizer.json"
     config, definition = _json(folder / "tokenizer_config.json"), _json(path)
-    # Its file says all but the token types of pairs.
+    # The file describes everything except the token types of pairs.
     own_class = config["tokenizer_class"] == "PreTrainedTokenizerFast" and purpose != "pair"
     normalizer = _NORMALIZER | {
         "handle_chinese_chars": config.get("tokenize_chinese_chars", True),
@@ -315,14 +317,14 @@ def _tokenizer(purpose: Purpose, folder: Path) -> tuple[Any, int]:
     if not usual:
         raise ValueError
     tokenizer = Tokenizer.from_file(str(path))
-    # Files may carry truncation and padding to a fixed length.
+    # Files may contain truncation and padding to a fixed length.
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer, int(config["model_max_length"])
 
 
 def _tensors(folder: Path, purpose: Purpose, config: Mapping[str, Any]) -> dict[str, Array] | None:
-    """The tensors that the graph needs; None where there are others, or other shapes."""
+    """Return the tensors of the graph; None if the files contain others, or other shapes."""
     from safetensors import safe_open
 
     (path,) = folder.glob("*.safetensors")

@@ -1,6 +1,6 @@
-"""What is derived from models and cached on disk: folders of models, and embeddings.
+"""Disk cache of data derived from models: folders of models, and embeddings.
 
-A folder is whole or not there, and has the files that were written to it.
+A folder appears only when complete; a changed one is detected by the hashes of its files.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ import platformdirs
 
 from rankdash.core.base import files as base_files
 
-# In a folder that is being written, and in one that was: nothing else writes files of these names.
-# Without a suffix they are not among the files that a model is known by.
+# Marker files of an unfinished and of a finished folder; no other code writes these names. They
+# have no suffix, so the hash that identifies a model ignores them.
 _UNFINISHED, _HASHES = "rankdash-unfinished", "rankdash-hashes"
 _TOKEN = re.compile(r".+\.[0-9a-f]{8}")
 
 
 def cache_folder() -> Path:
-    """Return where what is derived from models is kept: `RANKDASH_CACHE`, or "cache" in
-    `RANKDASH_HOME`, or the user's cache directory."""
+    """Return the cache folder: `RANKDASH_CACHE`, or "cache" in `RANKDASH_HOME`, or the user's cache
+    directory."""
     for variable, below in (("RANKDASH_CACHE", "."), ("RANKDASH_HOME", "cache")):
         configured = os.environ.get(variable, "")
         if configured:
@@ -45,8 +45,8 @@ def cache_folder() -> Path:
 
 @contextmanager
 def unfinished(target: Path) -> Iterator[Path]:
-    """Yield a new folder beside `target` for `finish`, which is removed at the end if it is still
-    there. Those of killed processes are removed first. Raises OSError if it cannot be made."""
+    """Yield a new folder next to `target` for `finish`; remove it at the end if it still exists.
+    Folders of killed processes are removed first. Raises OSError if it cannot be created."""
     beside = target.parent.glob("*") if target.parent.is_dir() else ()
     base_files.sweep([each for each in beside if _TOKEN.fullmatch(each.name)], _UNFINISHED)
     made = target.with_name(f"{target.name}.{uuid.uuid4().hex[:8]}")
@@ -62,8 +62,8 @@ def unfinished(target: Path) -> Iterator[Path]:
 
 
 def finish(made: Path, target: Path) -> None:
-    """Let a folder of `unfinished` appear as `target`, unless another process was faster. A folder
-    that was there and has changed is replaced. Raises OSError if that is impossible."""
+    """Rename a folder of `unfinished` to `target`, unless another process has already done so. A
+    changed `target` is replaced. Raises OSError on failure."""
     hashes = {name: each for name, each in hashes_of(made).items() if name != _UNFINISHED}
     (made / _HASHES).write_text(json.dumps(hashes), encoding="utf-8")
     if is_whole(target):
@@ -80,14 +80,14 @@ def finish(made: Path, target: Path) -> None:
 
 
 def is_finished(folder: Path) -> bool:
-    """Return whether a folder was finished. It may have changed since."""
+    """Return whether a folder was finished. Its files may have changed since."""
     return (folder / _HASHES).is_file()
 
 
 def is_whole(folder: Path, hashes: Mapping[str, str] | None = None) -> bool:
-    """Return whether a finished folder has all its files as they were written.
+    """Return whether a finished folder contains all its files unchanged.
 
-    hashes: the hashes of its files if they are known; otherwise they are read (about 0.1 s per
+    hashes: the hashes of its files if they are known; otherwise they are computed (about 0.1 s per
         100 MB).
     """
     try:
@@ -99,8 +99,8 @@ def is_whole(folder: Path, hashes: Mapping[str, str] | None = None) -> bool:
 
 
 def hashes_of(folder: Path, names: Collection[str] | None = None) -> dict[str, str]:
-    """Return the SHA-256 of the files in a folder, by their names below it. names: of those that
-    are asked for; all if None."""
+    """Return the SHA-256 of the files in a folder, by path relative to it. names: files to hash;
+    all if None."""
     files = sorted(folder.rglob("*")) if names is None else [folder / name for name in names]
     hashes = {}
     for path in files:
@@ -111,11 +111,10 @@ def hashes_of(folder: Path, names: Collection[str] | None = None) -> dict[str, s
     return hashes
 
 
-# Embeddings of documents on disk, so that a data set is encoded once for each model.
-#
-# One folder a model (a fingerprint of weights, precision, length and prompt), in it files of
-# safetensors, which hold numbers only: (n, 32) text hashes, (n, d) vectors, (n,) token counts. A
-# file that is broken is left out, and what it held is computed again.
+# Embeddings of documents on disk, so that a data set is encoded once per model.
+# One folder per model (a fingerprint of weights, precision, length and prompt) contains safetensors
+# files, which store numbers only: (n, 32) text hashes, (n, d) vectors, (n,) token counts. Broken
+# files are deleted and their embeddings computed again.
 
 Vector = npt.NDArray[np.float32]
 T = TypeVar("T")
@@ -128,14 +127,15 @@ _FILE = re.compile(r"[0-9a-f]{32}\.(safetensors|part)")
 
 @dataclass(frozen=True)
 class Encoded:
-    """The embedding of a text or of its tokens. full: its tokens, uncut; -1 = unknown."""
+    """Embedding of a text or of its tokens. full: number of tokens before truncation; -1 =
+    unknown."""
 
     vector: Vector
     full: int
 
 
 class Embeddings:
-    """The embeddings of one model. Several processes may add to the same folder."""
+    """Embeddings of one model. Several processes may add to the same folder."""
 
     def __init__(self, root: Path, fingerprint: str, limit_bytes: int = LIMIT_BYTES) -> None:
         self._root = root
@@ -148,11 +148,11 @@ class Embeddings:
         return _key(text) in self._known
 
     def of(self, text: str) -> Encoded:
-        """What `add` was given for the text. Raises KeyError where it was not."""
+        """Return the embedding of a text. Raises KeyError if it was not added."""
         return self._known[_key(text)]
 
     def add(self, texts: Sequence[str], embeddings: Sequence[Encoded]) -> None:
-        """Keep embeddings, in memory for certain and on disk where that works."""
+        """Store embeddings in memory, and on disk if it can be written."""
         fresh = {_key(text): embedding for text, embedding in zip(texts, embeddings, strict=True)}
         self._known.update(fresh)
         with contextlib.suppress(OSError):
@@ -203,15 +203,15 @@ class Embeddings:
             save_file(arrays, making)
             making.replace(self._folder / f"{name}.safetensors")
         except SafetensorError as error:
-            # Such as a full disk, in the words of its library.
+            # For example a full disk, reported in the library's own words.
             raise OSError(str(error)) from error
         finally:
             making.unlink(missing_ok=True)
         self._make_room()
 
     def _make_room(self) -> None:
-        """Delete the models used longest ago until all together are under the limit. The folder
-        may be one of a person, with other things in it: those are neither counted nor deleted."""
+        """Delete the least recently used models until the total size is within the limit. The user
+        may have other files in this folder; they are neither counted nor deleted."""
         folders = [
             path
             for path in self._root.iterdir()
@@ -229,15 +229,15 @@ class Embeddings:
             with contextlib.suppress(OSError):
                 for file in filter(_is_own, list(folder.iterdir())):
                     file.unlink()
-                # What came in since it was looked at stays, and the folder with it.
+                # A file added after the check stays, and so does the folder.
                 folder.rmdir()
             del sizes[folder]
 
 
 class Recent(Generic[T]):
-    """What was made of the texts used last, up to a size in all. Threads may share it.
+    """Least-recently-used cache of values by text, limited by total size. Thread-safe.
 
-    size: of what was made of a text, in the unit of `limit`.
+    size: returns the size of a value, in the unit of `limit`.
     """
 
     def __init__(self, limit: int, size: Callable[[T], int]) -> None:
@@ -246,7 +246,7 @@ class Recent(Generic[T]):
         self._lock = threading.Lock()
 
     def of(self, texts: Iterable[str]) -> dict[str, T]:
-        """Those of `texts` that are there."""
+        """Return the cached values of `texts`."""
         with self._lock:
             cached = {text: self._held[text] for text in texts if text in self._held}
             for text in cached:
@@ -264,11 +264,11 @@ class Recent(Generic[T]):
 
 
 def _is_own(file: Path) -> bool:
-    """Whether it has the name of a file that is written here."""
+    """Return whether the file name matches the files that this module writes."""
     return _FILE.fullmatch(file.name) is not None
 
 
-# A document is looked up for each query that it is a candidate of.
+# A document is looked up for each query with it as a candidate.
 @lru_cache(maxsize=8192)
 def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8")).digest()

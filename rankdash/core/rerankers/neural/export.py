@@ -1,8 +1,8 @@
-"""Models as ONNX graphs of our own making, kept by the hash of their weights.
+"""ONNX graphs exported from models, cached by the hash of their weights.
 
-Scoring then needs neither PyTorch nor transformers. A graph that PyTorch writes is compared with it
-on 32 inputs before it is kept. It appears whole or not at all, so several processes may export one
-model at once. Deleting the folder costs an export the next time, nothing else.
+Scoring then needs neither PyTorch nor transformers. A graph exported by PyTorch is compared with it
+on 32 inputs before it is cached. It appears only when complete, so several processes may export the
+same model concurrently. After the folder is deleted, the next run exports again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rankdash.core.rerankers.neural.runtimes import (
 )
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-"""What a model may take, each (batch, width)."""
+"""Possible inputs of a model, each (batch, width)."""
 
 # One score for two texts, a vector for a text, or one for each of its tokens.
 Purpose = Literal["pair", "text", "tokens"]
@@ -43,24 +43,24 @@ _GRAPH, _CARD, _TOKENIZER, _INT8 = "model.onnx", "card.json", "tokenizer.json", 
 OPSET = 17
 _PARITY_ROWS = 32
 _PARITY_TOKENS = 96
-# Largest difference from PyTorch, relative to the largest output: rounding stays well below.
+# Largest difference from PyTorch, relative to the largest output: rounding stays well below it.
 _TOLERANCE = 5e-5
 
 
 class NotExportableError(Exception):
-    """A model works in PyTorch only; the text says why."""
+    """Error for a model that works in PyTorch only; the text is the reason."""
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What scoring has to know of a model besides its graph.
+    """Properties of a model that scoring needs besides its graph.
 
     inputs: the model's inputs by name. padding: the token id that fills short rows.
-    declared, positions: the longest input by the model's own settings and by its position table;
-        0 = no limit.
+    declared, positions: the longest input by the model's settings and by its position table; 0 = no
+        limit.
     prompts: the texts that the model declares for "query" and "document".
-    difference: the largest difference from PyTorch on the inputs that were compared; NaN where
-        the graph was made without PyTorch.
+    difference: the largest difference from PyTorch on the compared inputs; NaN if the graph was
+        built without PyTorch.
     """
 
     inputs: tuple[str, ...]
@@ -71,14 +71,14 @@ class ModelCard:
     difference: float = 0.0
 
     def limit(self, requested: int, longest: int) -> int:
-        """How many tokens are read where `requested` are asked for (0 = as declared)."""
+        """Return the token limit for a requested length (0 = as declared)."""
         limits = [requested or self.declared or longest, self.positions or longest, longest]
         return min(limits)
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A model's graph, card and tokenizer in a folder of their own."""
+    """A model's graph, card and tokenizer in their folder."""
 
     folder: Path
     card: ModelCard
@@ -88,15 +88,15 @@ class Exported:
         return self.folder / _TOKENIZER
 
     def open(self, name: str) -> Runtime:
-        """The model in a runtime. Raises UnavailableError where its package is missing, or its
-        weights cannot be written."""
+        """Open the model in a runtime. Raises UnavailableError if the runtime's package is missing
+        or the 8-bit weights cannot be written."""
         graph = self.folder / _GRAPH
         return runtimes.open_exported(
             name, self._quantized() if name == "onnx-int8" else graph, self.card.inputs
         )
 
     def _quantized(self) -> Path:
-        """The graph with weights of 8 bits, made when it is first asked for."""
+        """Return the graph with 8-bit weights, created on first use."""
         target = self.folder / _INT8
         if not is_whole(target):
             from onnxruntime.quantization import QuantType, quantize_dynamic
@@ -107,7 +107,7 @@ class Exported:
                     quantize_dynamic(graph, made / _GRAPH, weight_type=QuantType.QInt8)
                     finish(made, target)
             except Exception as error:
-                # A full disk ends in an error of the disk, or of what reads a part of a file.
+                # A full disk raises OSError, or an error of the code that reads a truncated file.
                 raise UnavailableError(
                     "The weights of 8 bits cannot be written to {folder}: {reason}.",
                     remedy="Free space there, set RANKDASH_CACHE to a folder on another disk, or "
@@ -119,7 +119,7 @@ class Exported:
 
 
 def find(purpose: Purpose, weights: str) -> Exported | None:
-    """The model whose files hash to `weights`, if it was exported before and is unchanged."""
+    """Return the exported model whose files hash to `weights`; None if missing or changed."""
     folder = _place(purpose, weights)
     try:
         stored = json.loads((folder / _CARD).read_text(encoding="utf-8"))
@@ -130,12 +130,12 @@ def find(purpose: Purpose, weights: str) -> Exported | None:
 
 
 def weights_of(graph: Path) -> Path:
-    """Where the weights of a graph are that was made without PyTorch."""
+    """Return the path of the weights of a graph that was built without PyTorch."""
     return graph.with_suffix(".weights")
 
 
 def prompts_of(declared: Mapping[str, str] | None, default: str | None) -> dict[str, str]:
-    """The prompts of a `ModelCard` from those that a model declares and the name of its default."""
+    """Return the prompts of a `ModelCard` from a model's prompts and the name of its default."""
     prompts = {key: str(text) for key, text in (declared or {}).items() if text}
     fallback = prompts.get(default or "", "")
     document = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), fallback)
@@ -145,11 +145,11 @@ def prompts_of(declared: Mapping[str, str] | None, default: str | None) -> dict[
 def write_compared(
     purpose: Purpose, module: Any, card: ModelCard, vocabulary: int, path: Path
 ) -> float:
-    """Export a PyTorch module to `path`; its largest difference from what it was exported from.
+    """Export a PyTorch module to `path`; return its largest difference from the module.
 
     module: takes the inputs of `card` in their order, in evaluation mode, float32, on the CPU.
 
-    Raises NotExportableError where the graph computes something else, and whatever PyTorch does.
+    Raises NotExportableError if the graph's outputs differ too much, and any error of PyTorch.
     """
     with _quiet():
         _write_graph(module, card, path)
@@ -163,11 +163,12 @@ def keep(
     tokenizer: Any,
     write: Callable[[Path], float],
 ) -> Exported:
-    """Keep a graph that `write` writes to a path, and what scoring needs besides.
+    """Cache a graph, together with its card and tokenizer.
 
-    tokenizer: of the library tokenizers. write: returns the difference for the card.
+    tokenizer: of the library tokenizers. write: writes the graph to a path and returns the
+        difference for the card.
 
-    Raises NotExportableError where it cannot be written.
+    Raises NotExportableError if it cannot be written.
     """
     folder = _place(purpose, weights)
     try:
@@ -180,7 +181,7 @@ def keep(
     except NotExportableError:
         raise
     except Exception as error:
-        # The exporter fails in as many ways as models can be written.
+        # Exporters raise many types of errors.
         raise NotExportableError(first_line(error)) from error
     exported = find(purpose, weights)
     if exported is None:
@@ -199,8 +200,7 @@ def _write_graph(module: Any, card: ModelCard, path: Path) -> None:
     mask = torch.ones_like(ids)
     ids[1, 5:], mask[1, 5:] = card.padding, 0
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
-    # The exporter that traces needs no other package and takes a tenth of the time of its
-    # successor.
+    # The tracing exporter needs no other package and takes a tenth of the time of its successor.
     torch.onnx.export(
         module,
         tuple(inputs[name] for name in card.inputs),
@@ -216,7 +216,8 @@ def _write_graph(module: Any, card: ModelCard, path: Path) -> None:
 def _difference(
     purpose: Purpose, module: Any, card: ModelCard, graph: Path, vocabulary: int
 ) -> float:
-    """The largest difference between graph and module over rows of many lengths, in batches."""
+    """Return the largest difference between graph and module over rows of many lengths, in
+    batches."""
     rows = sample_rows(card, vocabulary, _PARITY_ROWS, _PARITY_TOKENS)
     types = [np.zeros_like(row) for row in rows]
 
@@ -235,18 +236,18 @@ def _difference(
 
 
 def sample_rows(card: ModelCard, vocabulary: int, count: int, longest: int) -> list[Ids]:
-    """Rows of arbitrary tokens, always the same, from short ones to `longest` tokens."""
+    """Return fixed pseudo-random rows, from short ones to `longest` tokens."""
     draw = np.random.default_rng(0)
     most = min(longest, card.limit(longest, longest))
     lengths = np.linspace(min(4, most), most, count).astype(np.int64)
     rows = [draw.integers(0, vocabulary, size=length) for length in lengths]
-    # A padding token within a row is something that no text has.
+    # Texts never contain a padding token within a row.
     return [np.where(row == card.padding, (row + 1) % vocabulary, row) for row in rows]
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the notes of the exporters about themselves."""
+    """Suppress the warnings and logs of the exporters."""
     names: Sequence[str] = ("torch.onnx", "root")
     loggers = [logging.getLogger("" if name == "root" else name) for name in names]
     levels = [logger.level for logger in loggers]

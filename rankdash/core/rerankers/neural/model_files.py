@@ -1,7 +1,7 @@
-"""Where the files of a neural model are: the packaged one, a local folder, or the Hugging Face hub.
+"""Locations of the files of a neural model: a package, a local folder, or the Hugging Face hub.
 
-Only safetensors weights are taken, and no code that comes with a model is ever run. Where the hub
-does not answer, that is said within seconds.
+Only safetensors weights are read, and code that comes with a model is never run. An unreachable hub
+is reported within seconds.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from rankdash.core.base.files import FULL
 from rankdash.core.rerankers.neural import cache, packaged
 
 PACKAGED = packaged.default_encoder()
-"""The model of the rerankers that embed texts, if none is chosen."""
+"""Default model of the rerankers that embed texts."""
 _LIBRARIES = ("onnxruntime", "tokenizers", "safetensors")
-"""What computes a model. What is not BERT as published needs PyTorch too: the extra `models`."""
+"""Packages that run a model. Models other than the published BERT also need PyTorch: the extra
+`models`."""
 _PATIENCE_SECONDS = 6.0
 _READ_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
 _OTHER_RUNTIMES = ["onnx/*", "openvino/*"]
@@ -48,21 +49,20 @@ T = TypeVar("T")
 
 
 def lacking_packages() -> UnavailableError | None:
-    """Why no model can be computed here, and what to install; None where one can. Imports
-    nothing."""
+    """Return the error for missing packages that models need, or None. Imports nothing."""
     missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
     return without(missing) if missing else None
 
 
 def require_packages() -> None:
-    """Raise UnavailableError where no model can be computed here."""
+    """Raise UnavailableError if packages that models need are missing."""
     lacking = lacking_packages()
     if lacking is not None:
         raise lacking
 
 
 def without(packages: Iterable[str]) -> UnavailableError:
-    """The error for a model that cannot be computed without these packages."""
+    """Return the error for missing packages."""
     return UnavailableError(
         "Models need packages that are not installed: {packages}.",
         remedy='Install them: pip install "rankdash[models]". BM25 and rerank services work '
@@ -72,13 +72,13 @@ def without(packages: Iterable[str]) -> UnavailableError:
 
 
 def locate(model: str, organization: str) -> Path:
-    """The folder that holds a model's files, complete; a hub model is fetched once.
+    """Return the folder with a model's complete files; download a hub model once.
 
     model: a local folder, a hub name, or "all-MiniLM-L6-v2", which comes as a Python package.
-    organization: where on the hub a name without "/" is looked for.
+    organization: the default organization for a hub name without "/".
 
-    Raises UnavailableError, saying what to do, where packages are missing, or the files cannot be
-    had, are incomplete, or would have to be unpickled.
+    Raises UnavailableError, with a remedy, if packages are missing, or the files are unavailable,
+    incomplete, or would have to be unpickled.
     """
     require_packages()
     folder = local(model)
@@ -89,17 +89,17 @@ def locate(model: str, organization: str) -> Path:
 
 
 def local(model: str) -> Path | None:
-    """The complete folder that `model` names, or None for the name of a hub model. Opens a few
-    small files and asks no one.
+    """Return the complete folder that `model` names, or None for the name of a hub model. Opens a
+    few small files and sends no request.
 
-    Raises UnavailableError, saying what to do, where it is neither, or the folder holds no model.
-    Visitors of a server for others do not learn which of its folders exist.
+    Raises UnavailableError, with a remedy, if it is neither, or the folder contains no model.
+    Visitors of a shared server do not learn which of its folders exist.
     """
     known = packaged.in_use(model)
     if known is not None:
         return packaged.folder_of(known)
     folder = Path(model)
-    # The home of an unknown user is no folder.
+    # expanduser fails for an unknown user.
     with suppress(RuntimeError):
         folder = folder.expanduser()
     visitor = is_shared()
@@ -130,7 +130,7 @@ def local(model: str) -> Path | None:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise UnavailableError, naming the file, where a model cannot be loaded from this folder."""
+    """Raise UnavailableError, with the file name, if a model cannot be loaded from this folder."""
     modules = _modules(folder)
     first = folder / modules[0]["path"] if modules else folder
     tokens_only = bool(modules) and modules[0]["type"].endswith("StaticEmbedding")
@@ -145,14 +145,15 @@ def check_folder(folder: Path) -> None:
 
 
 def architecture(folder: Path) -> str:
-    """The first architecture that config.json names, such as BertForSequenceClassification."""
+    """Return the first architecture in config.json, such as BertForSequenceClassification."""
     config = _json(folder / "config.json") if (folder / "config.json").is_file() else {}
     names = config.get("architectures") or [""]
     return str(names[0])
 
 
 def activation(folder: Path) -> str:
-    """What a cross-encoder's authors apply to a score before showing it, such as Sigmoid."""
+    """Return the function that a cross-encoder's authors apply to a score for display, such as
+    Sigmoid."""
     config = _json(folder / "config.json")
     section = config.get("sentence_transformers")
     named = section.get("activation_fn") if isinstance(section, dict) else None
@@ -161,7 +162,7 @@ def activation(folder: Path) -> str:
 
 
 def weight_names(folder: Path) -> set[str]:
-    """The names of the tensors in the safetensors files of a folder."""
+    """Return the names of the tensors in the safetensors files of a folder."""
     from safetensors import safe_open
 
     names: set[str] = set()
@@ -172,10 +173,10 @@ def weight_names(folder: Path) -> set[str]:
 
 
 def digest(folder: Path) -> str:
-    """A hash of every file that decides what a model computes. A converted copy of packaged weights
-    that has changed is made again.
+    """Return a hash of every file that affects the output of a model. A changed converted copy of
+    packaged weights is converted again.
 
-    Raises UnavailableError if packaged weights are not the known ones.
+    Raises UnavailableError if packaged weights have an unknown hash.
     """
     hashes = cache.hashes_of(folder)
     if packaged.mend(folder, hashes):
@@ -189,8 +190,8 @@ def digest(folder: Path) -> str:
 
 
 def cached_tokenizer(model: str) -> Path | None:
-    """Return the file tokenizer.json of a model in a local folder or the Hugging Face cache; None
-    if it is not there. Asks no one."""
+    """Return the path of tokenizer.json of a model in a local folder or the Hugging Face cache, or
+    None. Sends no request."""
     if is_shared() or not _HUB_NAME.fullmatch(model):
         folder = Path(model)
         file = folder / "tokenizer.json"
@@ -202,7 +203,7 @@ def cached_tokenizer(model: str) -> Path | None:
 
 
 def _is_folder(folder: Path) -> bool:
-    """Whether a folder exists and can be read; no name is too long to be looked up."""
+    """Return whether a folder exists and can be read; False for names that are too long."""
     try:
         return folder.is_dir()
     except OSError:
@@ -263,7 +264,7 @@ def _json(path: Path) -> Any:
 
 
 def unreadable(path: Path, error: Exception) -> UnavailableError:
-    """error: what reading the file of a model ended with."""
+    """Return the error for an unreadable file of a model. error: the cause."""
     return UnavailableError(
         "The file {file} of the model cannot be read: {reason}",
         remedy="Download the model again.",
@@ -288,7 +289,7 @@ def _no_name(model: str) -> UnavailableError:
 
 
 def _cached(name: str) -> Path | None:
-    """The model in the Hugging Face cache, where it is there and complete."""
+    """Return the model in the Hugging Face cache, or None if it is missing or incomplete."""
     import huggingface_hub as hub
 
     try:
@@ -325,7 +326,7 @@ def _download(name: str) -> Path:
             model=name,
         ) from error
     except Exception as error:
-        # The hub's HTTP client, and with it the errors for "no answer", differs between releases.
+        # The hub's HTTP client, and its errors for "no answer", differ between releases.
         raise UnavailableError(
             "The model {model!r} is not on this machine, and the hub at {hub} cannot be reached "
             "({reason}).",
@@ -360,14 +361,15 @@ def _download(name: str) -> Path:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """The result of `call`, or TimeoutError: looking up a host name knows no time limit itself."""
+    """Return the result of `call`, or raise TimeoutError: looking up a host name has no time limit
+    itself."""
     results: list[T] = []
     errors: list[Exception] = []
 
     def work() -> None:
         try:
             results.append(call())
-        except Exception as error:  # noqa: BLE001  handed on to the caller's thread
+        except Exception as error:  # noqa: BLE001  raised again in the caller's thread
             errors.append(error)
 
     thread = threading.Thread(target=work, daemon=True)

@@ -1,4 +1,4 @@
-"""A neural model, opened for scoring: exported if it can be, in the runtime asked for."""
+"""Opening a neural model for scoring: exported if possible, in the requested runtime."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ from rankdash.core.rerankers.neural.tokenizer import (
 
 
 def load_model(model_class: str, folder: Path, device: str, dtype: str = "float32") -> Any:
-    """A sentence-transformers model of class `model_class` from a local folder.
+    """Load a sentence-transformers model of class `model_class` from a local folder.
 
-    dtype: its precision, whatever that of the files.
+    dtype: the precision to use, regardless of the files' precision.
 
-    Raises UnavailableError where PyTorch, the device or the model is not usable here.
+    Raises UnavailableError if PyTorch, the device or the model is not usable here.
     """
     try:
         import sentence_transformers
@@ -94,7 +94,8 @@ def load_model(model_class: str, folder: Path, device: str, dtype: str = "float3
 def encode_natively(
     model: Any, texts: Sequence[str], role: str, prompts: Mapping[str, str]
 ) -> list[npt.NDArray[np.float32]]:
-    """What a model gives for each text by its own library. role: "query" or "document"."""
+    """Return the output of a model for each text, computed by its own library. role: "query" or
+    "document"."""
     if not texts:
         return []
     vectors = {"query": model.encode_query, "document": model.encode_document}[role](
@@ -117,7 +118,7 @@ def _check_device(torch: Any, device: str) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bars and no notes about unused weights while a model loads."""
+    """Suppress progress bars and warnings about unused weights while a model loads."""
     transformers: Any = importlib.import_module("transformers.utils.logging")
     sentences = logging.getLogger("sentence_transformers")
     levels = transformers.get_verbosity(), sentences.level
@@ -145,12 +146,12 @@ _TORCH_TYPES = {"torch": "float32", "torch-bf16": "bfloat16", "torch-fp16": "flo
 
 @dataclass(frozen=True)
 class Opened:
-    """A model ready to score.
+    """Model ready to score.
 
-    limit: how many tokens it reads of a text or a pair, those that frame it included.
-    device: where it computes. note: what the user has to know; "" where there is nothing.
-    timed: what calibration measured, in seconds by runtime; empty where it did not.
-    exact: opens the same model in an exact runtime, to compare an approximate one with.
+    limit: maximum number of tokens per text or pair, special tokens included.
+    device: where it runs. note: a message for the user, or "".
+    timed: calibration results, in seconds by runtime; empty without calibration.
+    exact: opens the same model in an exact runtime, for comparison with an approximate one.
     """
 
     subwords: Subwords
@@ -166,13 +167,15 @@ class Opened:
     def compute(
         self, rows: Sequence[Ids], types: Sequence[Ids], runtime: Runtime | None = None
     ) -> Outputs:
-        """What the model gives for each row, (rows, outputs), here or in another runtime."""
+        """Return the model's output for each row, (rows, outputs), in its runtime or another
+        one."""
         return compute(rows, types, *self._how(runtime))
 
     def compute_each(
         self, rows: Sequence[Ids], types: Sequence[Ids], runtime: Runtime | None = None
     ) -> list[Outputs]:
-        """As `compute`, of a model opened for "tokens": (tokens, outputs) for each row."""
+        """Do the same as `compute` for a model opened for "tokens": (tokens, outputs) for each
+        row."""
         return compute_each(rows, types, *self._how(runtime))
 
     def _how(self, runtime: Runtime | None) -> tuple[Forward, Batching]:
@@ -183,8 +186,8 @@ class Opened:
     def alone(
         self, texts: Sequence[str], role: str, prompts: Mapping[str, str]
     ) -> tuple[list[Ids], list[Ids], list[int]]:
-        """Of texts that are read one by one: token ids, token types, and how many tokens each has
-        uncut. role: "query" or "document"; without a prompt it has that of the model."""
+        """Return token ids, token types and token counts before truncation of texts that are read
+        separately. role: "query" or "document"; an empty prompt means the model's own."""
         prompt = prompts[role] or self.card.prompts.get(role, "")
         frame = self.subwords.frame
         room = max(1, self.limit - frame.size)
@@ -196,15 +199,15 @@ class Opened:
     def agreement(
         self, sample: Sample, scores: Callable[[Request, Runtime], Scores]
     ) -> dict[str, object]:
-        """How far an approximate runtime agrees with an exact one on the pairs of a sample;
-        nothing for an exact one."""
+        """Return the agreement of an approximate runtime with an exact one on the pairs of a
+        sample; {} for an exact runtime."""
         if KINDS[self.runtime.name].exact or not sample.kept:
             return {}
         exact = self.exact()
         return sample.measure(lambda request: scores(request, exact))
 
     def details(self) -> dict[str, object]:
-        """What was settled when the model was opened, for the record of a run."""
+        """Return how the model was opened, for the record of a run."""
         details: dict[str, object] = {
             "runtime": self.runtime.name,
             "device": self.device,
@@ -223,7 +226,7 @@ class Opened:
 
 
 class NativeOnlyError(Exception):
-    """The model works only through its own library; `model` is it, loaded."""
+    """Error for a model that works only with its own library; `model` is the loaded model."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -240,12 +243,12 @@ def open_model(
     """Open the model in `folder`, whose files hash to `weights`.
 
     settings: runtime, device, max_length and batch_tokens.
-    check: called with the loaded model before it is used for the first time; raises
-        UnavailableError where it cannot be used.
+    check: called with the loaded model before first use; raises UnavailableError if it cannot be
+        used.
 
-    A model that cannot be exported is computed by PyTorch, and `note` says why. Raises
-    UnavailableError where it cannot be opened, SettingError for a runtime that the device does not
-    have, and NativeOnlyError.
+    PyTorch runs a model that cannot be exported, and `note` gives the reason. Raises
+    UnavailableError if it cannot be opened, SettingError for a runtime that the device does not
+    support, and NativeOnlyError.
     """
     requested = str(settings["runtime"])
     device = _device(str(settings["device"]), requested)
@@ -312,7 +315,7 @@ def _opened_export(
             runtimes.keep_calibration(exported.folder, measured)
         name, timed = measured.choice, measured.seconds
     if chosen is None and name == "torch":
-        # Only calibration comes here: it found PyTorch to be worth its import.
+        # Only if calibration chose PyTorch despite the time of its import.
         _, module, _ = loading.loaded("float32")
         chosen = runtimes.Torch("torch", module, "cpu", exported.card.inputs)
     chosen = chosen or exported.open(name)
@@ -341,14 +344,14 @@ def _ready(
 ) -> Opened:
     budget = int(settings["batch_tokens"]) or runtime.budget
     if runtime.name == "onnx-int8" or (device == "cpu" and runtimes.alone()):
-        # A row longer than the budget is a batch by itself.
+        # A row longer than the budget forms its own batch.
         budget = 1
     limit = card.limit(int(settings["max_length"]), LONGEST)
     return Opened(subwords, card, runtime, limit, budget, device, exact, note, timed)
 
 
 def _candidates(exported: Exported, module: Any) -> dict[str, Runtime]:
-    """The exact runtimes to choose from; PyTorch only where it had to be loaded anyway."""
+    """Return the exact runtimes to choose from; PyTorch only if it is already loaded."""
     candidates: dict[str, Runtime] = {
         name: exported.open(name)
         for name, kind in KINDS.items()
@@ -360,7 +363,7 @@ def _candidates(exported: Exported, module: Any) -> dict[str, Runtime]:
 
 
 class _Loading:
-    """The model by PyTorch, loaded when it is needed and once for each precision."""
+    """PyTorch version of a model, loaded on demand and once for each precision."""
 
     def __init__(
         self, purpose: Purpose, folder: Path, device: str, check: Callable[[Any], None]
@@ -372,7 +375,7 @@ class _Loading:
         self._made: dict[str, tuple[Any, Any, ModelCard]] = {}
 
     def loaded(self, dtype: str) -> tuple[Any, Any, ModelCard]:
-        """The model, a module that takes its inputs one by one, and its card."""
+        """Return the model, a module that takes its inputs one by one, and its card."""
         if dtype not in self._made:
             model = load_model(_CLASSES[self.purpose], self.folder, self._device, dtype)
             self._check(model)
@@ -384,8 +387,8 @@ class _Loading:
 
 
 def _follows_the_pattern(model: Any, purpose: Purpose) -> bool:
-    """Whether a model of embeddings is: token ids in, transformer, pooling, vector out; of one for
-    "tokens" only the transformer is used."""
+    """Return whether an embedding model has the usual structure: token ids in, transformer,
+    pooling, vector out. Only the transformer matters for "tokens"."""
     first = model[0]
     usual = (
         type(first).__name__ == "Transformer"
@@ -413,7 +416,7 @@ def _card(model: Any) -> ModelCard:
     ]
     declared = model.max_seq_length
     positions = [
-        # RoBERTa and its kin start counting positions behind the padding index.
+        # RoBERTa and related models start counting positions after the padding index.
         table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
         for table in (getattr(part, "position_embeddings", None) for part in model.modules())
         if isinstance(table, torch.nn.Embedding)
@@ -435,7 +438,7 @@ def _module(purpose: Purpose, model: Any, inputs: Sequence[str]) -> Any:
     import torch
 
     class Inner(torch.nn.Module):  # type: ignore[misc]
-        """A model whose inputs are positional, with its one output in 32 bits."""
+        """Wrapper with positional inputs and its one output in 32 bits."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -448,7 +451,7 @@ def _module(purpose: Purpose, model: Any, inputs: Sequence[str]) -> Any:
                 return self.inner(**named).logits.float()
             return self.inner(named)[_OUTPUTS[purpose]].float()
 
-    # The wrapper too: an exporter that finds it in training mode leaves the model in that.
+    # An exporter that finds the wrapper in training mode leaves the model in that mode.
     return Inner().eval()
 
 
@@ -462,7 +465,7 @@ def _source(tokenizer: Any) -> TokenizerSource:
 
 
 def _device(device: str, runtime: str) -> str:
-    """Where to compute. Imports PyTorch only where there may be a card for it."""
+    """Return the device to use. Imports PyTorch only if the machine may have a GPU."""
     if device != "auto":
         return device
     if runtime != runtimes.AUTO and KINDS[runtime].exported:
@@ -484,13 +487,13 @@ _DOCUMENTS = 10
 
 @dataclass
 class Sample:
-    """Some of the pairs scored, with their scores: of the first queries, documents spread over the
-    candidates."""
+    """Sample of the scored pairs with their scores: the first queries, with documents spread over
+    the candidates."""
 
     kept: list[tuple[Request, Scores]] = field(default_factory=list)
 
     def add(self, request: Request, scores: Scores) -> None:
-        """Remember some documents of a request, unless there are enough or it is known."""
+        """Add some documents of a request, unless the sample is full or has this query."""
         size = len(request.doc_ids)
         known = any(request.query_id == stored.query_id for stored, _ in self.kept)
         if len(self.kept) >= _QUERIES or size < 2 or known or not np.isfinite(scores).all():
@@ -499,8 +502,8 @@ class Sample:
         self.kept.append((request.part(places), scores[places]))
 
     def measure(self, exact: Callable[[Request], Scores]) -> dict[str, object]:
-        """The mean over queries of Spearman's rank correlation with exact scores, and on how many
-        pairs; nothing where no pair was remembered."""
+        """Return the mean over queries of Spearman's rank correlation with exact scores, and the
+        number of pairs; {} for an empty sample."""
         correlations = [rank_correlation(scores, exact(request)) for request, scores in self.kept]
         if not correlations:
             return {}
@@ -509,7 +512,7 @@ class Sample:
 
 
 def rank_correlation(first: Scores, second: Scores) -> float:
-    """Spearman's rank correlation, equal scores at their mean rank; 1 where all are equal in
+    """Return Spearman's rank correlation, equal scores at their mean rank; 1 if all are equal in
     both."""
     ranks = [_ranks(first), _ranks(second)]
     spread = [float(np.std(rank)) for rank in ranks]

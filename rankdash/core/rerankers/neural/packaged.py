@@ -1,7 +1,8 @@
-"""Models that come in packages of the Python index, and other well-known models.
+"""Models that come in Python packages, and other well-known models.
 
-A package is never imported: its files are read, and refused if their SHA-256 is not the known one.
-Weights of another form than safetensors are converted once to a folder in the cache.
+A package is never imported: its files are read, and refused if their SHA-256 differs from the
+expected one. Weights in another format than safetensors are converted once, to a folder in the
+cache.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from rankdash.core.rerankers import base
 from rankdash.core.rerankers.neural import cache as neural_cache
 from rankdash.core.rerankers.neural import formats
 
-# Part of the name of a converted folder: a change of how it is written makes old ones go unused.
+# Version of the conversion, part of the name of a converted folder: increase it when the conversion
+# changes.
 _FORMAT = 2
 _MINILM, _BGE = "all-MiniLM-L6-v2", "packaged/bge-small-en-v1.5"
 MULTILINGUAL = "packaged/multilingual-e5-small"
@@ -50,13 +52,13 @@ _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 @dataclass(frozen=True)
 class PackagedModel:
-    """A model in a package.
+    """Model in a Python package.
 
-    id: its name in the settings. package, released: the distribution and its version. folder:
-    below site-packages. weights, sha256: the file of the weights, and the hash that it must have.
-    origin: where the weights were published. convert: writes an ordinary folder from `folder` to
-    another; None if `folder` is one. systems: those that the package has files for, as
-    `sys.platform` and `platform.machine()`; empty if it has them for all.
+    id: its name in the settings. package, released: the distribution and its version. folder: below
+        site-packages. weights, sha256: the file of the weights, and its expected hash. origin:
+        where the weights were published. convert: writes an ordinary folder from `folder` to
+        another; None if `folder` is one. systems: supported systems, as `sys.platform` and
+        `platform.machine()`; empty if the package supports all.
     """
 
     id: str
@@ -72,7 +74,7 @@ class PackagedModel:
 
     @property
     def top(self) -> str:
-        """The name of the package as Python knows it."""
+        """Import name of the package."""
         return self.folder.partition("/")[0]
 
     @property
@@ -88,19 +90,19 @@ class PackagedModel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names by which settings may call it. Converted weights are rounded to fewer bits, so
-        they are not those of the hub."""
+        """Names in the settings. Converted weights are rounded to fewer bits, so they differ from
+        the weights on the hub and do not have their name."""
         return (self.id,) if self.convert else (self.id, self.origin)
 
 
 def named(model: str) -> PackagedModel | None:
-    """Return the packaged model of that name; None if there is none."""
+    """Return the packaged model of that name, or None."""
     return next((each for each in MODELS if model in each.names), None)
 
 
 def in_use(model: str) -> PackagedModel | None:
-    """Return the packaged model whose files are used for a name in the settings; None if it names
-    a folder or a model of the hub."""
+    """Return the packaged model with the files that a name in the settings refers to; None for the
+    name of a folder or a model of the hub."""
     known = named(model)
     return known if known is not None and is_preferred(known) else None
 
@@ -135,10 +137,10 @@ def source_of(model: PackagedModel) -> Path:
 
 
 def folder_of(model: PackagedModel) -> Path:
-    """Return an ordinary folder of a packaged model, which is made if it has to be.
+    """Return an ordinary folder of a packaged model, converted if necessary.
 
-    Raises UnavailableError, with what to do, if the package is not installed, its weights are not
-    the known ones, or the cache cannot be written.
+    Raises UnavailableError, with a remedy, if the package is not installed, its weights have
+    another hash, or the cache cannot be written.
     """
     source = source_of(model)
     if model.convert is None:
@@ -155,16 +157,16 @@ def _converted(model: PackagedModel) -> Path:
 
 
 def is_preferred(model: PackagedModel) -> bool:
-    """Return whether the files of the package are used: the hub has others under the name of a
-    model that needs no conversion."""
+    """Return whether the files of the package are used instead of those of the hub, which has a
+    model that needs no conversion under the same name."""
     return model.convert is not None or importlib.util.find_spec(model.top) is not None
 
 
 def mend(folder: Path, hashes: Mapping[str, str]) -> bool:
-    """Return whether a folder was a converted copy that has changed, which is then made again.
+    """Return whether a folder was a changed converted copy; convert it again in that case.
 
     hashes: the SHA-256 of its files. Raises UnavailableError if it is the folder of a package and
-    its weights are not the known ones, or if a copy cannot be made.
+        its weights have another hash, or if a copy cannot be written.
     """
     for model in MODELS:
         if model.convert is None:
@@ -178,7 +180,7 @@ def mend(folder: Path, hashes: Mapping[str, str]) -> bool:
 
 
 def _verify(model: PackagedModel, file: Path) -> None:
-    """Raise UnavailableError if the weights in a file are not those that the model is known by."""
+    """Raise UnavailableError if the file of the weights does not have the expected hash."""
     installed = _installed_version(model)
     params = {"package": model.package, "installed": installed, "version": model.released}
     try:
@@ -215,7 +217,7 @@ def _installed_version(model: PackagedModel) -> str:
 
 
 def _convert(model: PackagedModel, convert: Callable[[Path, Path], None]) -> None:
-    """Write the converted copy, which appears whole or not at all."""
+    """Write the converted copy, which appears only when complete."""
     from safetensors import SafetensorError
 
     source, target = source_of(model), _converted(model)
@@ -226,7 +228,7 @@ def _convert(model: PackagedModel, convert: Callable[[Path, Path], None]) -> Non
             convert(source, made)
             neural_cache.finish(made, target)
     except (OSError, SafetensorError) as error:
-        # Of a full disk, a part of what writes says so in an error of the disk, a part in words.
+        # A full disk raises OSError or, in other libraries, an error with text only.
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise UnavailableError(
             "The model {model} cannot be written to the cache in {folder}: {reason}.",
@@ -256,7 +258,7 @@ def _write(file: Path, content: object) -> None:
 
 
 def _from_onnx(source: Path, target: Path, *, pooling: str = "") -> None:
-    """Write a BERT model from its graph in 8 bits. pooling: of the vector of a text; "" for a
+    """Write a BERT model from its 8-bit graph. pooling: for the vector of a text; "" for a
     cross-encoder."""
     from safetensors.numpy import save_file
 
@@ -302,8 +304,8 @@ def _from_q4(source: Path, target: Path) -> None:
 
 
 def _tokenizer(packed: formats.Packed) -> Any:
-    """Return the tokenizer, of the library tokenizers. Characters are normalized as SentencePiece's
-    nmt_nfkc does it: NFKC, without control characters, and with one kind of blank."""
+    """Return the tokenizer, of the library tokenizers. Characters are normalized as in
+    SentencePiece's nmt_nfkc: NFKC, without control characters, and with one kind of blank."""
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
     from tokenizers.processors import TemplateProcessing
 
@@ -337,7 +339,7 @@ def _tokenizer(packed: formats.Packed) -> Any:
 
 
 def _write_modules(target: Path, pooling: str) -> None:
-    """Write what makes a folder a model of sentence-transformers with vectors of length 1."""
+    """Write the files that make a folder a sentence-transformers model with vectors of length 1."""
     kinds = (("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize"))
     modules: list[Mapping[str, object]] = [
         {"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{kind}"}
@@ -395,26 +397,27 @@ MODELS = (
 
 
 def default_encoder() -> str:
-    """Return the name of the English encoder that is here: the first is in the extra `models`."""
+    """Return the name of the installed English encoder: the first one is part of the extra
+    `models`."""
     return _MINILM if is_preferred(MODELS[0]) else _BGE
 
 
-# Well-known models, as `assets/models.toml` lists them: suggestions, prompts, and languages.
+# Well-known models from `assets/models.toml`: suggestions, prompts, and languages.
 
 _SHIPPED = ASSETS / "models.toml"
 _NOT_LATIN = ("zh", "ja", "ko")
-# Strong in many languages: what is suggested where another model does not read the texts.
+# Strong in many languages: suggested if another model does not read the texts.
 _FOR_MANY = {False: "BAAI/bge-reranker-v2-m3", True: MULTILINGUAL}
 
 
 @dataclass(frozen=True)
 class KnownModel:
-    """One model of the hub.
+    """Well-known model.
 
-    languages: two-letter codes, or "multi". parameters: how many weights. max_length: in tokens.
+    languages: two-letter codes, or "multi". parameters: number of weights. max_length: in tokens.
     purpose: what it is good for. licence: a note, to be checked on the model's page; "" for a
-    packaged model, whose licence `packaged` declares.
-    query_prompt, document_prompt: what it has to be given around its texts; "" for nothing.
+        packaged model, whose licence `packaged` declares.
+    query_prompt, document_prompt: required texts around its input; "" for none.
     encoder: whether it reads one text at a time; else it scores pairs.
     """
 
@@ -429,8 +432,8 @@ class KnownModel:
     encoder: bool = False
 
     def reads(self, language: str) -> bool:
-        """Whether it was trained for a language, given as `language_of` does. Those in Latin
-        letters are not told apart."""
+        """Return whether it was trained for a language, in the codes of `language_of`. Languages in
+        Latin script are not distinguished."""
         if language == "latin":
             return any(code not in _NOT_LATIN for code in self.languages)
         return "multi" in self.languages or language in self.languages
@@ -438,7 +441,7 @@ class KnownModel:
 
 @cache
 def known_models() -> tuple[KnownModel, ...]:
-    """All of them, the usual first choice first."""
+    """Return all well-known models, the usual first choice first."""
     rows = tomllib.loads(_SHIPPED.read_text(encoding="utf-8"))["model"]
     return tuple(KnownModel(**{**row, "languages": tuple(row["languages"])}) for row in rows)
 
@@ -449,8 +452,8 @@ def fitting(
     """Return the model, or a multilingual one of its kind if the model is known not to read the
     language or does not know too many of the tokens.
 
-    unknown_share: of the tokens of the texts, the share in [0, 1] that the tokenizer of a model
-        does not know; NaN if that cannot be told.
+    unknown_share: returns the share in [0, 1] of the texts' tokens that a model does not know; NaN
+        if unknown.
     """
     name = model.removeprefix("sentence-transformers/")
     known = next((each for each in known_models() if each.id == name), None)
@@ -460,7 +463,8 @@ def fitting(
 
 
 def misfit(settings: Mapping[str, Any], language: str) -> list[Finding]:
-    """A warning where the model of a reranker is known not to read the language of the queries."""
+    """Return a warning if the model of a reranker is known not to read the language of the
+    queries."""
     model = str(settings.get("model", ""))
     better = fitting(model, language)
     if better == model:
@@ -477,7 +481,7 @@ def misfit(settings: Mapping[str, Any], language: str) -> list[Finding]:
 
 
 def with_prompts(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings, with the prompts that the model needs where none are given."""
+    """Return the settings; fill in the prompts that the model needs if they are empty."""
     known = next((model for model in known_models() if model.id == settings["model"]), None)
     completed = dict(settings)
     for name in ("query_prompt", "document_prompt"):

@@ -1,4 +1,5 @@
-"""What computes a model: PyTorch, ONNX Runtime or OpenVINO, in batches; which is the fastest."""
+"""Runtimes that execute a model in batches: PyTorch, ONNX Runtime or OpenVINO; choice of the
+fastest."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Kind:
-    """exact: whether it ranks as float32 does, to the last document. package: what it needs that
-    may be missing where models can be computed."""
+    """Kind of runtime. exact: whether it ranks exactly as float32 does. package: the package it
+    needs, which may be missing even if others can run models."""
 
     name: str
     exact: bool
@@ -53,9 +54,10 @@ KINDS = {
 }
 CHOICES = (AUTO, *KINDS)
 
-# Scores of an exact runtime differ from one another's by rounding only.
+# Scores of exact runtimes differ from each other only by rounding.
 EXACT = "float32"
-# Version of exported graphs: a new one makes old graphs, and approximate scores by them, unused.
+# Version of exported graphs: after an increase, old graphs and approximate scores from them are no
+# longer used.
 GRAPHS = 3
 
 _CPU_TOKENS = 1024
@@ -64,9 +66,9 @@ _ROUNDING = 16
 
 
 class Runtime(Protocol):
-    """A model ready to compute. Several threads may call `forward` at once.
+    """Model ready to run. Several threads may call `forward` concurrently.
 
-    budget: how many tokens a batch had best hold; rounding: to which multiple rows are padded.
+    budget: recommended number of tokens per batch; rounding: rows are padded to a multiple of it.
     """
 
     @property
@@ -79,12 +81,12 @@ class Runtime(Protocol):
     def rounding(self) -> int: ...
 
     def forward(self, ids: Ids, mask: Ids, types: Ids) -> Outputs:
-        """Token ids, mask and token types, each (batch, width), to (batch, outputs) float32."""
+        """Map token ids, mask and token types, each (batch, width), to (batch, outputs) float32."""
         ...
 
 
 def precision(name: str) -> str:
-    """What of a runtime changes scores: nothing among the exact ones."""
+    """Return the part of a runtime's name that affects scores: the same for all exact ones."""
     kind = KINDS[name]
     if kind.exact:
         return EXACT
@@ -92,12 +94,12 @@ def precision(name: str) -> str:
 
 
 def installed(name: str) -> bool:
-    """Whether the package of a runtime is here; imports nothing."""
+    """Return whether the package of a runtime is installed; imports nothing."""
     return importlib.util.find_spec(KINDS[name].package) is not None
 
 
 def check_installed(name: str) -> None:
-    """Raise UnavailableError where the package of a runtime is missing; AUTO always has one."""
+    """Raise UnavailableError if the package of a runtime is missing; AUTO always has one."""
     if name != AUTO and not installed(name):
         raise UnavailableError(
             "The package {package} is not installed.",
@@ -107,7 +109,7 @@ def check_installed(name: str) -> None:
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """The versions of those that are installed; imports nothing."""
+    """Return the versions of the installed packages; imports nothing."""
     by_package: dict[str, str] = {}
     for package in packages:
         with contextlib.suppress(PackageNotFoundError):
@@ -120,9 +122,9 @@ _alone: ContextVar[bool] = ContextVar("alone", default=False)
 
 @contextmanager
 def one_by_one() -> Iterator[None]:
-    """Models that are opened inside score alike wherever they run, up to the processor: auto is
-    ONNX Runtime, without measuring, and on a CPU each row is computed by itself, since its last
-    digits may hang on the rows beside it."""
+    """Make scores of models opened inside independent of the machine, except for its processor:
+    auto is ONNX Runtime, without measuring, and a CPU computes each row separately, because its
+    last digits may depend on the other rows of a batch."""
     before = _alone.set(True)
     try:
         yield
@@ -131,13 +133,13 @@ def one_by_one() -> Iterator[None]:
 
 
 def alone() -> bool:
-    """Whether `one_by_one` holds."""
+    """Return whether the code runs inside `one_by_one`."""
     return _alone.get()
 
 
 def threads() -> int:
-    """How many threads may compute here: no more than OMP_NUM_THREADS, by which a scheduler such
-    as Ray or Slurm shares a machine out."""
+    """Return the number of available threads, at most OMP_NUM_THREADS, which schedulers such as Ray
+    and Slurm set to divide a machine."""
     if hasattr(os, "sched_getaffinity"):
         available = len(os.sched_getaffinity(0))
     else:
@@ -147,7 +149,8 @@ def threads() -> int:
 
 
 def open_exported(name: str, graph: Path, inputs: Sequence[str]) -> Runtime:
-    """An exported model in the runtime `name`. Raises UnavailableError where it is not here."""
+    """Open an exported model in the runtime `name`. Raises UnavailableError if it is not
+    installed."""
     check_installed(name)
     if name.startswith("openvino"):
         return OpenVino(name, graph, inputs)
@@ -157,8 +160,8 @@ def open_exported(name: str, graph: Path, inputs: Sequence[str]) -> Runtime:
 class OnnxRuntime:
     """ONNX Runtime on the CPU.
 
-    int8 is computed a row at a time: its scores would else depend on the other rows of a batch,
-    whose values set the scale.
+    int8 runs one row at a time: otherwise scores would depend on the other rows of a batch, whose
+        values determine the scale.
     """
 
     rounding = 1
@@ -170,7 +173,7 @@ class OnnxRuntime:
         self.budget = 1 if name == "onnx-int8" else _CPU_TOKENS
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads()
-        # Threads that spin while they wait take the cores from everything else on the machine.
+        # Threads that spin while they wait block the cores for other programs.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 3
         self._inputs = tuple(inputs)
@@ -184,7 +187,7 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """OpenVINO on the CPU. It prepares itself for each shape, so lengths are rounded."""
+    """OpenVINO on the CPU. It compiles for each input shape, so lengths are rounded."""
 
     rounding = _ROUNDING
     budget = _CPU_TOKENS
@@ -211,10 +214,10 @@ class OpenVino:
 
 
 class Torch:
-    """PyTorch on the CPU or a graphics card.
+    """PyTorch on the CPU or a GPU.
 
-    model: called with the inputs by name, gives (batch, outputs); already on its device and in its
-        precision.
+    model: called with the inputs in order, returns (batch, outputs); already on its device and in
+        its precision.
     """
 
     rounding = 1
@@ -246,27 +249,26 @@ def _fed(inputs: Sequence[str], ids: Ids, mask: Ids, types: Ids) -> Mapping[str,
     return {name: tensors[name] for name in inputs}
 
 
-# Batches of token ids: rows of like length together, to a budget of tokens, scattered back.
-#
-# Pure: knows neither models nor texts. What makes the usual loop slow is padding, so rows are
-# sorted by their exact length in tokens, whichever query they belong to, and equal rows are
-# computed once (they then also get equal scores, to the last bit).
+# Batches of token ids: rows of similar length together, up to a budget of tokens, scattered back.
+# This part knows neither models nor texts. Padding makes a simple loop slow, so rows are sorted by
+# their exact length in tokens, across queries, and equal rows are computed once (they then also get
+# equal scores, to the last bit).
 
 Ids = npt.NDArray[np.int64]
 Outputs = npt.NDArray[np.float32]
 Forward = Callable[[Ids, Ids, Ids], Outputs]
 
-# A batch ends early, at a fraction of its budget, rather than waste more than this on padding.
+# A batch ends before its budget is full if padding would waste more than this share.
 _WASTE = 0.02
 _SMALLEST_BATCH = 0.25
 
 
 @dataclass(frozen=True)
 class Frame:
-    """How a model frames its input: special tokens before, between and after the texts.
+    """Special tokens around a model's input: before, between and after the texts.
 
     types: the token type of each of the five parts (before, first text, between, second text,
-        after); of the first, second and last where a model reads one text.
+        after); of the first, second and last if a model reads one text.
     """
 
     before: tuple[int, ...]
@@ -276,11 +278,11 @@ class Frame:
 
     @property
     def size(self) -> int:
-        """How many tokens it adds."""
+        """Number of special tokens."""
         return len(self.before) + len(self.between) + len(self.after)
 
     def around(self, texts: Sequence[Ids]) -> tuple[Ids, Ids]:
-        """Token ids and token types of one text, or of two read together."""
+        """Return token ids and token types of one text, or of two read together."""
         parts: list[npt.ArrayLike] = [self.before, texts[0]]
         if len(texts) == 2:
             parts += [self.between, texts[1]]
@@ -292,9 +294,9 @@ class Frame:
 
 @dataclass(frozen=True)
 class Batching:
-    """How rows become batches: budget, rounding and limit as `plan` takes them.
+    """Parameters of `plan_batches`: budget, rounding and limit.
 
-    padding: the token id that fills up short rows; the mask is 0 there.
+    padding: the token id that fills short rows; the mask is 0 there.
     """
 
     budget: int
@@ -305,7 +307,7 @@ class Batching:
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """Batches as positions of rows, the longest first; `widths` is how long each is padded to."""
+    """Batches as positions of rows, the longest first; `widths` are their padded lengths."""
 
     batches: tuple[npt.NDArray[np.intp], ...]
     widths: tuple[int, ...]
@@ -319,11 +321,11 @@ class BatchPlan:
 def plan_batches(
     lengths: npt.NDArray[np.int64], budget: int, rounding: int = 1, limit: int | None = None
 ) -> BatchPlan:
-    """Every row in one batch, with rows of like length.
+    """Return batches of rows of similar length that contain every row once.
 
-    budget: how many tokens, padding included, a batch may hold; a longer row is a batch of its own.
-    rounding: lengths are padded to a multiple of this, for engines that prepare themselves for
-        each shape; never beyond `limit`, the longest row that the model reads.
+    budget: maximum number of tokens per batch, padding included; a longer row forms its own batch.
+    rounding: lengths are padded to a multiple of this, for engines that compile for each shape;
+        never beyond `limit`, the longest row that the model reads.
     """
     batches: list[npt.NDArray[np.intp]] = []
     widths: list[int] = []
@@ -348,7 +350,7 @@ def plan_batches(
 
 
 def compute(rows: Sequence[Ids], types: Sequence[Ids], forward: Forward, how: Batching) -> Outputs:
-    """What `forward` gives for each row: (rows, …) float32, in the order of the rows.
+    """Return the output of `forward` for each row: (rows, …) float32, in the order of the rows.
 
     rows, types: token ids and token types of each row.
     forward: (token ids, mask, token types), each (batch, width) int64, to (batch, …).
@@ -365,8 +367,8 @@ def compute(rows: Sequence[Ids], types: Sequence[Ids], forward: Forward, how: Ba
 def compute_each(
     rows: Sequence[Ids], types: Sequence[Ids], forward: Forward, how: Batching
 ) -> list[Outputs]:
-    """As `compute`, for a model with an output for each token: (tokens of the row, …) float32 for
-    each row, without those of the padding. Equal rows share one array.
+    """Do the same as `compute` for a model with an output per token: (tokens of the row, …) float32
+    for each row, without padding. Equal rows share one array.
 
     forward: to (batch, width, …).
     """
@@ -381,7 +383,8 @@ def compute_each(
 def _distinct(
     rows: Sequence[Ids], types: Sequence[Ids]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """For each row the number of its equal, and the first row of each number."""
+    """Return for each row the number of its group of equal rows, and the first row of each
+    group."""
     first: dict[bytes, int] = {}
     keys = (row.tobytes() + kinds.tobytes() for row, kinds in zip(rows, types, strict=True))
     groups = np.array([first.setdefault(key, len(first)) for key in keys], dtype=np.intp)
@@ -396,7 +399,7 @@ def _forwarded(
     forward: Forward,
     how: Batching,
 ) -> Iterator[tuple[npt.NDArray[np.intp], Outputs]]:
-    """Batch by batch: which of the chosen rows, and what `forward` gives for them."""
+    """Yield for each batch the positions among the chosen rows, and the output of `forward`."""
     lengths = np.array([len(rows[row]) for row in chosen], dtype=np.int64)
     batches = plan_batches(lengths, how.budget, how.rounding, how.limit)
     for places, width in zip(batches.batches, batches.widths, strict=True):
@@ -408,35 +411,35 @@ def _forwarded(
         yield places, forward(ids, mask, kinds)
 
 
-# Which of the exact runtimes is fastest on this machine: measured once for each model, and kept.
-#
-# They give the same ranking, so the choice is about time only. Which one wins depends on the
-# processor: it is measured, never assumed.
+# Choice of the fastest exact runtime on this machine: measured once per model, and stored.
+# Exact runtimes give the same ranking, so the choice affects time only. The fastest one depends on
+# the processor, so it is measured, not assumed.
 
 SECONDS = 0.5
-# All of that only where it is a near thing: every second of it is one of each processor's.
+# The full time is used only for a close result, because it occupies every processor core.
 _FEWEST_ROUNDS, _ROUNDS = 3, 50
 _NEAR = 1.05
-# In tokens, those of a query and of a passage. A runtime that rounds lengths pads them as it pads
-# texts on average, by half of what it rounds to.
+# Tokens of a query and of a passage. A runtime that rounds lengths pads them by half of its
+# rounding, as it pads texts on average.
 _LENGTHS = (8, 120)
 PREFERRED = "onnx"
-# PyTorch takes seconds and some 600 MB to import: it has to be this much faster to be worth it.
+# PyTorch takes seconds and about 600 MB to import: it must be this much faster to be chosen.
 _MARGINS = {"torch": 0.7, "openvino": 0.9}
 _FILE = "calibration.json"
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """choice: the runtime to use. seconds: by runtime, the fastest time for a query and a
-    passage."""
+    """Result of a measurement. choice: the runtime to use. seconds: by runtime, the fastest time
+    for a query and a passage."""
 
     choice: str
     seconds: Mapping[str, float]
 
 
 def kept_calibration(folder: Path) -> Calibration | None:
-    """What was measured here for the exported model in `folder`, with these versions."""
+    """Return the stored calibration for the exported model in `folder`; None if the machine or the
+    package versions differ."""
     try:
         stored = json.loads((folder / _FILE).read_text(encoding="utf-8"))
         if stored["machine"] != _calibrated_machine():
@@ -447,8 +450,8 @@ def kept_calibration(folder: Path) -> Calibration | None:
 
 
 def keep_calibration(folder: Path, measured: Calibration) -> None:
-    """Pin the choice, for every later run; a folder that cannot be written costs a new measurement
-    the next time."""
+    """Store the choice for later runs; if the folder cannot be written, the next run measures
+    again."""
     record = {
         "choice": measured.choice,
         "seconds": measured.seconds,
@@ -469,8 +472,8 @@ def calibrate(
     seconds: float = SECONDS,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Calibration:
-    """Time the candidates in turns, A B A B, and choose: three rounds, or where a candidate is near
-    the time from which on it is chosen, for `seconds` in all or 50 rounds.
+    """Benchmark runtimes alternately (A B A B): 3 rounds or, if the result is close, up to 50
+    rounds or `seconds` seconds.
 
     limit: the longest row that the model reads.
     """
@@ -499,20 +502,20 @@ def calibrate(
 
 
 def choose(seconds: Mapping[str, float]) -> str:
-    """The fastest, where it beats the preferred one by its margin."""
+    """Return the fastest runtime; others than the preferred one must beat it by their margin."""
     limits = _limits(seconds)
     worthy = {name: taken for name, taken in seconds.items() if taken <= limits[name]}
     return min(worthy, key=lambda name: worthy[name])
 
 
 def _limits(seconds: Mapping[str, float]) -> dict[str, float]:
-    """Name → up to which time it is chosen."""
+    """Return the time below which each runtime wins."""
     base = seconds.get(PREFERRED, math.inf)
     return {name: base * _MARGINS.get(name, 1.0) for name in seconds}
 
 
 def _near(seconds: Mapping[str, float]) -> bool:
-    """Whether a little more or less time would change what is chosen."""
+    """Return whether timing noise could change the choice."""
     return any(
         limit / _NEAR < seconds[name] < limit * _NEAR
         for name, limit in _limits(seconds).items()
@@ -523,15 +526,15 @@ def _near(seconds: Mapping[str, float]) -> bool:
 def _calibrated_machine() -> dict[str, object]:
     packages = versions(sorted({kind.package for kind in KINDS.values()}))
     node = platform.processor() or platform.machine()
-    # The flags tell apart processors that virtual machines give one name.
+    # The flags distinguish processors with the same name in virtual machines.
     model = " ".join(cpu_lines("model name", "flags"))
     processor = hashlib.sha256(f"{node} {model}".encode()).hexdigest()[:16]
     return {"processor": processor, "threads": threads(), **packages}
 
 
 def cpu_lines(*names: str) -> list[str]:
-    """The lines of /proc/cpuinfo about the first processors that begin with one of `names`; none on
-    another system than Linux."""
+    """Return the lines of /proc/cpuinfo about the first processors that begin with one of `names`;
+    [] on other systems than Linux."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

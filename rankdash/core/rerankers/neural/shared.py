@@ -1,4 +1,4 @@
-"""What the neural rerankers share: settings, checks, failing one by one, comparing runtimes."""
+"""Shared parts of the neural rerankers: settings, checks, isolation of failures."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ MAX_LENGTH = SettingSpec(
 )
 
 ENCODER_SETTINGS = (RUNTIME, MAX_LENGTH, QUERY_PROMPT, DOCUMENT_PROMPT, DEVICE, BATCH_TOKENS)
-"""What a model that reads one text at a time is asked for, besides its name."""
+"""Settings of a model that reads one text at a time, besides its name."""
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """Embeddings of texts: by our own engine, or by sentence-transformers for a model that is built
-    in another way, of which it is not known how many tokens it reads.
+    """Embeddings of texts: by an exported or PyTorch model, or by sentence-transformers for a model
+    of another structure, with an unknown number of tokens read.
 
     each: whether a text has a vector of length 1 for each of its tokens, (tokens, d); else (d,).
     """
@@ -97,14 +97,14 @@ class Encoder:
 
     @property
     def limit(self) -> int | None:
-        """How many tokens of a text are read."""
+        """Maximum number of tokens read per text."""
         return None if self.opened is None else self.opened.limit
 
     def encode(
         self, texts: Sequence[str], role: str, runtime: Runtime | None = None
     ) -> list[Encoded]:
-        """Embeddings and uncut token counts, in the order of `texts`. role: "query" or
-        "document"."""
+        """Return embeddings and token counts before truncation, in the order of `texts`. role:
+        "query" or "document"."""
         if not texts:
             return []
         vectors: Any
@@ -123,10 +123,10 @@ class Encoder:
     def tokens(
         self, query: Encoded, full: Lengths, indexed: Indexed
     ) -> tuple[Lengths | None, Lengths | None, float, float | None]:
-        """Of each pair of a query and a document, the tokens read and the tokens uncut; the seconds
-        of indexing, and the tokens read for all of it. None for what is not known.
+        """Return for each pair of the query and a document the tokens read and the tokens before
+        truncation; then the seconds of indexing, and the total of tokens read. None if unknown.
 
-        full: the tokens of the documents, uncut.
+        full: the tokens of the documents before truncation.
         """
         if self.limit is None:
             return None, None, indexed.seconds, None
@@ -136,9 +136,9 @@ class Encoder:
 
 
 class NeuralReranker:
-    """What rerankers with a model of their own have in common.
+    """Base class of rerankers that run their own model.
 
-    organization: of the hub, for the name of a model without "/".
+    organization: on the hub, for the name of a model without "/".
     """
 
     name: str
@@ -153,7 +153,7 @@ class NeuralReranker:
         self._more: dict[str, object] = {}
 
     def prepare(self, corpus: Corpus) -> None:
-        """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
+        """Open the model. Raises UnavailableError, within seconds if the hub is needed."""
         model = str(self.settings["model"])
         folder = model_files.locate(model, self.organization)
         self.refuse_others(model, folder)
@@ -162,7 +162,7 @@ class NeuralReranker:
         runtime = "torch" if self._opened is None else self._opened.runtime.name
         parts = (self.name, weights, runtimes.precision(runtime), length, *self._prompts.values())
         if runtimes.alone():
-            # Kept vectors of models that were opened otherwise differ in their last digits.
+            # Cached vectors of models that were opened otherwise differ in their last digits.
             parts = (*parts, "one by one", runtime)
         text = json.dumps([str(part) for part in parts])
         self._fingerprint = hashlib.sha256(text.encode()).hexdigest()
@@ -173,16 +173,16 @@ class NeuralReranker:
         raise NotImplementedError
 
     def _open(self, folder: Path, weights: str) -> object:
-        """Open the model, whose files hash to `weights`; return what length it reads, for the
+        """Open the model, whose files hash to `weights`; return its length setting, for the
         fingerprint."""
         raise NotImplementedError
 
     def fingerprint(self) -> str:
-        """Of weights, precision, length and prompts: exact runtimes share one."""
+        """Return a hash of weights, precision, length and prompts: exact runtimes share one."""
         return self._fingerprint
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """Raw scores; a query whose scores are not finite fails."""
+        """Return raw scores; a query with a score that is not finite fails."""
         if not self._fingerprint:
             raise ScoringError("No model is loaded yet: prepare() comes first.")
         return answer_each(requests, self._score)
@@ -191,12 +191,12 @@ class NeuralReranker:
         raise NotImplementedError
 
     def _anew(self, request: Request, runtime: Runtime) -> Scores:
-        """The scores of a request with everything computed anew in a given runtime."""
+        """Return the scores of a request, computed in another runtime without cached vectors."""
         raise NotImplementedError
 
     def details(self) -> dict[str, object]:
-        """What to store with a run besides its settings: how it was computed, where packaged
-        weights are from, and how far an approximate runtime agrees with an exact one on pairs of
+        """Return what to store with a run besides its settings: runtime and device, the source of
+        packaged weights, and the agreement of an approximate runtime with an exact one on pairs of
         this run."""
         if self._opened is None:
             return self._more
@@ -205,21 +205,21 @@ class NeuralReranker:
         return details | self._opened.agreement(self._sample, self._anew)
 
     def unknown_share(self, texts: Sequence[str]) -> float:
-        """As `Literate` says; of a model that its own library runs, nothing is known."""
+        """Implement `Literate`; NaN for a model that its own library runs."""
         if self._opened is None:
             return math.nan
         return self._opened.subwords.unknown_share(list(map(readable, texts)))
 
     @classmethod
     def check(cls, settings: Mapping[str, Any]) -> None:
-        """Before anything is loaded: packages, runtime, local folder; the hub is not asked for a
-        name. Raises UnavailableError."""
+        """Check packages, runtime and local folder before anything is loaded; sends no request to
+        the hub. Raises UnavailableError."""
         model_files.require_packages()
         runtimes.check_installed(str(settings["runtime"]))
         model = str(settings["model"])
         known = packaged.named(model)
         if known is not None and known.convert is not None:
-            # It is converted by the run, and not by who asks for one.
+            # The run converts it, not the check.
             packaged.source_of(known)
             return
         folder = model_files.local(model)
@@ -228,7 +228,7 @@ class NeuralReranker:
 
 
 def unit(vectors: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """Vectors of length 1 along the last axis; a zero vector stays zero (similar to nothing)."""
+    """Scale vectors to length 1 along the last axis; a zero vector stays zero."""
     lengths: npt.NDArray[Number] = np.linalg.norm(vectors, axis=-1, keepdims=True)
     lengths[lengths == 0] = 1
     return vectors / lengths
@@ -236,20 +236,20 @@ def unit(vectors: npt.NDArray[Number]) -> npt.NDArray[Number]:
 
 @dataclass(frozen=True)
 class Indexed:
-    """The work of encoding documents that were not encoded before. tokens: read for it, NaN where
+    """Work of encoding documents that were not cached. tokens: number of tokens read, NaN if
     unknown."""
 
     seconds: float
     tokens: float
 
     def share(self, part: float) -> Indexed:
-        """Return the work of a part, from 0 to 1."""
+        """Return the share of a part, from 0 to 1."""
         return Indexed(self.seconds * part, self.tokens * part)
 
 
 def tokens_read(full: Sequence[int], limit: int | None) -> float:
-    """Sum the tokens that a model reads of texts. full: of each text, uncut. limit: of the model;
-    NaN without one."""
+    """Return the total of tokens that a model reads. full: tokens of each text before truncation.
+    limit: of the model; NaN without one."""
     return math.nan if limit is None else float(np.minimum(full, limit).sum())
 
 
@@ -260,7 +260,7 @@ def checked(
     seconds: float,
     computed_tokens: float | None = None,
 ) -> Scored:
-    """The answer of a model, or a failed query where a score is not finite."""
+    """Return the answer of a model, or a failed query if a score is not finite."""
     wrong = int(np.count_nonzero(~np.isfinite(scores)))
     if wrong:
         error = ScoringError(
@@ -275,7 +275,8 @@ def checked(
 def answer_each(
     requests: Sequence[Request], together: Callable[[Sequence[Request]], list[Scored]]
 ) -> list[Scored]:
-    """`together(requests)`; where that raises, each request alone, so that only the guilty fail."""
+    """Return `together(requests)`; if that raises, try each request separately, so that only the
+    failing requests are marked failed."""
     try:
         return together(requests)
     except RankdashError:
@@ -284,6 +285,3 @@ def answer_each(
         if len(requests) == 1:
             return [Scored.failed(len(requests[0].documents), first_line(error))]
         return [answer for request in requests for answer in answer_each([request], together)]
-
-
-# How far an approximate runtime ranks as an exact one does, on queries of the user's own.

@@ -1,4 +1,4 @@
-"""Texts to the token ids of a model, each distinct text once, and how the model frames them."""
+"""Tokenization: texts to token ids, each distinct text once, and the model's special tokens."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from rankdash.core.rerankers.neural.model_files import PACKAGED, unreadable, wit
 from rankdash.core.rerankers.neural.runtimes import Frame, Ids
 from rankdash.core.rerankers.remote.connection import text_tokens
 
-# How many tokens of texts seen before are kept: 16 MB.
+# Number of cached tokens: 16 MB.
 _KEPT = 2_000_000
 _PROBES = ("refund", "a", "1", "的")
 
 
 class TokenizerSource(Protocol):
-    """A tokenizer, whichever library it comes from."""
+    """Tokenizer of any library."""
 
     def plain(self, texts: Sequence[str]) -> list[list[int]]:
-        """The token ids of each text, uncut and without special tokens."""
+        """Return the token ids of each text, without truncation and special tokens."""
         ...
 
     def framed(self, first: str, second: str | None) -> tuple[list[int], list[int]]:
-        """Token ids and token types of one text or a pair, with special tokens."""
+        """Return token ids and token types of one text or a pair, with special tokens."""
         ...
 
     def unknown(self) -> int | None:
-        """The id that stands for whatever the model does not know; None where it can spell all."""
+        """Return the id of the unknown token; None if the model can spell any text."""
         ...
 
 
 class RawTokenizer:
-    """The `tokenizers` library by itself, which needs no PyTorch."""
+    """Tokenizer of the `tokenizers` library, which needs no PyTorch."""
 
     def __init__(self, tokenizer: Any) -> None:
-        # Files may carry truncation and padding to a fixed length.
+        # Files may contain truncation and padding to a fixed length.
         tokenizer.no_padding()
         tokenizer.no_truncation()
         self._tokenizer = tokenizer
@@ -58,7 +58,7 @@ class RawTokenizer:
         try:
             return cls(Tokenizer.from_file(str(path)))
         except Exception as error:
-            # What is wrong with the file comes as a bare Exception.
+            # The library raises a bare Exception for a broken file.
             raise unreadable(path, error) from error
 
     def plain(self, texts: Sequence[str]) -> list[list[int]]:
@@ -72,7 +72,7 @@ class RawTokenizer:
     def unknown(self) -> int | None:
         model = self._tokenizer.model
         if not hasattr(model, "unk_token"):
-            # A Unigram model has a number instead, and only in its file.
+            # A Unigram model has an id instead, and only in its file.
             number: int | None = json.loads(self._tokenizer.to_str())["model"].get("unk_id")
             return number
         token = model.unk_token
@@ -81,7 +81,7 @@ class RawTokenizer:
 
 
 class SlowTokenizer:
-    """A tokenizer of transformers that is written in Python."""
+    """Tokenizer of transformers, written in Python."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -105,14 +105,14 @@ class SlowTokenizer:
 
 @dataclass(frozen=True)
 class Cut:
-    """The token ids of a text, `full` before it was cut."""
+    """Token ids of a truncated text. full: its number of tokens before truncation."""
 
     ids: Ids
     full: int
 
 
 class Subwords:
-    """Token ids of texts. Several threads may use it: the tokenizers themselves stand only one."""
+    """Token ids of texts. Thread-safe, although the tokenizers themselves are not."""
 
     def __init__(self, source: TokenizerSource, *, pairs: bool) -> None:
         self._source = source
@@ -121,10 +121,9 @@ class Subwords:
         self.frame = _frame(source, pairs=pairs)
 
     def cut(self, texts: Sequence[str], limit: int) -> list[Cut]:
-        """The first `limit` tokens of each text, without special tokens.
+        """Return the first `limit` tokens of each text, without special tokens.
 
-        limit: the same in every call; a tokenizer is never asked twice about a text it has seen
-            lately.
+        limit: the same in every call; recent texts are cached.
         """
         with self._lock:
             known = self._kept.of(texts)
@@ -138,7 +137,8 @@ class Subwords:
         return [every[text] for text in texts]
 
     def unknown_share(self, texts: Sequence[str]) -> float:
-        """Of the tokens of these texts, the share that the model does not know; NaN without any."""
+        """Return the share of the tokens of these texts that the model does not know; NaN without
+        tokens."""
         with self._lock:
             return _unknown_share(self._source, texts)
 
@@ -153,7 +153,7 @@ def _unknown_share(source: TokenizerSource, texts: Sequence[str]) -> float:
 
 def unknown_share(model: str, texts: Sequence[str]) -> float:
     """Return the share in [0, 1] of the tokens of these texts that the tokenizer of a model does
-    not know; NaN if the tokenizer is not on this machine. Loads no model and asks no one.
+    not know; NaN if the tokenizer is not on this machine. Loads no model and sends no request.
 
     model: as in the settings of a reranker.
     """
@@ -173,7 +173,7 @@ def unknown_share(model: str, texts: Sequence[str]) -> float:
 
 
 def _frame(source: TokenizerSource, *, pairs: bool) -> Frame:
-    """The special tokens around texts, found by comparing a probe with and without them."""
+    """Return the special tokens around texts, by comparing a probe with and without them."""
     for probe in _PROBES:
         (inner,) = source.plain([probe])
         if not inner:
@@ -212,11 +212,11 @@ def _default() -> RawTokenizer:
 
 
 def default_tokens(texts: Sequence[str]) -> list[float]:
-    """How many tokens the packaged model makes of each text, uncut, without special tokens; by
-    characters where that model is not installed.
+    """Return the number of tokens of each text in the packaged model, without truncation and
+    special tokens; an estimate from characters if that model is not installed.
 
-    Other models make others of the same text, so what is worked out from it is an estimate. Loads
-    no model.
+    Other models split the same text differently, so results based on it are estimates. Loads no
+    model.
     """
     try:
         tokenizer = _default()
@@ -226,21 +226,22 @@ def default_tokens(texts: Sequence[str]) -> list[float]:
 
 
 LONGEST = 131_072
-"""More tokens than any model here reads; some tokenizers declare 10^30 for "no limit"."""
+"""Upper limit of tokens, above that of every supported model; some tokenizers declare 10^30 for "no
+limit"."""
 
 
 def readable(text: str) -> str:
-    """The text with lone surrogates, which tokenizers refuse, replaced by "?"."""
+    """Return the text with lone surrogates, which tokenizers refuse, replaced by "?"."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def around(prompt: str) -> tuple[str, str]:
-    """What a prompt puts before and after a text: "{text}" stands for it, or else it comes last."""
+    """Split a prompt into the texts before and after "{text}"; without it, the text comes last."""
     before, _, after = prompt.partition("{text}")
     return readable(before), readable(after)
 
 
 def prompted(prompt: str, text: str) -> str:
-    """A text with its prompt, fit for a tokenizer."""
+    """Return a text with its prompt, without lone surrogates."""
     before, after = around(prompt)
     return before + readable(text) + after

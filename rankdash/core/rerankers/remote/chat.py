@@ -1,4 +1,5 @@
-"""A language model behind any endpoint that speaks OpenAI's chat completions, as a judge too."""
+"""Client of a language model behind an OpenAI-compatible chat endpoint, for rerankers and
+judges."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "OPENAI_API_KEY"
 _ALTERNATIVES = 20
-# Of the frame that a chat template puts around a message.
+# Tokens of the chat template around a message.
 _FRAME_TOKENS = 8
 _SHOWN = 60
 # Characters: several times what a model can write in `answer_tokens`.
@@ -94,10 +95,10 @@ SAYING = (
 
 @dataclass(frozen=True)
 class Said:
-    """What a model answered.
+    """Answer of a model.
 
-    text: without its thoughts. top: token → log-probability, the likeliest at the first place of
-    the answer; empty where the endpoint gives none. error: why there is no answer; "" otherwise.
+    text: without reasoning. top: token → log-probability, the likeliest first tokens of the answer;
+        empty if the endpoint returns none. error: reason why there is no answer, or "".
     """
 
     text: str
@@ -107,15 +108,16 @@ class Said:
 
 
 class Chat:
-    """Puts prompts to one model.
+    """Client of one chat model.
 
-    settings: `CONNECTION`, `SAYING` and `connection.SENDING`, with the address in force.
+    settings: `CONNECTION`, `SAYING` and `connection.SENDING`; `base_url` is replaced by the
+        effective address.
 
-    Raises SettingError for an address, a variable or further fields that cannot be used.
+    Raises SettingError for an invalid address, variable or extra request field.
     """
 
     def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
-        # The address goes into the record of the run, also where the environment says it.
+        # The record of the run contains the address, also if it comes from the environment.
         address = settings["base_url"] or connection.usual_address(VARIABLE)
         is_default = address == connection.HOMES[VARIABLE]
         self.settings = settings if is_default else {**settings, "base_url": address}
@@ -125,17 +127,17 @@ class Chat:
         self._client: Client | None = None
 
     def open(self) -> None:
-        """Raises UnavailableError where a key is missing."""
+        """Open the connection. Raises UnavailableError if a key is missing."""
         from rankdash.core.rerankers.remote.client import Client
 
         self._client = Client(self._place, connection.Policy.of(self.settings), self._clock)
 
     def budget(self) -> Budget:
-        """The time that one query has, from now."""
+        """Return a new time budget for one query."""
         return self._open_client().budget()
 
     def fingerprint(self, *parts: object) -> str:
-        """Of the model, what it is told, and `parts`."""
+        """Return a hash of the model, its messages and `parts`."""
         settings = [self.settings[name] for name in ("model", "system", "document_characters")]
         every = (
             *parts,
@@ -155,9 +157,9 @@ class Chat:
         choices: bool = False,
         temperature: float = 0,
     ) -> Said:
-        """One answer of at most `tokens` tokens; choices: with the likeliest first tokens.
+        """Return one answer of at most `tokens` tokens; choices: with the likeliest first tokens.
 
-        Raises UnavailableError where the endpoint refuses every request alike.
+        Raises UnavailableError if the endpoint refuses every request alike.
         """
         body: dict[str, Any] = {
             "model": self.settings["model"],
@@ -182,15 +184,15 @@ class Chat:
             return Said("", {}, reply.call, "the answer is malformed: it has no message")
         if len(text) > LONGEST_TEXT:
             return Said("", {}, reply.call, "the answer is far too long")
-        # What of it cannot be read is cut and kept.
+        # An answer that cannot be parsed is stored truncated, so the key is redacted first.
         return Said(client.redact(prompts.without_thoughts(text)), _top(choice), reply.call)
 
     def shown(self, document: str, name: str = "") -> str:
-        """A document between its marks, as much of it as the model is given."""
+        """Return a document between its marks, truncated as for the model."""
         return prompts.document(prompts.cut(document, self.settings["document_characters"]), name)
 
     def estimate(self, calls: Sequence[tuple[str, int]]) -> Estimate:
-        """What prompts would cost, each with the tokens of its answer."""
+        """Return an estimate of the cost of prompts, each with the tokens of its answer."""
         frame = text_tokens(self.settings["system"]) + _FRAME_TOKENS
         read = sum(text_tokens(prompt) + frame for prompt, _ in calls)
         written = float(sum(self.settings["answer_tokens"] or tokens for _, tokens in calls))
@@ -198,15 +200,15 @@ class Chat:
         return Estimate(len(calls), read, written, dollars if dollars else math.nan)
 
     def read_only(self, prompt: str) -> Mapping[str, float]:
-        """What a prompt is billed without an answer, by unit; estimated."""
+        """Return the estimated billed units of a prompt without an answer."""
         read = self.estimate([(prompt, 0)]).tokens_in
         dollars = self._dollars(read, 0)
         return {"prompt_tokens": read, **({"dollars": dollars} if dollars else {})}
 
     def charged(self, answer: Said, prompt: str) -> Call:
         """Return the call of an answer with the tokens of prompt and answer, estimated from the
-        texts if the service did not count them. Thoughts are not in the text: it is at least so
-        much."""
+        texts if the service did not count them. The text contains no reasoning, so the estimate is
+        a lower bound."""
         call = answer.call
         if answer.error or {"prompt_tokens", "completion_tokens"} <= call.billed.keys():
             return call
@@ -240,7 +242,7 @@ class Chat:
 
 
 class ChatReranker:
-    """What rerankers that ask a language model have in common. places: those of its prompt."""
+    """Base class of LLM rerankers. places: required placeholders of the prompt."""
 
     name: str
     places: tuple[str, ...]
@@ -251,11 +253,11 @@ class ChatReranker:
         prompts.check(settings["prompt"], self.places)
 
     def prepare(self, corpus: Corpus) -> None:
-        """Open the client. Raises UnavailableError where a key is missing."""
+        """Open the client. Raises UnavailableError if a key is missing."""
         self._chat.open()
 
     def fingerprint(self) -> str:
-        """None: a score depends on the other documents."""
+        """Return "": a score depends on the other documents, so it is not cached."""
         return ""
 
     def _filled(self, query: str, **values: str) -> str:
@@ -265,7 +267,7 @@ class ChatReranker:
         return self._chat.shown(document, name)
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """What the requests would cost."""
+        """Return an estimate of what the requests cost."""
         raise NotImplementedError
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
@@ -275,7 +277,8 @@ class ChatReranker:
     def kind(
         cls, title: str, meaning: str, *settings: SettingSpec, capabilities: Capabilities
     ) -> RerankerKind:
-        """The kind of it. settings: those beside what every model is asked with."""
+        """Return the kind of this class. settings: those besides the common settings of LLM
+        rerankers."""
         return RerankerKind(
             name=cls.name,
             title=title,
@@ -292,19 +295,19 @@ class ChatReranker:
 ACROSS = Capabilities(
     scope="listwise", needs_network=True, order_sensitive=True, across_queries=True
 )
-"""Of a reranker whose scores depend on the other documents."""
+"""Capabilities of a reranker with scores that depend on the other documents."""
 
 _PATH = "/v1/chat/completions"
 
 
 def key_place(settings: Mapping[str, Any]) -> connection.Place:
-    """Where requests go and which key they carry. Raises SettingError."""
+    """Return where requests go and which key they use. Raises SettingError."""
     address = check_url(settings["base_url"] or connection.usual_address(VARIABLE))
     return connection.place(settings["key_variable"], address, VARIABLE)
 
 
 def unread(text: str) -> str:
-    """How an answer that does not parse is told of."""
+    """Return the description of an answer that cannot be parsed."""
     shown = " ".join(text.split())
     shown = shown[:_SHOWN] + "…" if len(shown) > _SHOWN else shown
     return f"the model said {shown!r}" if shown else "the model said nothing"
@@ -331,7 +334,7 @@ def _first(values: Any) -> Any:
 
 
 def _top(choice: Any) -> dict[str, float]:
-    """The likeliest first tokens of an answer."""
+    """Return the likeliest first tokens of an answer."""
     first = _first(dig(choice, ("logprobs", "content")))
     listed = dig(first, ("top_logprobs",))
     log_probs: dict[str, float] = {}
@@ -342,7 +345,7 @@ def _top(choice: Any) -> dict[str, float]:
     return log_probs
 
 
-# The settings of a judge: a language model that grades documents.
+# Settings of a judge: a language model that grades documents.
 
 Combine = Literal["median", "majority"]
 

@@ -1,8 +1,7 @@
-"""One client for every service: time-outs, retries, rate limits, and errors in words.
+"""HTTP client of every service: timeouts, retries, rate limits, and error messages.
 
-What a service says is never trusted: an answer has a size limit, a redirect is not followed (it
-would take the key with it), and what it says is cut for a message once the key is out
-of it.
+Answers of a service are not trusted: their size is limited, a redirect is not followed (it would
+forward the key), and error texts are truncated only after the key is redacted.
 """
 
 from __future__ import annotations
@@ -27,14 +26,15 @@ from rankdash.core.base.text import redact
 from rankdash.core.rerankers.base import Call
 from rankdash.core.rerankers.remote.connection import Budget, Clock, Place, Policy
 
-# A service that asks for more patience than this is asked again anyway.
+# A longer pause requested by a service is shortened to this.
 LONGEST_PAUSE_SECONDS = 60.0
 LARGEST_ANSWER_BYTES = 32_000_000
 
-# It tells of every request, at a level that the worker writes down.
+# httpx2 logs every request at INFO, which the worker's log includes.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 
-# So many requests in a row that found nobody or no quota, retries included: the service has gone.
+# Consecutive requests, retries included, without a connection or quota after which the service
+# counts as gone.
 _GONE_AFTER = 5
 _TOO_MANY = 429
 _FIRST_PAUSE_SECONDS = 0.5
@@ -43,12 +43,13 @@ _TEXT_LIMIT = 300
 _MOST_DIGITS = 300
 _LOOKED_AT = 20_000
 _LOCAL = ("127.0.0.1", "localhost", "[::1]", "::1")
-# 424 is what TEI says when its model process failed.
+# TEI returns 424 if its model process failed.
 _RETRY = (408, 409, 424, 425, _TOO_MANY)
 _TAG = re.compile(r"<(?P<end>/)?(?P<name>script|style)?[^<>]*>", re.IGNORECASE)
 _MANY = re.compile(r"batch.?size|too many|too large|payload|number of (documents|texts)", re.I)
 _LONG = re.compile(r"context.?length|max_model_len|too long|maximum .{0,30}(length|tokens)", re.I)
-# Headers in which services tell how long they worked, in milliseconds; the first group found holds.
+# Headers with the service's processing time in milliseconds; the first group that is present is
+# used.
 _SERVER_TIME = (
     ("x-tokenization-time", "x-inference-time"),
     ("openai-processing-ms",),
@@ -59,11 +60,11 @@ _QUEUE_TIME = (("x-queue-time",),)
 
 @dataclass(frozen=True)
 class Reply:
-    """What became of a request.
+    """Result of a request.
 
-    answer:    the parsed JSON; None where there is none.
-    error:     why there is no answer; "" where there is one.
-    too_large: whether fewer documents at once might go through.
+    answer: the parsed JSON; None without an answer.
+    error: reason why there is no answer, or "".
+    too_large: whether a request with fewer documents might succeed.
     """
 
     answer: Any
@@ -73,7 +74,7 @@ class Reply:
 
 
 class Gate:
-    """Lets requests out: none while the service asks for patience, none faster than the rate."""
+    """Rate limiter: blocks requests while the service demands a pause, and limits their rate."""
 
     def __init__(self, per_minute: float, clock: Clock) -> None:
         self._spacing = 60.0 / per_minute if per_minute > 0 else 0.0
@@ -83,12 +84,12 @@ class Gate:
         self._next = -math.inf
 
     def close(self, seconds: float) -> None:
-        """Nobody passes for so long."""
+        """Block all requests for some seconds."""
         with self._lock:
             self._opens = max(self._opens, self._clock.now() + seconds)
 
     def enter(self) -> float:
-        """Wait for one's turn; return for how many seconds."""
+        """Wait until a request may be sent; return the seconds waited."""
         waited = 0.0
         while True:
             with self._lock:
@@ -103,14 +104,14 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """One attempt.
+    """Result of one attempt.
 
-    status: of HTTP; 0 where no answer came.
-    pause:  seconds that the service asks for before the next attempt; 0 where it leaves that to us;
-            None where there is no sense in another.
-    shared: whether the others wait as well.
-    gone:   whether the service may not be there at all, or not for this key.
-    absent: whether nobody took the request.
+    status: HTTP status; 0 without an answer.
+    pause: seconds that the service demands before the next attempt; 0 if it names no time; None if
+        a retry is pointless.
+    shared: whether the pause applies to all requests.
+    gone: whether the service may be down, or unavailable for this key.
+    absent: whether no connection was possible.
     """
 
     status: int
@@ -125,7 +126,7 @@ class _Outcome:
 
 
 class GoneError(UnavailableError):
-    """The service has gone: nobody is there, or request after request fails. call: the last."""
+    """Error for a service that cannot be reached or keeps failing. call: the last call."""
 
     def __init__(self, template: str, *, remedy: str, call: Call, host: str) -> None:
         super().__init__(template, remedy=remedy, host=host, reason=call.error.rstrip("."))
@@ -134,8 +135,8 @@ class GoneError(UnavailableError):
 
 @dataclass(frozen=True)
 class _Way:
-    """How a service is reached: its base URL, and what is sent with each request so that the
-    service is still the one of its name where the URL has the address that its name led to."""
+    """Route to a service: its base URL, and the headers and extensions that preserve its host name
+    if the URL contains the resolved address."""
 
     base: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -156,11 +157,11 @@ class _Way:
 
 
 class Client:
-    """Sends JSON to one service. Safe to use from several threads."""
+    """Client that sends JSON to one service. Thread-safe."""
 
     def __init__(self, place: Place, policy: Policy, clock: Clock) -> None:
-        """Raises UnavailableError where a key is missing, and SettingError for a host that may not
-        be asked."""
+        """Open the client. Raises UnavailableError if a key is missing, and SettingError for a host
+        that is not allowed."""
         self._base, self._variable = place.base_url, place.variable
         self._to = _Way.to(place)
         self._key = key = place.find()
@@ -175,7 +176,7 @@ class Client:
         self._http = httpx.Client(
             headers=headers,
             follow_redirects=False,
-            # Proxies and certificates of the machine, but not on the way to itself.
+            # Use the machine's proxies and certificates, except for requests to itself.
             trust_env=urlsplit(self._base).hostname not in _LOCAL,
             limits=httpx.Limits(
                 max_connections=policy.concurrency, max_keepalive_connections=policy.concurrency
@@ -184,11 +185,11 @@ class Client:
         weakref.finalize(self, self._http.close)
 
     def redact(self, text: str) -> str:
-        """What the service said without the key, so that it may be cut and kept."""
+        """Return a text of the service without the key, safe to truncate and store."""
         return redact(text) if self._key is None else self._key.redact(text)
 
     def budget(self) -> Budget:
-        """The time that one query has, from now."""
+        """Return a new time budget for one query."""
         return Budget(self._policy.total_s, self._clock)
 
     def post(
@@ -198,11 +199,11 @@ class Client:
         budget: Budget,
         billed: Callable[[Any], Mapping[str, float]],
     ) -> Reply:
-        """Send, with retries. billed: reads the units that an answer says it cost.
+        """Send a request, with retries. billed: reads the billed units from an answer.
 
-        Raises UnavailableError where no further query can succeed either.
+        Raises UnavailableError if no further query can succeed.
         """
-        # Half of a surrogate pair, which JSON has no way to send, becomes "?".
+        # JSON cannot encode half of a surrogate pair, so it becomes "?".
         content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
         budget.extend(self._gate.enter())
         start, waited, attempts = self._clock.now(), 0.0, 1
@@ -318,7 +319,8 @@ class Client:
         )
 
     def _pause(self, outcome: _Outcome, attempts: int) -> float:
-        """Seconds until the next attempt: as asked for, else twice as long each time."""
+        """Return the seconds until the next attempt: as the service demands, else exponential
+        backoff."""
         if outcome.pause:
             requested = min(outcome.pause, LONGEST_PAUSE_SECONDS)
             return requested + requested * self._clock.jitter() / 10
@@ -331,7 +333,7 @@ class Client:
                 self._answered, self._gone = True, 0
                 return
             self._gone = self._gone + 1 if outcome.gone else 0
-            # An error may be the first request's own, a resumed run's above all.
+            # An error may be specific to the first request, especially in a resumed run.
             lost = self._gone >= _GONE_AFTER or (outcome.absent and not self._answered)
         if lost:
             raise GoneError(
@@ -353,8 +355,8 @@ class Client:
         return f"{outcome.error} (after {attempts} attempts)"
 
     def _clean(self, body: bytes) -> str:
-        """What an answer that is an error says, cut. The key is taken out before each cut: a half
-        of it would not be known."""
+        """Return the truncated message of an error response. The key is redacted before each
+        truncation, because a part of it might not be recognized."""
         text = body.decode("utf-8", "replace")
         if self._key is not None:
             text = self._key.redact_whole(text)
@@ -362,7 +364,7 @@ class Client:
 
 
 def _read(response: httpx.Response, budget: Budget) -> bytes | None:
-    """The body; None where it is too long or drips in for longer than the query may take."""
+    """Return the body; None if it is too long or takes longer than the query's time limit."""
     parts: list[bytes] = []
     size = 0
     for part in response.iter_bytes():
@@ -374,12 +376,12 @@ def _read(response: httpx.Response, budget: Budget) -> bytes | None:
 
 
 def _whole(digits: str) -> float:
-    """A whole number of an answer; infinite where it has more digits than any score or count."""
+    """Return an integer of an answer; infinity if it has more digits than any score or count."""
     return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
 
 
 def _said(text: str) -> str:
-    """What a service says in an error: the message in its JSON, or its text without mark-up."""
+    """Return the message of an error response: from its JSON, or its text without markup."""
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
@@ -411,7 +413,7 @@ def _without_markup(text: str) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """How many seconds a service asks to wait; None where it does not ask."""
+    """Return the seconds that a service demands to wait; None if it names no time."""
     for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         try:
@@ -429,7 +431,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _milliseconds(headers: Mapping[str, str], groups: tuple[tuple[str, ...], ...]) -> float:
-    """What the service says of its time in the headers of a group; NaN where it does not say."""
+    """Return the service's time from the headers of a group; NaN without any."""
     for group in groups:
         try:
             durations = [float(headers[name]) for name in group if name in headers]

@@ -1,7 +1,7 @@
-"""What the kinds that call another machine share: settings, keys, addresses, estimates.
+"""Shared parts of the kinds that call another machine: settings, keys, addresses, estimates.
 
-A run's settings contain the *name* of a variable, never a key. The key is in the environment of
-the process, or, if someone typed it for a run, in `given_keys` in memory until the run ends.
+A run's settings contain the *name* of a variable, never a key. The key is in the environment of the
+process or, if a user typed it for a run, in memory (`given_keys`) until the run ends.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from rankdash.core.base.errors import SettingError, UnavailableError
 from rankdash.core.base.rules import Settings, SettingSpec, described_by, settings_of
 from rankdash.core.base.text import MARK, redact
 
-# A variable that belongs to a service by its name is sent to that service alone. Whoever may type a
-# base URL into a shared dashboard could otherwise have its keys sent to their own server.
+# The key in a variable of this list is sent only to its service. Otherwise any visitor of a shared
+# dashboard could enter a base URL and have the key sent to their own server.
 HOMES: Mapping[str, str] = MappingProxyType(
     {
         "COHERE_API_KEY": "https://api.cohere.com",
@@ -44,26 +44,27 @@ HOMES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# Two names of one key: rankdash's and that of the service's own library.
+# Two names of the same key: rankdash's, and the one used by the service's own library.
 _OTHER_NAMES = {"COHERE_API_KEY": "CO_API_KEY", "CO_API_KEY": "COHERE_API_KEY"}
 
-# The variable of a key → the one that says where its service listens instead.
+# Variable of a key → variable of an alternative address of its service.
 _ADDRESSES = {"OPENAI_API_KEY": "OPENAI_BASE_URL"}
 
-# Anything else in the environment of a server is none of a service's business.
+# Other variables in the environment of a server must not be sent to a service.
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
 
-# In place of the name of a variable: the service asks for no key.
+# Replaces the name of a variable if the service needs no key.
 NO_KEY = "none"
 
 _SHORTEST = 4
-# So much of a key in a row is a part of it and no chance: its head, where a service cut its text.
+# This many consecutive characters of a key count as a part of it, not as coincidence: a service may
+# have truncated its text within the key.
 _PART = 6
 _typed_keys: ContextVar[Mapping[str, str] | None] = ContextVar("typed_keys", default=None)
 
 
 class Key:
-    """A secret that does not show itself: not printed, not formatted, not pickled."""
+    """Secret that is not printed, formatted or pickled."""
 
     __slots__ = ("_value",)
 
@@ -78,25 +79,25 @@ class Key:
 
     @property
     def header(self) -> str:
-        """The value of an Authorization header."""
+        """Value of an Authorization header."""
         return f"Bearer {self._value}"
 
     def redact(self, text: str) -> str:
-        """The text without the key, without parts of it, and without what looks like another one.
+        """Return the text without the key, its parts, and texts that look like another key.
 
-        Give it the whole text and cut after: half a key is harder to recognise.
+        Pass the whole text and truncate afterwards: half a key is harder to recognize.
         """
         return redact(self._without_parts(self.redact_whole(text)))
 
     def redact_whole(self, text: str) -> str:
-        """The text without the key, also where it is encoded for a URL, JSON or HTML. Quick, for a
-        text of any length."""
+        """Return the text without the key, also if it is encoded for a URL, JSON or HTML. Fast for
+        texts of any length."""
         if len(self._value) < _SHORTEST:
             return text
         quoted = json.dumps(self._value)[1:-1]
         forms = {self._value, quote(self._value), quote(self._value, safe=""), quoted}
         forms |= {quoted.replace("/", "\\/"), html.escape(self._value)}
-        # The longest first: a shorter one may be a part of it.
+        # The longest first, because a shorter form may be a part of it.
         for form in sorted(forms, key=len, reverse=True):
             text = text.replace(form, MARK)
         return text
@@ -117,19 +118,19 @@ class Key:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run looks for its key.
+    """Source and destination of a run's key.
 
-    variable: the name of the environment variable; "" where no key is needed.
-    base_url: where the key would be sent.
+    variable: the name of the environment variable; "" if no key is needed.
+    base_url: the service that the key is sent to.
     """
 
     variable: str
     base_url: str
 
     def find(self) -> Key | None:
-        """The key; None where none is needed.
+        """Return the key; None if none is needed.
 
-        Raises UnavailableError where it is missing, and SettingError for one that cannot be sent.
+        Raises UnavailableError if it is missing, and SettingError for one that cannot be sent.
         """
         if not self.variable:
             return None
@@ -162,7 +163,7 @@ class Place:
                 "form, or give key_variable=none.",
                 variable=self.variable,
             )
-        # Such a header is refused later, by a message that quotes it.
+        # The HTTP client would refuse such a header with a message that quotes it.
         if not (value.isascii() and value.isprintable()):
             raise SettingError(
                 "The key has a character that cannot be sent, such as a line break.",
@@ -177,35 +178,36 @@ class Place:
 
     @property
     def set_variable(self) -> str:
-        """The variable of this process that has the key; "" where none has, or may be used."""
+        """Variable of this process with a key that may be used, or ""."""
         names = self._names if self.allowed else ()
         return next((name for name in names if _variable(name) and may_read_key(name)), "")
 
     @property
     def withheld(self) -> str:
-        """The variable of this process that has the key, where it is not for visitors; else ""."""
+        """Variable of this process with a key that visitors may not use, or ""."""
         names = self._names if self.allowed and not self.set_variable else ()
         return next((name for name in names if _variable(name)), "")
 
     @property
     def host(self) -> str:
-        """The host that is asked, and that the key is sent to, with its port."""
+        """Host, with its port, that receives the requests and the key."""
         return urlsplit(self.base_url).netloc.rpartition("@")[2]
 
     @property
     def on_loopback(self) -> bool:
-        """Whether the service runs on the machine that asks it."""
+        """Whether the service runs on the machine that calls it."""
         return is_loopback(urlsplit(self.base_url).hostname or "")
 
     @property
     def address(self) -> str | None:
-        """Return and raise what `rankdash.core.base.allowed.address_of` does for the base URL."""
+        """Result of `rankdash.core.base.allowed.address_of` for the base URL, including its
+        errors."""
         return address_of(self.base_url, configured=_variable(_ADDRESSES.get(self.variable, "")))
 
     @property
     def allowed(self) -> bool:
-        """Whether a key that is kept under the variable's name may be sent to the base URL: to the
-        service itself, and where the environment says that it listens instead."""
+        """Whether the key in this variable may be sent to the base URL: to the service itself, and
+        to the alternative address from the environment."""
         known = HOMES.get(self.variable, "")
         homes = (known, usual_address(self.variable)) if known else ()
         return not known or any(_same_place(self.base_url, home) for home in homes)
@@ -216,18 +218,18 @@ class Place:
 
 
 def usual_address(variable: str) -> str:
-    """Where the service of a key listens: as the environment says, such as OPENAI_BASE_URL, or the
-    service's own address. variable: one of `HOMES`."""
+    """Return the default address of a key's service: from the environment, such as OPENAI_BASE_URL,
+    or the service's public address. variable: one of `HOMES`."""
     return _variable(_ADDRESSES.get(variable, "")) or HOMES[variable]
 
 
 def place(named: str, base_url: str, usual: str) -> Place:
-    """Where the key for `base_url` is looked for.
+    """Return the source of the key for `base_url`.
 
-    named: the variable that the user named; "" for the usual one, and NO_KEY where the service asks
-    for no key. usual: the variable of the service.
+    named: the variable that the user entered; "" for the usual one, and NO_KEY if the service needs
+        no key. usual: the variable of the service.
 
-    Raises SettingError where `named` cannot be the name of a key.
+    Raises SettingError if `named` is not a valid name.
     """
     named = named.strip()
     if named == NO_KEY:
@@ -243,7 +245,7 @@ def place(named: str, base_url: str, usual: str) -> Place:
 
 @contextmanager
 def given_keys(keys: Mapping[str, str]) -> Iterator[None]:
-    """Inside the block, `Place.find` knows these keys: variable → key."""
+    """Make these keys, variable → key, available to `Place.find` inside the block."""
     before = _typed_keys.set(dict(keys))
     try:
         yield
@@ -256,7 +258,7 @@ def _variable(name: str) -> str:
 
 
 def _same_place(base_url: str, home: str) -> bool:
-    """Whether two URLs name the same scheme, host and port."""
+    """Return whether two URLs have the same scheme, host and port."""
     here, there = urlsplit(base_url), urlsplit(home)
     return (here.scheme, here.netloc) == (there.scheme, there.netloc)
 
@@ -272,9 +274,10 @@ def _sent(default: float, title: str, help_text: str, within: tuple[float, float
 
 @dataclass(frozen=True)
 class Policy(Settings):
-    """How requests are sent to a service. Nothing of it changes a score.
+    """Rules for sending requests to a service. None of them changes a score.
 
-    connect_s, read_s: of one attempt. total_s: the query's share of the rate limit is not in it.
+    connect_s, read_s: per attempt. total_s: without the wait for the query's turn in the rate
+        limit.
     """
 
     concurrency: int = _sent(
@@ -308,12 +311,12 @@ class Policy(Settings):
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Policy:
-        """From complete settings of a kind that has `SENDING`."""
+        """Return the policy in the settings of a kind that includes `SENDING`."""
         return cls(**{each.name: settings[each.name] for each in settings_of(Policy)})
 
 
 def price(name: str, title: str, help_text: str = "0 if not known.") -> SettingSpec:
-    """The setting of a price in dollars."""
+    """Return the setting of a price in dollars."""
     return SettingSpec(name, 0.0, title, help_text, within=(0, 1_000_000), advanced=True)
 
 
@@ -332,7 +335,7 @@ SENDING: tuple[SettingSpec, ...] = (
 
 @dataclass(frozen=True)
 class Clock:
-    """Time, so that tests need not wait for it. `now` is monotonic, in seconds."""
+    """Time source, replaceable in tests. `now` is monotonic, in seconds."""
 
     now: Callable[[], float] = time.perf_counter
     sleep: Callable[[float], None] = time.sleep
@@ -340,7 +343,7 @@ class Clock:
 
 
 class Budget:
-    """The time that a query has left. Not for several queries at once."""
+    """Remaining time of one query. Not shared between queries."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self._clock = clock
@@ -357,7 +360,8 @@ class Budget:
 def concurrently(
     function: Callable[[_Item], _Answer], items: Sequence[_Item], at_once: int
 ) -> list[_Answer]:
-    """`function` of every item, in order, so many at once. After an error no more are begun."""
+    """Apply `function` to every item with up to `at_once` threads; return the results in order.
+    After an error, no more items are started."""
     if len(items) < 2 or at_once < 2:
         return [function(item) for item in items]
     pool = ThreadPoolExecutor(min(at_once, len(items)), thread_name_prefix="rerank")
@@ -368,9 +372,9 @@ def concurrently(
 
 
 def check_url(base_url: str) -> str:
-    """The base URL without a slash at its end.
+    """Return the base URL without a slash at its end.
 
-    Raises SettingError where it is not one of HTTP, or holds a user, a password or a query, which
+    Raises SettingError if it is not an HTTP URL, or contains a user, a password or a query, which
     would be stored with the run.
     """
     url = base_url.strip().rstrip("/")
@@ -392,10 +396,10 @@ def check_url(base_url: str) -> str:
     return url
 
 
-# What a run would ask of a service, before it does: calls, tokens, dollars.
+# Estimate of calls, tokens and dollars before a run.
 
-# Rules of thumb for byte-pair vocabularies: four characters of an alphabet to a token, and three
-# tokens to four Chinese characters. Right within about a third, which is what an estimate is for.
+# Rules of thumb for byte-pair vocabularies: four characters of an alphabet per token, and three
+# tokens per four Chinese characters. Accurate to about a third, enough for an estimate.
 _CHARACTERS_PER_TOKEN = 4
 _TOKENS_PER_IDEOGRAPH = 0.75
 _IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -403,9 +407,10 @@ _IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af
 
 @dataclass(frozen=True)
 class Estimate:
-    """calls: requests to the service. tokens_in, tokens_out: read and written by its model, about.
+    """Estimated cost. calls: requests to the service. tokens_in, tokens_out: tokens that its model
+    reads and writes, approximately.
 
-    dollars: at the prices in the settings; NaN where there are none.
+    dollars: at the prices in the settings; NaN without prices.
     """
 
     calls: int
@@ -414,7 +419,7 @@ class Estimate:
     dollars: float = math.nan
 
     def scaled(self, factor: float) -> Estimate:
-        """The estimate for `factor` times the work."""
+        """Return the estimate for `factor` times the work."""
         return Estimate(
             math.ceil(self.calls * factor),
             self.tokens_in * factor,
@@ -432,13 +437,13 @@ class Estimate:
 
 
 def text_tokens(text: str) -> float:
-    """About how many tokens a text has."""
+    """Return the approximate number of tokens of a text."""
     ideographs = sum(1 for _ in _IDEOGRAPHS.finditer(text))
     return (len(text) - ideographs) / _CHARACTERS_PER_TOKEN + ideographs * _TOKENS_PER_IDEOGRAPH
 
 
 def dig(answer: Any, path: tuple[str, ...]) -> Any:
-    """What lies at `path` in an answer; None where there is nothing."""
+    """Return the value at `path` in an answer, or None."""
     for key in path:
         if not isinstance(answer, dict):
             return None

@@ -1,4 +1,4 @@
-"""Prompts in which the texts of others stay data: put between marks that they cannot contain."""
+"""Prompts that mark texts from the data as data, with marks that these texts cannot contain."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ POINTWISE: str = _SHIPPED["pointwise"]
 LISTWISE: str = _SHIPPED["listwise"]
 PAIRWISE: str = _SHIPPED["pairwise"]
 QUESTIONS: Mapping[str, str] = _SHIPPED["questions"]
-"""Kind of answer → what is asked for it."""
+"""Kind of answer → the question for it."""
 AGAIN: str = _SHIPPED["again"]
-"""Put after a judge's prompt if an answer to it could not be read."""
+"""Text appended to a judge's prompt after an unreadable answer."""
 JUDGE: Mapping[str, Mapping[str, Any]] = _SHIPPED["judge"]
-"""Name of a judge's template → its prompt, and the top of its scale of grades, from 0."""
+"""Name of a judge's template → its prompt, and the highest grade of its scale, from 0."""
 
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 
-# Our own marks, and those in which chat models write turns and thoughts: a server that reads the
-# latter in a document would take what follows for a message.
+# rankdash's marks, and those of chat models for turns and reasoning: a server that parses the
+# latter in a document would treat the following text as a message.
 _MARKS = re.compile(
     r"<(?=\s*(?:/\s*)?(?:document|query|guidelines|think|thinking|s|start_of_turn|end_of_turn)\b|\|)"
     r"|\[(?=/?INST\])",
@@ -37,8 +37,7 @@ _THOUGHT = re.compile(r"<(/)?think(?:ing)?>", re.IGNORECASE)
 
 
 def check(template: str, places: Sequence[str], optional: Sequence[str] = ()) -> None:
-    """Raises SettingError where a prompt lacks one of its places or names another; it may lack
-    those that are optional."""
+    """Raise SettingError if a prompt lacks a required placeholder or contains an unknown one."""
     every = (*places, *optional)
     used = set(_PLACE.findall(template))
     for name in places:
@@ -60,23 +59,24 @@ def check(template: str, places: Sequence[str], optional: Sequence[str] = ()) ->
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """The template with its places filled, once: what a value contains is not looked at again."""
+    """Return the template with its placeholders filled in one pass: placeholders within values are
+    not replaced."""
     return _PLACE.sub(lambda match: values[match[1]], template)
 
 
 def query(text: str) -> str:
-    """A query between its marks."""
+    """Return a query between its marks."""
     return f"<query>\n{_as_data(text)}\n</query>"
 
 
 def document(text: str, name: str = "") -> str:
-    """A document between its marks, with a name where there are several."""
+    """Return a document between its marks, with a name if there are several."""
     start = f'<document id="{name}">' if name else "<document>"
     return f"{start}\n{_as_data(text)}\n</document>"
 
 
 def guidelines(text: str) -> str:
-    """What people who label go by, between its marks; "" for none."""
+    """Return the annotation guidelines between their marks, or ""."""
     if not text.strip():
         return ""
     return (
@@ -86,19 +86,19 @@ def guidelines(text: str) -> str:
 
 
 def cut(text: str, characters: int) -> str:
-    """The beginning of a text; 0 for all of it."""
+    """Return the beginning of a text; 0 for all of it."""
     return text[:characters] if characters else text
 
 
 def without_thoughts(text: str) -> str:
-    """What a model said after it had thought aloud; "" where it never came to an end."""
+    """Return the answer of a model without its reasoning; "" if the reasoning does not end."""
     spoken: list[str] = []
     at, thinking = 0, False
     for mark in _THOUGHT.finditer(text):
         if not thinking:
             spoken.append(text[at : mark.start()])
             if mark[1]:
-                # Before an end without a beginning, all was thought.
+                # Before an end mark without a start mark, all text is reasoning.
                 spoken.clear()
         at, thinking = mark.end(), not mark[1]
     if not thinking:
