@@ -15,13 +15,20 @@ from rankdash.core.base.text import middle
 from rankdash.core.metrics import registry
 from rankdash.core.study.systems import System
 from rankdash.core.workspace import DatasetRow, RunRow
-from rankdash.core.workspace.notes import Pins
+from rankdash.core.workspace.notes import Corrections, Pins
 from rankdash.features.data import page_samples
 from rankdash.kit.widgets import address, language, pickers, redraw, settings_form, stored
 from rankdash.kit.widgets.labels import plan as labels_plan
 from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe
-from rankdash.kit.widgets.view import MOST_COMPARED, WHOLE_LIST, cutoff_of
+from rankdash.kit.widgets.view import (
+    CORRECTED,
+    LABELS,
+    MOST_COMPARED,
+    UPLOADED,
+    WHOLE_LIST,
+    cutoff_of,
+)
 
 Menu = tuple[list[DeltaGenerator], dict[str, list[str]]]
 """The links, and the choices that they carry."""
@@ -152,9 +159,14 @@ def _draw_comparison(dataset_id: str) -> None:
     settings_form.draw_conventions()
     usual = pinned if pinned in systems else next(iter(systems))
     changed = settings_form.changed_settings() + (baseline != usual)
+    corrected = Corrections(workspace()).layer(dataset_id).count
+    if corrected:
+        changed += address.one(LABELS) == UPLOADED
 
     def draw_settings() -> None:
         _draw_baseline(systems, pinned)
+        if corrected:
+            _draw_labels()
         settings_form.draw_comparison_settings(stored.dataset(dataset_id).label_values)
 
     if changed:
@@ -178,6 +190,18 @@ def _draw_baseline(systems: Mapping[str, System], pinned: str | None) -> None:
             if value == pinned
             else middle(systems[value].name, _NAME_WIDTH)
         ),
+    )
+
+
+def _draw_labels() -> None:
+    words = {CORRECTED: _("with corrections"), UPLOADED: _("as uploaded")}
+    pickers.pick_one(
+        LABELS,
+        list(words),
+        st.selectbox,
+        default=CORRECTED,
+        label=_("Labels used"),
+        format_func=words.__getitem__,
     )
 
 

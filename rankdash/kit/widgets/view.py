@@ -231,22 +231,9 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
         *extra,
         *([_("newest run {when} UTC", when=moment(newest))] if newest else []),
     ]
-    if not study.corrections:
-        st.caption(" · ".join(parts), help=whole)
-        return
-    parts.append(_corrections(study))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(" · ".join(parts), help=whole, width="content")
-        pickers.pick_one(
-            LABELS,
-            [CORRECTED, UPLOADED],
-            st.segmented_control,
-            default=CORRECTED,
-            label=_("Labels used"),
-            label_visibility="collapsed",
-            format_func={CORRECTED: _("with corrections"), UPLOADED: _("as uploaded")}.__getitem__,
-            required=True,
-        )
+    if study.corrections:
+        parts.append(_corrections(study))
+    st.caption(" · ".join(parts), help=whole)
 
 
 def _corrections(study: Study) -> str:

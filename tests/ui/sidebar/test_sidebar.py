@@ -143,6 +143,19 @@ def test_the_newest_whole_runs_are_compared_to_begin_with(
     assert pinned.selectbox(key="address.base").value == "d"
 
 
+def test_which_labels_are_used_is_a_setting_once_some_are_corrected(workspace, stored):
+    def drawn(**chosen):
+        state = {"sidebar.settings": True}
+        return part(sidebar.draw_sidebar, analysis=True, chosen=chosen, state=state)
+
+    assert "address.labels" not in {each.key for each in drawn(data=stored).selectbox}
+    Corrections(workspace).correct(stored, ("q1", "d3"), 1.0, "")
+    app = drawn(data=stored)
+    app.selectbox(key="address.labels").select("as uploaded").run()
+    assert app.session_state["address.choices"]["labels"] == ["uploaded"]
+    assert "1 setting changed" in [each.value for each in app.caption]
+
+
 def test_a_preset_sets_the_conventions_of_a_tool_and_what_differs_is_counted(sets):
     """Also while the settings are folded, in which the baseline stands."""
     app = part(sidebar.draw_sidebar, analysis=True, chosen=chosen_in(sets, threshold="2"))
