@@ -24,6 +24,7 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import html_safe
 from rankdash.core.metrics import parse_measure
+from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study import latency, leaderboard
 from rankdash.core.study.judged import headline, verdicts
 from rankdash.core.study.systems import FIRST_STAGE
@@ -203,16 +204,20 @@ def _mean(draft: Draft) -> str:
 
 
 def _found(draft: Draft, best_decision: Decision) -> str:
-    """In counts first: what a mean of the metric amounts to for a searcher."""
+    """Return what is proven first, in large type: in counts if their change is."""
     study, hits = draft.study, best_decision.hits
-    paragraphs = _judged(draft, best_decision.challenger)
-    if hits is not None and study.measures_quality:
-        paragraphs.append(prose(words.hits(hits), "lead" if best_decision.headline is None else ""))
-        paragraphs.append(prose(_sureness(draft, hits.change), "muted"))
     verdict = study.comparison.verdict(best_decision.challenger, study.spec, study.names)
+    found = [sentence(verdict)]
+    if hits is not None and study.measures_quality:
+        counts = [words.hits(hits), _sureness(draft, hits.change)]
+        proven = hits.change["verdict"] in PROVEN
+        found = [*counts, *found] if proven else [*found, *counts]
     out = left_out_text(study.comparison.left_out(best_decision.challenger, study.spec))
-    rest = [sentence(verdict), words.other_metrics(study, best_decision), out]
-    return "".join([*paragraphs, *(prose(each) for each in rest if each)])
+    found += [each for each in (words.other_metrics(study, best_decision), out) if each]
+    lead = "lead" if best_decision.headline is None else ""
+    return "".join(
+        [*_judged(draft, best_decision.challenger), prose(found[0], lead), *map(prose, found[1:])]
+    )
 
 
 def _judged(draft: Draft, challenger: str) -> list[str]:
