@@ -1,4 +1,4 @@
-"""A run made of others: stored runs fused without scoring, or the shards of a run put together."""
+"""Runs made from other runs: stored runs fused without scoring, and the shards of a run merged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FIRST_STAGE = "first stage"
 
 @dataclass(frozen=True)
 class CombinedRun:
-    """A ranking to combine. run: where it comes from one; None for the first stage."""
+    """Ranking to combine. run: the run it belongs to; None for the first stage."""
 
     name: str
     ranking: Ranking
@@ -40,14 +40,15 @@ class CombinedRun:
 
 
 def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str) -> Run:
-    """The combination of `parts` as a run of the data set, equal sums in the order of the first.
+    """Return the fusion of `parts` as a run of the data set; equal sums keep the order of the
+    first.
 
-    A query that failed in one part fails, with the part's reason; one that a part was not asked for
-    is skipped: half of a combination is never passed off as the whole. No latency is stored, since
-    none was measured: it follows from the parts (`with_times_of`).
+    A query that failed in a part fails, with that part's reason; a query that is missing from a
+    part is skipped, because an incomplete fusion would be misleading. No latency is stored, because
+    none was measured: `with_times_of` derives it from the parts.
 
-    Raises SettingError for fewer than two parts or wrong weights, and DataError where no query is
-    in every part.
+    Raises SettingError for fewer than two parts or wrong weights, and DataError if no query is in
+    every part.
     """
     ranking = fuse_rankings([part.ranking for part in parts], how)
     if not len(ranking.query_ids):
@@ -77,8 +78,8 @@ def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str)
 
 
 def part_ids(run: Run) -> tuple[str, ...]:
-    """The ids of the runs that a run was made of, the first stage left out; empty for one that was
-    made of none."""
+    """Return the ids of the runs that a run was fused from, without the first stage; empty for a
+    run that is not a fusion."""
     if run.reranker != KIND:
         return ()
     ids = str(run.settings.get("part_ids", "")).split(", ")
@@ -86,8 +87,8 @@ def part_ids(run: Run) -> tuple[str, ...]:
 
 
 def with_times_of(run: Run, parts: Sequence[Run]) -> Run:
-    """The run with the latencies, pairs and tokens of its parts in sum, as where one is asked after
-    the other. A query that one of them was not timed on has no latency."""
+    """Return the run with the summed latencies, pairs and tokens of its parts, as if they run one
+    after the other. A query that was not timed in one of them has no latency."""
     queries = run.queries.set_index("query_id")
     tables = [part.queries.set_index("query_id") for part in parts]
     taken = {
@@ -102,10 +103,10 @@ def with_times_of(run: Run, parts: Sequence[Run]) -> Run:
 
 
 def unknown_tokens(run: Run, part: Callable[[str], Run | None]) -> float:
-    """The share of tokens in [0, 1] that the model of a run does not know; of a run that was made
-    of others, that of the part that knows least. NaN where no tokens were read.
+    """Return the share of tokens in [0, 1] that the model of a run does not know; for a fusion, the
+    largest share of its parts. NaN if no tokens were read.
 
-    part: id → the run, None where it is not here.
+    part: id → the run, or None if it is not stored.
     """
     parts = [loaded for each in part_ids(run) if (loaded := part(each)) is not None]
     share = math.nan if run.measured is None else run.measured.unknown_tokens
@@ -121,13 +122,13 @@ def _queries(dataset: Dataset, parts: Sequence[CombinedRun], done: set[str]) -> 
     table = pd.DataFrame(rows, columns=["query_id", "state", "reason"]).astype("str")
     for column in ("latency_ms", "index_ms", "tokens", "truncated"):
         table[column] = np.full(len(table), math.nan)
-    # Nothing was scored for it.
+    # No pair was scored for it.
     table.insert(5, "pairs", np.where(table["state"] == "done", 0.0, math.nan))
     return table
 
 
 def _states(part: CombinedRun) -> dict[str, tuple[str, str]]:
-    """query id → state and reason, as far as the part tells."""
+    """Return query id → state and reason, from the run of the part."""
     if part.run is None:
         return {}
     table = part.run.queries
@@ -152,11 +153,10 @@ def _state(
     return query, "skipped", f"not in {', '.join(lacking)}"
 
 
-# A run in parts, one a job of a cluster: the file of each part, and the parts put together.
-#
-# A part is a line of JSON that says what it is a part of, and below it the lines of a TREC run. It
-# is one file, so that nothing can be moved or lost without the other, and it is no run by itself:
-# a program that takes only runs stops at the first line.
+# Shards: a run split into parts, one per job of a cluster; the file of each part, and their merge.
+# A part is one line of JSON that describes the part, followed by the lines of a TREC run. It is one
+# file, so that the two cannot be separated, and it is not a valid run: a program that reads only
+# runs stops at the first line.
 
 MOST_SHARDS = 100_000
 _MARK = b"# rankdash shard "
@@ -173,7 +173,7 @@ _Query = tuple[
     Annotated[int, msgspec.Meta(ge=0, le=2**62)],
     list[float],
 ]
-# What has to be the same in all parts → what a file is of where it is not.
+# Keys that must be equal in all parts → description of a difference.
 _SAME = {
     "version": Phrase("from another version of rankdash"),
     "data": Phrase("of other data"),
@@ -189,14 +189,14 @@ _SAME = {
 
 @dataclass(frozen=True)
 class Shard:
-    """Part `number`, from 1, of `of`."""
+    """Shard `number`, from 1, of `of`."""
 
     number: int
     of: int
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """From "3/16". Raises SettingError for anything else."""
+        """Parse "3/16". Raises SettingError for other text."""
         match = _FORM.fullmatch(text.strip())
         number, of = map(int, match.groups()) if match else (0, 0)
         if not 1 <= number <= of <= MOST_SHARDS:
@@ -209,14 +209,14 @@ class Shard:
         return cls(number, of)
 
     def queries(self, dataset: Dataset) -> list[str]:
-        """Those of the data set that are this part's: dealt one by one, so that parts are alike."""
+        """Return the query ids of this part: every `of`-th query, so that parts are similar."""
         return list(dataset.queries["query_id"])[self.number - 1 :: self.of]
 
 
 def part_bytes(
     shard: Shard, dataset: Dataset, run: Run, weights: str, version: str, lines: bytes
 ) -> bytes:
-    """The file of a part. run: of the queries of the part. weights: the fingerprint of the
+    """Return the file of a part. run: over the queries of the part. weights: the fingerprint of the
     reranker. lines: the ranking of the run as a TREC run."""
     shard_rows = run.queries.set_index("query_id").loc[shard.queries(dataset)]
     sizes = dict(zip(run.ranking.query_ids, np.diff(run.ranking.offsets).tolist(), strict=True))
@@ -255,7 +255,7 @@ def _or_null(value: float) -> float | None:
 
 
 def _data(dataset: Dataset) -> str:
-    """A hash of all texts, and of the queries in their order."""
+    """Return a hash of all texts, and of the queries in order."""
     tables = dataset.query_text(), dataset.document_text().sort_index()
     return digest(
         str(each).encode("utf-8", "surrogatepass")
@@ -266,14 +266,14 @@ def _data(dataset: Dataset) -> str:
 
 
 def _order(ranking: Ranking) -> str:
-    """A hash of the lists; not of the scores, which no reranker reads."""
+    """Return a hash of the lists without scores, which no reranker reads."""
     lists = (ranking.documents_of(query)[0] for query in sorted(ranking.query_ids))
     return digest("\n".join(each).encode("utf-8", "surrogatepass") for each in lists)
 
 
 @dataclass(frozen=True)
 class Part:
-    """The file of a part, and what its first line says."""
+    """File of a part with its parsed first line."""
 
     path: Path
     head: Mapping[str, Any]
@@ -281,7 +281,8 @@ class Part:
 
     @classmethod
     def read(cls, path: Path) -> Part:
-        """Raises DataError where it is no such file, OSError where it cannot be read."""
+        """Read the first line. Raises DataError for another kind of file, OSError if it cannot be
+        read."""
         with path.open("rb") as file:
             line = file.readline(_LONGEST_HEAD)
         with guarded(
@@ -306,9 +307,9 @@ class Part:
         return Shard.parse(f"{self.head['number']}/{self.head['of']}")
 
     def lists(self) -> Iterator[bytes]:
-        """The lines of each of its queries, in their order; b"" for one without a result.
+        """Yield the lines of each of its queries, in order; b"" for a query without a result.
 
-        Raises DataError where they are not those that were written.
+        Raises DataError if the lines were changed after they were written.
         """
         seen = hashlib.sha256()
         with self.path.open("rb") as file:
@@ -327,13 +328,14 @@ class Part:
 
 
 def complete(paths: Sequence[Path]) -> list[Part]:
-    """The parts of one run, in their order.
+    """Return the parts of one run, in order.
 
-    Raises DataError, naming the file, for a part that is of another run, twice or missing.
+    Raises DataError, with the file name, for a part that belongs to another run, is duplicated or
+    missing.
     """
     parts = [Part.read(path) for path in paths]
     for key, difference in _SAME.items():
-        # A part without a query to score has loaded no model.
+        # A part without a query to score has not loaded a model.
         first, *others = [part for part in parts if part.head[key]] or parts
         for part in others:
             if part.head[key] != first.head[key]:
@@ -369,7 +371,7 @@ def complete(paths: Sequence[Path]) -> list[Part]:
 
 
 def _said(key: str, difference: Phrase, part: Part, first: Part) -> Phrase:
-    """With the names of settings that differ."""
+    """Return the difference, with the names of the settings that differ."""
     if key != "settings":
         return difference
     settings, others = part.head[key], first.head[key]
@@ -378,19 +380,19 @@ def _said(key: str, difference: Phrase, part: Part, first: Part) -> Phrase:
 
 
 def merge(parts: Sequence[Part], out: BinaryIO) -> pd.DataFrame:
-    """Write the run that the parts are of, one query after the other.
+    """Write the run that consists of the parts, query by query.
 
-    The frame has a row for each query, with query_id, state, reason, latency_ms and pairs, and
+    Return a frame with a row per query: query_id, state, reason, latency_ms and pairs, and
     repeated_ms, as in a `Run`.
 
-    Raises DataError where a file was changed after it was written; OSError.
+    Raises DataError if a file was changed after it was written; OSError.
     """
     lists = [part.lists() for part in parts]
     total = int(parts[0].head["total"])
     for place in range(total):
         out.write(next(lists[place % len(lists)]))
     for each in lists:
-        # Only at its end a part knows whether it is whole.
+        # Each part verifies its hash after its last list.
         next(each, None)
     rows = [
         parts[place % len(parts)].head["queries"][place // len(parts)] for place in range(total)

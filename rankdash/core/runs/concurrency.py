@@ -1,4 +1,4 @@
-"""Throughput with several clients at once, measured for a bounded time and never derived.
+"""Throughput with concurrent clients, measured for a limited time, never derived from latency.
 
 One over the mean latency is not a throughput: clients share the cores, the weights and the locks of
 a local model, and the machines of a service.
@@ -22,7 +22,7 @@ from rankdash.core.data.measured import FEWEST_TIMED, Level, meets
 from rankdash.core.rerankers import Capabilities, Request, Reranker
 from rankdash.core.rerankers.neural import runtimes
 
-# Enough different queries that no client meets the same one twice in a row.
+# Enough different queries that no client gets the same one twice in a row.
 _LARGEST_SAMPLE = 200
 
 
@@ -33,13 +33,13 @@ def measure(
     seconds: float,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[Level, ...]:
-    """One level for each number of clients, in order, each for about `seconds`.
+    """Measure one level for each number of clients, in order, each for about `seconds`.
 
-    Every client is a thread that sends one request, waits for the answer and takes the next from
-    the common list, over and over; what it has begun in time it finishes. The reranker has to be
-    prepared and warm. Empty without requests; cut short where `cancelled`.
+    Every client is a thread that sends one request, waits for the answer and takes the next request
+    from the shared list, repeatedly; it finishes the requests that it started in time. The reranker
+    must be prepared and warm. Return () without requests, and fewer levels if `cancelled`.
 
-    Raises UnavailableError where the reranker is gone.
+    Raises UnavailableError if the reranker becomes unavailable.
     """
     sample = requests[:_LARGEST_SAMPLE]
     if not sample:
@@ -54,22 +54,22 @@ def measure(
 
 
 def _index(reranker: Reranker, sample: Sequence[Request]) -> None:
-    """Have the documents embedded beforehand where the reranker does that, as a search system."""
+    """Let the reranker index the documents beforehand, as a search system does."""
     try:
         for request in (sample[0], sample[-1]):
-            # Those of the first may be embedded already, by the warm-up.
+            # The warm-up may have indexed the documents of the first request already.
             if any(answer.index_seconds for answer in reranker.score([request])):
                 reranker.score(sample)
                 return
     except UnavailableError:
         raise
-    except Exception:  # noqa: BLE001 - what is wrong shows in the level as a failed query
+    except Exception:  # noqa: BLE001 - the error is counted as a failed query
         return
 
 
 @dataclass
 class _Tally:
-    """What the clients of a level have done so far."""
+    """Totals of the clients of a level."""
 
     next: int = 0
     latencies: list[float] = field(default_factory=list)
@@ -104,7 +104,7 @@ def _level(
                 index_seconds = answer.index_seconds
             except UnavailableError as error:
                 tally.gone = error
-            except Exception:  # noqa: BLE001, S110 - a reranker may be anyone's code
+            except Exception:  # noqa: BLE001, S110 - a reranker may raise anything
                 pass
             ended = time.perf_counter()
             with lock:
@@ -139,19 +139,19 @@ def _level(
 
 
 def within_target(levels: Iterable[Level], target_ms: float) -> Level | None:
-    """The level with the most queries a second of those without a failure whose 95th percentile
-    meets the target; None where none does."""
+    """Return the level with the highest throughput among those without a failure and with a 95th
+    percentile within the target; None without one."""
     fit = [level for level in levels if not level.failed and meets(level.p95_ms, target_ms)]
     return max(fit, key=lambda level: level.queries_per_second, default=None)
 
 
-# The machine that a run is measured on: its processor, threads, load and packages.
+# Description of the machine that a run is measured on: processor, threads, load and packages.
 
 _NAMED = ("numpy", "torch", "sentence-transformers", "onnxruntime", "openvino", "bm25s")
 
 
 def load_average() -> float:
-    """Processes that wanted to run, over the last minute; NaN where the system does not tell."""
+    """Return the load average of the last minute; NaN if the system does not report it."""
     try:
         return os.getloadavg()[0]
     except (OSError, AttributeError):
@@ -159,10 +159,11 @@ def load_average() -> float:
 
 
 def threads_of(reranker: Reranker, capabilities: Capabilities) -> int:
-    """How many threads of this machine's processor scoring keeps busy.
+    """Return the number of CPU threads of this machine that scoring uses.
 
-    A reranker that knows says so by an attribute `threads` (0: the work is done elsewhere, as on a
-    graphics card). Else a model that scores across queries uses all it may, and others one.
+    A reranker may declare it by an attribute `threads` (0: the work is done elsewhere, for example
+    on a GPU). Otherwise, a model that scores across queries uses all available threads, and others
+    use one.
     """
     declared = getattr(reranker, "threads", None)
     if isinstance(declared, int):
@@ -175,9 +176,10 @@ def threads_of(reranker: Reranker, capabilities: Capabilities) -> int:
 
 
 def machine() -> dict[str, object]:
-    """Where this process runs: cpu, logical_cpus, threads, os, python and package versions.
+    """Return a description of this machine: cpu, logical_cpus, threads, os, python and package
+    versions.
 
-    threads: how many a model may use here. Imports nothing that is not loaded yet.
+    threads: the number that a model may use here. Imports no package that is not loaded yet.
     """
     return {
         "cpu": _cpu_model(),
@@ -197,6 +199,6 @@ def _threads() -> int:
 
 
 def _cpu_model() -> str:
-    # platform.processor() names only the architecture on Linux.
+    # platform.processor() returns only the architecture on Linux.
     named = [line.partition(":")[2].strip() for line in runtimes.cpu_lines("model name")]
     return named[0] if named else platform.processor() or platform.machine()

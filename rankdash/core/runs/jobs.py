@@ -1,4 +1,4 @@
-"""Jobs as a server sees them, and the process that works on them. Loads no model library."""
+"""Jobs from the view of a server, and the worker process that runs them. Loads no model library."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A wish for a run.
+    """Request for a run.
 
-    depth: how many candidates of a query are reranked; None for all.
-    sample: how many queries, sampled with `seed`; None for all.
-    timing: what is measured beside the scores.
-    without_text: what becomes of candidates without a text, as `rankdash.core.runs.plan.plan` says.
-    grid: an id from `new_id` that the variants of one wish share; None for a run of its own.
-    actors: of a run on the Ray cluster that the server allows; None for one of this machine.
+    depth: number of candidates of a query to rerank; None for all.
+    sample: number of queries, sampled with `seed`; None for all.
+    timing: measurements besides the scores.
+    without_text: treatment of candidates without text, as in `rankdash.core.runs.plan.plan`.
+    grid: an id from `new_id`, shared by the variants of one request; None for a single run.
+    actors: for a run on the Ray cluster that the server allows; None to run on this machine.
     fused: the name of a second run, the reciprocal rank fusion of this run with the first stage;
         None without one.
     """
@@ -78,10 +78,10 @@ class JobRequest:
 
 
 def check(reranker: str, settings: Mapping[str, str | int | float | bool]) -> Reranker:
-    """The reranker that a job would score with, not loaded: whether it is worth queueing.
+    """Return the reranker of a job, not loaded.
 
-    Raises SettingError or UnavailableError for one that cannot be made from these settings, or
-    whose model or package is plainly not on this machine. A model of the hub is not looked for.
+    Raises SettingError or UnavailableError if it cannot be built from these settings, or if its
+    model or package is missing on this machine. A model of the hub is not looked up.
     """
     made = create(reranker, settings)
     kind = get(reranker)
@@ -91,12 +91,12 @@ def check(reranker: str, settings: Mapping[str, str | int | float | bool]) -> Re
 
 
 def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None) -> str:
-    """Queue a job and return its id; its run will have the same. Nothing is loaded here.
+    """Queue a job and return its id; its run will have the same id. Nothing is loaded here.
 
-    job_id: from `new_id`, where the worker was given keys for it before; None for a new one.
+    job_id: from `new_id`, if the worker received keys for it before; None for a new one.
 
     Raises SettingError or UnavailableError as `check` does, SettingError for a depth or sample
-    under 1, StoreError for an unknown data set.
+    below 1, StoreError for an unknown data set.
     """
     reranker = check(request.reranker, request.settings)
     for name, value in (("depth", request.depth), ("sample", request.sample)):
@@ -129,26 +129,26 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
 
 
 def list(workspace: Workspace, dataset_id: str | None = None) -> tuple[JobRow, ...]:
-    """The jobs of a data set, or all, oldest first, those that are done included.
+    """Return the jobs of a data set, or all, oldest first, finished ones included.
 
-    A running job whose worker is gone shows as interrupted.
+    A running job without a live worker is shown as interrupted.
     """
     return tuple(Queue(workspace).rows(dataset_id))
 
 
 def any_waits(workspace: Workspace) -> bool:
-    """Whether there is work for a worker: a job, a judge or an explanation."""
+    """Return whether a job, a judge or an explanation waits for a worker."""
     return any(table(workspace).any_waits() for table in (Queue, StoredJudges, Explanations))
 
 
 def unreadable(workspace: Workspace, dataset_id: str) -> dict[str, tuple[str, StoreError]]:
-    """id → name, and what is wrong with it, of each job of a data set that `list` is without."""
+    """Return id → name and error of each unreadable job of a data set, which `list` omits."""
     return Queue(workspace).unreadable(dataset_id)
 
 
 def cancel(workspace: Workspace, job_id: str) -> None:
-    """Stop a job. One that waits is cancelled at once, one that runs after its current query; what
-    is scored by then is kept, and `resume` goes on from there."""
+    """Stop a job. A queued job is cancelled immediately, a running one after its current query; its
+    results are stored, and `resume` continues from them."""
     Queue(workspace).cancel(job_id)
 
 
@@ -164,11 +164,11 @@ def retryable(workspace: Workspace, run_id: str) -> JobRow | None:
 
 
 def retry(workspace: Workspace, run_id: str, name: str, job_id: str | None = None) -> str:
-    """Queue a job that scores only the queries that failed in a run, and return its id. Its run has
-    the results of all queries; the run that it started from stays.
+    """Queue a job that scores only the failed queries of a run, and return its id. Its run has the
+    results of all queries; the original run is not changed.
 
     job_id: as in `submit`. Raises StoreError if the run was not made by a job, or its results are
-    not kept.
+        not stored.
     """
     job_id = job_id or new_id()
     Queue(workspace).retry(run_id, name, job_id)
@@ -176,30 +176,30 @@ def retry(workspace: Workspace, run_id: str, name: str, job_id: str | None = Non
 
 
 def delete(workspace: Workspace, job_id: str) -> None:
-    """Forget a job and what it has scored so far; a run that it has finished stays."""
+    """Delete a job and its partial results; its finished run is not deleted."""
     Queue(workspace).delete(job_id)
 
 
-# The worker process as its parent sees it: start it, keep it alive, end it.
+# The worker process from the view of its parent: start it, restart it, stop it.
 
 LOG_NAME = "worker.log"
 LOG_LIMIT_BYTES = 1_000_000
 
-# A worker that dies this soon never got to work; after so many in a row the next would, too.
+# A worker that dies this soon failed at its start; after this many in a row, the next would too.
 QUICK_DEATH_SECONDS = 10.0
 QUICK_DEATHS = 3
 
 NICENESS = 10
-"""By so much a worker gives way to those who click."""
+"""Increase of the worker's niceness, so that servers have priority."""
 
 _STOP_SECONDS = 5.0
 
 
 class WorkerProcess:
-    """One worker for a workspace, ended with the process that made this.
+    """Worker of a workspace; ends with the process that created this object.
 
-    The worker holds the reading end of a pipe; when its parent ends, in whatever way, the pipe
-    closes and the worker stops. What it writes to stderr goes to `worker.log` in the workspace.
+    The worker reads from a pipe; when its parent ends for any reason, the pipe closes and the
+    worker stops. Its stderr is appended to `worker.log` in the workspace.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -214,15 +214,15 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process id of the live worker; None where there is none."""
+        """Process id of the live worker; None without one."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
     def ensure(self) -> None:
         """Start the worker unless it is alive. Cheap, so it may be called often.
 
-        What a dead worker was doing is marked interrupted, with how it died. One that keeps dying
-        at its start is not started again: what waits fails, with the reason.
+        The work of a dead worker is marked interrupted, with the cause of death. A worker that
+        repeatedly dies at its start is not started again: waiting jobs fail, with the reason.
         """
         with self._lock:
             if self._process is not None:
@@ -237,11 +237,10 @@ class WorkerProcess:
             self._start()
 
     def hand_over(self, job_id: str, keys: Mapping[str, str]) -> None:
-        """Give the worker keys (variable → key) for a job, before the job is queued.
+        """Send the worker keys (variable → key) for a job, before the job is queued.
 
-        They go through the pipe and stay in the worker's memory until the job ends, in whatever
-        way; a worker that has died forgets them. Raises SettingError for what is too long to be a
-        key.
+        They go through the pipe and stay in the worker's memory until the job ends for any reason;
+        a dead worker's keys are lost. Raises SettingError for text that is too long to be a key.
         """
         text = line(job_id, keys)
         refuse_long(text)
@@ -253,11 +252,11 @@ class WorkerProcess:
                 self._process.stdin.write(text)
                 self._process.stdin.flush()
             except OSError:
-                # It has just died. The job says that its key is missing.
+                # The worker has just died. The job will report that its key is missing.
                 return
 
     def stop(self) -> None:
-        """End the worker; what it was doing can be resumed."""
+        """Stop the worker; its work can be resumed."""
         with self._lock:
             process, self._process = self._process, None
             if process is None:
@@ -336,7 +335,8 @@ class WorkerProcess:
         return next((line.strip() for line in reversed(lines) if line.strip()), "no reason given")
 
     def _limit_log(self) -> None:
-        """Move a long log aside. It is emptied in place, because a live worker holds it open."""
+        """Copy a long log to another file. It is truncated in place, because a live worker has it
+        open."""
         try:
             if self._log.stat().st_size > LOG_LIMIT_BYTES:
                 shutil.copyfile(self._log, self._log.with_suffix(".log.1"))
@@ -346,7 +346,7 @@ class WorkerProcess:
 
 
 def _give_way(pid: int) -> None:
-    """From its first import on, which takes a processor as long as a page does."""
+    """Lower the priority of the worker, including its imports, which use much CPU time."""
     if hasattr(os, "setpriority"):
         with contextlib.suppress(OSError):
             niceness = os.getpriority(os.PRIO_PROCESS, 0)
@@ -354,13 +354,13 @@ def _give_way(pid: int) -> None:
 
 
 def refuse_long(text: bytes) -> None:
-    """Raises SettingError for what is too long to hold keys."""
+    """Raise SettingError for text that is too long to contain keys."""
     if len(text) > LONGEST_LINE_BYTES:
         raise SettingError("This is too long to be a key.", remedy="Copy it again.")
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipe whose end tells the worker to stop."""
+    """Close the pipe; the worker stops at its end."""
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
@@ -373,15 +373,15 @@ def _signal_name(number: int) -> str:
         return str(number)
 
 
-# One worker for several servers: the process that starts them keeps it, and each asks for it
-# through a pipe.
+# One worker for several servers: the process that starts the servers owns it, and each server uses
+# it through a pipe.
 
 PIPE_VARIABLE = "_RANKDASH_WORKER_PIPE"
-"""Names the writing end that a server was given."""
+"""Variable with the file descriptor of the pipe's writing end in a server."""
 
 
 class RelayedWorker:
-    """A `WorkerProcess` of another process."""
+    """Proxy of a `WorkerProcess` in another process."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -395,16 +395,17 @@ class RelayedWorker:
         self._say(text)
 
     def stop(self) -> None:
-        """Nothing: others may need it."""
+        """Do nothing: other servers may need the worker."""
 
     def _say(self, text: bytes) -> None:
-        # The other process has ended, and this one is about to. So short a text is written whole.
+        # An error means that the other process has ended, and this one is about to. Text this short
+        # is written atomically.
         with contextlib.suppress(OSError):
             os.write(self._pipe, text)
 
 
 def obey(worker: WorkerProcess, line: bytes) -> None:
-    """Do what a server said in one line."""
+    """Execute one line from a server."""
     if line.strip():
         request = json.loads(line)
         worker.hand_over(request["job"], request["keys"])
@@ -412,22 +413,22 @@ def obey(worker: WorkerProcess, line: bytes) -> None:
         worker.ensure()
 
 
-# Keys on their way from a server to its worker: through a pipe, into memory, never onto a disk.
+# Transfer of keys from a server to its worker: through a pipe, into memory, never to disk.
 
-# Longer is no key, and a pipe takes so much at once or not at all.
+# Longer text is not a key, and a pipe writes this much atomically.
 LONGEST_LINE_BYTES = 4000
 
-# How long what was claimed waits for a key that was typed for it.
+# Time that claimed work waits for a key that the user typed.
 KEY_SECONDS = 0.5
 
 
 def line(job_id: str, keys: Mapping[str, str]) -> bytes:
-    """What a server writes: variable → key for one job."""
+    """Return the line that a server writes: variable → key for one job."""
     return json.dumps({"job": job_id, "keys": dict(keys)}).encode() + b"\n"
 
 
 class Handover:
-    """The keys that a worker was given, by job. One thread feeds, another asks."""
+    """Keys that a worker received, by job. One thread adds, another takes."""
 
     def __init__(self) -> None:
         self._keys: dict[str, dict[str, str]] = {}
@@ -435,28 +436,28 @@ class Handover:
         self._rest = b""
 
     def feed(self, data: bytes) -> None:
-        """What came through the pipe, whole lines or parts of them."""
+        """Add data from the pipe, which may end within a line."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for text in lines:
             try:
                 message = json.loads(text)
                 job_id, keys = str(message["job"]), dict(message["keys"])
             except (ValueError, KeyError, TypeError):
-                # Not repeated anywhere: it may hold a key.
+                # Not logged: it may contain a key.
                 continue
             with self._arrived:
                 self._keys[job_id] = keys
                 self._arrived.notify_all()
 
     def take(self, job_id: str, patience: float = 0.0) -> Mapping[str, str]:
-        """variable → key for the job, which are not held here any longer; waits so many seconds for
-        keys that are on their way."""
+        """Remove and return variable → key of the job; wait up to `patience` seconds for keys in
+        transit."""
         with self._arrived:
             self._arrived.wait_for(lambda: job_id in self._keys, patience)
             return self._keys.pop(job_id, {})
 
     def take_for(self, job_id: str, place: Place | None) -> Mapping[str, str]:
-        """As `take`, waiting where a key is needed that the environment has not. It is sent before
-        the job is queued, so that the wait is one for another thread to put it down."""
+        """Do the same as `take`, and wait if the environment lacks a required key. A key is sent
+        before its job is queued, so the wait only covers the other thread's work."""
         awaited = place is not None and place.variable and not place.in_environment
         return self.take(job_id, KEY_SECONDS if awaited else 0.0)

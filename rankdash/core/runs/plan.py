@@ -1,4 +1,4 @@
-"""What a run will score: which queries, how deep, and why the others are left out."""
+"""Plan of a run: queries to score, depth, and reasons for skipped queries."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MOST_CLIENTS = 256
 
 @dataclass(frozen=True)
 class Plan:
-    """documents: query id → its candidates to rerank, best first, in the order of the data set.
+    """Plan of a run. documents: query id → its candidates to rerank, best first, in data set order.
 
-    skipped: query id → why it is not scored.
-    textless: how many of the pairs asked for have a document without a text. without_text: what is
-        done with them.
+    skipped: query id → reason.
+    textless: number of requested pairs with a document without text. without_text: treatment of
+        these pairs.
     """
 
     documents: dict[str, list[str]]
@@ -41,19 +41,18 @@ class Plan:
 
 @dataclass(frozen=True)
 class Timing:
-    """What a run measures beside the scores.
+    """Measurements of a run besides the scores.
 
-    latency: of which queries the serial latency is measured. "auto": a sample, of which those
-        count that have no cached score. "always": a sample, scored even where scores are cached.
-        "every": every query, scored even where scores are cached, and none with others.
-        "never": no sample is set apart. Rerankers that are asked one query at a time anyway are
-        always timed where they score a whole query.
-    repeats: how often a query is timed; its latency is the median.
-    sample: how many queries are timed at most; half of all where that is fewer, so that the others
-        tell the throughput.
+    latency: queries with a measured serial latency. "auto": a sample, without the queries that have
+        a cached score. "always": a sample, scored even if scores are cached. "every": every query,
+        scored individually even if scores are cached. "never": no sample. Rerankers that receive
+        one query at a time are always timed for queries without cached scores.
+    repeats: number of times that a query is timed; its latency is the median.
+    sample: maximum number of timed queries, and at most half of all, so that the others measure the
+        throughput.
     seed: of the sample.
-    concurrency: how many clients at once the throughput is measured with, each for `seconds`;
-        empty: not at all.
+    concurrency: numbers of concurrent clients for measuring the throughput, each for `seconds`;
+        empty: no measurement.
     """
 
     latency: Literal["auto", "always", "every", "never"] = "auto"
@@ -64,7 +63,7 @@ class Timing:
     seconds: float = 5.0
 
     def __post_init__(self) -> None:
-        """Raises SettingError for a value out of its range."""
+        """Raise SettingError for a value out of range."""
         if self.latency not in ("auto", "always", "every", "never"):
             raise SettingError(
                 "The latency is measured auto, always, every or never, not {value!r}.",
@@ -86,19 +85,20 @@ class Timing:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Timing:
-        """From what `dataclasses.asdict` gave, in JSON or not; what is missing has its default."""
+        """Build from the result of `dataclasses.asdict`, also after JSON; missing values have
+        defaults."""
         levels = tuple(values.get("concurrency", ()))
         return cls(**{**values, "concurrency": levels})
 
 
 def sample_queries(dataset: Dataset, size: int, seed: int) -> tuple[str, ...]:
-    """`size` queries sampled at random, without replacement, from those that have candidates.
+    """Return `size` queries with candidates, sampled at random without replacement.
 
     The sample is the start of a permutation by NumPy's default generator (PCG64) of the ids in
     alphabetical order, so a larger sample with the same seed contains the smaller one, and the
-    order of the files changes nothing. Fewer come back where there are fewer.
+    order of the files has no effect. If fewer queries exist, all are returned.
 
-    Raises SettingError where `size` is under 1.
+    Raises SettingError if `size` is below 1.
     """
     if size < 1:
         raise SettingError(
@@ -111,7 +111,7 @@ def sample_queries(dataset: Dataset, size: int, seed: int) -> tuple[str, ...]:
 
 
 def random_order(ids: Iterable[str], seed: int) -> tuple[str, ...]:
-    """All of `ids` in a random order that depends on nothing but them and `seed`."""
+    """Return `ids` in a random order that depends only on them and `seed`."""
     known = sorted(ids)
     return tuple(known[place] for place in np.random.default_rng(seed).permutation(len(known)))
 
@@ -127,12 +127,12 @@ def plan(
     """Plan to rerank the first `depth` candidates (None: all) of `query_ids` (None: all queries).
 
     needs_text: whether the reranker reads texts.
-    without_text: what becomes of candidates without one then. "exclude": they are not asked for,
-        and keep their first-stage order below those that are; where all of a query's are without,
-        the query fails, and so they stay in the plan. "empty": they are scored as empty texts.
+    without_text: treatment of candidates without text in that case. "exclude": they are not scored
+        and follow the scored ones in first-stage order; a query with only such candidates stays in
+        the plan with them, and fails. "empty": they are scored as empty texts.
 
-    Raises SettingError where the depth is under 1, a query is not in the data set, or there is no
-    such rule for candidates without a text.
+    Raises SettingError if the depth is below 1, a query is not in the data set, or `without_text`
+    is unknown.
     """
     if depth is not None and depth < 1:
         raise SettingError(
@@ -168,17 +168,17 @@ def plan(
     return Plan(documents, skipped, textless, without_text)
 
 
-# One reranker with a grid of settings: every combination of the values that were asked for.
+# Variants: one reranker with every combination of some values of its settings.
 
-# How many candidates are reranked is no setting of a reranker, and varies all the same.
+# The depth is not a setting of a reranker, but can vary too.
 DEPTH = "depth"
 MOST_VARIANTS = 24
 
 
 @dataclass(frozen=True)
 class Variant:
-    """settings, depth: as a job takes them. differs: what it has of the settings that vary, in the
-    order in which they were given."""
+    """Variant of a job. settings, depth: as in a job. differs: its values of the settings that
+    vary, in input order."""
 
     settings: Mapping[str, SettingValue]
     depth: int | None
@@ -191,13 +191,13 @@ def variants(
     depth: int | None,
     varied: Mapping[str, Sequence[SettingValue]],
 ) -> tuple[Variant, ...]:
-    """Every combination of the values in `varied`, the last setting changing fastest; equal values
-    count once. Nothing varied gives the settings as they are.
+    """Return every combination of the values in `varied`, the last setting changing fastest; equal
+    values count once. An empty `varied` returns the settings unchanged.
 
-    varied: name of a setting, or DEPTH → its values, which may be texts.
+    varied: name of a setting, or DEPTH → its values, which may be strings.
 
-    Raises SettingError for a setting that does not exist, one without values, a value that is
-    wrong, and more than MOST_VARIANTS combinations.
+    Raises SettingError for an unknown setting, one without values, an invalid value, and more than
+    MOST_VARIANTS combinations.
     """
     known = {spec.name: spec for spec in specs}
     values: dict[str, list[SettingValue]] = {}

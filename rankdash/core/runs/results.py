@@ -1,4 +1,4 @@
-"""What came of each query, the `Run` they make together, and results from which a run resumes."""
+"""Results of queries, the `Run` they form, and stored results that a run resumes from."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _MEASURED = ("latency_ms", "index_ms", "tokens", "truncated")
 
 @dataclass(frozen=True, eq=False)
 class QueryResult:
-    """What came of one query.
+    """Result of one query.
 
     reason: why it failed or was skipped.
-    scores: (n,) float64 in the order of the candidates, n = how many were reranked; empty unless
-        the query is done.
+    scores: (n,) float64 in the order of the candidates, n = number of reranked candidates; empty
+        unless the query is done.
     latency_ms, index_ms: as in the table of a `Run`.
-    read, full: (n,) int32, tokens read and tokens before texts were cut, as in a `Reading`; empty
-        where unknown.
-    cached: how many of the scores were kept from an earlier run.
-    calls: the requests to other machines that were made for it.
-    repeated_ms: (r,) the latency of each of its repeats; empty where it was timed once at most.
+    read, full: (n,) int32, tokens read and tokens before truncation, as in a `Reading`; empty if
+        unknown.
+    cached: number of scores from the cache.
+    calls: the requests to other machines made for it.
+    repeated_ms: (r,) the latency of each repeat; empty if it was timed at most once.
     """
 
     query_id: str
@@ -62,26 +62,26 @@ class QueryResult:
 
     @property
     def tokens(self) -> float:
-        """Tokens read in all pairs; NaN where unknown."""
+        """Tokens read in all pairs; NaN if unknown."""
         return float(self.read.sum()) if len(self.read) and self.read.min() >= 0 else math.nan
 
     @property
     def truncated(self) -> float:
-        """How many pairs were cut; NaN where unknown."""
+        """Number of truncated pairs; NaN if unknown."""
         known = len(self.full) and self.full.min() >= 0 and self.tokens >= 0
         return float((self.full > self.read).sum()) if known else math.nan
 
 
 def to_row(result: QueryResult) -> dict[str, Any]:
-    """A result as a row of a `Workspace` part."""
+    """Return a result as a row of a `Workspace` part."""
     calls = [asdict(call) | {"billed": dict(call.billed)} for call in result.calls]
     return {**vars(result), "calls": json.dumps(calls)}
 
 
 def results_from(rows: pd.DataFrame) -> list[QueryResult]:
-    """Results from a frame with a column for each field, as `Workspace` parts are read."""
+    """Return results from a frame with a column for each field, as read from `Workspace` parts."""
     columns = {name: list(rows[name]) for name in QueryResult.__dataclass_fields__}
-    # A job that an older version began kept less.
+    # Jobs of older versions have fewer columns.
     for name in ("read", "full"):
         columns[name] = [_NO_COUNTS if value is None else value for value in columns[name]]
     columns["repeated_ms"] = [
@@ -105,11 +105,11 @@ def assemble(
     load_ms: float,
     measured: Measured,
 ) -> Run:
-    """The run of a plan all of whose queries have a result.
+    """Return the run of a plan from the results of all its queries.
 
-    Reranked documents come by score, equal scores in first-stage order; the candidates below keep
-    their first-stage order and have no score. The run is named after the reranker, and its id
-    depends only on what was asked.
+    Reranked documents are sorted by score, equal scores in first-stage order; the candidates below
+    follow in first-stage order without a score. The run has the name of the reranker, and its id
+    depends only on the request.
     """
 
     read: list[Counts] = []
@@ -131,7 +131,7 @@ def assemble(
     every = {**skipped, **results}
     wish = [dataset.id, reranker.name, repr(sorted(reranker.settings.items())), str(depth)]
     if planned.without_text != "exclude":
-        # Not with the usual rule: ids are what they were before there was another.
+        # Not for the default rule, so that the ids of older versions stay valid.
         wish.append(planned.without_text)
     ranking = Ranking.from_lists(lists())
     return Run(
@@ -160,7 +160,7 @@ def assemble(
 
 
 def _counted(measured: Measured, results: Collection[QueryResult]) -> Measured:
-    """With the counts over all results, those of earlier attempts included."""
+    """Add the counts over all results, earlier attempts included."""
     done = [result for result in results if result.state == "done"]
     calls = [call for result in results for call in result.calls]
     cached = sum(result.cached for result in done)
@@ -203,7 +203,7 @@ def _call_table(results: Iterable[QueryResult]) -> pd.DataFrame | None:
 
 
 def _ranked(counts: Counts, order: npt.NDArray[np.intp], below: int) -> Counts:
-    """Token counts in the order of the ranking; -1 where unknown and for documents below."""
+    """Return token counts in the order of the ranking; -1 if unknown and for documents below."""
     known = counts[order] if len(counts) else np.full(len(order), -1, dtype=np.int32)
     return np.concatenate([known, np.full(below, -1, dtype=np.int32)])
 
@@ -234,18 +234,17 @@ def _pairs(result: QueryResult, planned: Plan) -> float:
     return float(len(planned.documents.get(result.query_id, ())))
 
 
-# What a search of a run sends, what services charged for their answers, and what was put right in
-# these, from their calls.
+# Usage: payload per search, billed units and repaired answers of a run, from its calls.
 
-# As many different documents as are counted while a page opens.
+# Limits of distinct documents and of pairs, so that a page opens quickly.
 _COUNTED, _MOST_PAIRS = 3_000, 50_000
 
 
 @dataclass(frozen=True)
 class MeasuredLoad:
-    """load: of the mean search; its tokens are NaN where neither texts nor the run have them.
-    estimated: whether its tokens were counted by the packaged tokenizer, or by characters without
-    one, because the run has no counts."""
+    """Payload of a mean search. load: tokens are NaN if neither texts nor run have them. estimated:
+    whether tokens were counted by the packaged tokenizer, or from characters without it, because
+    the run has no counts."""
 
     load: Load
     estimated: bool
@@ -253,12 +252,12 @@ class MeasuredLoad:
 
 @dataclass(frozen=True)
 class Usage:
-    """calls: requests, retried ones once. failed: those that never got an answer.
+    """Total of calls. calls: requests, retried ones once. failed: requests without an answer.
 
-    billed: unit, by the service's own name, → how much of it; "dollars" at the prices in the
-        settings. noted: answers in which something was put right or could not be read. estimated:
-        calls whose tokens the service did not count, or whose answers were lost with the program
-        that asked; with any, what is billed is at least so much.
+    billed: unit, by the service's own name, → amount; "dollars" at the prices in the settings.
+        noted: answers that were repaired or could not be read. estimated: calls with tokens that
+        the service did not count, or with an answer lost by a crash; if above 0, `billed` is a
+        lower bound.
     """
 
     calls: int = 0
@@ -269,7 +268,7 @@ class Usage:
 
     @classmethod
     def of(cls, calls: Iterable[Call]) -> Usage:
-        """The sum over calls."""
+        """Return the total of calls."""
         every = list(calls)
         usage = _summed(
             (call.billed for call in every),
@@ -289,8 +288,8 @@ class Usage:
 
 
 def usage(run: Run) -> Usage | None:
-    """None where the run asked no other machine. Scores from the cache cost nothing and are not
-    in it."""
+    """Return the usage of a run; None if it called no other machine. Scores from the cache are free
+    and not included."""
     if run.calls is None:
         return None
     return _summed(map(json.loads, run.calls["billed"]), run.calls["error"], run.calls["note"])
@@ -313,7 +312,8 @@ def _sum(billed: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def load_of(ranking: Ranking, run: Run | None, searches: Searches | None) -> MeasuredLoad:
-    """What a search of this run sends. searches: as estimated from the texts; None without."""
+    """Return the payload of a mean search of this run. searches: the estimate from the texts, or
+    None."""
     counts = np.diff(ranking.offsets)
     documents = float(counts.mean()) if len(counts) else 0.0
     done = None if run is None else run.queries[run.queries["state"] == "done"]
@@ -324,7 +324,7 @@ def load_of(ranking: Ranking, run: Run | None, searches: Searches | None) -> Mea
     )
     if done is None:
         return MeasuredLoad(estimated, estimated=True)
-    # A query whose tokens nobody counted would bring its pairs alone.
+    # Queries without token counts are excluded, because they would add only pairs.
     counted = done.loc[done["tokens"].notna(), ["pairs", "tokens"]].sum()
     if not (counted > 0).all():
         return MeasuredLoad(estimated, estimated=True)
@@ -339,12 +339,12 @@ def load_of(ranking: Ranking, run: Run | None, searches: Searches | None) -> Mea
 def estimated_searches(
     data: Dataset, ranking: Ranking, run: Run | None, counted: dict[str, float]
 ) -> Searches | None:
-    """Return the tokens of the documents that each search of a ranking sends, by the packaged
-    tokenizer; None if no text of them is known.
+    """Return the estimated tokens of the documents that each search of a ranking sends, by the
+    packaged tokenizer; None if no text of them is available.
 
-    Of a run the first documents of a list count, as many as it scored. Where there are many, a
-    random sample of the queries stands for all. A text that is missing counts as long as the mean
-    of the others. counted: document id → tokens, which this fills.
+    If `run` is not None, only its scored documents, the first ones of each list, are counted. For
+    many documents, a random sample of the queries is used. A missing text counts as the mean of the
+    others. counted: document id → tokens; filled by this function.
     """
     sizes, starts = np.diff(ranking.offsets), ranking.offsets[:-1]
     if run is not None:
@@ -364,7 +364,7 @@ def estimated_searches(
     unknown = [doc for doc in ids if doc not in counted and doc in data.document_places]
     texts = data.document_text(np.array([data.document_places[doc] for doc in unknown], np.intp))
     counted.update(zip(unknown, default_tokens(list(texts)), strict=True))
-    # A ranking may list documents and queries that the data set does not have.
+    # A ranking may contain documents and queries that are not in the data set.
     documents = np.array([counted.get(doc, 0.0) for doc in ids])[alike]
     query_texts = data.query_text().reindex(ranking.query_ids[order], fill_value="")
     queries = np.array(default_tokens(list(query_texts)))
@@ -377,8 +377,8 @@ def _filled(tokens: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.where(tokens > 0, tokens, tokens[tokens > 0].mean())
 
 
-# A run that was stopped goes on: which results of the attempts before still count, and a file of
-# them for a command.
+# Resuming a stopped run: the valid results of earlier attempts, and a file of results for a
+# command.
 
 _MARK = "rankdash results "
 _NO_RESULTS = "This is no file of results that a run goes on from, or it was changed."
@@ -388,8 +388,8 @@ _ARRAYS = {"scores": np.float64, "read": np.int32, "full": np.int32, "repeated_m
 
 
 def still_good(results: Iterable[QueryResult], planned: Plan) -> dict[str, QueryResult]:
-    """Query → its result, for queries that are done for as many documents as are asked for now;
-    all others are scored, those that failed tried again."""
+    """Return query → result for the queries that are done with the requested number of documents;
+    all others are scored, including failed ones."""
     return {
         result.query_id: result
         for result in results
@@ -399,7 +399,7 @@ def still_good(results: Iterable[QueryResult], planned: Plan) -> dict[str, Query
 
 
 def computed_by(details: Mapping[str, object]) -> dict[str, str]:
-    """By which runtime and on which device, of what a reranker tells; of each stage too."""
+    """Return the runtimes and devices from the details of a reranker, for each stage."""
     return {
         name: str(value) for name, value in details.items() if name.rpartition("_")[2] in _COMPUTED
     }
@@ -408,7 +408,7 @@ def computed_by(details: Mapping[str, object]) -> dict[str, str]:
 def settled(
     settings: Mapping[str, SettingValue], details: Mapping[str, object]
 ) -> dict[str, SettingValue]:
-    """The settings with the runtime and the device that a reranker took, as its details say."""
+    """Return the settings with the runtime and device from a reranker's details."""
     resolved = {
         name: str(details[name]) if name in _COMPUTED and name in details else value
         for name, value in settings.items()
@@ -424,13 +424,13 @@ def settled(
 
 
 class ResultsFile:
-    """A file of results, a line each, that stays whole however a process ends.
+    """Resume file: results, one per line; a crash cannot corrupt its complete lines.
 
-    wish: all that the results depend on, fit for JSON. results: what was done before. computed: by
-        which runtime and on which device, as the details of a reranker; empty where unknown.
+    wish: all inputs that affect the results, as JSON values. results: results of earlier attempts.
+        computed: runtime and device, as in the details of a reranker; empty if unknown.
 
-    Raises DataError where the file is no such file, or of another wish, and what `outfile.append`
-    raises, as do its methods.
+    Raises DataError if the file is not a resume file, or of another run, and the errors of
+    `files.append`; so do its methods.
     """
 
     def __init__(self, path: Path, wish: Mapping[str, object]) -> None:
@@ -454,14 +454,14 @@ class ResultsFile:
         files.append(path, [] if whole else [head])
 
     def begin(self, details: Mapping[str, object]) -> None:
-        """Keep how all results are computed, which the first attempt settles for the others."""
+        """Store the runtime and device of the first attempt, which later attempts use too."""
         computed = computed_by(details)
         if computed and not self.computed:
             self.computed = computed
             files.append(self._path, [json.dumps({"computed": computed}).encode() + b"\n"])
 
     def add(self, results: Iterable[QueryResult]) -> None:
-        """Those that are done; what failed is tried again."""
+        """Append the results that are done; failed queries are retried on resume."""
         rows = (
             {
                 name: value.tolist() if isinstance(value, np.ndarray) else value
@@ -473,7 +473,7 @@ class ResultsFile:
         files.append(self._path, [json.dumps(row).encode() + b"\n" for row in rows])
 
     def remove(self) -> None:
-        """Where nothing is left to be done."""
+        """Delete the file after a complete run."""
         self._path.unlink()
 
 
@@ -482,7 +482,7 @@ def _no_results(path: Path) -> DataError:
 
 
 def _parsed(lines: Iterable[bytes], file: str) -> tuple[Mapping[str, object], list[QueryResult]]:
-    """lines: below the first of the file."""
+    """Parse the lines below the first one."""
     computed: Mapping[str, object] = {}
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 2):
@@ -498,7 +498,7 @@ def _parsed(lines: Iterable[bytes], file: str) -> tuple[Mapping[str, object], li
 
 
 def _difference(content: bytes, wish: Mapping[str, object]) -> str:
-    """What of the wish is another one in the file."""
+    """Return the names of the inputs that differ from those in the file."""
     try:
         known = json.loads(content.splitlines()[0][len(_MARK) :])
         return ", ".join(name for name in wish if known.get(name) != wish[name]) or "settings"

@@ -1,9 +1,9 @@
-"""Rerank a data set: pure, resumable, and no failure ever becomes a zero.
+"""Reranking of a data set: resumable, and a failed query is never scored 0.
 
-Two things are measured and never mixed. The latency of a query is that of the query alone with its
-own documents, on a warm reranker, because that is what a user of a search waits for. The throughput
-is that of blocks of queries, where the reranker is faster with many at once. Results are handed on
-in batches of about a second.
+Latency and throughput are measured separately. A latency is measured for a single query with its
+own documents on a warm reranker, because that is the wait of a search user. The throughput is
+measured with blocks of queries if the reranker is faster with many. Results are delivered in
+batches of about a second.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from rankdash.core.runs.plan import Plan, Timing, plan, random_order
 from rankdash.core.runs.results import QueryResult, assemble, still_good
 from rankdash.core.runs.scoring import OptionalCache, Requests, Scoring, Spread
 
-# How much work a kill can cost: what was scored since the last batch was handed on.
+# Work lost by a kill: at most the results since the last batch.
 BATCH_SECONDS = 1.0
 
-# The size of the first block of queries, and of the largest: of cached and tiny ones.
+# Size of the first block of queries, and of the largest (for cached and tiny ones).
 FIRST_BLOCK = 10
 LARGEST_BLOCK = 1024
 
-# So many texts of queries, and as many of documents, show which tokens a model knows.
+# Maximum number of query texts, and of document texts, for the share of unknown tokens.
 MOST_TEXTS = 2000
 
 
-class Cancelled(Exception):  # noqa: N818 - it reports a wish, not an error
-    """The caller asked to stop. Every query scored until then was handed on."""
+class Cancelled(Exception):  # noqa: N818 - a request to stop, not an error
+    """The caller requested a stop. All results so far were delivered."""
 
 
 def rerank(
@@ -64,27 +64,28 @@ def rerank(
 ) -> Run:
     """Rerank the first `depth` candidates (None: all) of `query_ids` (None: all queries).
 
-    without_text: what becomes of candidates without a text, as `plan` says.
-    done: results of an earlier attempt with the same arguments; queries that failed then are
-        tried again, and nothing is loaded when none is left.
+    without_text: treatment of candidates without text, as in `plan`.
+    done: results of an earlier attempt with the same arguments; failed queries are retried, and
+        nothing is loaded if no query remains.
     capabilities: those of the reranker's kind.
-    timing: what is measured beside the scores.
-    cache: where scores of pairs are kept from run to run; used only where the capabilities and
-        the reranker's fingerprint allow it.
+    timing: measurements besides the scores.
+    cache: score cache across runs; used only if the capabilities and the reranker's fingerprint
+        allow it.
     on_step: called when a step of the preparation begins.
-    on_prepared: called when the reranker is prepared and has scored nothing yet.
-    on_loaded: called with the cold start in milliseconds: loading and the first call, whose answer
-        is thrown away unless it cost money.
+    on_prepared: called when the reranker is prepared and before its first score.
+    on_loaded: called with the cold start in milliseconds: loading and the first call, whose result
+        is discarded unless it may cost money.
     on_batch: called about once a second with the results since the last call.
-    on_timing: called before the throughput is measured, where it is: all is scored by then.
-    cancelled: asked before every call of the reranker and after loading.
+    on_timing: called before the measurement of throughput with concurrent clients, if any; all
+        queries are scored by then.
+    cancelled: called before every call of the reranker and after loading.
     clock, cpu_clock: a monotonic clock, and one of the CPU time of this process, in nanoseconds.
 
     Every query of the data set has a row in the result: done, failed with its reason, or skipped
-    because it has no candidates or was not asked for.
+    because it has no candidates or was not requested.
 
-    Raises UnavailableError where the reranker cannot be had, SettingError for what `plan` refuses
-    and for concurrent clients of a cluster, and Cancelled.
+    Raises UnavailableError if the reranker is unavailable, SettingError for arguments that `plan`
+    refuses and for concurrent clients of a cluster, and Cancelled.
     """
     if timing.concurrency and isinstance(reranker, Spread):
         raise SettingError(
@@ -132,7 +133,7 @@ def rerank(
 
 @dataclass
 class _Work:
-    """One attempt at the queries that are left."""
+    """One attempt at the remaining queries."""
 
     reranker: Reranker
     capabilities: Capabilities
@@ -150,21 +151,21 @@ class _Work:
         self._clock = clocks[0]
         self._fingerprint = ""
         self._blocks = self.capabilities.across_queries or isinstance(self.reranker, Spread)
-        # Enough queries in a block to keep as many requests under way as are allowed.
+        # A block has enough queries for the allowed number of concurrent requests.
         self._least = 1
         if self.capabilities.needs_network:
             self._least = max(1, int(self.reranker.settings.get("concurrency", 1)))
         repeats = self.timing.repeats
         self._scoring = Scoring(self.reranker, self.requests, repeats, not self._blocks, *clocks)
         self._ready: list[QueryResult] = []
-        # Queries to score, one by one and in blocks.
+        # Queries to score individually and in blocks.
         self._alone: list[str] = []
         self._together: list[str] = []
         self._first_call_ms = math.nan
 
     def load(self, remaining: list[str], on_prepared: Callable[[], object]) -> float:
-        """Load the reranker, look up what is kept, and make the first call; the milliseconds that
-        loading and the call took."""
+        """Load the reranker, read the cache, and make the first call; return the milliseconds of
+        loading and that call."""
         self._stop_if_cancelled()
         started = self._clock()
         base.begin("loading")
@@ -184,7 +185,7 @@ class _Work:
         return load_ms + (0.0 if math.isnan(self._first_call_ms) else self._first_call_ms)
 
     def batches(self) -> Iterator[list[QueryResult]]:
-        """The results, in batches of about a second."""
+        """Yield the results, in batches of about a second."""
         if self._ready:
             yield self._ready
         yield from self._one_by_one()
@@ -194,7 +195,7 @@ class _Work:
             yield from self._in_blocks()
 
     def throughput(self) -> tuple[Level, ...]:
-        """What the timing asks for; empty where nothing."""
+        """Measure the throughput at the requested numbers of clients; () without any."""
         if not self.timing.concurrency:
             return ()
         queries = random_order(self.asked.documents, self.timing.seed)
@@ -226,13 +227,13 @@ class _Work:
         )
 
     def _unknown_tokens(self) -> float:
-        """The share of the tokens of what was asked that the model does not know."""
+        """Return the share of unknown tokens in the texts of the planned queries."""
         if not isinstance(self.reranker, Literate):
             return math.nan
         return self.reranker.unknown_share(self.requests.texts(MOST_TEXTS))
 
     def _look_up(self, remaining: list[str]) -> None:
-        """Share the queries out: kept whole, to score alone, to score in blocks."""
+        """Split queries into fully cached, timed individually, and batched."""
         timing = self.timing
         sample = random_order(self.asked.documents, timing.seed)
         if timing.latency != "every":
@@ -254,7 +255,7 @@ class _Work:
         self._together = [query for query in scored if query not in alone]
 
     def _read_cache(self, remaining: list[str], again: set[str]) -> None:
-        """What is kept of the queries that are left, but for those to be scored again."""
+        """Read the cached scores of the remaining queries, except for those to be scored again."""
         if self._cache is None:
             return
         self._fingerprint = self.reranker.fingerprint()
@@ -272,7 +273,7 @@ class _Work:
         }
 
     def _warm_up(self) -> None:
-        """Score a query for nothing; without one to score and nothing to measure, not at all."""
+        """Score one warm-up query and discard it; skip if nothing is left to score or time."""
         waiting = [*self._alone, *self._together]
         if not waiting and self.timing.concurrency:
             every = self.asked.documents
@@ -282,7 +283,8 @@ class _Work:
             self._first_call_ms = self._scoring.warm_up(waiting[0]) * 1e3
 
     def _first_call_counts(self) -> None:
-        """Where a call may cost money, the first one gives its result; its time is no latency."""
+        """Score the first query for its result, because a call may cost money; its time is not a
+        latency."""
         queue = self._alone or self._together
         if queue:
             started = self._clock()
@@ -295,7 +297,7 @@ class _Work:
         return self._by_the_second([self._scoring.alone(query)] for query in queries)
 
     def _by_the_second(self, chunks: Iterable[list[QueryResult]]) -> Iterator[list[QueryResult]]:
-        """Join results to batches of about a second."""
+        """Join results into batches of about a second."""
         batch: list[QueryResult] = []
         started = self._clock()
         for results in chunks:
@@ -320,8 +322,8 @@ class _Work:
             yield self._kept(batch)
 
     def _streamed(self, spread: Spread) -> Iterator[list[QueryResult]]:
-        """Batches for several processes, each of which takes one of them about a second; those at
-        the end are smaller, so that all processes end together."""
+        """Yield batches for several processes, each of about a second of work; the last ones are
+        smaller, so that all processes end together."""
         queries, rate = self._together, self._first_rate()
         remaining = sum(map(self._scoring.missing, queries))
 
@@ -346,8 +348,8 @@ class _Work:
         return self._by_the_second(streamed())
 
     def _block(self, queries: list[str], rate: float, most: int) -> tuple[list[str], int]:
-        """The first of `queries` that take about a second at `rate` pairs a second, and their
-        pairs; at least as many as keep the requests under way that are allowed."""
+        """Return the first of `queries` that take about a second at `rate` pairs per second, and
+        their pairs; at least enough for the allowed number of concurrent requests."""
         block: list[str] = []
         pairs = 0
         for query in queries[: max(most, self._least)]:
@@ -359,12 +361,13 @@ class _Work:
         return block, pairs
 
     def _first_rate(self) -> float:
-        """Pairs a second of what was scored alone; without any, unlimited for the first block."""
+        """Return the pairs per second of individual scoring; infinity (no limit) without a
+        measurement."""
         serial = self._scoring.serial
         return serial.pairs / serial.seconds if serial.seconds > 0 and serial.pairs else math.inf
 
     def _kept(self, batch: list[QueryResult]) -> list[QueryResult]:
-        """The batch, once what was scored for it is in the cache."""
+        """Write the batch's new scores to the cache; return the batch."""
         fresh, self._scoring.fresh = self._scoring.fresh, []
         if self._cache is not None and self._fingerprint and fresh:
             self._cache.write(self._fingerprint, fresh)

@@ -1,4 +1,4 @@
-"""Putting queries to a reranker, alone or together, without the pairs whose scores are kept."""
+"""Scoring of queries, individually or in batches, without the pairs that have cached scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.score_cache import KeptScores, ScoreCache
 
 _REASON_LIMIT = 500
-# As many characters of a text as show in which language it is.
+# Characters that are enough to detect the language of a text.
 _OPENING = 2000
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ Scoreds = tuple[str, Sequence[str], KeptScores]
 
 
 class Requests:
-    """The texts that a reranker is given."""
+    """Requests to a reranker, with the texts of a data set."""
 
     def __init__(self, dataset: Dataset, planned: Plan, needs_text: bool) -> None:
         documents, queries = dataset.document_text(), dataset.query_text()
@@ -45,8 +45,8 @@ class Requests:
         return Request(query, self._queries[query], docs, [self._documents[doc] for doc in docs])
 
     def texts(self, most: int) -> list[str]:
-        """Texts of the queries asked and of their documents, at most so many of each, evenly
-        spread, and of a long one the beginning."""
+        """Return the beginnings of up to `most` query texts and `most` document texts, evenly
+        spread over the plan."""
         documents = dict.fromkeys(doc for docs in self._asked.values() for doc in docs)
         queries = [self._queries[query] for query in self._asked]
         return [
@@ -56,14 +56,14 @@ class Requests:
         ]
 
     def lacking(self, query: str) -> str:
-        """Why the query cannot be put to a reranker that reads text; "" where it can."""
+        """Return the reason why a reranker that reads text cannot score the query, or ""."""
         if not self._needs_text:
             return ""
         if not self._queries[query].strip():
             return "the query has no text"
         if self._empty:
             return ""
-        # The plan asks for documents without a text only where the query has no others.
+        # The plan contains documents without text only if the query has no others.
         empty = [doc for doc in self._asked[query] if not self._documents[doc].strip()]
         if not empty:
             return ""
@@ -74,7 +74,7 @@ class Requests:
 
 @dataclass
 class Meter:
-    """What calls took, summed; the fields are those of `Measured`."""
+    """Totals over calls; the fields are those of `Measured`."""
 
     pairs: int = 0
     computed_tokens: float = 0.0
@@ -96,7 +96,8 @@ class Meter:
 
 @dataclass(frozen=True)
 class Asked:
-    """Requests, their answers (an unusable one is a failed one) and what they took in seconds."""
+    """Requests, their answers (unusable ones replaced by failed ones), and the seconds they
+    took."""
 
     requests: Sequence[Request]
     answers: list[Scored]
@@ -106,16 +107,16 @@ class Asked:
 
 @runtime_checkable
 class Spread(Protocol):
-    """A reranker that scores in several processes at once, which may be on other machines."""
+    """Reranker that scores in several processes concurrently, possibly on other machines."""
 
     @property
     def at_once(self) -> int:
-        """How many batches are under way at once."""
+        """Maximum number of concurrent batches."""
         ...
 
     def stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[Asked]:
-        """Each batch once it is answered, in any order, and maybe in parts. One is taken from
-        `batches` when a process is free for it, and never more than `at_once` are under way. Times
+        """Yield each batch after its answer, in any order, possibly in parts. The next of `batches`
+        is read when a process is free for it, so at most `at_once` batches are in progress. Times
         are measured in the process that answers."""
         ...
 
@@ -126,17 +127,18 @@ def ask(
     clock: Callable[[], int],
     cpu_clock: Callable[[], int],
 ) -> Asked:
-    """Put requests to a reranker in one call; where that fails, each alone, so that only the guilty
-    fail. clock, cpu_clock: nanoseconds, of the wall and of this process.
+    """Send requests to a reranker in one call; if that fails, try each request separately, so that
+    only the failing requests are marked failed. clock, cpu_clock: wall and process time in
+    nanoseconds.
 
-    Raises UnavailableError where the reranker is gone.
+    Raises UnavailableError if the reranker becomes unavailable.
     """
     started, cpu_started = clock(), cpu_clock()
     try:
         answers = reranker.score(requests)
     except UnavailableError:
         raise
-    except Exception as error:  # noqa: BLE001 - a reranker may be anyone's code: its query fails
+    except Exception as error:  # noqa: BLE001 - a reranker may raise anything: its query fails
         reason = _reason(error)
     else:
         reason = _miscounted(answers, len(requests))
@@ -163,11 +165,11 @@ def ask(
 class Scoring:
     """Scores queries with one prepared reranker.
 
-    kept: query id → what is kept of it; only the other pairs are scored.
-    one_by_one: whether the calls for single queries are those that tell the throughput.
-    clock, cpu_clock: nanoseconds, of the wall and of this process.
-    batched, serial: what was measured so far.
-    fresh: what was scored since `fresh` was last emptied, for the cache.
+    kept: query id → its cached scores; only the other pairs are scored.
+    one_by_one: whether calls for single queries measure the throughput.
+    clock, cpu_clock: wall and process time in nanoseconds.
+    batched, serial: totals so far.
+    fresh: new scores for the cache since the last write.
     """
 
     reranker: Reranker
@@ -183,18 +185,18 @@ class Scoring:
     indexed_before: dict[str, float] = field(default_factory=dict)
 
     def warm_up(self, query: str) -> float:
-        """Score a query for nothing; return how long it took in seconds, without index work.
+        """Score a query and discard the result; return the seconds it took, without indexing.
 
-        What is wrong with the query shows again when it is scored for its result.
+        An error of the query is reported when it is scored for its result.
         """
         response = self._ask([self.requests.of(query)])
         index_seconds = sum(answer.index_seconds for answer in response.answers)
-        # What was indexed now is the work of this query, though it will not show in its answer.
+        # The work of indexing belongs to this query, although its answer will not contain it.
         self.indexed_before[query] = index_seconds
         return response.seconds - index_seconds
 
     def cached(self, query: str) -> QueryResult:
-        """The result of a query all of whose scores are kept."""
+        """Return the result of a fully cached query."""
         cached = self.kept[query]
         return QueryResult(
             query,
@@ -206,19 +208,19 @@ class Scoring:
         )
 
     def missing(self, query: str) -> int:
-        """How many pairs of a query have no kept score."""
+        """Return the number of pairs of a query without a cached score."""
         cached = self.kept.get(query)
         if cached is None:
             return len(self.requests.of(query).doc_ids)
         return int(np.isnan(cached.scores).sum())
 
     def cold(self, query: str) -> QueryResult:
-        """Score a query by itself, in no measurement: the first call is not a warm one."""
+        """Score a query separately without measuring it: the first call is not warm."""
         request = self._request(query)
         return self._result(query, request, self._ask([request]).answers[0], math.nan)
 
     def alone(self, query: str) -> QueryResult:
-        """Score a query by itself. Its latency is measured where none of it is kept."""
+        """Score a query separately. Its latency is measured if none of its scores is cached."""
         request = self._request(query)
         timed = query not in self.kept
         first = self._ask([request])
@@ -234,7 +236,7 @@ class Scoring:
         return replace(outcome, repeated_ms=np.array(known)) if len(known) > 1 else outcome
 
     def together(self, queries: Sequence[str]) -> list[QueryResult]:
-        """Score queries in one call. Their latencies are unknown: they share the time."""
+        """Score queries in one call. Their latencies are unknown, because they share its time."""
         requests = [self._request(query) for query in queries]
         response = self._ask(requests)
         self.batched.add(response, len(queries))
@@ -246,8 +248,8 @@ class Scoring:
     def stream(
         self, spread: Spread, batches: Iterable[Sequence[str]]
     ) -> Iterator[tuple[list[QueryResult], float]]:
-        """Score batches of queries as `Spread.stream` does, and yield the results of each with the
-        pairs per second of the process that scored it. The throughput is that of all processes
+        """Score batches of queries as in `Spread.stream`; yield the results of each with the pairs
+        per second of the process that scored it. The throughput is measured over all processes
         together, from one answer to the next."""
         requests = ([self._request(query) for query in batch] for batch in batches)
         started = self.clock()
@@ -263,7 +265,7 @@ class Scoring:
             yield results, pairs / response.seconds if response.seconds > 0 else math.inf
 
     def _request(self, query: str) -> Request:
-        """The query with those of its documents that have no kept score."""
+        """Return the query with those of its documents that have no cached score."""
         request = self.requests.of(query)
         if query not in self.kept:
             return request
@@ -307,7 +309,7 @@ def _found(answer: Scored) -> KeptScores:
 
 
 def _merged(cached: KeptScores, fresh: KeptScores) -> KeptScores:
-    """What is kept of a query, its gaps filled with what was found, in order."""
+    """Return cached scores with their gaps filled by new scores, in order."""
     gaps = np.isnan(cached.scores)
     merged = KeptScores(cached.scores.copy(), cached.read.copy(), cached.full.copy())
     merged.scores[gaps] = fresh.scores
@@ -317,8 +319,8 @@ def _merged(cached: KeptScores, fresh: KeptScores) -> KeptScores:
 
 
 def _latency_ms(response: Asked) -> float:
-    """What the user of a search waits for one query: neither index work nor, where another machine
-    had to be asked again, the waits in between; NaN where the query failed."""
+    """Return the wait of a search user for one query: without indexing and without the waits before
+    retries; NaN if the query failed."""
     (answer,) = response.answers
     if answer.error:
         return math.nan
@@ -327,8 +329,8 @@ def _latency_ms(response: Asked) -> float:
 
 
 def _without_waits(seconds: float, calls: Sequence[Call]) -> float:
-    """Calls may overlap, so that the waits in their sum may be longer than the time itself; the
-    longest call without its own waits is the least it took."""
+    """Subtract waits before retries. Calls may overlap, so their total wait may exceed the time;
+    the longest call without its waits is the lower limit."""
     if not calls:
         return seconds
     least = max(call.end - call.start - call.retry_wait_s for call in calls)
@@ -342,7 +344,7 @@ def _miscounted(answers: list[Scored], size: int) -> str:
 
 
 def _usable(answer: Scored, size: int) -> Scored:
-    """The answer to a request of `size` documents, or a failed one that says what is wrong."""
+    """Return the answer to a request of `size` documents, or a failed one with the reason."""
     fault = _fault(answer, size)
     return Scored.failed(size, redact(fault)[:_REASON_LIMIT], answer.calls) if fault else answer
 
@@ -363,13 +365,14 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-# The score cache of a workspace, as far as it works: a run does not fail for want of it.
+# The score cache of a workspace; its errors do not fail a run.
 
 _log = logging.getLogger(__name__)
 
 
 class OptionalCache:
-    """As `ScoreCache`; what cannot be read is not used, and what cannot be written is lost."""
+    """`ScoreCache` that ignores errors: unreadable entries are not used, and failed writes are
+    lost."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -383,7 +386,7 @@ class OptionalCache:
 
     @property
     def pairs(self) -> int:
-        """How many pairs have a stored score or answer."""
+        """Number of pairs with a stored score or answer."""
         return self._try("read", lambda cache: cache.pairs, 0)
 
     def read(

@@ -1,8 +1,7 @@
-"""The worker: claims jobs one after the other and runs them, out of the server's way, and does what
-features add.
+"""Worker process: runs jobs one after the other, and other work that features add.
 
-`python -m rankdash.app.worker --workspace FOLDER` works until it gets SIGTERM; started by a server
-it also ends with it (`--end-with-stdin`).
+`python -m rankdash.app.worker --workspace FOLDER` works until SIGTERM; a worker of a server also
+ends with the server (`--end-with-stdin`).
 """
 
 from __future__ import annotations
@@ -58,15 +57,15 @@ from rankdash.core.workspace.jobs.queue import (
 
 IDLE_SECONDS = 0.5
 
-# After this long without reaching the end of a query, a worker that shall stop just ends.
+# A worker that must stop ends after this time even if a query is not finished.
 GRACE_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
 
 
 class Attempt:
-    """One worker's work on one job. `stopping` is set when the worker has to end; `between` is
-    called between two batches, which is in no measured time."""
+    """One worker's attempt at one job. `stopping` is set when the worker must end; `between` is
+    called between two batches and is not part of any measured time."""
 
     def __init__(
         self,
@@ -90,7 +89,7 @@ class Attempt:
         self._progress = Progress(stage="loading", load_ms=job.load_ms)
 
     def run(self) -> None:
-        """Do the job and record how it ended."""
+        """Run the job and record its final state."""
         self._claimed.carry_out(self._work)
 
     def _work(self) -> dict[str, str]:
@@ -175,7 +174,7 @@ class Attempt:
         )
 
     def _ready(self, made: Reranker) -> AbstractContextManager[Reranker]:
-        """The job's reranker, here or on the cluster that this server may use."""
+        """Return the job's reranker, on this machine or on the cluster that this server may use."""
         job = self._job
         if job.actors is None:
             return nullcontext(made)
@@ -217,7 +216,7 @@ class Attempt:
 
 
 def _refuse_all_failed(run: Run) -> None:
-    """A run without one scored query is a failed job, not a result."""
+    """Raise RerankerError for a run without a scored query: its job failed."""
     failed = run.queries[run.queries["state"] == "failed"]
     if len(failed) and not (run.queries["state"] == "done").any():
         raise RerankerError(
@@ -229,18 +228,18 @@ def _refuse_all_failed(run: Run) -> None:
 
 
 Around = tuple[Workspace, Owner, threading.Event, Handover]
-"""What a worker works with: the event is set when it has to end, the handover takes keys."""
+"""Environment of a worker: the event is set when it must end, the handover receives keys."""
 
 Between = Callable[[], object]
 
 
 @dataclass(frozen=True)
 class Services:
-    """What features have the worker do beside jobs. Each makes, once for a worker, a function that
-    does one piece of what waits and returns whether there was any.
+    """Work of features besides jobs. Each factory is called once per worker and returns a function
+    that does one piece of waiting work and returns whether there was any.
 
-    quick: takes seconds, and a person waits for it: done first, and between the batches of a job.
-    idle: done if no job waits; what it is passed is to be called between its batches.
+    quick: takes seconds while a user waits: runs first, and between the batches of a job.
+    idle: runs if no job waits; its argument must be called between its batches.
     """
 
     quick: Sequence[Callable[[Around], Callable[[], bool]]] = ()
@@ -248,7 +247,7 @@ class Services:
 
 
 def work(around: Around, services: Services) -> None:
-    """Claim and run jobs until the worker has to end."""
+    """Claim and run jobs until the worker must end."""
     workspace, owner, stopping, handover = around
     queue = Queue(workspace)
     quick = [make(around) for make in services.quick]
@@ -260,7 +259,7 @@ def work(around: Around, services: Services) -> None:
                 while not stopping.is_set() and serve():
                     pass
         except StoreError as error:
-            # No reason for the job that goes on to fail.
+            # The current job continues.
             _log.error("%s", error)
 
     while not stopping.is_set():
@@ -278,16 +277,16 @@ def work(around: Around, services: Services) -> None:
 
 
 def _stop_with_parent(stopping: threading.Event, handover: Handover) -> None:
-    """Take keys from the pipe that is standard input, and stop when it closes: the parent has
-    gone."""
-    # Not sys.stdin: its lock, held here while Python ends, would be a fatal error.
+    """Read keys from the pipe on standard input, and stop when it closes, because the parent has
+    ended."""
+    # Not sys.stdin: this thread would hold its lock while Python ends, a fatal error.
     while data := os.read(0, 4096):
         handover.feed(data)
     stopping.set()
 
 
 def _end_after_grace(workspace: Workspace, owner: Owner, stopping: threading.Event) -> None:
-    """End for sure: a model that loads and a query that is slow cannot be interrupted."""
+    """Exit after a grace period: a model that loads or a slow query cannot be interrupted."""
     stopping.wait()
     time.sleep(GRACE_SECONDS)
     try:
@@ -305,7 +304,7 @@ def main(services: Services, arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    # The worker of a server was made to give way when it was started.
+    # The worker of a server has its niceness from the server.
     if hasattr(os, "nice") and not options.end_with_stdin:
         os.nice(NICENESS)
     stopping, handover = threading.Event(), Handover()
@@ -318,7 +317,8 @@ def main(services: Services, arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     if options.end_with_stdin:
-        # Ctrl-C in a terminal reaches the whole group; the parent decides when this one ends.
+        # Ctrl-C in a terminal reaches the whole process group; the parent decides when the worker
+        # ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         threading.Thread(target=_stop_with_parent, args=(stopping, handover), daemon=True).start()
     threading.Thread(
@@ -328,14 +328,14 @@ def main(services: Services, arguments: list[str] | None = None) -> int:
     return 0
 
 
-# What a worker has claimed, while it works on it: it beats, is told to stop, and ends in words.
+# Work that a worker has claimed: heartbeat, cancellation, and final state.
 
 BEAT_SECONDS = 1.0
 
 
 class Claimed:
-    """A job, an explanation or a judge. stopping: is set when the worker has to end. lost: whether
-    it was cancelled, deleted or taken over."""
+    """Claimed job, explanation or judge. stopping: set when the worker must end. lost: whether it
+    was cancelled, deleted or claimed by another worker."""
 
     def __init__(
         self,
@@ -355,8 +355,8 @@ class Claimed:
         return self.lost or self._stopping.is_set()
 
     def carry_out(self, work: Callable[[], Mapping[str, str]]) -> None:
-        """Do the work and record how it ended; errors end the work, not the worker. work: gives
-        what is kept of it."""
+        """Do the work and record its final state; errors end the work, not the worker. work:
+        returns values to store with it."""
         beating = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
         beating.start()
         try:
@@ -366,7 +366,7 @@ class Claimed:
         except RankdashError as error:
             _log.error("%s %s failed: %s", self._rows.table, self._id, error)
             self._finish("failed", error)
-        except Exception as error:  # noqa: BLE001 - one that is bad must not stop the others
+        except Exception as error:  # noqa: BLE001 - an error must not stop the other jobs
             _log.exception("%s %s failed", self._rows.table, self._id)
             self._finish("failed", self._unexpected(error))
         else:
@@ -384,7 +384,7 @@ class Claimed:
                 if not self._rows.beat(self._id, self._owner):
                     self._lost.set()
             except StoreError as error:
-                # The next beat may get through; if none does, readers see the silence.
+                # The next beat may succeed; if none does, readers see that the worker is silent.
                 _log.warning("No heartbeat: %s", error)
 
     def _unexpected(self, error: Exception) -> RerankerError:
@@ -398,24 +398,24 @@ class Claimed:
         )
 
 
-# How fast a long piece of work goes, and how long what is left of it takes.
+# Rate and remaining time of a long piece of work.
 
 _RATE_BATCHES = 15
 
-# Pairs that are there within so many seconds were kept from earlier, or a call before told them.
+# Pairs that appear within this time are from the cache, or were reported by an earlier call.
 _AT_ONCE_SECONDS = 0.05
 
 
 class Pace:
-    """Pairs a second over the latest batches, and the time left at that pace."""
+    """Pairs per second over the latest batches, and the remaining time at that rate."""
 
     def __init__(self) -> None:
         self._marks: deque[tuple[float, int]] = deque(maxlen=_RATE_BATCHES)
 
     def mark(self, seconds: float, pairs: int) -> None:
-        """At `seconds` (any origin), `pairs` had been scored.
+        """Record that `pairs` pairs were done at `seconds` (any origin).
 
-        What is there at once says nothing of the pace of what is left, and is left out of it.
+        Pairs that appear immediately do not count for the rate.
         """
         if self._marks and seconds - self._marks[-1][0] < _AT_ONCE_SECONDS:
             gained = pairs - self._marks[-1][1]
@@ -426,7 +426,7 @@ class Pace:
             self._marks.append((seconds, pairs))
 
     def skip(self, seconds: float) -> None:
-        """So many seconds since the latest mark went to something else."""
+        """Exclude `seconds` of other work since the latest mark."""
         self._marks = deque(((at + seconds, pairs) for at, pairs in self._marks), _RATE_BATCHES)
 
     @property

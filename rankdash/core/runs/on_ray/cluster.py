@@ -1,4 +1,4 @@
-"""A Ray cluster: where it is, how to reach it, what it has room for, and a command on it."""
+"""Ray clusters: address, connection and capacity, and commands that run on one."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ from rankdash.core.rerankers.kinds.precomputed import Precomputed
 from rankdash.core.rerankers.neural.runtimes import threads
 
 LOCAL = "ray"
-"""The address that stands for a cluster of this machine alone, started for the run."""
+"""Address of a temporary cluster on this machine, started for the run."""
 
 VARIABLE = "RANKDASH_RAY"
-"""The address that a server may send runs to; without it, it sends none."""
+"""Variable with the address of the cluster that a server may use; without it, none."""
 
 _ADDRESS = re.compile(r"(ray://)?(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})")
 
 
 @dataclass(frozen=True)
 class Actors(Settings):
-    """The processes that score at once, each with its copy of the model. None: by the cluster."""
+    """Actors: processes that score concurrently, each with its copy of the model. None: by the
+    cluster."""
 
     number: int | None = setting(
         None,
@@ -70,7 +71,7 @@ ACTOR_SETTINGS: tuple[Setting, ...] = settings_of(Actors)
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Where a cluster listens. Raises SettingError for what is no address of one."""
+    """Return the host and port of a cluster. Raises SettingError for an invalid address."""
     match = _ADDRESS.fullmatch(address)
     if match is None or not 0 < int(match["port"]) < 65536:
         raise SettingError(
@@ -84,9 +85,9 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def allowed_address() -> str:
-    """The address that whoever started this server allowed.
+    """Return the address that the server administrator allowed.
 
-    Raises SettingError where there is none.
+    Raises SettingError without one.
     """
     address = os.environ.get(VARIABLE, "").strip()
     if not address:
@@ -99,7 +100,7 @@ def allowed_address() -> str:
 
 
 def refuse_elsewhere(name: str, capabilities: Capabilities) -> None:
-    """Raise SettingError for a kind of reranker that computes nothing for a cluster to do."""
+    """Raise SettingError for a kind of reranker that does not compute locally."""
     if capabilities.needs_network or name == Precomputed.name:
         raise SettingError(
             "The reranker {name!r} computes nothing here that a cluster could do.",
@@ -108,12 +109,12 @@ def refuse_elsewhere(name: str, capabilities: Capabilities) -> None:
         )
 
 
-# Why a run on Ray cannot go on, in words.
+# Errors that end a run on Ray.
 
 
 @contextmanager
 def reaching(address: str) -> Iterator[None]:
-    """Raises UnavailableError where the cluster at an address is lost inside."""
+    """Raise UnavailableError if the cluster at an address is lost inside the block."""
     try:
         yield
     except ConnectionError as error:
@@ -121,7 +122,7 @@ def reaching(address: str) -> Iterator[None]:
 
 
 def gone(address: str) -> UnavailableError:
-    """For a cluster that was there."""
+    """Return the error for a lost connection to a cluster."""
     return UnavailableError(
         "The Ray cluster at {address} is gone.",
         remedy="Start it again, and then the run. A run of the workspace goes on where it stopped, "
@@ -131,7 +132,7 @@ def gone(address: str) -> UnavailableError:
 
 
 def refuse_other(version: str, node: str) -> None:
-    """Raise UnavailableError for another version of rankdash on a machine."""
+    """Raise UnavailableError if a machine has another version of rankdash."""
     if version != __version__:
         raise UnavailableError(
             "On {node} is rankdash {version}; here is {own}.",
@@ -143,7 +144,7 @@ def refuse_other(version: str, node: str) -> None:
 
 
 def not_started(error: Exception, deaths: int) -> UnavailableError:
-    """For actors that died while they loaded, so many of them."""
+    """Return the error for actors that died while loading. deaths: their number."""
     text = " ".join(str(error).split())
     if "No module named" in text:
         return UnavailableError(
@@ -160,24 +161,24 @@ def not_started(error: Exception, deaths: int) -> UnavailableError:
 
 
 def not_there(error: RankdashError, node: str) -> UnavailableError:
-    """For what an actor said that it cannot load."""
+    """Return the error of an actor that cannot load the reranker."""
     return UnavailableError(
         "On {node}, a machine of the Ray cluster: {reason}", node=node, reason=str(error)
     )
 
 
-# A Ray cluster: reach it, and see what it has room for.
+# Connection to a Ray cluster, and its capacity.
 
-# So long an address may take to answer, and a cluster to be joined, for which the Ray client's has
-# to start a process, and left.
+# Time limits for an answer from an address, for joining a cluster (the Ray client starts a process
+# for it), and for leaving it.
 ANSWER_SECONDS = 10.0
 _JOIN_SECONDS = 60.0
 _STOP_SECONDS = 20.0
 
-# How a caller of HTTP/2 begins, which is what all parts of Ray speak: its preface, no settings.
+# First bytes of an HTTP/2 client, the protocol of all parts of Ray: the preface and empty settings.
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 
-# Batches of texts wait here, a few at a time; what is more goes to the disk.
+# A few batches of texts wait in this store; more are written to disk.
 _OBJECT_STORE_BYTES = 256 * 2**20
 
 _ROUNDING = 1e-9
@@ -189,7 +190,7 @@ _VERSIONS = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
 
 @dataclass(frozen=True)
 class Room:
-    """How many actors of which size a cluster gets."""
+    """Number and size of the actors that fit on a cluster."""
 
     number: int
     cpus: int
@@ -197,10 +198,10 @@ class Room:
 
 
 def connect(address: str) -> None:
-    """Join the cluster at an address, or start one of this machine.
+    """Join the cluster at an address, or start one on this machine.
 
-    Raises SettingError for what is no address, and UnavailableError where Ray is not installed, the
-    address does not answer, or another version of Ray or Python does.
+    Raises SettingError for an invalid address, and UnavailableError if Ray is not installed, the
+    address does not answer, or the cluster runs another version of Ray or Python.
     """
     try:
         import ray
@@ -208,7 +209,7 @@ def connect(address: str) -> None:
         raise UnavailableError(
             "Ray is not installed.", remedy='Install it: pip install "rankdash[ray]"'
         ) from error
-    # What Ray plans for itself.
+    # Ray's warnings about its own future changes.
     warnings.filterwarnings("ignore", module=r"ray\.")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == LOCAL:
@@ -223,7 +224,7 @@ def connect(address: str) -> None:
     where = host_and_port(address)
     late = f"no answer within {ANSWER_SECONDS:.0f} s"
     try:
-        # In all: a name may have several addresses, and may take long to be looked up.
+        # One limit for everything: a name may have several addresses and a slow lookup.
         if not _in_time(lambda: _greet(where), ANSWER_SECONDS):
             raise _silent(address, late)
     except TimeoutError as error:
@@ -240,7 +241,7 @@ def connect(address: str) -> None:
 
 
 def disconnect() -> None:
-    """Leave the cluster; its actors end, and so does one of this machine."""
+    """Leave the cluster; its actors end, and so does a cluster on this machine."""
     import ray
 
     with suppress(ConnectionError):
@@ -248,9 +249,9 @@ def disconnect() -> None:
 
 
 def room(actors: Actors, device: str) -> Room:
-    """What the actors get. device: the reranker's setting; "" where it has none.
+    """Return the number and size of the actors. device: the reranker's setting; "" without one.
 
-    Raises UnavailableError where the cluster does not have that much.
+    Raises UnavailableError if the cluster does not have enough CPUs or GPUs.
     """
     import ray
 
@@ -292,14 +293,14 @@ def room(actors: Actors, device: str) -> Room:
 
 
 def alive() -> bool:
-    """Whether the cluster has a machine that works."""
+    """Return whether the cluster has a live machine."""
     import ray
 
     return any(node["Alive"] for node in ray.nodes())
 
 
 def _greet(where: tuple[str, int]) -> None:
-    """Raises OSError where nothing answers."""
+    """Raise OSError if no server answers."""
     with socket.create_connection(where, timeout=ANSWER_SECONDS) as link:
         link.sendall(_HELLO)
         if not link.recv(1):
@@ -307,10 +308,11 @@ def _greet(where: tuple[str, int]) -> None:
 
 
 def _own(start: Callable[[], object]) -> None:
-    """Start a cluster of this machine. Not in a thread of its own: its processes end with that."""
+    """Start a cluster on this machine. Not in another thread, because its processes would end with
+    that thread."""
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM), os.environ.get("PYTHONPATH")
-    # Actors take it from the cluster's processes, and those from here.
+    # Actors inherit it from the cluster's processes, and those from this process.
     os.environ["PYTHONPATH"] = python_path()
     try:
         start()
@@ -326,13 +328,13 @@ def _own(start: Callable[[], object]) -> None:
         if path is not None:
             os.environ["PYTHONPATH"] = path
         if main:
-            # Ray puts its own in place of this process's.
+            # Ray replaces the handler of this process.
             signal.signal(signal.SIGTERM, handler)
 
 
 def _in_time(work: Callable[[], object], seconds: float) -> bool:
-    """Whether the work ended in time; what it raised is raised. In a thread, where Ray leaves this
-    process's handler for SIGTERM as it is."""
+    """Run work in a thread and return whether it ended in time; raise its error. In a thread, Ray
+    does not replace this process's handler for SIGTERM."""
     raised: list[BaseException] = []
 
     def call() -> None:
@@ -360,8 +362,8 @@ def _silent(address: str, reason: str) -> UnavailableError:
 
 
 def _told_by_client(address: str) -> str:
-    """What Ray's client says where it is given no settings, which another version of Ray may not
-    be able to read, so that it says nothing of versions with them."""
+    """Return the error message of Ray's client if it connects without settings. With settings,
+    another version of Ray may fail to parse them and not report its version."""
     from ray.util.client import RayAPIStub
 
     stub = RayAPIStub()
@@ -377,7 +379,7 @@ def _told_by_client(address: str) -> str:
 
 
 def _refused(address: str, reason: str) -> UnavailableError:
-    """reason: why, as Ray says it."""
+    """Return the error for a cluster that refused the connection. reason: Ray's message."""
     versions = _VERSIONS.findall(reason)
     if not versions and address.startswith(_CLIENT):
         versions = _VERSIONS.findall(_told_by_client(address))
@@ -402,10 +404,9 @@ def _refused(address: str, reason: str) -> UnavailableError:
     )
 
 
-# A command in a process of its own, which Ray may end: then this one says so.
-#
-# Ray ends the process that a run is started from, at once and without a word to it, when the raylet
-# on its machine dies.
+# Commands on a cluster run in a separate process, which Ray may kill; this process then reports the
+# error.
+# Ray kills the process that started a run without a message when the raylet on its machine dies.
 
 _VARIABLE = "_RANKDASH_APART"
 _DONE = b"."
@@ -413,17 +414,19 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM)
 
 
 def needed(address: str) -> bool:
-    """Whether a command on the cluster at an address has to be started by `run_apart`: over a
-    client, Ray lives in another process anyway, and without Ray the command says so."""
+    """Return whether a command on the cluster at an address must be started by `run_apart`. Not
+    with a Ray client, which already uses another process, and not without Ray, which the command
+    reports."""
     spec = find_spec("ray")
     installed = spec is not None and bool(spec.submodule_search_locations)
     return installed and not address.startswith("ray://") and _VARIABLE not in os.environ
 
 
 def run_apart(arguments: Sequence[str], address: str) -> int:
-    """The exit code of a rankdash command on the cluster at an address; signals go to it.
+    """Run a rankdash command on the cluster at an address in a separate process; return its exit
+    code. Signals are forwarded to it.
 
-    Raises UnavailableError where the process ended before the command did.
+    Raises UnavailableError if the process ended before the command did.
     """
     ours, theirs = socket.socketpair()
     sent: list[int] = []
@@ -437,7 +440,7 @@ def run_apart(arguments: Sequence[str], address: str) -> int:
                     _VARIABLE: str(theirs.fileno()),
                 },
                 pass_fds=(theirs.fileno(),),
-                # Ctrl+C is for this process, which hands it on once.
+                # This process receives Ctrl+C and forwards it once.
                 start_new_session=True,
             )
 
@@ -468,13 +471,13 @@ def run_apart(arguments: Sequence[str], address: str) -> int:
 
 @contextmanager
 def apart() -> Iterator[None]:
-    """Where this process was started by `run_apart`: tell it that the command ended by itself, and
-    end when it is gone."""
+    """In a process started by `run_apart`: report the end of the command to the parent process, and
+    end when the parent ends."""
     number = os.environ.get(_VARIABLE)
     if number is None:
         yield
         return
-    # Open as long as the process is, for the thread that waits at it.
+    # Open until the process ends, for the thread that reads from it.
     link = socket.socket(fileno=int(number))
     link.set_inheritable(False)
     threading.Thread(target=_watch, args=(link,), daemon=True).start()

@@ -1,7 +1,8 @@
-"""A reranker whose work Ray actors do, each with a separate copy of the model.
+"""Reranker that scores in Ray actors, each with a separate copy of the model.
 
-Each actor has two batches, one that it scores and the next. What an actor that dies was scoring is
-scored by another: query by query, so that one on which actors die takes no other with it.
+Each actor has two batches: the current and the next one. If an actor dies, its current batch is
+scored again by another actor, query by query, so that a query that kills actors does not fail other
+queries.
 """
 
 from __future__ import annotations
@@ -49,28 +50,29 @@ from rankdash.core.runs.scoring import Asked
 
 @dataclass(frozen=True)
 class Loaded:
-    """A reranker ready in an actor. details: as `Detailed` has them."""
+    """Reranker loaded in an actor. details: as in `Detailed`."""
 
     fingerprint: str
     details: Mapping[str, object]
 
 
 class Scorer:
-    """Scores what it is given; made on a node of the cluster."""
+    """Ray actor that scores requests, on a node of the cluster."""
 
     def __init__(self, name: str, plugins: Sequence[str], environment: Mapping[str, str]) -> None:
-        """environment: from `allowed.environment`, because a model may be fetched here."""
+        """environment: from `allowed.environment`, because the node may have to download a
+        model."""
         os.environ.update(environment)
         self._name = name
         known = plugin_files()
         add_plugins([file for file in plugins if file not in known])
 
     def place(self) -> tuple[str, str]:
-        """The name of its machine, and the version of rankdash there."""
+        """Return the name of this machine, and its version of rankdash."""
         return platform.node(), __version__
 
     def load(self, settings: Mapping[str, SettingValue], corpus: Corpus) -> Loaded | RankdashError:
-        """Load the reranker, or say why that cannot be done here."""
+        """Load the reranker, or return the error."""
         try:
             self._reranker = create(self._name, settings)
             self._reranker.prepare(corpus)
@@ -81,7 +83,7 @@ class Scorer:
     def score(
         self, requests: Sequence[Request]
     ) -> tuple[list[Scored], float, float] | UnavailableError:
-        """The answers, and the wall and CPU seconds that they took here."""
+        """Return the answers, and the wall and CPU seconds that they took on this machine."""
         try:
             response = scoring.ask(
                 self._reranker, requests, time.perf_counter_ns, time.process_time_ns
@@ -91,23 +93,23 @@ class Scorer:
         return response.answers, response.seconds, response.cpu_seconds
 
     def details(self) -> dict[str, object]:
-        """The machine, and what the reranker tells."""
+        """Return the description of the machine and the reranker's details."""
         reported = self._reranker.details() if isinstance(self._reranker, Detailed) else {}
         return {**machine(), **reported, "node": platform.node()}
 
     def unknown_share(self, texts: Sequence[str]) -> float:
-        """As `Literate` says; NaN of a reranker that reads no tokens."""
+        """Implement `Literate`; NaN for a reranker that reads no tokens."""
         if not isinstance(self._reranker, Literate):
             return float("nan")
         return self._reranker.unknown_share(texts)
 
 
-# So long a cluster may take to find room for an actor, and to lose its last machine for good.
+# Time limits for the cluster to place an actor, and to replace its last machine.
 PLACE_SECONDS = 60.0
 _LOST_SECONDS = 5.0
 
 DEATHS = 3
-"""A query on which so many actors died has failed; as many deaths while loading end the run."""
+"""A query fails after this number of actor deaths; the run fails after as many while loading."""
 
 _IN_FLIGHT = 2
 _LOOK_SECONDS = 1.0
@@ -115,14 +117,15 @@ _LOOK_SECONDS = 1.0
 
 @contextmanager
 def on_ray(made: Reranker, kind: RerankerKind, address: str, actors: Actors) -> Iterator[Reranker]:
-    """The reranker `made`, of that kind, on the cluster at an address; its actors end with this.
+    """Run the reranker `made`, of that kind, on the cluster at an address; its actors end with the
+    block.
 
-    Raises SettingError for a kind that asks a service or reads no settings, and for what is no
+    Raises SettingError for a kind that calls a service or has no settings, and for an invalid
     address.
     """
     refuse_elsewhere(kind.name, kind.able(made.settings))
     reranker = OnRay(made, kind, address, actors)
-    # Where Ray prints that an actor died; it may be where a command writes its run.
+    # Ray prints the deaths of actors to stdout, which may contain the output of a command.
     with redirect_stdout(sys.stderr):
         try:
             yield reranker
@@ -132,7 +135,7 @@ def on_ray(made: Reranker, kind: RerankerKind, address: str, actors: Actors) -> 
 
 @dataclass
 class _Batch:
-    """deaths: how many actors died on it."""
+    """Batch of requests. deaths: number of actors that died on it."""
 
     requests: Sequence[Request]
     deaths: int = 0
@@ -140,7 +143,7 @@ class _Batch:
 
 @dataclass
 class _Member:
-    """An actor. tasks: what it was given, in order, with the reference of each answer."""
+    """Actor of the cluster. tasks: its batches in order, with the reference of each answer."""
 
     handle: Any
     placed: Any
@@ -151,9 +154,9 @@ class _Member:
 
 
 class OnRay:
-    """Scores as the reranker in it does, in the actors of a cluster."""
+    """Reranker that scores in the actors of a cluster."""
 
-    # None of this process's.
+    # Scoring uses no threads of this process.
     threads = 0
 
     def __init__(self, made: Reranker, kind: RerankerKind, address: str, actors: Actors) -> None:
@@ -173,11 +176,10 @@ class OnRay:
         self._without_since = time.monotonic()
 
     def prepare(self, corpus: Corpus) -> None:
-        """Reach the cluster and have every actor load the reranker. The first one settles what is
-        left to be measured, such as the runtime, for all.
+        """Connect to the cluster and load the reranker in every actor. The first actor determines
+        measured settings, such as the runtime, for all.
 
-        Raises UnavailableError where the cluster, room on it, or the model on its machines is
-        missing.
+        Raises UnavailableError if the cluster, room on it, or the model on its machines is missing.
         """
         cluster.connect(self._address)
         self._connected = True
@@ -198,7 +200,7 @@ class OnRay:
         self._await_loaded()
 
     def close(self) -> None:
-        """End the actors, and a cluster of this machine."""
+        """End the actors, and a cluster on this machine."""
         self._members = []
         if self._connected:
             self._connected = False
@@ -208,8 +210,8 @@ class OnRay:
         return "" if self._first is None else self._first.fingerprint
 
     def details(self) -> dict[str, object]:
-        """Of the machine of the first actor, where latencies are measured, and how many actors
-        there are."""
+        """Return the details of the first actor's machine, where latencies are measured, and the
+        number of actors."""
         import ray
 
         if self._first is None:
@@ -221,7 +223,7 @@ class OnRay:
                 break
             except (ray.exceptions.RayError, ConnectionError):
                 continue
-        # Where the first died since, this one may be on another machine.
+        # If the first actor has died, this one may be on another machine.
         ray_details = {"ray": ray.__version__, "ray_actors": self._room.number}
         return {**reported, **self._first.details, **ray_details}
 
@@ -248,9 +250,9 @@ class OnRay:
         return [answers[id(request)] for request in requests]
 
     def stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[Asked]:
-        """As `Spread` says. A batch on which an actor died comes back query by query.
+        """Implement `Spread`. A batch on which an actor died is answered query by query.
 
-        Raises UnavailableError where the cluster or the model on it is gone.
+        Raises UnavailableError if the cluster or the model on it is lost.
         """
         with reaching(self._address):
             yield from self._stream(batches)
@@ -273,8 +275,8 @@ class OnRay:
             self._refuse_to_wait_for_ever()
 
     def _give(self, source: Iterator[_Batch]) -> bool:
-        """Give every actor that is ready its first batch, then every one its second. Whether the
-        source may have more."""
+        """Send a first batch to every ready actor, then a second one. Return whether the source may
+        have more."""
         for most in range(1, _IN_FLIGHT + 1):
             for member in self._ready():
                 if len(member.tasks) >= most:
@@ -286,7 +288,7 @@ class OnRay:
         return True
 
     def _answers(self, member: _Member) -> Iterator[Asked]:
-        """What an actor has answered by now; another is started where it died."""
+        """Yield the finished answers of an actor; start another one if it died."""
         import ray
 
         while member.tasks:
@@ -297,7 +299,7 @@ class OnRay:
                 answer = ray.get(reference)
             except ray.exceptions.RayError:
                 member.tasks.popleft()
-                # What it had not begun is as it was.
+                # Batches that it had not started are unchanged.
                 self._again.extendleft(batch for _, batch in reversed(member.tasks))
                 member.tasks.clear()
                 self._replace(member)
@@ -309,7 +311,7 @@ class OnRay:
             yield Asked(batch.requests, *answer)
 
     def _died(self, batch: _Batch, node: str) -> Iterator[Asked]:
-        """Have a batch on which an actor died scored again, or give it up."""
+        """Queue a batch on which an actor died again, or yield its failure."""
         deaths = batch.deaths + 1
         if len(batch.requests) > 1:
             again = [_Batch([request], deaths) for request in batch.requests]
@@ -340,7 +342,7 @@ class OnRay:
         self._members.remove(member)
         if not self._members:
             self._without_since = time.monotonic()
-        # One that failed may live on; its share of the machine is for the next.
+        # A failed actor may still run; its resources are needed for the next one.
         ray.kill(member.handle)
         self._start()
 
@@ -348,7 +350,8 @@ class OnRay:
         return [member for member in self._members if member.ready]
 
     def _await_loaded(self) -> Loaded:
-        """What the first actor loaded, once all have that the cluster has found room for."""
+        """Return what the first actor loaded, after loading in all actors that the cluster has
+        placed."""
         import ray
 
         self._without_since = time.monotonic()
@@ -364,7 +367,7 @@ class OnRay:
             self._refuse_to_wait_for_ever()
 
     def _take_in(self) -> None:
-        """Actors that have loaded are ready; those that died while they loaded are replaced."""
+        """Mark loaded actors as ready; replace those that died while loading."""
         import ray
 
         for member in [each for each in self._members if not each.ready]:
@@ -395,7 +398,7 @@ class OnRay:
             self._failed_loads = 0
 
     def _refuse_to_wait_for_ever(self) -> None:
-        """Raises UnavailableError where no actor is ready, and none has found room for long."""
+        """Raise UnavailableError if no actor is ready and none was placed within the time limit."""
         if any(member.ready or _done(member.placed) for member in self._members):
             self._without_since = time.monotonic()
             return
