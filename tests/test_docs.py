@@ -39,7 +39,7 @@ from tests.documented import (
     text_of,
 )
 
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 PICTURES = sorted((DOCS / "pictures").glob("*.png"))
 FILE = re.compile(r"^`([^`\n]+)`:\n\n```\w+\n(.*?)```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -249,7 +249,7 @@ def test_every_package_has_its_place():
 # --- the files themselves -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_links_resolve(file):
     text = re.sub(r"```.*?```", "", text_of(file), flags=re.DOTALL)
     broken = []
