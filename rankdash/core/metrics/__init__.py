@@ -1,6 +1,6 @@
-"""Metrics: what a ranking is worth, by reference definitions under stated conventions.
+"""Metrics of rankings, by reference definitions under explicit conventions.
 
-judged = judge(ranking, qrels, conventions)        # once for a ranking
+judged = judge(ranking, qrels, conventions)        # once per ranking
 evaluation = evaluate(judged, ["ndcg@10", "mrr@10"], conventions)
 evaluation.mean("ndcg@10")
 """

@@ -1,4 +1,4 @@
-"""The metrics: of gain (DCG), of relevant documents, and how much of a list is labelled."""
+"""Definitions of the metrics: of gain (DCG), of relevant documents, and of label coverage."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from rankdash.core.metrics.engine import (
 
 @dataclass(frozen=True)
 class GainForm:
-    """What a label is worth, and how that fades with the rank.
+    """Gain of a label, and its discount by rank.
 
-    gain: (labels, highest label of their query) → worth, up to a factor of the query.
+    gain: (labels, highest label of their query) → gain, up to a factor of the query.
     discount: ranks from 1 → divisor.
     """
 
@@ -36,7 +36,7 @@ def _linear(labels: Floats, top: Floats) -> Floats:
 
 
 def _exponential(labels: Floats, top: Floats) -> Floats:
-    # (2^label - 1) / 2^top: the factor leaves NDCG as it is and keeps labels of 2,000 finite.
+    # (2^label - 1) / 2^top: the factor does not change NDCG and keeps labels of 2,000 finite.
     gain: Floats = np.exp2(labels - top) - np.exp2(-top)
     return gain
 
@@ -56,7 +56,7 @@ JARVELIN_KEKALAINEN = GainForm(_linear, _late_log_discount)
 
 
 def _ranked_weights(relevance: Relevance, form: GainForm) -> Floats:
-    """(J,) the discounted gain of each position, up to the factor of its query."""
+    """Return the discounted gain of each position, up to the factor of its query, shape (J,)."""
     return relevance.kept(
         (form, "ranked"),
         lambda: _weights(relevance, form, relevance.query, relevance.rank, relevance.label),
@@ -64,8 +64,8 @@ def _ranked_weights(relevance: Relevance, form: GainForm) -> Floats:
 
 
 def _best_sum(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
-    """(Q,) the highest that any order of all labelled documents could have within k, up to the
-    factor."""
+    """Return the highest sum within k that any order of all labelled documents can have, up to the
+    factor, shape (Q,)."""
     return relevance.kept((form, "ideal sum", k), lambda: _ideal_sum(relevance, form, k))
 
 
@@ -82,7 +82,7 @@ def _ideal_sum(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
 def _weights(
     relevance: Relevance, form: GainForm, query: Integers, rank: Integers, label: Floats
 ) -> Floats:
-    """What each label adds to the sum of its query, at any cutoff that it is within."""
+    """Return what each label adds to the sum of its query, at any cutoff that includes it."""
     return form.gain(label, relevance.top_label[query]) / form.discount(rank)
 
 
@@ -102,10 +102,10 @@ def _sum(form: GainForm) -> Callable[[Relevance, int | None, float], Terms]:
 
 
 def _raw_weights(relevance: Relevance, form: GainForm) -> Floats:
-    """(J,) the discounted gain of each position, without the factor of its query."""
+    """Return the discounted gain of each position, without the factor of its query, shape (J,)."""
 
     def made() -> Floats:
-        # Beyond 2^1023 there is no number: such a query has no value.
+        # Gains beyond 2^1023 overflow: such a query has no value.
         with np.errstate(over="ignore"):
             weights = raw_gain(form, relevance.label) / form.discount(relevance.rank)
         return np.where(np.isfinite(weights), weights, np.nan)
@@ -114,7 +114,7 @@ def _raw_weights(relevance: Relevance, form: GainForm) -> Floats:
 
 
 def raw_gain(form: GainForm, labels: Floats) -> Floats:
-    """(n,) what labels are worth: rel, or 2^rel - 1."""
+    """Return the gain of labels, (n,): rel, or 2^rel - 1."""
     return form.gain(labels, np.zeros(1))
 
 
@@ -125,8 +125,8 @@ _SUM_NOTE = (
 _IDEAL = "over the same sum for the best order of all labelled documents, cut at k"
 
 
-# Metrics of relevant documents: the first one, precision at each of them, sets, preferences; and
-# readers who may stop at any rank. And how much of a list is labelled.
+# Metrics of relevant documents: the first one, precision at each of them, sets, preferences,
+# readers who may stop at any rank; and the label coverage of a list.
 
 
 def _reciprocal_rank(relevance: Relevance, k: int | None, parameter: float) -> Terms:
@@ -177,7 +177,7 @@ def _hit(relevance: Relevance, k: int | None, parameter: float) -> Terms:
 
 
 def _f1(relevance: Relevance, k: int | None, parameter: float) -> Terms:
-    # 2PR / (P + R) with both over their own divisor comes to this.
+    # Equal to 2PR / (P + R) with each over its own divisor.
     twice = np.full(len(relevance.hits.rank), 2.0)
     return Terms(twice, relevance.depth(k) + relevance.relevant_count)
 
@@ -188,7 +188,7 @@ def _r_precision(relevance: Relevance, k: int | None, parameter: float) -> Terms
 
 
 def _judged(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    # The lists as ranked: under `judged_only` the condensed ones would all say 1.
+    # Lists as ranked: under `judged_only` all condensed lists would have the value 1.
     judged = relevance.judged
     shown = judged.lengths if k is None else np.minimum(judged.lengths, k)
     values = np.full(len(relevance), np.nan)
@@ -197,7 +197,7 @@ def _judged(relevance: Relevance, k: int | None, parameter: float) -> Floats:
 
 
 def _bpref(relevance: Relevance, k: int | None, parameter: float) -> Terms:
-    """Terms of a metric that looks at labelled documents only."""
+    """Return the terms of bpref, which uses labelled documents only."""
     hits, count = relevance.hits, relevance.relevant_count
     bound = np.minimum(relevance.judged.pool_size - count, count)
     worse_above = np.minimum(hits.judged_rank - hits.ordinal, count[hits.query])

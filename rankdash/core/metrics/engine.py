@@ -1,6 +1,6 @@
-"""`Relevance`: the labels of a ranking in rank order, as the metrics read them.
+"""`Relevance`: the labels of a ranking in rank order, the input of the metrics.
 
-Only positions with a positive label are kept, so every metric is a few weighted counts per query
+Only positions with a positive label are stored, so every metric is a few weighted counts per query
 over a small part of the rows.
 """
 
@@ -25,8 +25,8 @@ from rankdash.core.metrics.judged import Judged
 
 Made = TypeVar("Made")
 _Parts = dict[Hashable, object]
-# Of each ranking what the rules asked for last led to, other ones start anew: whatever label counts
-# as relevant, and what depends on that.
+# Cached results per ranking, for the latest conventions only: independent of the relevance
+# threshold, and dependent on it.
 _KEPT: WeakKeyDictionary[Judged, tuple[Hashable, _Parts]] = WeakKeyDictionary()
 _KEPT_OF_THRESHOLD: WeakKeyDictionary[Judged, tuple[Hashable, _Parts]] = WeakKeyDictionary()
 
@@ -44,7 +44,7 @@ def _parts(
 class Hits:
     """Ranked positions with a relevant document, by query, then rank. All of shape (H,).
 
-    ordinal:     1 for the first relevant document of the query, 2 for the second …
+    ordinal: 1 for the first relevant document of the query, 2 for the second …
     judged_rank: the rank among labelled documents.
     """
 
@@ -56,13 +56,13 @@ class Hits:
 
 
 class Relevance:
-    """A `Judged` under one set of conventions. Q queries, J ranked positions with a label above 0.
+    """`Judged` under one set of conventions. Q queries, J ranked positions with a label above 0.
 
     query, rank, label: (J,) the query's index, the rank from 1, the label; by query, then rank.
-        Under `judged_only` ranks count labelled documents alone.
-    lengths: (Q,) how many documents each list has; under `judged_only`, labelled ones.
+        Under `judged_only`, ranks count labelled documents only.
+    lengths: (Q,) number of documents in each list; under `judged_only`, of labelled ones.
 
-    What metrics and cutoffs share is kept as long as the `Judged` is.
+    Results shared by metrics and cutoffs are cached as long as the `Judged` exists.
     """
 
     def __init__(self, judged: Judged, conventions: Conventions) -> None:
@@ -78,9 +78,9 @@ class Relevance:
         self._kept_of_threshold = _parts(_KEPT_OF_THRESHOLD, judged, rules)
 
     def kept(self, name: Hashable, make: Callable[[], Made], *, of_threshold: bool = False) -> Made:
-        """What `make` gives, worked out once: every cutoff of a metric sums up the same weights. It
-        may follow from labels, ranks and `judged_only`, and nobody changes it. of_threshold:
-        whether it depends on which labels count as relevant, too."""
+        """Return the cached result of `make`: every cutoff of a metric sums up the same weights. It
+        may depend on labels, ranks and `judged_only`, and must not be modified. of_threshold:
+        whether it also depends on the relevance threshold."""
         parts = self._kept_of_threshold if of_threshold else self._kept
         if name not in parts:
             made = make()
@@ -93,19 +93,19 @@ class Relevance:
         return len(self.judged.query_ids)
 
     def total(self, query: Integers, weights: npt.NDArray[np.generic] | None = None) -> Floats:
-        """(Q,) the sum of weights, or the count, by query."""
+        """Return the sum of weights, or the count, by query, shape (Q,)."""
         return np.bincount(query, weights, minlength=len(self)).astype(np.float64)
 
     @property
     def relevant(self) -> Flags:
-        """(J,) whether the label reaches the threshold."""
+        """Whether each label reaches the threshold, shape (J,)."""
         return self.kept(
             "relevant", lambda: self.label >= self.conventions.threshold, of_threshold=True
         )
 
     @property
     def hits(self) -> Hits:
-        """The ranked positions whose document is relevant."""
+        """Ranked positions with a relevant document."""
         return self.kept("hits", self._hits, of_threshold=True)
 
     def _hits(self) -> Hits:
@@ -122,7 +122,7 @@ class Relevance:
 
     @property
     def relevant_count(self) -> Floats:
-        """(Q,) R: relevant documents in the labels of the query, ranked or not."""
+        """R: number of relevant documents of each query, ranked or not, shape (Q,)."""
         return self.kept(
             "relevant count",
             lambda: self.total(
@@ -133,22 +133,22 @@ class Relevance:
 
     @property
     def positive_count(self) -> Integers:
-        """(Q,) documents with a label above 0, ranked or not."""
+        """Number of documents with a label above 0, ranked or not, shape (Q,)."""
         return self.kept("positive count", lambda: np.diff(self.judged.pool_offsets))
 
     @property
     def pool_query(self) -> Integers:
-        """(P,) the query of each label above 0."""
+        """Query of each label above 0, shape (P,)."""
         return self.kept("pool query", lambda: arrays.owners(self.judged.pool_offsets))
 
     @property
     def pool_rank(self) -> Integers:
-        """(P,) the rank of each label above 0 in the ideal order."""
+        """Rank of each label above 0 in the ideal order, shape (P,)."""
         return self.kept("pool rank", lambda: arrays.places(self.judged.pool_offsets))
 
     @property
     def top_label(self) -> Floats:
-        """(Q,) the highest label of each query; 0 where none is positive."""
+        """Highest label of each query; 0 without a positive one, shape (Q,)."""
         return self.kept("top label", self._top_label)
 
     def _top_label(self) -> Floats:
@@ -159,10 +159,10 @@ class Relevance:
 
     @cached_property
     def scale_top(self) -> float:
-        """The top of the scale: the highest label of the whole set, or the one in the conventions;
-        0 where none is positive.
+        """Top of the scale: the highest label of the whole set, or the one in the conventions; 0
+        without a positive label.
 
-        Raises SpecError where a label is above the one in the conventions.
+        Raises SpecError if a label is above the one in the conventions.
         """
         highest = self.judged.highest
         if highest is None:
@@ -178,35 +178,35 @@ class Relevance:
         return top
 
     def depth(self, k: int | None) -> Floats:
-        """(Q,) the divisor of precision: k, or for the whole list its length."""
+        """Return the (Q,) divisor of precision: k, or the length of the list if k is None."""
         return self.lengths.astype(np.float64) if k is None else np.full(len(self), float(k))
 
 
 def within(rank: Integers, k: int | None) -> Flags:
-    """Whether each rank is inside the cutoff."""
+    """Return whether each rank is within the cutoff."""
     return np.ones(len(rank), dtype=bool) if k is None else rank <= k
 
 
 def ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """numerator / denominator, 0 where the denominator is 0."""
+    """Return numerator / denominator, 0 if the denominator is 0."""
     result = np.zeros(len(numerator))
     np.divide(numerator, denominator, out=result, where=denominator > 0)
     return result
 
 
-# What a metric is: a `MetricDefinition`. A metric with its cutoff is a `Measure`.
+# `MetricDefinition`, and `Measure`: a metric with its cutoff.
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """A metric as a sum over ranked documents: what each adds at its rank, within any cutoff.
+    """Metric as a sum over ranked documents: what each adds at its rank, within any cutoff.
 
-    So the change of a query splits into contributions of its documents without a remainder, to
-    float rounding.
+    The change of a query therefore splits exactly into contributions of its documents, to float
+    rounding.
 
     weights: (H,) of each relevant position, or (J,) of each with a label above 0.
-    divisor: (Q,) what the sum of each query is divided by; 1 if it is None.
-    nothing: the value of a query of which no position counts.
+    divisor: (Q,) divisor of the sum of each query; 1 if it is None.
+    nothing: the value of a query without a contributing position.
     of_hits: whether the weights are those of relevant positions.
     """
 
@@ -216,7 +216,7 @@ class Terms:
     of_hits: bool = True
 
     def sums(self, relevance: Relevance, k: int | None) -> Floats:
-        """Return (Q,) the values of the queries."""
+        """Return the values of the queries, shape (Q,)."""
         places = relevance.hits if self.of_hits else relevance
         inside = within(places.rank, k)
         query, weights = places.query[inside], self.weights[inside]
@@ -228,7 +228,7 @@ class Terms:
         return values
 
     def credits(self, relevance: Relevance, k: int | None) -> Floats:
-        """Return (J,) what each position adds to the value of its query."""
+        """Return what each position adds to the value of its query, shape (J,)."""
         places = relevance.hits if self.of_hits else relevance
         shares = self.weights
         if self.divisor is not None:
@@ -243,8 +243,8 @@ class Terms:
 
 @dataclass(frozen=True)
 class Parameter:
-    """The number that a metric takes in brackets, as in `rbp(0.95)@10`; between low and high,
-    both excluded."""
+    """Number that a metric takes in brackets, as in `rbp(0.95)@10`; between low and high, both
+    excluded."""
 
     name: str
     meaning: str
@@ -255,29 +255,28 @@ class Parameter:
 
 @dataclass(frozen=True)
 class MetricDefinition:
-    """One metric of the registry, with all that a tooltip, a formula panel or the docs show.
+    """Metric of the registry, with the texts for tooltips, formula panels and docs.
 
-    name:         the spec without its cutoff, such as "ndcg".
-    title:        as printed before the cutoff, such as "NDCG".
-    meaning:      one line in the user's terms.
-    formula:      plain text; rel_i is the label at rank i, R the number of relevant documents in
-                  the labels of the query, k the cutoff.
-    latex:        the same in LaTeX, to be drawn. rel*_i is the label at rank i of the best order of
-                  all labelled documents, g_i 1 where the document at rank i is relevant, else 0,
-                  P_i the precision of the first i.
-    terms:        (labels in rank order, cutoff or None for the whole list, parameter) → what each
-                  document adds. Of a metric that does not measure quality: (Q,) values, NaN for a
-                  query without a value.
-    range:        lowest and highest value.
-    needs_grades: whether it says more on graded than on 0/1 labels.
-    binary:       whether the relevance threshold decides it.
-    has_cutoff:   whether `@k` may follow the name.
-    perfect_is_top: whether ranking all labelled documents best first, uncut, reaches the highest
-                  value; where it does not, `note` says so.
+    name: the spec without its cutoff, such as "ndcg".
+    title: as printed before the cutoff, such as "NDCG".
+    meaning: one line in the user's terms.
+    formula: plain text; rel_i is the label at rank i, R the number of relevant documents in the
+        labels of the query, k the cutoff.
+    latex: the same in LaTeX. rel*_i is the label at rank i of the best order of all labelled
+        documents, g_i is 1 if the document at rank i is relevant, else 0, P_i is the precision of
+        the first i.
+    terms: (labels in rank order, cutoff or None for the whole list, parameter) → what each document
+        adds. For a metric that does not measure quality: (Q,) values, NaN for a query without a
+        value.
+    range: lowest and highest value.
+    needs_grades: whether graded labels give more information than 0/1 labels.
+    binary: whether it depends on the relevance threshold.
+    has_cutoff: whether `@k` may follow the name.
+    perfect_is_top: whether ranking all labelled documents best first, without a cutoff, reaches the
+        highest value; if not, `note` gives the reason.
     measures_quality: False for a metric that describes the labels rather than the ranking.
-    skips_unlabelled: whether a document without a label changes nothing; else it counts as not
-                  relevant.
-    dcg:          what ir_measures calls this form of NDCG, as in `nDCG(dcg='exp-log2')`.
+    skips_unlabelled: whether unlabelled documents have no effect; else they count as not relevant.
+    dcg: the name of this form of NDCG in ir_measures, as in `nDCG(dcg='exp-log2')`.
     """
 
     name: str
@@ -301,17 +300,17 @@ class MetricDefinition:
 
     @property
     def spec(self) -> str:
-        """How it is written: "ndcg@k", "r_precision", "rbp(p)@k"."""
+        """Spec with placeholders: "ndcg@k", "r_precision", "rbp(p)@k"."""
         bracket = f"({self.parameter.name})" if self.parameter else ""
         return f"{self.name}{bracket}{'@k' if self.has_cutoff else ''}"
 
     def compute(self, relevance: Relevance, k: int | None, parameter: float) -> Floats:
-        """Return (Q,) values; NaN for a query without a value."""
+        """Return the values of the queries; NaN for a query without a value, shape (Q,)."""
         terms = self.terms(relevance, k, parameter)
         return terms.sums(relevance, k) if isinstance(terms, Terms) else terms
 
     def credits(self, relevance: Relevance, k: int | None, parameter: float) -> Floats:
-        """Return (J,) what each position adds to the value of its query."""
+        """Return what each position adds to the value of its query, shape (J,)."""
         terms = self.terms(relevance, k, parameter)
         if not isinstance(terms, Terms):
             return np.zeros(len(relevance.rank))
@@ -320,9 +319,9 @@ class MetricDefinition:
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric with its cutoff, such as NDCG at 10. Made by `parse_measure`.
+    """Metric with its cutoff, such as NDCG at 10. Made by `parse_measure`.
 
-    k: the cutoff; None for the whole list. parameter: NaN-free; 0 where the metric takes none.
+    k: the cutoff; None for the whole list. parameter: never NaN; 0 if the metric has none.
     """
 
     metric: MetricDefinition
@@ -331,18 +330,18 @@ class Measure:
 
     @property
     def spec(self) -> str:
-        """The one spelling of this measure: "ndcg@10", "rbp(0.95)@10", "map"."""
+        """Normalized spec of this measure: "ndcg@10", "rbp(0.95)@10", "map"."""
         return self.metric.name + self._suffix
 
     @property
     def changes(self) -> tuple[float, float]:
-        """The lowest and the highest change of a value."""
+        """Lowest and highest possible change of a value."""
         lowest, highest = self.metric.range
         return lowest - highest, highest - lowest
 
     @property
     def title(self) -> str:
-        """For headings: "NDCG@10"."""
+        """Title for headings: "NDCG@10"."""
         return self.metric.title + self._suffix
 
     @property

@@ -1,4 +1,4 @@
-"""`Evaluation`: query × measure, with the settings that produced it."""
+"""`Evaluation`: values of queries × measures, with the settings that produced them."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _NONE_LEFT_OUT: Mapping[str, str] = MappingProxyType({})
 class Evaluation:
     """Q evaluated queries × M measures.
 
-    query_ids:   (Q,) object array of str. Compare two evaluations by joining on it.
-    values:      (Q, M) float64; NaN where a query is left out of the mean, never a made-up 0.
-    states:      (Q,) object array: "scored"; "missing" (labelled, but not in the ranking);
-                 "no_relevant" (no label reaches the threshold); "failed" and "skipped" as given.
-    cell_states: (Q, M) int8 index into `STATES`. It differs from `states` where a threshold leaves
-                 a query nothing relevant but grades still count in NDCG ("scored"), and where a
-                 measure says nothing of a query ("undefined").
-    counts:      queries (all rows), one count for each state, tied (queries with equal scores),
-                 unlabelled (ranked queries without labels, which are not evaluated).
+    query_ids: (Q,) object array of str. Join on it to compare two evaluations.
+    values: (Q, M) float64; NaN for a query excluded from the mean, never an invented 0.
+    states: (Q,) object array: "scored"; "missing" (labelled, but not in the ranking); "no_relevant"
+        (no label reaches the threshold); "failed" and "skipped" from the run.
+    cell_states: (Q, M) int8 index into `STATES`. It differs from `states` if a query has no
+        relevant document at the threshold but its grades still count in NDCG ("scored"), and if a
+        measure has no value for a query ("undefined").
+    counts: queries (all rows), one count for each state, tied (queries with equal scores),
+        unlabelled (ranked queries without labels, which are not evaluated).
     """
 
     query_ids: npt.NDArray[np.object_]
@@ -50,14 +50,14 @@ class Evaluation:
     counts: Mapping[str, int]
 
     def column(self, spec: str | Measure) -> Floats:
-        """(Q,) the values of one measure.
+        """Return the values of one measure. (Q,)
 
-        Raises SpecError where the spec does not exist or was not evaluated.
+        Raises SpecError if the spec does not exist or was not evaluated.
         """
         return self.values[:, self.place(spec)]
 
     def place(self, spec: str | Measure) -> int:
-        """Which of the measures it is. Raises SpecError as `column` does."""
+        """Return the index of a measure. Raises SpecError as `column` does."""
         threshold = self.conventions.threshold
         measure = parse_measure(spec, threshold) if isinstance(spec, str) else spec
         if measure not in self.measures:
@@ -70,7 +70,7 @@ class Evaluation:
         return self.measures.index(measure)
 
     def in_order(self, specs: Sequence[str]) -> Evaluation:
-        """These measures alone, in the order of `specs`.
+        """Return only these measures, in the order of `specs`.
 
         Raises SpecError as `column` does.
         """
@@ -83,15 +83,15 @@ class Evaluation:
         )
 
     def mean(self, spec: str | Measure) -> float:
-        """The mean over the queries that have a value; NaN when none has."""
+        """Return the mean over the queries with a value; NaN without any."""
         return mean_of_known(self.column(spec))
 
     def means(self) -> dict[str, float]:
-        """spec → mean, in the order of the measures."""
+        """Return spec → mean, in the order of the measures."""
         return {measure.spec: mean_of_known(self.column(measure)) for measure in self.measures}
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it: the means, and the queries that each rests on."""
+        """Show the means and their numbers of queries in a notebook."""
         known = (~np.isnan(self.values)).sum(axis=0)
         means = pd.DataFrame(
             {"mean": self.means(), "queries": dict(zip(self.means(), known, strict=True))}
@@ -99,7 +99,7 @@ class Evaluation:
         return means.to_html(na_rep="–", float_format="{:.4f}".format)
 
     def frame(self) -> pd.DataFrame:
-        """One row for each query and measure: query_id, metric (the spec), value, state."""
+        """Return one row per query and measure: query_id, metric (the spec), value, state."""
         queries, measures = self.values.shape
         specs = np.array([measure.spec for measure in self.measures], dtype=object)
         return pd.DataFrame(
@@ -112,7 +112,7 @@ class Evaluation:
         )
 
     def wide(self) -> pd.DataFrame:
-        """One row for each query (index query_id): a column for each spec, then state."""
+        """Return one row per query (index query_id): a column for each spec, then state."""
         specs = [measure.spec for measure in self.measures]
         index = pd.Index(self.query_ids, name="query_id", dtype="str")
         wide = pd.DataFrame(self.values, index=index, columns=specs)
@@ -129,11 +129,11 @@ def evaluate(
     """Score every labelled query.
 
     measures: at least one, as measures or specs.
-    conventions: must join rankings and labels as those did that `judged` was made with.
-    left_out: query id → "failed" or "skipped", for queries that have no result: they get NaN and
-        that state, whatever `conventions.missing` says.
+    conventions: must join rankings and labels like the conventions of `judged`.
+    left_out: query id → "failed" or "skipped", for queries without a result: they get NaN and that
+        state, regardless of `conventions.missing`.
 
-    Raises SpecError for a spec that does not exist, or conventions that `judged` was not made with.
+    Raises SpecError for an unknown spec, or conventions that differ from those of `judged`.
     """
     conventions = conventions or Conventions()
     if conventions.joining != judged.joining:
@@ -147,14 +147,14 @@ def evaluate(
     relevance = Relevance(judged, conventions)
     base = _absent_states(judged, left_out)
     chosen = (base != _MISSING) | (conventions.queries != "both")
-    # One measure after the other, as they are made and compared.
+    # Column-major: measures are computed and compared one after the other.
     values = np.empty((len(judged.query_ids), len(parsed)), order="F")
     cells = np.empty(values.shape, dtype=np.int8, order="F")
     for column, measure in enumerate(parsed):
         values[:, column], cells[:, column] = _score(measure, relevance, base)
     states = _with_no_relevant(base, relevance.relevant_count == 0)
     query_ids = judged.query_ids
-    # The same array for every system, where it can be, is no work to join.
+    # Sharing one array between systems, if possible, makes joins free.
     if not chosen.all():
         query_ids, states = query_ids[chosen], states[chosen]
         values, cells = values[chosen], cells[chosen]
@@ -170,7 +170,7 @@ def evaluate(
 
 
 def _absent_states(judged: Judged, left_out: Mapping[str, str]) -> npt.NDArray[np.int8]:
-    """(Q,) scored, missing, failed or skipped."""
+    """Return scored, missing, failed or skipped per query, shape (Q,)."""
     states = np.where(judged.present, _SCORED, _MISSING).astype(np.int8)
     if left_out:
         for position, query in enumerate(judged.query_ids):
@@ -180,7 +180,7 @@ def _absent_states(judged: Judged, left_out: Mapping[str, str]) -> npt.NDArray[n
 
 
 def _with_no_relevant(states: npt.NDArray[np.int8], nothing: Flags) -> npt.NDArray[np.int8]:
-    """The states with `no_relevant` where labels leave nothing to find; failures stay failures."""
+    """Return the states with `no_relevant` for queries without a relevant label; failures stay."""
     here = nothing & ((states == _SCORED) | (states == _MISSING))
     return np.where(here, np.int8(_NO_RELEVANT), states)
 
@@ -188,7 +188,8 @@ def _with_no_relevant(states: npt.NDArray[np.int8], nothing: Flags) -> npt.NDArr
 def _score(
     measure: Measure, relevance: Relevance, base: npt.NDArray[np.int8]
 ) -> tuple[Floats, npt.NDArray[np.int8]]:
-    """(Q,) the values of one measure with the rule of each state applied, and the states."""
+    """Return the values of one measure, with the rule of each state applied, and the states. (Q,)
+    each"""
     metric, conventions = measure.metric, relevance.conventions
     states = base.copy()
     missing = 0.0 if conventions.missing == "zero" else np.nan
@@ -216,12 +217,12 @@ def _counts(judged: Judged, states: npt.NDArray[np.int8], chosen: Flags) -> dict
 
 
 def mean_of_known(values: Floats) -> float:
-    """NaN where none is known."""
+    """Return the mean without NaN; NaN without any value."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 
 
-# The join of a ranking with labels of which some were changed.
+# The join of a ranking with labels, some of which changed.
 
 _Rows = tuple[Integers, tuple[npt.NDArray[Any], ...]]
 
@@ -233,11 +234,11 @@ def judge_again(
     queries: Collection[str],
     conventions: Conventions,
 ) -> Judged:
-    """What `judge` makes of labels that differ from those of `before` for some queries alone, for
-    which alone the ranking is joined with them anew.
+    """Return what `judge` returns if only the labels of some queries differ from those of `before`;
+    only these queries are joined again.
 
     before: of the same ranking, under the same conventions. labels: query_id and doc_id as `Coded`,
-    label. Raises as `judge`.
+        label. Raises as `judge`.
     """
     texts = labels["query_id"].texts
     if not alike(texts).equals(arrow_text(before.query_ids)):
@@ -280,7 +281,7 @@ def judge_again(
 
 
 def _labelled(judged: Judged) -> Flags:
-    """(N,) whether a ranked row has a label."""
+    """Return whether each ranked row has a label, shape (N,)."""
     labelled = np.zeros(judged.ranked, dtype=bool)
     labelled[judged.judged_rows] = True
     return labelled
@@ -295,8 +296,8 @@ def _pool(judged: Judged) -> _Rows:
 
 
 def _spliced(before: _Rows, replacement: _Rows, at: Integers, size: int) -> _Rows:
-    """Rows of `size` queries, with those of the queries at some places replaced by others, whose
-    queries are numbered from 0. A side: (R,) the query of each row, and columns (R,)."""
+    """Replace the rows of the queries at some places by others, whose queries are numbered from 0.
+    A side: (R,) the query of each row, and columns (R,)."""
     unchanged = np.ones(size, dtype=bool)
     unchanged[at] = False
     rows = unchanged[before[0]]

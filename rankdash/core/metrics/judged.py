@@ -1,7 +1,7 @@
 """`Judged`: a ranking joined with labels. The costly step, done once for all metrics.
 
-What is kept is small: the ranked positions with a label above 0, and those that have any. A new
-cutoff, threshold, gain or metric needs nothing else.
+The result is small: the ranked positions with a label above 0, and those with any label. A new
+cutoff, threshold, gain or metric needs no other data.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ from rankdash.core.data.ranking import (
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Q labelled queries and what a ranking did for them.
+    """Q labelled queries joined with their ranked lists.
 
-    query_ids:   (Q,) object array of str, the labelled queries, in the order of the labels.
-    present:     (Q,) bool, whether the ranking has the query.
-    lengths:     (Q,) how many documents were ranked; 0 where not present.
-    starts:      (Q,) where the query's list starts in the N ranked rows.
-    tied:        (Q,) bool, whether two of its documents share a score.
+    query_ids: (Q,) object array of str, the labelled queries, in the order of the labels.
+    present: (Q,) bool, whether the ranking contains the query.
+    lengths: (Q,) number of ranked documents; 0 if not present.
+    starts: (Q,) start of the query's list in the N ranked rows.
+    tied: (Q,) bool, whether two of its documents share a score.
     query, rank, judged_rank, label: (J,) ranked positions with a label above 0, by query and rank:
-                 index of the query, rank from 1, rank among labelled documents from 1, label.
-    judged_rows: (L,) the ranked rows that have a label, ascending.
-    ranked:      N.
-    pool_label:  (P,) all labels above 0, ranked or not, by query, highest first.
-    pool_offsets: (Q + 1,) where each query's labels start in `pool_label`.
-    pool_size:   (Q,) how many documents are labelled, whatever the label.
-    unlabelled:  ranked queries without labels: they are not evaluated.
-    joining:     the conventions that shaped the join.
-    highest:     where these are only some of the queries, the highest label of all of them.
+        index of the query, rank from 1, rank among labelled documents from 1, label.
+    judged_rows: (L,) the ranked rows with a label, ascending.
+    ranked: N.
+    pool_label: (P,) all labels above 0, ranked or not, by query, highest first.
+    pool_offsets: (Q + 1,) start of each query's labels in `pool_label`.
+    pool_size: (Q,) number of labelled documents, with any label.
+    unlabelled: ranked queries without labels: they are not evaluated.
+    joining: the conventions of the join.
+    highest: for a subset of the queries, the highest label of all queries.
     """
 
     query_ids: npt.NDArray[np.object_]
@@ -80,10 +80,11 @@ class Judged:
     highest: float | None = None
 
     def judged_within(self, k: int | Integers | None) -> Integers:
-        """(Q,) labelled documents among the first k, or (Q,) k; among all for None."""
+        """Return the number of labelled documents among the first k, an int or (Q,); among all for
+        None, shape (Q,)."""
         stop = self.lengths if k is None else np.minimum(self.lengths, k)
         ends = np.array([self.starts, self.starts + stop])
-        # A count for every row is no larger than the rows, where most are labelled.
+        # A count for every row is no larger than the rows if most are labelled.
         most = 2 * len(self.judged_rows) >= self.ranked
         bounds = self.judged_before[ends] if most else np.searchsorted(self.judged_rows, ends)
         count: Integers = np.diff(bounds, axis=0)[0].astype(np.int64)
@@ -91,7 +92,7 @@ class Judged:
 
     @cached_property
     def judged_before(self) -> npt.NDArray[np.int32]:
-        """(N + 1,) how many labelled documents stand before each ranked row."""
+        """Number of labelled documents before each ranked row, shape (N + 1,)."""
         before = np.zeros(self.ranked + 1, dtype=np.int32)
         before[self.judged_rows + 1] = 1
         return np.cumsum(before, out=before)
@@ -105,9 +106,9 @@ def judge(
     """Join a ranking with labels.
 
     qrels: query_id, doc_id (also as `Coded`), label (finite; fractional and negative labels are
-        kept); any order.
+        allowed); any order.
 
-    Raises DataError where a label is not finite or a pair is labelled twice.
+    Raises DataError if a label is not finite or a pair is labelled twice.
     """
     labels = np.asarray(qrels["label"], dtype=np.float64)
     return match(ranking, qrels, conventions).judged(labels)
@@ -115,12 +116,11 @@ def judge(
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """A ranking and P pairs of Q queries that are found in it, whatever their labels.
+    """Ranking joined with P pairs of Q queries, independent of their labels.
 
-    offsets, tied: of the ranking as it is settled; its lists may be copies that nothing else needs.
-    lists: (Q,) the list of each query, -1 where it has none. query: (P,) the query of each pair, as
-    grouped. rows, found: (F,) rows of the ranking, and the pairs that stand there. unlabelled:
-    ranked queries without pairs.
+    offsets, tied: of the ranking after ties are resolved. lists: (Q,) the list of each query, -1
+        without one. query: (P,) the query of each pair, as grouped. rows, found: (F,) ranked rows,
+        and the pairs at these rows. unlabelled: ranked queries without pairs.
     """
 
     offsets: Integers
@@ -135,9 +135,9 @@ class Matched:
     unlabelled: tuple[str, ...]
 
     def judged(self, labels: Floats) -> Judged:
-        """The join with the labels of the pairs, in the order that these were given in.
+        """Return the join with the labels of the pairs, in the order of the pairs.
 
-        Raises DataError where a label is not finite.
+        Raises DataError if a label is not finite.
         """
         if not np.isfinite(labels).all():
             raise DataError("A label is not a finite number.")
@@ -165,15 +165,15 @@ def match(
     pairs: pd.DataFrame | Mapping[str, Any],
     conventions: Conventions | None = None,
 ) -> Matched:
-    """Find pairs in a ranking, to join it with their labels, once or many times.
+    """Locate pairs in a ranking, to join it with their labels one or more times.
 
     pairs: query_id and doc_id, also as `Coded`; any order.
 
-    Raises DataError where a pair is there twice.
+    Raises DataError for a duplicate pair.
     """
     conventions = conventions or Conventions()
     rule = conventions.order_rule(ranking.ties)
-    # Joining needs the order alone, and scores are half of what a ranking holds.
+    # The join needs only the order, and scores are half the size of a ranking.
     ranking = replace(ranking.settled(rule, conventions.score_precision), scores=ranking.scores)
     queries = coded(pairs["query_id"])
     groups, query_ids = group_rows(queries), queries.names
@@ -203,14 +203,14 @@ def match(
 
 
 def labelled_rows(ranking: Ranking, queries: Coded, documents: Coded) -> tuple[Integers, Integers]:
-    """Where labelled pairs stand in a ranking. Both (F,), by the latter: row of the ranking, place
-    of the pair. No pair is there twice."""
+    """Return the ranked rows of labelled pairs, ascending, and the place of the pair of each; both
+    (F,). Pairs must be unique."""
     lists = _lists_of(ranking, queries.texts.to_pylist())
     return _rows_of(ranking, lists[queries.codes], documents)
 
 
 def _rows_of(ranking: Ranking, lists: Integers, documents: Coded) -> tuple[Integers, Integers]:
-    """As `labelled_rows`. lists: (P,) the list of each pair, -1 where there is none."""
+    """Do the same as `labelled_rows`. lists: (P,) the list of each pair, -1 without one."""
     doc = places_in(ranking.documents, documents.texts)[documents.codes]
     known = (lists >= 0) & (doc >= 0)
     if known.all():
@@ -220,7 +220,7 @@ def _rows_of(ranking: Ranking, lists: Integers, documents: Coded) -> tuple[Integ
 
 
 def _lists_of(ranking: Ranking, query_ids: Iterable[str]) -> Integers:
-    """(Q,) the list of each query in the ranking, -1 where it has none."""
+    """Return the list of each query in the ranking, -1 without one, shape (Q,)."""
     return np.array([ranking.positions.get(query, -1) for query in query_ids], dtype=np.int64)
 
 
@@ -234,8 +234,8 @@ def judge_list(
 ) -> Judged:
     """Join the list of one query, in its order, with its labels.
 
-    ranked: (D,) the label of each document by rank, NaN where it has none; None where there is no
-        list. labels: (L,) all of the query, finite. tied: whether the order came by equal scores.
+    ranked: (D,) the label of each document by rank, NaN without one; None without a list. labels:
+        (L,) all labels of the query, finite. tied: whether the order depends on equal scores.
     """
     if conventions.negative == "unjudged":
         labels = labels[labels >= 0]
@@ -259,11 +259,11 @@ def judge_list(
 
 @dataclass(frozen=True, eq=False)
 class _Lists:
-    """G ranked lists, N rows, seen from Q labelled queries.
+    """G ranked lists, N rows, from the view of Q labelled queries.
 
-    at:        (Q,) the list of each labelled query, -1 where it has none.
-    offsets:   (G + 1,); tied: (G,); row_label: (N,) NaN where not labelled.
-    judged_before: (N + 1,) how many labelled rows stand before each row.
+    at: (Q,) the list of each labelled query, -1 without one.
+    offsets: (G + 1,); tied: (G,); row_label: (N,) NaN if not labelled.
+    judged_before: (N + 1,) number of labelled rows before each row.
     """
 
     at: Integers
@@ -274,12 +274,12 @@ class _Lists:
 
     @cached_property
     def positive_rows(self) -> Integers:
-        """The rows with a label above 0."""
+        """Rows with a label above 0."""
         return np.flatnonzero(self.row_label > 0)
 
     @cached_property
     def positive_query(self) -> Integers:
-        """The labelled query of each of those rows."""
+        """Labelled query of each of those rows."""
         query = np.full(len(self.offsets) - 1, -1, dtype=np.int64)
         present = self.at >= 0
         query[self.at[present]] = np.flatnonzero(present)
@@ -288,7 +288,8 @@ class _Lists:
 
 @dataclass(frozen=True, eq=False)
 class _Pool:
-    """All labels: those above 0 by query, highest first, and how many there are of any value."""
+    """All labels: those above 0 by query, highest first, and the number of labels with any
+    value."""
 
     label: Floats
     offsets: Integers
@@ -296,13 +297,14 @@ class _Pool:
 
     @classmethod
     def of(cls, query: Integers, labels: Floats, size: Integers) -> _Pool:
-        """From labels above 0 in the order of their query, and (Q,) how many there are of any."""
+        """Build from labels above 0 in the order of their query, and the number of labels of each
+        query, shape (Q,)."""
         offsets = data_arrays.offsets_from(np.bincount(query, minlength=len(size)))
         return cls(data_arrays.sort_descending(labels, offsets), offsets, size)
 
 
 def _count_before(row_label: Floats) -> npt.NDArray[np.int32]:
-    """(N + 1,) how many labelled rows stand before each row."""
+    """Return the number of labelled rows before each row, shape (N + 1,)."""
     missing = np.isnan(row_label)
     if not missing.any():
         return np.arange(len(row_label) + 1, dtype=np.int32)
@@ -318,7 +320,7 @@ def _assemble(
     unlabelled: tuple[str, ...],
     conventions: Conventions,
 ) -> Judged:
-    # One more list, empty, stands for "not ranked": index -1 finds it.
+    # Index -1 refers to an extra empty list: "not ranked".
     starts = np.append(lists.offsets[:-1], 0)[lists.at]
     judged_before = lists.judged_before
     rows, query = lists.positive_rows, lists.positive_query
@@ -345,27 +347,27 @@ def _assemble(
     )
 
 
-# `Judged` of pieces that share no query: on the disk, and in memory one at a time.
+# `Judged` in pieces that share no query: on disk, and in memory one at a time.
 
 _NO_IDS: npt.NDArray[np.object_] = np.zeros(0, dtype=object)
 
 
 class JudgedPieces:
-    """Pieces of several rankings, by name; each has the same queries in the pieces of all.
+    """Pieces of several rankings, by name; piece i of every ranking has the same queries.
 
-    They lie in a file without a name, in the folder that TMPDIR names, which goes with this object.
+    They are stored in an unnamed temporary file (in TMPDIR), which is removed with this object.
     """
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
         weakref.finalize(self, self._file.close)
         self._ids: list[npt.NDArray[np.object_]] = []
-        # What is no array of each piece, and where its arrays lie.
+        # Fields of each piece that are not arrays, and the file positions of its arrays.
         self._pieces: dict[str, list[tuple[Judged, dict[str, int]]]] = {}
         self._highest = 0.0
 
     def add(self, judged: dict[str, Judged]) -> None:
-        """The next piece of every ranking. Raises OSError where there is no room."""
+        """Append the next piece of every ranking. Raises OSError if the disk is full."""
         for name, each in judged.items():
             places = {}
             for field, values in _arrays(each).items():
@@ -377,11 +379,11 @@ class JudgedPieces:
         self._ids.append(each.query_ids)
 
     def query_ids(self) -> npt.NDArray[np.object_]:
-        """(Q,) of all pieces, one after the other."""
+        """Return the ids of all pieces, one after the other, shape (Q,)."""
         return np.concatenate([_NO_IDS, *self._ids])
 
     def read(self, name: str) -> Iterator[Judged]:
-        """The pieces of one of them. Each knows the highest label of all."""
+        """Yield the pieces of one ranking, each with the highest label of all."""
         for ids, (piece, positions) in zip(self._ids, self._pieces[name], strict=True):
             arrays: dict[str, Any] = {}
             for field, place in positions.items():
@@ -391,7 +393,7 @@ class JudgedPieces:
 
 
 def _arrays(judged: Judged) -> dict[str, npt.NDArray[Any]]:
-    """All but the ids of queries, which are objects."""
+    """Return all arrays except the query ids, which are objects."""
     return {
         name: value
         for name, value in vars(judged).items()
@@ -402,10 +404,10 @@ def _arrays(judged: Judged) -> dict[str, npt.NDArray[Any]]:
 
 
 def all_labelled(judged: Judged, query: Integers, rank: Floats, label: float) -> Judged:
-    """What the join would be if every given unjudged document had that label.
+    """Return the join that results if every passed unjudged document has that label.
 
-    query, rank: (U,) where each stands; inf where the list does not hold it, which still adds to
-        the labels of the query. label: at least the highest there is.
+    query, rank: (U,) the position of each; inf if the list does not contain it: it then adds only
+        to the labels of the query. label: at least the highest existing label.
     """
     if not len(query):
         return judged
@@ -441,8 +443,8 @@ def all_labelled(judged: Judged, query: Integers, rank: Floats, label: float) ->
 
 
 def each_labelled(judged: Judged, query: Integers, rank: Floats, label: float) -> Judged:
-    """What the join would be if one unjudged document alone had that label: U variants of their
-    queries, one for each document. Parameters as for `all_labelled`; queries ascend."""
+    """Return the joins that result if a single unjudged document has that label: U variants of
+    their queries, one for each document. Parameters as for `all_labelled`; queries ascend."""
     hits = offsets_from(np.bincount(judged.query, minlength=len(judged.query_ids)))
     counts = np.diff(hits)[query]
     copies = offsets_from(counts)
@@ -454,7 +456,7 @@ def each_labelled(judged: Judged, query: Integers, rank: Floats, label: float) -
     start = judged.starts[query]
     last = np.minimum(start + place - 1, len(judged.judged_before) - 1)
     among = judged.judged_before[last] - judged.judged_before[start] + 1
-    # Each variant's list is the query's with one row put in after those above it.
+    # Each variant's list is the query's list with one row inserted after those above it.
     offsets = offsets_from(counts + ranked)
     existing = offsets[variant] + places(copies) - 1 + below
     put = (offsets[:-1] + counts - np.bincount(variant[below], minlength=len(query)))[ranked]
@@ -485,7 +487,7 @@ def each_labelled(judged: Judged, query: Integers, rank: Floats, label: float) -
 
 
 def _chosen_pools(judged: Judged, query: Integers) -> Judged:
-    """The labels of the given queries, repeated as they are."""
+    """Return the labels of the queries, repeated for each occurrence."""
     counts = np.diff(judged.pool_offsets)[query]
     offsets = offsets_from(counts)
     source = np.repeat(judged.pool_offsets[query], counts) + places(offsets) - 1
@@ -493,7 +495,8 @@ def _chosen_pools(judged: Judged, query: Integers) -> Judged:
 
 
 def _with_top(judged: Judged, counts: Integers, label: float) -> tuple[Integers, Floats]:
-    """Offsets and labels above 0 with (Q,) `counts` more of the highest label."""
+    """Return offsets and labels above 0 with `counts`, (Q,), additional labels of the highest
+    value."""
     offsets = offsets_from(np.diff(judged.pool_offsets) + counts)
     labels = np.full(int(offsets[-1]), label)
     owner = np.repeat(np.arange(len(counts)), np.diff(judged.pool_offsets))

@@ -1,4 +1,4 @@
-"""The registry of metrics, and the strings that name them.
+"""Registry of metrics, and parsing of metric specs.
 
 ndcg@10  MAP  p@1  rbp(0.95)@10              rankdash's own spellings; case does not matter
 ndcg_cut.10  P_5  recall.100  recip_rank     trec_eval's
@@ -21,14 +21,14 @@ from rankdash.core.metrics.engine import Measure, MetricDefinition
 
 
 def _plain(text: str) -> str:
-    """A spec as it is compared: in small letters, without blanks, with underscores."""
+    """Normalize a spec for comparison: lower case, no blanks, underscores."""
     return text.strip().lower().replace("-", "_").replace(" ", "")
 
 
 registry: Mapping[str, MetricDefinition] = MappingProxyType(
     {definition.name: definition for definition in DEFINITIONS}
 )
-"""Metric name → definition, in the order in which a list of metrics shows them."""
+"""Metric name → definition, in display order."""
 
 _NAMES: Mapping[str, MetricDefinition] = MappingProxyType(
     {
@@ -51,10 +51,11 @@ _AT_A_CUTOFF = re.compile(r"(?P<start>.*[@._])[0-9]+\s*")
 
 @dataclass(frozen=True)
 class MetricList:
-    """Metrics as they were asked for.
+    """Parsed list of metrics.
 
-    measures: as typed → measure, in order. threshold: the lowest relevant label, where a spec says
-    it (`rel=2`); it holds for all. implied: those as typed that it decides and that do not say it.
+    measures: spec as typed → measure, in order. threshold: the lowest relevant label if a spec sets
+        it (`rel=2`); it applies to all. implied: specs as typed that it affects and that do not set
+        it.
     """
 
     measures: Mapping[str, Measure]
@@ -63,15 +64,15 @@ class MetricList:
 
     @property
     def specs(self) -> tuple[str, ...]:
-        """The one spelling of each, without repeats."""
+        """Normalized specs, without duplicates."""
         return tuple(dict.fromkeys(measure.spec for measure in self.measures.values()))
 
 
 def parse_metrics(specs: str | Iterable[str]) -> MetricList:
-    """Metrics from lists with commas between; a bare number is another cutoff of the spec before.
+    """Parse lists of metrics separated by commas; a bare number is another cutoff of the previous
+    spec.
 
-    Raises SpecError as `parse_measure` does, where two specs differ in `rel=`, and where there is
-    none.
+    Raises SpecError as `parse_measure` does, if two specs differ in `rel=`, and for an empty list.
     """
     parsed = {spec: _parse_with_threshold(spec) for spec in _split_specs(specs)}
     if not parsed:
@@ -87,13 +88,13 @@ def parse_metrics(specs: str | Iterable[str]) -> MetricList:
 
 
 def parse_measure(spec: str, threshold: float | None = None) -> Measure:
-    """A measure from its spec: "ndcg@10", "MAP", "p@1", "rbp(0.95)@10", "ndcg_cut_10".
+    """Parse a measure from its spec: "ndcg@10", "MAP", "p@1", "rbp(0.95)@10", "ndcg_cut_10".
 
-    threshold: the lowest relevant label, the only one that `rel=` may say; None where it may say
-    none.
+    threshold: the lowest relevant label, the only value allowed for `rel=`; None if `rel=` is not
+        allowed.
 
-    Raises SpecError, naming the nearest spec, where there is no such metric, the cutoff is not a
-    positive whole number, or what is in brackets is not known.
+    Raises SpecError, with the nearest spec, for an unknown metric, a cutoff that is not a positive
+    integer, or unknown text in brackets.
     """
     measure, rel = _parse_with_threshold(spec)
     if rel is None:
@@ -109,7 +110,8 @@ def parse_measure(spec: str, threshold: float | None = None) -> Measure:
 
 
 def one_threshold(thresholds: Iterable[float | None]) -> float | None:
-    """The lowest relevant label that is given; None where none is. Raises SpecError for two."""
+    """Return the lowest relevant label, None without any. Raises SpecError for two different
+    ones."""
     distinct = list(dict.fromkeys(each for each in thresholds if each is not None))
     if len(distinct) > 1:
         raise SpecError(
@@ -122,7 +124,7 @@ def one_threshold(thresholds: Iterable[float | None]) -> float | None:
 
 
 def _split_specs(specs: str | Iterable[str]) -> list[str]:
-    """The specs of lists with commas between: "ndcg@5,10" is "ndcg@5" and "ndcg@10"."""
+    """Split lists at commas: "ndcg@5,10" becomes "ndcg@5" and "ndcg@10"."""
     separated: list[str] = []
     for text in [specs] if isinstance(specs, str) else specs:
         for part in filter(None, map(str.strip, _LISTED.findall(text))):
@@ -134,7 +136,8 @@ def _split_specs(specs: str | Iterable[str]) -> list[str]:
 
 
 def _parse_with_threshold(spec: str) -> tuple[Measure, float | None]:
-    """As `parse_measure`, with the lowest relevant label where `rel=` says it."""
+    """Parse a measure as `parse_measure` does; also return the lowest relevant label from
+    `rel=`."""
     text = _plain(spec)
     match = _SPEC.fullmatch(text)
     if match is None:

@@ -125,7 +125,7 @@ def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
 
 
 def _points(ranking: Ranking, how: Fusion) -> Floats:
-    """Return what each row of a ranking adds to its document, unweighted. (N,)"""
+    """Return what each row of a ranking adds to its document, unweighted, shape (N,)."""
     if how.method == "rrf":
         return 1.0 / (how.k + places(ranking.offsets).astype(np.float64))
     scored = np.isfinite(ranking.scores)
@@ -143,7 +143,7 @@ def _points(ranking: Ranking, how: Fusion) -> Floats:
 
 
 def _deviation(values: Floats, owner: Integers, size: int) -> Floats:
-    """Return the population standard deviation of the values of each owner. (size,)"""
+    """Return the population standard deviation of the values of each owner, shape (size,)."""
     count = np.maximum(np.bincount(owner, minlength=size), 1)
     mean = np.bincount(owner, weights=values, minlength=size) / count
     squares = np.bincount(owner, weights=(values - mean[owner]) ** 2, minlength=size)

@@ -18,7 +18,7 @@ from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, pars
 Codes = npt.NDArray[np.int8]
 
 ABSENT = "absent"
-# The reason that weighs most names a query that is left out for two.
+# A query excluded for two reasons is reported with the first one in this order.
 REASONS = ("failed", "skipped", "no_relevant", "missing", "undefined", ABSENT)
 HAS_VALUE = len(REASONS)
 
@@ -34,8 +34,8 @@ _UNANSWERED = np.array([STATES.index("missing"), _NOT_EVALUATED], dtype=np.int8)
 class Aligned:
     """S systems, the baseline first, by Q queries, the baseline's first, by M measures.
 
-    values: (S, Q, M); NaN where a system has no value for a query.
-    states: (S, Q, M) index into `metrics.STATES`, or one past it where a system did not evaluate
+    values: (S, Q, M); NaN if a system has no value for a query.
+    states: (S, Q, M) index into `metrics.STATES`, or one past its end if a system did not evaluate
         the query.
     """
 
@@ -48,18 +48,18 @@ class Aligned:
 
     @cached_property
     def known(self) -> Flags:
-        """(S, Q, M) whether there is a value."""
+        """Whether a value exists, shape (S, Q, M)."""
         return ~np.isnan(self.values)
 
     @cached_property
     def answered(self) -> Flags:
-        """(S, Q, M) whether there is a value that comes from documents the system returned; a
-        judged query that it lacks may count 0 all the same."""
+        """(S, Q, M) whether a value exists and comes from documents that the system returned: a
+        labelled query without a ranking may also count 0."""
         return self.known & ~np.isin(self.states, _UNANSWERED)
 
     def highest(self, best: Evaluation | None) -> Floats:
-        """(Q, M) the highest values that a system can have: those of `best`, or where it has none
-        the top of the metric; what a system has can be had."""
+        """Return the highest values that a system can have, (Q, M): from `best`, or else the top of
+        the metric; at least the values of the systems."""
         tops = np.array([measure.metric.range[1] for measure in self.measures])
         most: Floats = np.tile(tops, (len(self.query_ids), 1))
         if best is None:
@@ -73,15 +73,15 @@ class Aligned:
         return reached
 
     def reasons(self) -> Codes:
-        """(S, Q, M) why a query is left out of the pair of a system and the baseline: an index
-        into `REASONS`, or `HAS_VALUE` where both have a value."""
+        """Return the reason why a query is excluded from the pair of a system and the baseline, (S,
+        Q, M): an index into `REASONS`, or `HAS_VALUE` if both have a value."""
         codes = np.where(self.known, np.int8(HAS_VALUE), _REASON_OF_STATE[self.states])
         weightiest: Codes = np.minimum(codes, codes[:1])
         return weightiest
 
 
 def reason_counts(reasons: Codes) -> dict[str, int]:
-    """reason → how often it is among the reasons of a pair; reasons that occur only."""
+    """Return reason → count, for the reasons of a pair that occur."""
     counts = np.bincount(reasons, minlength=HAS_VALUE)
     return {name: int(n) for name, n in zip(REASONS, counts, strict=False) if n}
 
@@ -89,7 +89,7 @@ def reason_counts(reasons: Codes) -> dict[str, int]:
 def places_of(
     ids: npt.NDArray[np.object_], targets: npt.NDArray[np.object_]
 ) -> npt.NDArray[np.intp]:
-    """Where each wanted id is among the given; -1 where it is not."""
+    """Return the index of each target among the ids; -1 without a match."""
     if _same(ids, targets):
         return np.arange(len(ids))
     return pd.Index(ids, dtype=object).get_indexer(pd.Index(targets, dtype=object))
@@ -104,10 +104,10 @@ def align(
     baseline: str,
     measures: Sequence[Measure] | None = None,
 ) -> Aligned:
-    """Join by query id. measures: those of the baseline unless given.
+    """Join evaluations by query id. measures: by default those of the baseline.
 
-    Raises SpecError where the baseline is not among the systems, a system lacks a measure, or the
-    systems follow different conventions.
+    Raises SpecError if the baseline is not among the systems, a system lacks a measure, or the
+    systems were evaluated under different conventions.
     """
     if baseline not in evaluations:
         raise SpecError(
@@ -150,7 +150,7 @@ def align(
     )
 
 
-# Systems side by side: every comparison is a join by query id.
+# Paired comparison of systems: every comparison is a join by query id.
 
 
 PAIRED = "paired"
@@ -160,20 +160,20 @@ _ROUNDING = 1e-12
 
 @cache
 def reason_names() -> pd.api.extensions.ExtensionArray:
-    """`REASONS` and `PAIRED` as a column takes them; made when asked for, as a command that makes
-    no table goes without pandas."""
+    """Return `REASONS` and `PAIRED` as a pandas array; built on demand, so that commands without a
+    table do not load pandas."""
     return pd.array((*REASONS, PAIRED), dtype="str")
 
 
 def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) -> pd.DataFrame:
-    """One row for each query that either side evaluated, the baseline's order first.
+    """Return one row per query that either system evaluated, in the baseline's order first.
 
-    Columns: query_id; before and after, the values of the two sides (NaN where a side has none);
-    delta = after - before, NaN where a side has none, so that a query left out of one side leaves
-    both; state: "paired", or why it was left out, one of `REASONS` ("absent": not among the
-    queries that the other side evaluated).
+    Columns: query_id; before and after, the values of the two systems (NaN without one); delta =
+    after - before, NaN if a value is missing, so that a query is used for both systems or none;
+    state: "paired", or the reason of the exclusion, one of `REASONS` ("absent": not among the
+    queries that the other system evaluated).
 
-    Raises SpecError where `spec` was not evaluated, or the two sides follow other conventions.
+    Raises SpecError if `spec` was not evaluated, or the two evaluations have different conventions.
     """
     measure = parse_measure(spec) if isinstance(spec, str) else spec
     aligned = align({"before": baseline, "after": challenger}, "before", [measure])
@@ -191,7 +191,7 @@ def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) ->
 
 @dataclass(frozen=True)
 class Tally:
-    """How many paired queries got better, stayed within the tie band, or got worse."""
+    """Numbers of paired queries that improved, stayed within the tie band, or got worse."""
 
     helped: int
     same: int
@@ -203,13 +203,13 @@ class Tally:
 
 
 def direction(delta: Floats, tie_band: float = TIE_BAND) -> npt.NDArray[np.int8]:
-    """1 where a change is above the tie band, -1 where below, 0 within it (NaN included)."""
+    """Return 1 for a change above the tie band, -1 for one below, 0 within it (NaN included)."""
     least = tie_band + _ROUNDING
     return (delta > least).astype(np.int8) - (delta < -least).astype(np.int8)
 
 
 def counts(frame: pd.DataFrame, tie_band: float = TIE_BAND) -> Tally:
-    """Helped, same and hurt over the paired queries of a `paired` frame."""
+    """Count helped, same and hurt over the paired queries of a `paired` frame."""
     delta = frame["delta"].dropna().to_numpy()
     sign = direction(delta, tie_band)
     return Tally(

@@ -1,14 +1,13 @@
-"""Bootstrap distributions of means, for many columns in one pass, and what they share with those
-of `inference.sign_flip_p`: exact sums and random bits.
+"""Bootstrap distributions of means, for many columns in one pass, and code shared with
+`inference.sign_flip_p`: exact sums and random bits.
 
-A column is a metric of a system, or its difference from another system's; NaN marks a query that
-it has no value for, and such a query takes no part in it. The same random numbers serve every
-column they can, and both distributions are matrix products over chunks of them, so that memory
-stays bounded.
+A column is a metric of a system, or its difference from another system; NaN marks a query without a
+value, which is not part of the column. The columns share random numbers as far as possible, and
+both distributions are matrix products over chunks of them, which limits memory.
 
-Per-query metrics have few distinct values, so that many resamples have the very mean that was
-seen, and a verdict turns on whether these are recognised. Values are therefore counted in whole
-steps, whose sums are exact whatever the order of addition, the processor or the other columns.
+Per-query metrics have few distinct values, so many resamples have exactly the observed mean, and a
+verdict depends on recognizing these ties. Values are therefore counted in integer steps, whose sums
+are exact for any order of addition, processor or set of other columns.
 """
 
 from __future__ import annotations
@@ -29,17 +28,18 @@ from rankdash.core.data.arrays import Flags, Floats
 _Words = npt.NDArray[np.uint64]
 
 POISSON_FROM = 1_000
-"""From so many queries on, a query's weights are drawn on their own: the number of queries in a
-resample then varies, which widens an interval by less than one part in a thousand."""
+"""Least number of queries with independently sampled weights: the number of queries in a resample
+then varies, which widens an interval by less than one part in a thousand."""
 
 TIE = 1e-9
-"""Means that differ by less than this share of a column's largest value are the same mean: the
-last digits of 1/3 + 1/6 and of 1/2 are not."""
+"""Relative tolerance: means that differ by less than this share of a column's largest value are
+equal, because the last digits of 1/3 + 1/6 and of 1/2 differ."""
 
 _CHUNK_CELLS = 1_000_000
-# A tile of so many draws by so many queries stays within a processor's cache.
+# A tile of this many draws by this many queries fits in a processor's cache.
 TILE = 500
-# A byte each: six kept sets of weights take 144 MB at the most, and six of fewer queries 60 MB.
+# One byte each: six cached sets of weights take at most 144 MB, and six sets for fewer queries 60
+# MB.
 _KEPT_CELLS = 24_000_000
 _ALONE = threading.Lock()
 
@@ -51,21 +51,22 @@ def _libraries() -> ThreadpoolController:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Products in one thread. They are so small that a second thread mostly spins while it waits,
-    and on a busy machine each waits until the other is scheduled: ten times slower. The limit is
-    the process's, hence the lock."""
+    """Run matrix products in one thread. They are so small that a second thread mostly spins while
+    it waits, and on a busy machine each waits until the other is scheduled: ten times slower. The
+    limit applies to the whole process, hence the lock."""
     with _ALONE, _libraries().limit(limits=1, user_api="blas"):
         yield
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """(n, C) values made ready for distributions of their means.
+    """(n, C) values prepared for distributions of their means.
 
-    values: NaN where a column lacks a query. known: (n, C) whether it has one.
-    steps: the values as whole numbers of steps, 0 where not known. step: (C,) what one is: a power
-    of two, so small that a column's rounded values are right to 15 digits less those of n, and so
-    large that what is drawn of them adds up to less than 2^53: such sums are exact.
+    values: NaN if a column lacks a query. known: (n, C) whether a value exists.
+    steps: the values as whole numbers of steps, 0 if unknown. step: (C,) the size of a step: a
+        power of two, small enough that a column's rounded values are accurate to 15 digits minus
+        the digits of n, and large enough that sums of resampled values stay below 2^53 and are
+        exact.
     """
 
     values: Floats
@@ -75,8 +76,7 @@ class Columns:
 
     @classmethod
     def of(cls, values: Floats) -> Columns:
-        # One column after the other stays within a processor's cache, and needs no memory beside
-        # what is kept.
+        # Column by column: each fits in a processor's cache and needs no additional memory.
         step = np.array([_step(column) for column in values.T])
         steps = np.empty_like(values, order="F")
         for at, column in enumerate(values.T):
@@ -85,11 +85,11 @@ class Columns:
 
     @classmethod
     def oriented(cls, values: Floats) -> tuple[Columns, Floats]:
-        """Each column in ascending order after multiplication by its sign, and these signs (C,): -1
-        where its mean is below 0, else 1.
+        """Return each column in ascending order after multiplication by its sign, and these signs,
+        (C,): -1 if its mean is below 0, else 1.
 
-        Neither the order of the queries nor which of them other columns lack then changes what is
-        drawn for a column, and what is drawn for a loss mirrors what is drawn for the same gain.
+        The resamples of a column then depend neither on the order of the queries nor on the queries
+        that other columns lack, and the resamples of a loss mirror those of the same gain.
         """
         turned = np.empty_like(values, order="F")
         for at, column in enumerate(values.T):
@@ -97,15 +97,15 @@ class Columns:
         made = cls.of(turned)
         sign = np.where(made.steps.sum(axis=0) < 0, -1.0, 1.0)
         for at in np.flatnonzero(sign < 0).tolist():
-            # What is not known stands last either way.
+            # NaN is last either way.
             last = int(made.known[:, at].sum())
             for each in (made.values, made.steps):
                 each[:last, at] = -each[:last, at][::-1]
         return made, sign
 
     def without_rounding_errors(self, means: Floats) -> Floats:
-        """Means (…, C) of the columns: each lies within its values, and one of 0, on which a
-        verdict turns, is exactly 0."""
+        """Return the means (…, C) of the columns, clipped to their values; a mean next to 0 becomes
+        exactly 0, because a verdict depends on it."""
         lowest, highest = self._ends
         means[np.abs(means) <= TIE * np.maximum(np.abs(lowest), np.abs(highest))] = 0.0
         within: Floats = np.clip(means, lowest, highest)
@@ -120,7 +120,7 @@ class Columns:
 def _step(column: Floats) -> float:
     largest = np.fmax.reduce(np.abs(column), initial=0.0)
     known = len(column) - np.count_nonzero(np.isnan(column))
-    # Poisson weights may add up to more than n, but never to four times as much.
+    # Poisson weights may add up to more than n, but never to four times n.
     return float(np.ldexp(1.0, max(np.frexp(largest * known)[1] - 51, -1000)))
 
 
@@ -129,12 +129,11 @@ def _in_steps(column: Floats, step: float) -> Floats:
 
 
 def bootstrap_means(columns: Columns, *, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
-    """Means over queries drawn with replacement.
+    """Return means over queries sampled with replacement, (resamples, C).
 
-    Returns (resamples, C); NaN for a column without any value. Columns with values for the same
-    queries share the resamples, so that their means can be compared draw by draw. What a column
-    gets depends on its own values and, from `POISSON_FROM` of them on, on the rows they stand in;
-    never on the other columns.
+    NaN for a column without any value. Columns with values for the same queries share the
+    resamples, so their means can be compared draw by draw. The result of a column depends on its
+    own values and, for at least `POISSON_FROM` values, on their rows; never on the other columns.
 
     Sources: Efron, B. (1979), Bootstrap methods; with Poisson weights: Hanley & MacGibbon (2006).
     """
@@ -163,17 +162,18 @@ def bootstrap_means(columns: Columns, *, resamples: int = RESAMPLES, seed: int =
 
 
 def weighted_sums(columns: Floats, tiles: Iterable[Tile], draws: int) -> Floats:
-    """(C, draws) the sums of (n, C) whole numbers, each times what was drawn for it."""
+    """Return the sums of (n, C) integers, each multiplied by its weight in each draw, (C,
+    draws)."""
     sums = np.zeros((columns.shape[1], draws))
     starts = np.arange(0, len(columns), TILE)
     lowest, highest = (each.reduceat(columns, starts) for each in (np.minimum, np.maximum))
-    # New memory for each tile costs more than the product.
+    # Allocating memory for each tile costs more than the product.
     buffer = np.empty((TILE, TILE))
     with _one_thread():
         for drawn, rows, times in tiles:
             weights = buffer[: times.shape[0], : times.shape[1]]
             np.copyto(weights, times)
-            # A metric of few values, sorted, has a single one in most tiles: one sum serves all.
+            # A sorted metric with few values has a single value in most tiles: one sum is enough.
             least = lowest[rows.start // TILE]
             single = least == highest[rows.start // TILE]
             several, single = np.flatnonzero(~single), np.flatnonzero(single & (least != 0))
@@ -184,14 +184,14 @@ def weighted_sums(columns: Floats, tiles: Iterable[Tile], draws: int) -> Floats:
 
 
 def _added(values: Floats) -> float:
-    """The sum in the order of the values; that of `sum` goes by how many there are."""
+    """Return the sum in the order of the values; the order of `np.sum` depends on their number."""
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 
 def _by_queries(
     known: Flags, columns: npt.NDArray[np.intp]
 ) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """(positions of queries, columns that have exactly these), for the columns given."""
+    """Yield (positions of queries, columns that have exactly these queries)."""
     sharing: dict[bytes, list[int]] = {}
     for column in columns.tolist():
         sharing.setdefault(known[:, column].tobytes(), []).append(column)
@@ -205,19 +205,19 @@ def _slices(count: int, step: int) -> Iterator[slice]:
 
 
 Resamples = tuple[slice, npt.NDArray[np.unsignedinteger]]
-"""Resamples, and how often each query is in them: a row for each resample."""
+"""Resamples, and the count of each query in them: one row per resample."""
 
 
 def _multinomial_counts(n: int, resamples: int, seed: int) -> Iterable[Resamples]:
-    """How often each of n queries is drawn in n draws."""
+    """Return the counts of each of n queries in n draws."""
     few_enough = n * resamples <= _KEPT_CELLS
     return (_kept_counts if few_enough else _drawn_counts)(n, resamples, seed)
 
 
 @lru_cache(maxsize=6)
 def _kept_counts(n: int, resamples: int, seed: int) -> tuple[Resamples, ...]:
-    """All that is said of one set of queries asks for the same, as a change in percent does, and
-    drawing costs more than the product that uses it."""
+    """Return cached counts: all figures about the same queries use them, and sampling costs more
+    than the product."""
     return tuple(_drawn_counts(n, resamples, seed))
 
 
@@ -232,18 +232,19 @@ def _drawn_counts(n: int, resamples: int, seed: int) -> Iterator[Resamples]:
 
 
 Tile = tuple[slice, slice, npt.NDArray[np.uint8]]
-"""Draws, queries, and what was drawn: a row for each query, a column for each draw."""
+"""Draws, queries, and weights: one row per query, one column per draw."""
 
 
 def _poisson_weights(n: int, resamples: int, seed: int) -> Iterable[Tile]:
-    """Independent Poisson(1) weights of n queries, to 2^-16 exact."""
+    """Return independent Poisson(1) weights of n queries, accurate to 2^-16."""
     few_enough = n * resamples <= _KEPT_CELLS
     return (_kept_weights if few_enough else _drawn_weights)(n, resamples, seed)
 
 
 @lru_cache(maxsize=6)
 def _kept_weights(n: int, resamples: int, seed: int) -> tuple[Tile, ...]:
-    """Drawing costs more than the product that uses it, and a slider asks for the same again."""
+    """Return cached weights: sampling costs more than the product, and moving a slider repeats the
+    request."""
     return tuple(_drawn_weights(n, resamples, seed))
 
 
@@ -257,8 +258,8 @@ def _drawn_weights(n: int, resamples: int, seed: int) -> Iterator[Tile]:
 
 
 def random_bits(n: int, draws: int, bits: int, seed: int) -> Iterator[tuple[slice, slice, _Words]]:
-    """Tiles with at least so many random bits for each draw of each query, in whole words. Those of
-    the first queries do not depend on how many follow."""
+    """Yield tiles with at least `bits` random bits for each draw of each query, in 64-bit words.
+    The bits of the first queries do not depend on the number of queries."""
     for columns in _slices(draws, TILE):
         source = np.random.PCG64([seed, columns.start])
         words = -(-bits * (columns.stop - columns.start) // 64)
@@ -269,32 +270,33 @@ def random_bits(n: int, draws: int, bits: int, seed: int) -> Iterator[tuple[slic
 
 
 def percentile_interval(means: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """(low, high) of shape (C,) from bootstrap means (B, C)."""
+    """Return (low, high), each (C,), from bootstrap means (B, C)."""
     low, high = ends(means, percentile_shares(means.shape[1], level))
     return low, high
 
 
 def percentile_shares(columns: int, level: float = 0.95) -> Floats:
-    """(2, C) the shares of the draws below the ends of the interval in their middle."""
+    """Return the shares of the draws below the two ends of the central interval, shape (2, C)."""
     tail = (1 - level) / 2
     return np.repeat([[tail], [1 - tail]], columns, axis=1)
 
 
 def bca_interval(columns: Columns, means: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Bias-corrected and accelerated interval of the mean of each column.
+    """Return the bias-corrected and accelerated interval of the mean of each column.
 
-    means: their bootstrap means (B, C). Returns (low, high), each (C,); a column without spread
-    gives its value twice, one without values NaN.
+    means: their bootstrap means (B, C). Returns (low, high), each (C,); both ends equal the value
+        of a column without spread, and are NaN without values.
     """
     low, high = ends(means, bca_shares(columns, means, level))
     return low, high
 
 
 def bca_shares(columns: Columns, means: Floats, level: float = 0.95) -> Floats:
-    """(2, C) the shares of the draws below the ends of the bias-corrected and accelerated interval
-    of the mean of each column.
+    """Return the shares of the draws below the ends of the bias-corrected and accelerated interval
+    of the mean of each column, (2, C).
 
     means: their bootstrap means (B, C).
+
     Source: Efron, B. (1987), Better bootstrap confidence intervals; the acceleration of a mean is
     its skewness over 6 √n.
     """
@@ -311,13 +313,13 @@ def bca_shares(columns: Columns, means: Floats, level: float = 0.95) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         acceleration = np.where(spread > 0, skew / (6 * spread**1.5), 0.0)
     edges = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))[:, None] + bias
-    # Past the pole of the formula, which only extreme skew reaches, the interval is one-sided.
+    # Beyond the pole of the formula, which only extreme skew reaches, the interval is one-sided.
     return np.asarray(ndtr(bias + edges / np.maximum(1 - acceleration * edges, 1e-9)))
 
 
 def moments(columns: Columns) -> tuple[Floats, Floats, Floats]:
-    """Return the mean of each column, the sum of its squared deviations, and that of the cubed,
-    each (C,)."""
+    """Return the mean of each column, the sum of its squared deviations, and the sum of its cubed
+    deviations, each (C,)."""
     known = columns.known
     with np.errstate(invalid="ignore"):
         mean = columns.steps.sum(axis=0) / known.sum(axis=0) * columns.step
@@ -332,7 +334,7 @@ def moments(columns: Columns) -> tuple[Floats, Floats, Floats]:
 
 
 def ends(draws: Floats, shares: Floats) -> Floats:
-    """(2, C) the values below which these shares (2, C) of the draws (B, C) lie."""
+    """Return the values below which these shares (2, C) of the draws (B, C) lie, shape (2, C)."""
     ordered = np.sort(draws, axis=0)
     last = len(draws) - 1
     positions = np.clip(shares * last, 0, last)

@@ -1,4 +1,5 @@
-"""Systems against a baseline, with intervals, tests and verdicts: one pass over all columns."""
+"""Comparisons of systems with a baseline: intervals, tests and verdicts in one pass over all
+columns."""
 
 from __future__ import annotations
 
@@ -36,29 +37,29 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Challengers against a baseline, every metric.
+    """Challengers compared with a baseline on every metric.
 
-    frame: one row for each metric and system, metrics in the order given, within each the baseline
-    first and the challengers in the order given. A number that does not exist is NaN.
+    frame: one row per metric and system, metrics in input order, for each the baseline first and
+        the challengers in input order. A number that does not exist is NaN.
 
     - metric (the spec), system.
-    - mean with mean_low…mean_high and n: over all queries that the system has a value for.
-    - missing: how many of those n the system returned no documents for, and which count 0.
-    - paired: how many queries both it and the baseline have a value for; left_out: how many others
-      there are (their reasons: `left_out`). before and after: means of baseline and system over
-      the paired. delta = after - before, with delta_low…delta_high; relative_delta = delta /
-      before, NaN where that is 0 or next to nothing.
-    - p of the chosen test, and p_corrected. Both NaN for metrics that describe labels only.
-    - effect_size: Cohen's d_z, NaN where the differences do not vary.
+    - mean with mean_low…mean_high and n: over all queries with a value of the system.
+    - missing: how many of those n have no documents from the system and count 0.
+    - paired: number of queries with a value of both it and the baseline; left_out: number of other
+    queries (their reasons: `left_out`). before and after: means of baseline and system over the
+    paired queries. delta = after - before, with delta_low…delta_high; relative_delta = delta /
+    before, NaN if that is 0 or almost 0.
+    - p of the chosen test, and p_corrected. Both NaN for metrics that only describe labels.
+    - effect_size: Cohen's d_z, NaN if the differences do not vary.
     - helped, same, hurt: paired queries beyond the tie band, or within.
-    - smallest_detectable: the change that so many queries find at 80 % power, NaN where the
-      differences do not vary or the system cannot rise so far. more_queries, more_least, more_most:
-      where nothing is proven, how many more would prove it (`planning.Plan`), NaN where no number
-      would or it cannot be told. Both at planned_level, which a correction leaves to each
-      comparison (Bonferroni's, the strictest).
+    - smallest_detectable: the change that this number of queries detects with 80 % power, NaN if
+    the differences do not vary or the system cannot improve that much. more_queries, more_least,
+    more_most: for an unproven change, the number of additional queries that would prove it
+    (`planning.QueryPlan`), NaN if no number would or it is unknown. Both at planned_level, the
+    level that a correction leaves to each comparison (Bonferroni's, the strictest).
     - verdict: its kind.
 
-    With fewer than `FEWEST_QUERIES` values there is no interval, and with fewer pairs no test or
+    With fewer than `FEWEST_QUERIES` values, intervals are NaN, and with fewer pairs, the test and
     smallest_detectable. The baseline's own rows have delta 0 and the verdict "baseline".
     """
 
@@ -72,14 +73,16 @@ class Comparison:
     reasons: _Reasons
 
     def row(self, system: str, spec: str | Measure) -> pd.Series:
-        """The row of the frame. Raises SpecError for a system or metric that was not compared."""
+        """Return the row of the frame. Raises SpecError for a system or metric that was not
+        compared."""
         place = self._places[system, self._spec(system, spec)]
         if place not in self._rows:
             self._rows[place] = self.frame.iloc[place]
         return self._rows[place]
 
     def in_order(self, specs: Sequence[str]) -> Comparison:
-        """The same, its metrics in the order of `specs`: the same ones.
+        """Return the comparison with its metrics in the order of `specs`, which must be the same
+        metrics.
 
         Raises SpecError for a metric that was not compared.
         """
@@ -87,7 +90,7 @@ class Comparison:
         if places == [measure.spec for measure in self.measures]:
             return self
         metrics = self.frame["metric"].tolist()
-        # Sorting keeps the order of systems.
+        # Sorting is stable, so the order of systems does not change.
         order = sorted(range(len(self.frame)), key=lambda at: places.index(metrics[at]))
         pairs = sorted(self.reasons, key=lambda pair: places.index(pair[1]))
         return replace(
@@ -99,13 +102,13 @@ class Comparison:
         )
 
     def __str__(self) -> str:
-        """As a script prints it: the table, and the verdicts in words."""
+        """Show the table and the sentences of the verdicts, for scripts."""
         table = self._shown.to_string(index=False, na_rep="–", float_format="{:.4f}".format)
         return "\n".join([table, *(verdict.sentence for verdict in self.verdicts.values())])
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it: the table, and the verdicts in words. MathJax draws no formula of
-        a name, and nothing turns the direction of writing."""
+        """Show the table and the sentences of the verdicts in a notebook. Names are not rendered by
+        MathJax and cannot change the writing direction."""
         table = self._shown.to_html(index=False, na_rep="–", float_format="{:.4f}".format)
         sentences = (html.escape(verdict.sentence) for verdict in self.verdicts.values())
         page = table + "".join(f"<p>{sentence}</p>" for sentence in sentences)
@@ -114,7 +117,7 @@ class Comparison:
 
     @property
     def corrected(self) -> bool:
-        """Whether any p allows for other comparisons: not where each of them stands alone."""
+        """Whether any p is corrected for other comparisons."""
         return bool(self.frame["planned_level"].gt(self.settings.level).any())
 
     @property
@@ -125,7 +128,7 @@ class Comparison:
 
     @cached_property
     def _rows(self) -> dict[int, pd.Series]:
-        """Those of `row` that were asked for: pandas takes long to make one."""
+        """Cache of `row`: pandas takes long to build a row."""
         return {}
 
     @cached_property
@@ -137,7 +140,7 @@ class Comparison:
     def verdict(
         self, system: str, spec: str | Measure, names: Mapping[str, str] | None = None
     ) -> Verdict:
-        """What may be said of a challenger. names: system → the name its sentence uses.
+        """Return the verdict on a challenger. names: system → its name in the sentence.
 
         Raises SpecError for a challenger or metric that was not compared.
         """
@@ -147,7 +150,7 @@ class Comparison:
         return verdict.named(names or {})
 
     def left_out(self, system: str, spec: str | Measure) -> Mapping[str, int]:
-        """Reason → how many queries it kept out of the pairs; reasons that occur only.
+        """Return reason → number of queries excluded from the pairs, for the reasons that occur.
 
         Raises SpecError for a system or metric that was not compared.
         """
@@ -182,16 +185,16 @@ def compare(
     best: Evaluation | None = None,
     rivals: Sequence[str] = (),
 ) -> Comparison:
-    """Every system against the baseline on `measures`: unless given, all that the baseline was
-    evaluated with.
+    """Compare every system with the baseline on `measures`, by default all measures of the
+    baseline.
 
-    evaluations: system → its evaluation; they are joined by query id. A query without a value on
-    one side leaves both. best: the highest values that a system can have; None: a metric's own.
-    rivals: metrics on which the challengers will be compared with each other as well: what takes
-    long of that is done along with the rest.
+    evaluations: system → its evaluation; they are joined by query id. A query without a value of
+        one system is excluded from both. best: the highest values that a system can have; None: the
+        metric's range. rivals: metrics for later comparisons among the challengers: their slow part
+        is computed in the same pass.
 
-    Raises SpecError where the baseline is not among the systems, a system lacks a metric, or the
-    systems follow different conventions.
+    Raises SpecError if the baseline is not among the systems, a system lacks a metric, or the
+    systems were evaluated under different conventions.
     """
     settings = settings or StatisticsSettings()
     aligned = align(evaluations, baseline, measures)
@@ -250,11 +253,11 @@ def mean_intervals(
     baseline: str,
     settings: StatisticsSettings | None = None,
 ) -> pd.DataFrame:
-    """The means alone, where no difference is asked for, as along a curve.
+    """Return the means only, without comparisons, for example for a curve.
 
     Columns: system, metric (the spec), mean, low, high (its interval, NaN with fewer than
-    `FEWEST_QUERIES` values), n: over the queries that every system has a value for, so that the
-    curves can be compared. Raises as `compare` does.
+    `FEWEST_QUERIES` values), n: over the queries with a value of every system, so that the curves
+    are comparable. Raises as `compare` does.
     """
     settings = settings or StatisticsSettings()
     aligned = align(evaluations, baseline)
@@ -280,7 +283,7 @@ def mean_intervals(
 
 
 def _possible(measures: Sequence[Measure]) -> tuple[Floats, Floats]:
-    """(2, M), twice: the lowest and the highest value of each measure, and of a change."""
+    """Return the lowest and the highest value of each measure, and of a change, (2, M) each."""
     return (
         np.array([each.metric.range for each in measures]).T,
         np.array([each.changes for each in measures]).T,
@@ -293,13 +296,13 @@ def _differences(after: Floats, before: Floats) -> Floats:
     return difference
 
 
-# The rows of a comparison: means, changes and verdicts, of what was drawn and tested for them.
+# Rows of a comparison: means, changes and verdicts.
 
 _Verdicts = Mapping[tuple[str, str], Verdict]
-"""(challenger, spec) → what may be said of it."""
+"""(challenger, spec) → its verdict."""
 
 _Reasons = Mapping[tuple[str, str], Mapping[str, int]]
-"""(system, spec) → reason → how many queries it kept out of the pairs."""
+"""(system, spec) → reason → number of queries excluded from the pairs."""
 
 _MISSING = STATES.index("missing")
 
@@ -323,8 +326,8 @@ def _comparison_rows(
     deltas: _Deltas,
     settings: StatisticsSettings,
 ) -> tuple[pd.DataFrame, _Verdicts, _Reasons]:
-    """The frame of a `Comparison`, the verdict on each challenger, and why each system lacks
-    queries. means: the ends of the intervals of the means, each (S, M)."""
+    """Return the frame of a `Comparison`, the verdict on each challenger, and the reasons of
+    excluded queries for each system. means: the ends of the intervals of the means, each (S, M)."""
     reasons = _reason_counts(aligned)
     rows: list[dict[str, object]] = []
     verdicts: dict[tuple[str, str], Verdict] = {}
@@ -378,7 +381,7 @@ def _baseline_row(mean: float, n: int) -> dict[str, object]:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One system: (M, Q) as `Aligned` has them, each measure in one piece."""
+    """Data of one system: (M, Q) arrays from `Aligned`, each measure contiguous."""
 
     values: Floats
     known: Flags
@@ -398,8 +401,8 @@ def _change(
     m: int,
     settings: StatisticsSettings,
 ) -> tuple[dict[str, object], Facts]:
-    """The columns that compare system `s` with the baseline by measure `m`, and what a verdict
-    rests on."""
+    """Return the columns that compare system `s` with the baseline on measure `m`, and the facts
+    for its verdict."""
     place = s - 1, m
     both = sides[0].known[m] & sides[1].known[m]
     changes = deltas.values[s - 1, m][both]

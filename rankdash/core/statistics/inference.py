@@ -1,4 +1,4 @@
-"""Intervals and tests of means and of paired differences, alone and for many columns at once."""
+"""Intervals and tests of means and of paired differences, for one or many columns."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from rankdash.core.statistics.bootstrap import (
 _Ends = float | Floats
 _Content = tuple[bytes, StatisticsSettings]
 ROUNDING = 1e-12
-"""The last digits of two sums must not make a change out of none."""
+"""Tolerance: rounding errors of two sums must not count as a change."""
 FEWEST_CHANGED, MANY_VALUES = 3, 30
-"""Of fewer than `MANY_VALUES` values, at least so many must not be 0: how large a change can be is
-not known from one or two."""
-# Of a few hundred bytes each.
+"""Minimum number of values other than 0 among fewer than `MANY_VALUES` values: one or two do not
+show how large a change can be."""
+# Entries of a few hundred bytes each.
 _MOST_KNOWN = 4_000
-# Beyond the ratio of any two means of a metric.
+# Larger than the ratio of any two means of a metric.
 _MOST = 1e15
 
 
 class _Known:
-    """What was worked out for single columns: it depends on the values of a column alone, and the
-    same ones come again, or their mirror images, as for the same systems against another baseline.
+    """Cache of results for single columns. A result depends only on the values of its column, and
+    the same columns or their mirror images recur, for example if another baseline is chosen.
 
-    mirrored: the values of a column → those of the column times -1.
+    mirrored: the result for a column → the result for the column times -1.
     """
 
     def __init__(self, mirrored: Callable[[Floats], Floats]) -> None:
@@ -59,8 +59,8 @@ class _Known:
         settings: StatisticsSettings,
         make: Callable[[Floats, StatisticsSettings], Floats],
     ) -> Floats:
-        """(V, C) the values of (n, C) columns. make: (V, c) of some of them."""
-        # One of the two mirror images is kept.
+        """Return the results for (n, C) columns, (V, C). make: computes (V, c) for some of them."""
+        # Only one of the two mirror images is cached.
         signs = [_first_sign(column) for column in columns.T]
         keys = [
             _content(column * sign, settings) for column, sign in zip(columns.T, signs, strict=True)
@@ -84,13 +84,13 @@ class _Known:
 
 
 def _first_sign(column: Floats) -> float:
-    """-1 where the first value that is not 0 is below it, else 1."""
+    """Return -1 if the first value other than 0 is negative, else 1."""
     counts = (column > 0) | (column < 0)
     return -1.0 if column[counts.argmax()] < 0 else 1.0
 
 
 def _content(column: Floats, settings: StatisticsSettings) -> _Content:
-    # Adding 0 turns -0.0 into 0.0, and of what is no number there are several too.
+    # Adding 0 turns -0.0 into 0.0; NaN has several representations too.
     plain = np.where(np.isnan(column), np.nan, column + 0.0)
     return sha256(plain.data).digest(), settings
 
@@ -106,12 +106,12 @@ def intervals(
     again: bool = False,
     possible: tuple[_Ends, _Ends] = (-math.inf, math.inf),
 ) -> tuple[Floats, Floats]:
-    """(low, high), each (C,), of the mean of each column (n, C); NaN for too few values, and for
-    too few that are not 0, unless all are the same.
+    """Return (low, high), each (C,), of the mean of each column (n, C); NaN for too few values, and
+    for too few values other than 0, unless all are equal.
 
-    A column's interval is its own: the other columns and the order of the rows change nothing, and
-    that of a column times -1 is its mirror image. again: whether the same columns may come again.
-    possible: the lowest and the highest mean, of all or of each; no end lies beyond.
+    A column's interval does not depend on the other columns or the order of the rows, and the
+    interval of a column times -1 is its mirror image. again: whether to cache the results.
+    possible: the lowest and the highest possible mean, of all or of each; ends are clipped to them.
     """
     low, high = np.full((2, columns.shape[1]), np.nan)
     known = ~np.isnan(columns)
@@ -127,7 +127,7 @@ def intervals(
 
 
 def _intervals(columns: Floats, settings: StatisticsSettings) -> Floats:
-    """(2, C) the ends of each."""
+    """Return the ends of the interval of each column, shape (2, C)."""
     chosen, sign = Columns.oriented(columns)
     if settings.interval in ("skew-t", "t"):
         return np.sort(_t(chosen, settings) * sign, axis=0)
@@ -136,7 +136,7 @@ def _intervals(columns: Floats, settings: StatisticsSettings) -> Floats:
         both = bca_interval(chosen, means, settings.level)
     else:
         both = percentile_interval(means, settings.level)
-    # The lower end of a column that was turned upside down is the upper one of the column.
+    # The lower end of a column multiplied by -1 is the upper end of the column.
     ends: Floats = np.sort(np.stack(both) * sign, axis=0)
     return ends
 
@@ -148,13 +148,14 @@ def _t(columns: Columns, settings: StatisticsSettings) -> Floats:
 def relative_interval(
     before: Floats, change: Floats, settings: StatisticsSettings
 ) -> tuple[float, float]:
-    """(low, high) of the mean change over the mean before, whose own uncertainty is in it.
+    """Return (low, high) of the mean change divided by the mean before, including the uncertainty
+    of the latter.
 
     before, change: (n,) of the same queries, without NaN, the mean of `before` above 0. A bootstrap
-    uses the draws of the interval of the change, and its ends lie at the same shares of them. A t
-    interval is that of what remains of each change when the baseline's own share of it is taken
-    out, over the baseline's mean (delta method). Both intervals exclude 0 or neither does. NaN for
-    too few queries.
+        uses the same draws as the interval of the change, and the same shares for its ends. A t
+        interval uses the delta method: the residual of each change after subtracting its expected
+        share of the baseline, divided by the baseline's mean. Both intervals exclude 0 or neither
+        does. NaN for too few queries.
     """
     change = np.where(np.abs(change) <= ROUNDING, 0.0, change)
     low, high = (float(end[0]) for end in intervals(change[:, None], settings))
@@ -177,7 +178,7 @@ def relative_interval(
         shares = bca_shares(turned, changes, settings.level)
     else:
         shares = percentile_shares(1, settings.level)
-    # A draw in which the baseline finds nothing has a change without bounds, or none.
+    # A draw with a baseline mean of 0 has an infinite or undefined relative change.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.nan_to_num(changes[:, 0] / bases, nan=0.0, posinf=_MOST, neginf=-_MOST)
     drawn = np.sort(ends(ratios[:, None], shares)[:, 0] * sign[0])
@@ -185,14 +186,14 @@ def relative_interval(
 
 
 def _agreeing(bootstrapped: Floats, plain: Floats) -> tuple[float, float]:
-    """Return the ends found, or the plain one if an end is on the other side of 0."""
+    """Return the bootstrapped ends, or the plain ones if an end is on the other side of 0."""
     agree = (np.sign(bootstrapped) == np.sign(plain)) & (np.abs(bootstrapped) < _MOST)
     low, high = np.where(agree, bootstrapped, plain).tolist()
     return min(low, high), max(low, high)
 
 
 def p_values(columns: Floats, settings: StatisticsSettings, *, again: bool = False) -> Floats:
-    """(C,) the p of each column (n, C) of differences; NaN where there are too few. again: as for
+    """Return the p of each column (n, C) of differences, (C,); NaN for too few. again: as for
     `intervals`."""
     p = np.full(columns.shape[1], np.nan)
     enough = np.flatnonzero((~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES)
@@ -210,7 +211,7 @@ def p_values(columns: Floats, settings: StatisticsSettings, *, again: bool = Fal
 
 
 def _chances(columns: Floats, settings: StatisticsSettings) -> Floats:
-    """(1, C) the p of the permutation test."""
+    """Return the p of the permutation test, shape (1, C)."""
     return sign_flip_p(columns, flips=settings.resamples, seed=settings.seed)[None]
 
 
@@ -219,7 +220,7 @@ def _without_nan(values: Floats) -> Floats:
 
 
 def corrected_by_family(p: Floats, settings: StatisticsSettings) -> tuple[Floats, Integers]:
-    """(challengers, M) corrected p values, and over how many comparisons each."""
+    """Return corrected p values, (challengers, M), and the number of comparisons behind each."""
     made = ~np.isnan(p)
     if settings.family == "all":
         together = corrected(p.reshape(-1).tolist(), settings.correction)
@@ -228,28 +229,29 @@ def corrected_by_family(p: Floats, settings: StatisticsSettings) -> tuple[Floats
     return np.array(apart).reshape(p.T.shape).T, np.broadcast_to(made.sum(axis=0), p.shape)
 
 
-# Is a paired difference more than chance, and how large is it?
+# Tests of paired differences, and their effect size.
 
 _ROUNDING = 1e-12
 
 
 def sign_flip_p(differences: Floats, *, flips: int = RESAMPLES, seed: int = SEED) -> Floats:
-    """Two-sided p of the paired randomisation test for each column.
+    """Return the two-sided p of the paired permutation (sign-flip) test for each column.
 
-    differences: (n, C), NaN where a column lacks a pair; NaN comes back for a column without any.
-    Under the null hypothesis each query's difference is as likely to have the other sign.
-    p = (b + 1) / (m + 1) for b of m flips at least as far from 0 as what was seen, so it is never
-    0. Where so few queries changed that all their flips are no more than `flips`, p is the exact
-    share of these. Source: Fisher (1935); Smucker, Allan & Carterette (2007).
+    differences: (n, C), NaN if a column lacks a pair; NaN for a column without any pair. Under the
+        null hypothesis, both signs of each query's difference are equally likely. p = (b + 1) / (m
+        + 1) for b of m flips at least as far from 0 as the observed sum, so it is never 0. If few
+        queries changed, so that all possible flips are no more than `flips`, p is their exact
+        share. Source: Fisher (1935); Smucker, Allan & Carterette (2007).
     """
     steps = Columns.of(differences).steps
-    # Only sizes matter, as either sign is as likely. Sorted, they meet the same flips whatever the
-    # order of the queries and the other columns, and a query without a pair comes last.
+    # Only absolute values matter, because both signs are equally likely. Sorted, they get the same
+    # flips for any order of the queries and any other columns, and queries without a pair come
+    # last.
     sizes = -np.sort(-np.abs(steps), axis=0)
     largest = sizes.sum(axis=0)
     seen = np.abs(steps.sum(axis=0)) - TIE * largest
     changed = (sizes > 0).sum(axis=0)
-    # The sign of one may stay: the other half of the flips mirrors this one.
+    # One sign can be fixed: the other half of the flips mirrors this one.
     exact = changed <= int(np.log2(flips)) + 1
     p = np.full(len(seen), np.nan)
     for column in np.flatnonzero(exact).tolist():
@@ -258,14 +260,15 @@ def sign_flip_p(differences: Floats, *, flips: int = RESAMPLES, seed: int = SEED
     drawn = np.flatnonzero(~exact)
     flipped = sizes[: changed[drawn].max(initial=0), drawn]
     unflipped = weighted_sums(flipped, _signs(len(flipped), flips, seed), flips)
-    # What is kept less what is flipped is twice what is kept, less everything.
+    # The signed sum is twice the unflipped sum minus the total.
     extreme = (np.abs(2 * unflipped.T - largest[drawn]) >= seen[drawn]).sum(axis=0)
     p[drawn] = (extreme + 1.0) / (flips + 1.0)
     return np.where(np.isnan(differences).all(axis=0), np.nan, p).astype(np.float64)
 
 
 def _all_sums(sizes: Floats) -> Floats:
-    """(2^(m - 1),) the sums of (m,) sizes with every choice of signs but that of the first."""
+    """Return the sums of (m,) sizes with every choice of signs except for the first size, (2^(m -
+    1),)."""
     sums = sizes[:1] if len(sizes) else np.zeros(1)
     for size in sizes[1:]:
         sums = np.concatenate([sums + size, sums - size])
@@ -273,14 +276,15 @@ def _all_sums(sizes: Floats) -> Floats:
 
 
 def _signs(n: int, flips: int, seed: int) -> Iterator[Tile]:
-    """1 where the sign of one of n differences stays as it is, 0 where it is flipped."""
+    """Yield tiles with 1 if the sign of one of n differences is unchanged, 0 if it is flipped."""
     for draws, rows, words in random_bits(n, flips, 1, seed):
         bits = np.unpackbits(words.view(np.uint8), axis=1)
         yield draws, rows, bits[:, : draws.stop - draws.start]
 
 
 def paired_t_p(differences: Floats) -> float:
-    """Two-sided p of the paired t test on (n,) differences, n at least 2; 1.0 when all are zero."""
+    """Return the two-sided p of the paired t test on (n,) differences, n at least 2; 1.0 if all are
+    zero."""
     from scipy.special import stdtr
 
     if not np.any(differences):
@@ -294,17 +298,19 @@ def paired_t_p(differences: Floats) -> float:
 
 
 def spread_of(differences: Floats) -> float:
-    """Standard deviation, n - 1 in the divisor; 0 where only rounding errors differ, or for one."""
+    """Return the standard deviation with divisor n - 1; 0 for one value, or for differences equal
+    up to rounding."""
     if len(differences) < 2 or np.ptp(differences) <= _ROUNDING:
         return 0.0
     return float(np.std(differences, ddof=1))
 
 
 def wilcoxon_p(differences: Floats) -> float:
-    """Two-sided p of the Wilcoxon signed-rank test on (n,) differences; 1.0 when all are zero.
+    """Return the two-sided p of the Wilcoxon signed-rank test on (n,) differences; 1.0 if all are
+    zero.
 
-    Zeros are dropped, as Wilcoxon did; ties make SciPy use the normal approximation. Sizes that
-    differ by rounding only are ties: 0.3 - 0.2 and 0.2 - 0.1 are one step of precision@10.
+    Zeros are dropped, as in Wilcoxon's paper; with ties, SciPy uses the normal approximation. Sizes
+    that differ only by rounding are ties: 0.3 - 0.2 and 0.2 - 0.1 are one step of precision@10.
     """
     from scipy.stats import wilcoxon
 
@@ -316,8 +322,8 @@ def wilcoxon_p(differences: Floats) -> float:
 
 
 def _without_rounding(differences: Floats) -> Floats:
-    """Return (n,) differences with the same number for sizes less than `TIE` of the largest apart,
-    and 0 for those next to 0."""
+    """Return the (n,) differences, with equal numbers for sizes closer than `TIE` of the largest,
+    and 0 for sizes that close to 0."""
     sizes = np.abs(differences)
     order = np.argsort(sizes, kind="stable")
     ordered = sizes[order]
@@ -328,10 +334,10 @@ def _without_rounding(differences: Floats) -> Floats:
 
 
 def corrected(p_values: Sequence[float], method: Correction = "holm") -> list[float]:
-    """p values corrected for the number of comparisons, in the order given.
+    """Return p values corrected for the number of comparisons, in input order.
 
-    A NaN (a comparison that could not be made) stays NaN and does not count as a comparison.
-    Sources: Holm (1979); Benjamini & Hochberg (1995).
+    A NaN (an impossible comparison) stays NaN and does not count as a comparison. Sources: Holm
+    (1979); Benjamini & Hochberg (1995).
     """
     raw = np.asarray(p_values, dtype=np.float64)
     result = raw.copy()
@@ -351,33 +357,32 @@ def corrected(p_values: Sequence[float], method: Correction = "holm") -> list[fl
 
 
 def effect_size(differences: Floats) -> float:
-    """Cohen's d of paired differences (d_z): mean over standard deviation; NaN without spread."""
+    """Return Cohen's d of paired differences (d_z): mean over standard deviation; NaN without
+    spread."""
     spread = spread_of(differences)
     return float(np.mean(differences)) / spread if spread > 0 else math.nan
 
 
-# Student's t interval of a mean, alone and widened if the values are skewed.
-#
+# Student's t interval of a mean, and its version for skewed values.
 # Student's t covers a mean of few values well if their distribution is symmetric. Changes of a
 # metric often are not: most queries do not change, and a few change much. Hall's transformation
 # removes the skewness of t. It covers such means, but it is too narrow if the skewness of the
 # sample is chance. Each end of the interval is therefore the wider of both, but the transformation
-# moves no end beyond the values seen.
-#
+# moves no end beyond the observed values.
 # Sources: Student (1908); Hall, P. (1992), On the removal of skewness by transformation, Journal of
 # the Royal Statistical Society B 54, 221–228.
 
 _Numbers = TypeVar("_Numbers", float, Floats)
 
-# Below this skewness over √n both ends are those of t, to the last digit.
+# For a skewness over √n below this, both ends are exactly those of t.
 _NOT_SKEWED = 1e-9
 
 
 def _t_interval(columns: Columns, level: float, *, skewed: bool) -> Floats:
-    """Return (2, C), the ends of the interval of the mean of each column.
+    """Return the ends of the interval of the mean of each column, (2, C).
 
-    skewed: whether an end moves outwards if Hall's transformation is wider there. A column without
-    spread gives its value twice.
+    skewed: whether an end moves outwards if Hall's transformation is wider there. Both ends equal
+        the value of a column without spread.
     """
     from scipy.special import stdtrit
 
@@ -404,7 +409,7 @@ def p_below(values: Floats, limit: float) -> float:
     if not error > 0:
         return math.nan
     t = (mean - limit) / error
-    # No end of the interval lies beyond the values because of the skewness.
+    # Skewness moves no end of the interval beyond the values.
     decides = t if limit <= values.min() + _ROUNDING else min(t, without_skewness(t, skew))
     return float(stdtr(len(values) - 1, -decides))
 
@@ -420,7 +425,7 @@ def _moments(columns: Columns) -> tuple[Floats, Floats, Floats]:
     n = columns.known.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(squares / (n - 1) / n)
-        # The adjusted Fisher–Pearson coefficient, G₁, over √n.
+        # Adjusted Fisher–Pearson coefficient, G₁, over √n.
         skew = np.sqrt(n * (n - 1.0)) / (n - 2) * cubes / squares**1.5
     largest = np.abs(columns.steps).max(axis=0, initial=0.0) * columns.step
     varies = squares > (TIE * largest) ** 2
@@ -428,7 +433,7 @@ def _moments(columns: Columns) -> tuple[Floats, Floats, Floats]:
 
 
 def _back(x: Floats, skew: Floats) -> Floats:
-    """Return the t that Hall's transformation turns into x."""
+    """Return the t that Hall's transformation maps to x."""
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = 3 / skew * (np.cbrt(1 + skew * (x - skew / 6)) - 1)
     return np.where(np.abs(skew) < _NOT_SKEWED, x, inverse)

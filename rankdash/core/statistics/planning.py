@@ -1,7 +1,7 @@
-"""How many queries a verdict needs: planned for a stated power, from the differences as they are.
+"""Number of queries that a verdict needs, for a chosen power, from the observed differences.
 
-Per-query differences are mostly 0, tied and skewed, so that formulas for the normal distribution
-promise too much. The queries to come are drawn from those that are there.
+Per-query differences are mostly 0, tied and skewed, so formulas for the normal distribution are too
+optimistic. Future queries are therefore sampled from the existing ones.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from rankdash.core.statistics.inference import sign_flip_p, spread_of, without_s
 
 POWER = 0.80
 FEWEST_PLANNED = 20
-"""Fewer differences than this do not tell how others like them would be."""
+"""Fewer differences than this do not show how similar queries would behave."""
 PRACTICAL = 100_000
-"""More queries than this, and than ten times what there are, are nobody's plan."""
+"""A plan with more queries than this, and more than ten times the existing ones, is impractical."""
 
 _DRAWS = 1_000
 _FORESEEN = 4
 _REACHED = 0.99
 _KINDS = 48
-# The weights of gains and losses are at the most e to the power of so much apart, and so exact.
+# The weights of gains and losses differ by at most a factor of e to this power, so they are exact.
 _MOST_TILTED, _EXACT = 500.0, 1e-12
-# Up to so many changed queries the flips themselves are drawn; beyond, their sum is normal.
+# Up to this many changed queries, flips are sampled; beyond, their sum is approximated as normal.
 _FEW_CHANGED = 30
 _FLIPS = 1_000
-# Steps such as 1/3 are known to about this.
+# Accuracy of steps such as 1/3.
 _SAME_STEP = 1e-6
-# Differences that add up to 0 have a mean of about 1e-17 in one order and of 0 in another.
+# Differences that add up to 0 may have a mean of 0 or of about 1e-17, depending on their order.
 _ROUNDING = 1e-8
 
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """How many more queries, to two digits, would prove a change; None where no practical number
-    would.
+    """Numbers of additional queries, to two digits, that would prove a change; None if no practical
+    number would.
 
-    likely: the least number with a power of at least `POWER` for the change that was seen. least,
-    most: the same for the ends of the middle half of the interval; the end nearer to 0 needs most.
-    none_within: that middle half contains 0.
+    likely: the least number with a power of at least `POWER` for the observed change. least, most:
+        the same for the ends of the middle half of the interval; the end nearer to 0 needs most.
+    none_within: whether that middle half contains 0.
     """
 
     likely: int | None
@@ -55,10 +55,10 @@ class QueryPlan:
 def smallest_detectable(
     differences: Floats, *, level: float = LEVEL, power: float = POWER
 ) -> float:
-    """The mean difference that this many queries would find with that power.
+    """Return the mean difference that this number of queries detects with that power.
 
     From the variance of the paired differences, not of two independent proportions. NaN for fewer
-    than two queries, and where the differences do not vary. Source: Sakai (2016), topic set size
+    than two queries, and if the differences do not vary. Source: Sakai (2016), topic set size
     design, t test.
     """
     from scipy.special import stdtrit
@@ -79,12 +79,12 @@ def plan(
     verdict_level: float = LEVEL,
     seed: int = SEED,
 ) -> QueryPlan | None:
-    """Return the numbers of queries like these to add, so that `POWER` of all draws prove a change:
-    p is at most 1 - level and the interval at `verdict_level` excludes 0.
+    """Return the numbers of similar queries to add, so that a share of `POWER` of all draws proves
+    a change: p is at most 1 - level and the interval at `verdict_level` excludes 0.
 
-    differences: (n,). ends: the interval of their mean at `verdict_level`. The queries that are
-    there stay as they are; those to come are drawn from them with replacement, tilted where the
-    true change is to be another than the one seen, so that zeros and steps stay.
+    differences: (n,). ends: the interval of their mean at `verdict_level`. The existing queries
+        stay; future ones are sampled from them with replacement. For another true change than the
+        observed one, the sampling weights are tilted, so that zeros and steps are preserved.
 
     None for fewer than `FEWEST_PLANNED` differences, without an interval, or if they do not vary or
     add up to 0.
@@ -96,7 +96,7 @@ def plan(
     if n < FEWEST_PLANNED or unchanged or math.isnan(ends[0]):
         return None
     sign = math.copysign(1.0, mean)
-    # A quarter of what the true change may be lies beyond either end of the middle half.
+    # The true change is beyond either end of the middle half with a probability of 1/4 each.
     middle = float(ndtri(0.75) / ndtri((1 + verdict_level) / 2))
     near, far = sorted(sign * (mean + middle * (end - mean)) for end in ends)
     queries = _Queries(differences * sign, test, (level, verdict_level), seed)
@@ -104,15 +104,15 @@ def plan(
     likely = queries.fewest(abs(mean), numbers)
     if likely is None:
         return QueryPlan(None, None, None, bool(near <= 0))
-    # A larger change never needs more queries: tilted to it, each query that is drawn gains at
-    # least as much, and the p of sign flips and of signed ranks falls with each gain.
+    # A larger change never needs more queries: with its weights, each sampled query gains at least
+    # as much, and the p of sign flips and of signed ranks falls with each gain.
     least = queries.fewest(far, numbers[numbers <= likely])
     most = queries.fewest(near, numbers[numbers >= likely])
     return QueryPlan(likely, least or likely, most, bool(near <= 0))
 
 
 class _Queries:
-    """The differences of the queries that are there, gains above 0, as kinds with their counts."""
+    """Differences of the existing queries, gains above 0, as distinct values with counts."""
 
     def __init__(
         self,
@@ -126,17 +126,17 @@ class _Queries:
         self._alpha, self._level = 1 - levels[0], levels[1]
         values, counts = _kinds(differences)
         self._step = _common_step(values)
-        # Zeros come last: they count as queries and change no sum.
+        # Zeros come last: they count as queries but change no sum.
         self._values = np.append(values, 0.0)
         self._present = np.append(counts, self.n - counts.sum())
 
     def fewest(self, change: float, numbers: Integers) -> int | None:
-        """Return the least of the ascending `numbers` of more queries that prove a true change
-        often enough; None if none of them does.
+        """Return the least of the ascending `numbers` of additional queries that proves a true
+        change with enough power; None if none does.
 
-        Power grows with the number. The first numbers tried are those that the normal distribution
-        foresees, corrected by each share of draws seen; the rest is bisection. The draws reached
-        the power with the number returned, and did not with the one before it.
+        Power grows with the number. The search first tries the numbers that the normal distribution
+        predicts, corrected by each observed share of draws, and then bisects. The draws reach the
+        power with the returned number, but not with the one before it.
         """
         from scipy.special import ndtri
 
@@ -151,13 +151,14 @@ class _Queries:
                 place = min(max(int((adjusted < target).sum()), low + 1), high - 1)
             reached = self._proven(int(numbers[place]), shares)
             low, high = (low, place) if reached >= POWER else (place, high)
-            # Half a draw from 0 and 1, whose quantiles are infinite.
+            # Clipped half a draw from 0 and 1, whose quantiles are infinite.
             shift = ndtri(np.clip(reached, 0.5 / _DRAWS, 1 - 0.5 / _DRAWS)) - foreseen[place]
             adjusted, tried = foreseen + shift, tried + 1
         return int(numbers[high]) if high < len(numbers) else None
 
     def _foreseen(self, numbers: Integers, shares: Floats) -> Floats:
-        """(N,) the power with each number of more queries, as a quantile, if sums were normal."""
+        """Return the power for each number of additional queries, as a quantile, if sums were
+        normal, shape (N,)."""
         from scipy.special import ndtri
 
         values = self._values
@@ -168,19 +169,19 @@ class _Queries:
         return np.asarray((total - needed) / (spread * np.sqrt(numbers)))
 
     def _tilted(self, change: float) -> Floats | None:
-        """The share of each kind, weighted exponentially so that the mean is `change`; None where
-        no weights give it."""
+        """Return the share of each distinct value, weighted exponentially so that the mean is
+        `change`; None if no weights achieve it."""
         if change <= _ROUNDING:
             return None
         shares: Floats = self._present / self.n
         values = self._values
-        # No weights make the mean as large as the largest value.
+        # No weights make the mean equal to the largest value.
         change = min(change, _REACHED * float(values[shares > 0].max()))
         if abs(float(shares @ values) - change) <= _ROUNDING:
             return shares
         scale = float(np.abs(values).max())
-        # Newton's steps, and half the way where one leads astray: to import scipy.optimize would
-        # take a hundred times as long.
+        # Newton's method with bisection as a fallback: importing scipy.optimize would take a
+        # hundred times as long.
         low, tilt, high = -_MOST_TILTED, 0.0, _MOST_TILTED
         while True:
             exponents = tilt * values / scale
@@ -197,7 +198,8 @@ class _Queries:
             tilt = following
 
     def _proven(self, more: int, shares: Floats) -> float:
-        """Return the share of draws of more queries that, with those there, prove a gain."""
+        """Return the share of draws in which the additional and the existing queries prove a
+        gain."""
         drawn = np.random.default_rng(self._seed).multinomial(more, shares, size=_DRAWS)
         counts = (self._present + drawn).astype(np.float64)
         above = self._above_zero(counts)
@@ -205,7 +207,8 @@ class _Queries:
         return float(proven.mean())
 
     def _above_zero(self, counts: Floats) -> Flags:
-        """(R,) whether the interval of the mean of each draw, widened for skewness, is above 0."""
+        """Return whether the interval of the mean of each draw, widened for skewness, is above 0,
+        (R,)."""
         from scipy.special import stdtrit
 
         values, n = self._values, float(counts[0].sum())
@@ -219,7 +222,7 @@ class _Queries:
         return np.asarray(decides > stdtrit(n - 1, (1 + self._level) / 2))
 
     def _p(self, counts: Floats) -> Floats:
-        """(R,) the p of each draw; counts: (R, kinds)."""
+        """Return the p of each draw, (R,); counts: (R, kinds)."""
         from scipy.special import ndtr, stdtr
 
         values, n = self._values, int(counts[0].sum())
@@ -233,7 +236,7 @@ class _Queries:
         sizes = _ranks(counts, values) if self._test == "wilcoxon" else np.abs(values)
         signed = np.abs((counts * sizes * np.sign(values)).sum(axis=1))
         if self._test == "sign-flip":
-            # Sums of flips lie two steps apart, and half of that is the correction for continuity.
+            # Sums of flips are two steps apart; half of that is the continuity correction.
             signed = np.maximum(signed - self._step, 0.0)
         spread = np.sqrt((counts * sizes**2).sum(axis=1))
         return np.asarray(2 * ndtr(-signed / np.maximum(spread, 1e-300)))
@@ -248,14 +251,15 @@ class _Queries:
 
 
 def _two_digits(most: int) -> Integers:
-    """All numbers of at most two digits before zeros, up to `most`: no plan is more exact."""
+    """Return all numbers up to `most` with at most two significant digits, the accuracy of a
+    plan."""
     units = 10 ** np.arange(len(str(most)))
     numbers = np.unique(np.outer(units, np.arange(1, 100)))
     return numbers[numbers <= most].astype(np.int64)
 
 
 def _common_step(values: Floats) -> float:
-    """The step of which all values are multiples, 1 for a hit; about 0 if there is none."""
+    """Return the step that divides all values, 1 for a hit; about 0 without a common one."""
     step = 0.0
     for value in np.abs(values).tolist():
         while value > _SAME_STEP:
@@ -264,8 +268,8 @@ def _common_step(values: Floats) -> float:
 
 
 def _kinds(differences: Floats) -> tuple[Floats, Integers]:
-    """Values other than 0 and how many queries have each; of many, about `_KINDS` groups of
-    neighbours with their mean."""
+    """Return the values other than 0 and the number of queries with each; many values are grouped
+    into about `_KINDS` neighbourhoods with their means."""
     values, counts = np.unique(np.round(differences[differences != 0], 9), return_counts=True)
     if len(values) <= _KINDS:
         return values, counts.astype(np.int64)
@@ -277,7 +281,8 @@ def _kinds(differences: Floats) -> tuple[Floats, Integers]:
 
 
 def _ranks(counts: Floats, values: Floats) -> Floats:
-    """(R, kinds) the mean rank of each kind by size among the changed, ties sharing theirs."""
+    """Return the mean rank of each value by size among the changed queries, ties sharing theirs,
+    (R, kinds)."""
     sizes, place = np.unique(np.abs(values[:-1]), return_inverse=True)
     alike = np.zeros((len(counts), len(sizes)))
     np.add.at(alike.T, place, counts[:, :-1].T)

@@ -1,5 +1,5 @@
-"""Better, worse or not proven, as an interval and a p say together, and small if the user set a
-minimum gain; in a sentence that needs no statistics to be understood."""
+"""Verdicts: better, worse or not proven, from an interval and a p together, and small if the user
+set a minimum gain; as a sentence without statistical terms."""
 
 from __future__ import annotations
 
@@ -35,33 +35,35 @@ TITLES: dict[Kind, str] = {
     "no_values": "no values",
     "descriptive": "no verdict",
 }
-"""Each kind in a word or two, the same in every command, file and page."""
+"""Title of each kind, the same in every command, file and page."""
 
 PROVEN: frozenset[str] = frozenset(("better", "small", "worse"))
-"""The kinds of a proven gain or loss."""
+"""Kinds of a proven gain or loss."""
 
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 6
-# Grades of 0 to 100 weigh up to 2^100 in exponential gain, so that a mean may be 1e-27 and not 0.
+# Grades of 0 to 100 have gains of up to 2^100 with exponential gain, so a mean may be 1e-27 and not
+# 0.
 _LARGEST = 1e6
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What may be said of a challenger: `template` and each sentence of `advice` are `str.format`
-    templates over `params`. Numbers in these are unrounded.
+    """Verdict on a challenger: `template` and each sentence of `advice` are `str.format` templates
+    over `params`, which contains unrounded numbers.
 
-    kind: "better": a proven gain; if the user set a minimum gain, the mean gain reaches it;
-          "small": a proven gain whose mean is below the minimum that the user set;
-          "unproven": the interval includes 0, the corrected p is too large, or too few queries
-              change for an interval;
-          "worse": a proven loss, of any size;
-          "identical": no query changes by more than the tie band;
-          "too_few": fewer paired queries than the test can prove a change with, or than
-              `FEWEST_QUERIES`;
-          "nothing_common": the systems did not answer one query that both were scored on;
-          "no_values": neither system has a value, as without labels;
-          "descriptive": the metric describes labels, not quality, so that no verdict follows.
+    kind:
+      "better": a proven gain; if the user set a minimum gain, the mean gain reaches it;
+      "small": a proven gain whose mean is below the minimum that the user set;
+      "unproven": the interval includes 0, the corrected p is too large, or too few queries change
+          for an interval;
+      "worse": a proven loss, of any size;
+      "identical": no query changes by more than the tie band;
+      "too_few": fewer paired queries than the test needs to prove a change, or than
+          `FEWEST_QUERIES`;
+      "nothing_common": the systems answered no common query among those with values of both;
+      "no_values": neither system has a value, for example without labels;
+      "descriptive": the metric describes labels, not quality, so no verdict follows.
     """
 
     kind: Kind
@@ -71,23 +73,23 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """In English, the advice included."""
+        """English sentence, advice included."""
         return " ".join((self.template, *self.advice)).format(**self.params)
 
     @property
     def more(self) -> int | None:
-        """The least number of queries that it advises to add; None if it advises none."""
+        """Least number of additional queries in the advice; None without one."""
         planned = {_MORE, _MORE_OR_MANY} & set(self.advice)
         more = self.params.get("least") if planned else None
         return more if isinstance(more, int) else None
 
     @property
     def fewest(self) -> int:
-        """The least number of paired queries with which a change can be proven."""
+        """Least number of paired queries that can prove a change."""
         return cast(int, self.params["fewest"])
 
     def named(self, names: Mapping[str, str]) -> Verdict:
-        """The same with systems under the names given, such as display names for ids."""
+        """Return the verdict with other names of the systems, such as display names for ids."""
         known = {
             side: names.get(str(self.params[side]), self.params[side])
             for side in ("baseline", "challenger")
@@ -97,17 +99,17 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a verdict rests on.
+    """Facts that a verdict depends on.
 
-    metric: its title. n: paired queries; in_common: those of them for which both returned
-    documents; n_before and n_after: queries that baseline and challenger have values for. before,
-    after, delta: means over the paired queries; low…high: the interval of delta. p: corrected over
-    `comparisons`. identical: no query changes by more than tie_band; exact: none changes at all.
-    plan: how many more queries would prove it, where nothing is proven; None where that cannot be
-    told. corrected: whether it is planned for a stricter level than `level`. fewest: the least
-    number of paired queries with which a change can be proven.
-    worthwhile: the smallest relative gain worth having; None if the user set none. Numbers that do
-    not exist are NaN.
+    metric: its title. n: paired queries; in_common: those with documents from both systems;
+        n_before and n_after: queries with values of baseline and challenger. before, after, delta:
+        means over the paired queries; low…high: the interval of delta. p: corrected over
+        `comparisons`. identical: no query changes by more than tie_band; exact: no query changes at
+        all. plan: for an unproven change, the number of additional queries that would prove it;
+        None if unknown. corrected: whether it is planned for a stricter level than `level`. fewest:
+        the least number of paired queries that can prove a change. worthwhile: the smallest
+        practically relevant relative gain; None if the user set none. Numbers that do not exist are
+        NaN.
     """
 
     baseline: str
@@ -136,13 +138,13 @@ class Facts:
 
 
 def relative_change(delta: float, before: float) -> float:
-    """A change as a share of the baseline's mean; NaN where that is 0 or, against the change, no
-    more than a rounding error."""
+    """Return a change as a share of the baseline's mean; NaN if that is 0 or, compared with the
+    change, only a rounding error."""
     return delta / before if abs(delta) < _LARGEST * before else math.nan
 
 
 def decide(facts: Facts) -> Kind:
-    """The kind of verdict. A gain or loss is proven where the interval excludes 0 and the p,
+    """Return the kind of verdict. A gain or loss is proven if the interval excludes 0 and the p,
     corrected for the number of comparisons, is significant at the interval's level."""
     if not facts.n_before and not facts.n_after:
         return "no_values"
@@ -162,34 +164,35 @@ def decide(facts: Facts) -> Kind:
 
 
 def kind_of_gain(delta: float, before: float, worthwhile: float | None) -> Kind:
-    """The kind of a proven gain over a mean of `before`: without a minimum that the user set each
-    is "better"."""
-    # A rounding error of the last digit must not turn a gain of exactly the chosen size small;
-    # where the baseline's mean is 0 any proven gain is worth having.
+    """Return the kind of a proven gain over a mean of `before`: always "better" if the user set no
+    minimum."""
+    # A rounding error must not turn a gain of exactly the minimum into a small one; over a baseline
+    # mean of 0, any proven gain is relevant.
     enough = worthwhile is None or delta >= worthwhile * before - _ROUNDING
     return "better" if enough else "small"
 
 
 def is_below_minimum(high: float, before: float, worthwhile: float | None) -> bool:
-    """Whether an interval that ends at `high` excludes the minimum gain that the user set."""
+    """Return whether an interval that ends at `high` excludes the minimum gain that the user
+    set."""
     return worthwhile is not None and high < worthwhile * before
 
 
 def verdict_on(facts: Facts) -> Verdict:
-    """The verdict with its sentence."""
+    """Return the verdict with its sentence."""
     kind = decide(facts)
     return Verdict(kind, _template(kind, facts), _advice(kind, facts), _params(facts))
 
 
 def is_proven(low: float, high: float, p: float, level: float) -> bool:
-    """Whether a change is proven: its interval excludes 0 and its corrected p is at most
-    1 - level."""
+    """Return whether a change is proven: its interval excludes 0 and its corrected p is at most 1 -
+    level."""
     return (low > 0 < high or low < 0 > high) and p <= 1 - level + _ROUNDING
 
 
 def has_width(low: float, high: float) -> bool:
-    """Whether an interval says how far other queries may differ. Where all queries have the same
-    value, drawing among them never gives another: then both ends are that value."""
+    """Return whether an interval shows how much other queries may differ. If all queries have the
+    same value, resampling always gives the same mean, and both ends equal it."""
     return high - low > _ROUNDING
 
 
@@ -357,12 +360,13 @@ def _params(facts: Facts) -> dict[str, object]:
 
 
 def _signed(value: float, digits: int) -> str:
-    """With its sign; what rounds to zero has none."""
+    """Format with a sign; a value that rounds to zero has none."""
     return f"{value:+.{digits}f}" if round(value, digits) else f"{0:.{digits}f}"
 
 
 def _digits(facts: Facts) -> int:
-    """As many decimals as tell the ends of the interval and the change from 0."""
+    """Return the number of decimals that distinguishes the interval's ends and the change from
+    0."""
     shown = [abs(x) for x in (facts.delta, facts.low, facts.high) if abs(x) > _ROUNDING]
     needed = math.ceil(-math.log10(2 * min(shown))) if shown else _FEWEST_DIGITS
     return min(max(needed, _FEWEST_DIGITS), _MOST_DIGITS)

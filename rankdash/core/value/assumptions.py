@@ -1,4 +1,4 @@
-"""What a calculation takes for granted: every number has a name, a unit, a range and a sentence."""
+"""Assumptions of a cost calculation: every number has a name, a unit, a range and a description."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rankdash.core.base.errors import DataError
 from rankdash.core.base.files import from_json, guarded
 from rankdash.core.base.rules import Setting, Settings, described_by, settings_of
 
-# Name in scenarios of an older version → name now.
+# Name in scenarios of an older version → current name.
 _RENAMED = {"share": "traffic_share"}
 
-# Assumption → the one that switches it on.
+# Assumption → the assumption that enables it.
 _SWITCHES = {
     "passages": "passages",
     "passage_tokens": "passages",
@@ -30,24 +30,24 @@ _SWITCHES = {
 DAYS_PER_MONTH = 365 / 12
 MONTHS_PER_YEAR = 12
 DOLLARS = "USD"
-"""The currency of every amount that is a default."""
+"""Currency of every default amount."""
 
 
 def named_now(scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """What a scenario sets, under the names of today."""
+    """Return a scenario with current names."""
     return {_RENAMED.get(name, name): value for name, value in scenario.items()}
 
 
 @dataclass(frozen=True)
 class Assumption(Setting):
-    """One number as a slider or a table shows it.
+    """Number of a scenario, for sliders and tables.
 
     group: "traffic", "value", "effort", "answers" (an LLM that reads the passages), "support" or
         "waiting".
     unit: such as "searches a day"; "share" for a number from 0 to 1; "money" for an amount in the
-        currency of the scenario, with `per` behind it.
+        currency of the scenario, followed by `per`.
     low, high: the ends of the slider; any number from `least` to `most` is accepted.
-    logarithmic: whether the slider is best read in powers of ten.
+    logarithmic: whether the slider has a logarithmic scale.
     """
 
     group: str
@@ -63,8 +63,8 @@ class Assumption(Setting):
         return self.unit.startswith("money")
 
     def default_at(self, rate: float | None) -> float:
-        """What it is where nobody set it. rate: how much of the currency of the scenario a US
-        dollar is; None where nobody said, so that an amount is unknown, and counts as 0."""
+        """Return the value if it is not set. rate: amount of the scenario's currency per US dollar;
+        None if not set: the default of an amount is then unknown and counts as 0."""
         return float(self.default * (rate or 0.0) if self.money else self.default)
 
     def refusal(self, value: object) -> DataError:
@@ -78,7 +78,7 @@ class Assumption(Setting):
         )
 
 
-# More than the world searches in a day, and far below where amounts lose their digits.
+# Above the number of searches in the world per day, and far below the loss of digits.
 _MOST = 1e10
 
 
@@ -88,9 +88,9 @@ def _assumed(*described: Any, least: float = 0.0, most: float = _MOST, **more: A
 
 @dataclass(frozen=True)
 class Assumptions(Settings):
-    """A scenario's numbers; what each means is in `ASSUMPTIONS`. Shares are from 0 to 1.
+    """Numbers of a scenario; `ASSUMPTIONS` describes each. Shares are from 0 to 1.
 
-    Raises DataError where one is not a number or lies outside its range.
+    Raises DataError for a value that is not a number or is outside its range.
     """
 
     searches_per_day: float = _assumed(
@@ -173,7 +173,8 @@ class Assumptions(Settings):
     )  # fmt: skip
 
     def untouched(self, changed: Collection[str]) -> tuple[Assumption, ...]:
-        """The assumptions that count here and that nobody set. changed: names of those set."""
+        """Return the assumptions that affect this scenario and have their default. changed: names
+        of the assumptions that are set."""
         return tuple(
             each
             for each in ASSUMPTIONS
@@ -183,8 +184,8 @@ class Assumptions(Settings):
 
     @classmethod
     def from_dict(cls, scenario: Mapping[str, Any]) -> Assumptions:
-        """Names of an older version are understood. Raises DataError for one that does not exist,
-        or a value out of range."""
+        """Build from a dict; names of older versions are accepted. Raises DataError for an unknown
+        name, or a value out of range."""
         scenario = named_now(scenario)
         names = {each.name for each in dataclasses.fields(cls)}
         for name in scenario:
@@ -202,10 +203,10 @@ ASSUMPTIONS: tuple[Assumption, ...] = settings_of(Assumptions)
 """Every field of `Assumptions` with its title, meaning and range, in the order of the sliders."""
 
 
-# Saved assumptions of a calculation, and the keys of the settings that workspaces share.
+# Saved scenarios of the calculator, and the keys of settings that a workspace shares.
 
 SCENARIOS, PRICES, TARGETS = "scenarios", "prices", "targets"
-"""Keys of the settings that are shared."""
+"""Keys of the shared settings."""
 
 MOST_SCENARIOS = 50
 
@@ -213,9 +214,9 @@ LONGEST_SCENARIO_NAME = 60
 
 
 def read_scenarios(text: str) -> dict[str, Assumptions]:
-    """Name → scenario, as `write_scenarios` wrote them, also before an assumption was renamed.
+    """Return name → scenario from the text of `write_scenarios`, older names included.
 
-    Raises DataError for anything else.
+    Raises DataError for other text.
     """
     with guarded("", "The saved scenarios cannot be read.", "Save them again."):
         read: Any = from_json(text)

@@ -1,4 +1,4 @@
-"""How little of an input is enough for a reranker to pay off."""
+"""Break-even values: the least of an input for which a reranker pays off."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ Reason = Literal[
     "unset_value",
     "unset_both",
 ]
-"""Why a figure does not exist.
+"""Reason why a figure does not exist.
 
-no_cost: nothing is spent, so there is no return on it. loses: the return is below 0. tenfold: it is
-more than ten times the cost, which no measurement of quality supports. no_gain: the quality does
-not rise. no_traffic: there are no searches. no_value: a search is worth nothing. no_setup: nothing
-is spent at the start, so there is nothing to pay back. never: no value of the input makes it pay.
-always: it pays whatever the input is. unknown_cost: the option has no price. unknown_gain: no gain
-was measured. unset_price, unset_value, unset_both: the user set no price, or not what a search is
-worth.
+no_cost: no cost, so the return is undefined. loses: the return is below 0. tenfold: the return is
+    more than ten times the cost, which no measurement of quality supports. no_gain: the quality
+    does not rise. no_traffic: there are no searches. no_value: a search has no value. no_setup: no
+    one-off cost to pay back. never: it pays off for no value of the input. always: it pays off for
+    any value of the input. unknown_cost: the option has no price. unknown_gain: no gain was
+    measured. unset_price, unset_value, unset_both: the user did not set a price, the value of a
+    search, or both.
 """
 
 Figure = float | Reason
 
-# What is beyond these is none that anybody reaches: percent of value, all searches of the world.
+# Limits of practical values: percent of value, all searches of the world.
 _MOST_ELASTICITY = 1e6
 
 _MOST_SEARCHES = 1e10
@@ -51,10 +51,10 @@ _THOUSAND, _SECONDS_PER_HOUR = 1e3, 3600.0
 def least_elasticity(
     cost: float, searches: float, without: float, per_unit: float, relative: float
 ) -> Figure:
-    """Percent of value that a percent of quality must bring for it to pay.
+    """Return the percentage of value that 1 % of quality must bring to pay off.
 
-    without: what a search brings if better ranking is worth nothing; per_unit: what it brings
-    more for an elasticity of 1.
+    without: value of a search if better ranking has no value; per_unit: additional value for an
+        elasticity of 1.
     """
     if searches <= 0:
         return "no_traffic"
@@ -69,10 +69,9 @@ def least_elasticity(
 def least_worth(
     cost: float, searches: float, without: float, relative: float, share: float
 ) -> Figure:
-    """What 1 % of quality must be worth, for 1,000 searches, for it to pay.
+    """Return the value of 1 % of quality, per 1,000 searches, at which it pays off.
 
-    without: what a search brings if better ranking is worth nothing; share: of the traffic that
-    gains.
+    without: value of a search if better ranking has no value; share: of the traffic that gains.
     """
     if searches <= 0:
         return "no_traffic"
@@ -85,9 +84,10 @@ def least_worth(
 
 
 def least_searches_a_day(margin: float, upkeep: float, machines: Sequence[Machines] = ()) -> Figure:
-    """Searches a day from which it pays its upkeep and its machines at any higher traffic too.
+    """Return the searches per day above which it covers its maintenance and its machines at any
+    higher traffic.
 
-    margin: what a search brings less what it costs beside machines.
+    margin: value of a search minus its cost without machines.
     """
     if margin <= 0:
         return "never"
@@ -99,14 +99,15 @@ def least_searches_a_day(margin: float, upkeep: float, machines: Sequence[Machin
 
 
 def _searches_for_machines(margin: float, upkeep: float, machines: Sequence[Machines]) -> Figure:
-    """margin: of a month, for one search per day."""
+    """Return the searches per day that cover the machines. margin: per month, for one search per
+    day."""
     fixed = sum(each.per_month for each in machines)
     slope = sum(each.per_month / each.searches_per_day for each in machines)
     if fixed + upkeep <= 0:
         return "always"
     if margin <= slope:
         return "never"
-    # As many machines as pay from the first search that needs the last of them.
+    # Number of machines at which the first search that needs the last machine pays off.
     searches = (fixed + upkeep) / (margin - slope)
     if len(machines) == 1:
         [one] = machines
@@ -115,7 +116,8 @@ def _searches_for_machines(margin: float, upkeep: float, machines: Sequence[Mach
 
 
 def highest_price(brought: float, searches: float, upkeep: float) -> Figure:
-    """The price of 1,000 searches up to which it pays; brought: what a search brings."""
+    """Return the highest price of 1,000 searches at which it pays off; brought: value of a
+    search."""
     if searches <= 0:
         return "no_traffic"
     value = (brought - upkeep / searches) * _THOUSAND
@@ -123,7 +125,7 @@ def highest_price(brought: float, searches: float, upkeep: float) -> Figure:
 
 
 def quotient(needed: float, each: float, most: float) -> Figure:
-    """How often `each` makes up for what is needed, which is above 0; "never" where more often than
+    """Return how often `each` covers `needed`, which is above 0; "never" if more often than
     `most`."""
     return needed / each if needed <= most * each else "never"
 
@@ -131,16 +133,17 @@ def quotient(needed: float, each: float, most: float) -> Figure:
 def least_quality(
     baseline: float, *, value_per_search: float, cost_per_search: float, elasticity: float = 1.0
 ) -> float | None:
-    """The quality from which `simple_roi` is above 0; None where no quality is enough."""
+    """Return the quality above which `simple_roi` is positive; None if no quality is enough."""
     worth = value_per_search * elasticity
     quality = baseline * (1 + cost_per_search / worth) if worth > 0 else math.inf
     return quality if baseline > 0 and math.isfinite(quality) else None
 
 
 def equal_rate(price: Price, per_thousand: float) -> float | None:
-    """Searches per second at which a machine costs as much as `per_thousand` for 1,000 searches.
+    """Return the searches per second at which a machine costs as much as `per_thousand` for 1,000
+    searches.
 
-    price: by the hour. None where the other option is free, or costs too little for any number.
+    price: per hour. None if the other option is free, or costs too little for any number.
     """
     each = per_thousand / _THOUSAND
     if each <= 0:

@@ -1,9 +1,9 @@
-"""How deep to rerank: one deep run re-cut at smaller depths.
+"""Rerank depth: one deep run evaluated at smaller depths.
 
 A pointwise reranker gives a document the same score whatever the other documents are, so one deep
-run holds every shallower one: the first d candidates in the order of their scores, the others below
-them as they were. For a listwise reranker that is only a guess, since it would have seen other
-documents; callers say so.
+run contains every shallower run: the first d candidates in the order of their scores, followed by
+the others in first-stage order. For a listwise reranker this is only an approximation, because it
+would have read other documents; callers display a note.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _ROUNDING = 1e-12
 
 
 class Cuts:
-    """A deep run laid beside the candidates that it reranked.
+    """Deep run aligned with the candidates that it reranked.
 
-    Raises DataError where the run ranks other documents than the candidates: then it holds no
+    Raises DataError if the run ranks other documents than the candidates: then it contains no
     shallower runs.
     """
 
@@ -47,16 +47,16 @@ class Cuts:
 
     @property
     def deepest(self) -> int:
-        """The longest list."""
+        """Length of the longest list."""
         return int(np.diff(self._deep.offsets).max(initial=0))
 
     def at(self, depth: int) -> Ranking:
-        """What the run would be with only the first `depth` candidates reranked."""
+        """Return the run with only the first `depth` candidates reranked."""
         deep, first = self._deep, self._first
         reranked = first <= depth
         start = deep.offsets[:-1][owners(deep.offsets)]
         before = np.concatenate([[0], np.cumsum(reranked)])
-        # A document below the cut keeps its place: exactly `depth` documents stand above.
+        # A document below the depth stays at its place: exactly `depth` documents are above.
         place = np.where(reranked, before[:-1] - before[start], first - 1) + start
         docs, scores = np.empty_like(deep.docs), np.empty_like(deep.scores)
         docs[place] = deep.docs
@@ -74,7 +74,7 @@ class Cuts:
 
 
 def _first_ranks(deep: Ranking, candidates: Ranking) -> Integers:
-    """(N,) the rank that each row of `deep` has among the candidates of its query, from 1."""
+    """Return the (N,) ranks, from 1, of the rows of `deep` among the candidates of their query."""
     query = np.array([candidates.positions.get(q, -1) for q in deep.query_ids], dtype=np.int64)
     doc = places_in(candidates.documents, deep.documents)[deep.docs]
     row_query = query[owners(deep.offsets)]
@@ -94,23 +94,23 @@ def _first_ranks(deep: Ranking, candidates: Ranking) -> Integers:
 
 
 def depths_for(deepest: int, run_depth: int | None) -> tuple[int, ...]:
-    """The usual depths up to what was reranked, and that depth itself."""
+    """Return the usual depths up to the reranked depth, and that depth itself."""
     most = deepest if run_depth is None else min(deepest, run_depth)
     return tuple(sorted({depth for depth in _USUAL if depth < most} | ({most} if most else set())))
 
 
 @dataclass(frozen=True, eq=False)
 class DepthCurve:
-    """Quality at each depth, over the queries that every depth has a value for.
+    """Quality at each depth, over the queries with a value at every depth.
 
     table: depth (0 = not reranked), mean, low, high; gain = mean − mean at 0, with gain_low,
         gain_high and gain_proven; behind = mean of the best depth − mean, with behind_low,
         behind_high and behind_proven. Ends are NaN with too few queries.
     best: the depth with the highest mean, the smallest of equals.
-    most: the smallest depth with 90 % of the best gain; None where nothing is gained.
-    enough: the smallest depth whose gain is proven and that is not proven to be behind the best; 0
-        where no gain is proven.
-    queries: how many queries the means are over.
+    most: the smallest depth with 90 % of the best gain; None without a gain.
+    enough: the smallest depth with a proven gain that is not proven to be behind the best; 0
+        without a proven gain.
+    queries: number of queries in the means.
     """
 
     table: pd.DataFrame
@@ -132,17 +132,18 @@ def depth_curve(
     *,
     full_gain_proven: bool,
 ) -> DepthCurve:
-    """Evaluate the run at every depth and compare each with not reranking and with the best, query
-    by query.
+    """Evaluate the run at every depth and compare each depth, query by query, with no reranking and
+    with the best depth.
 
-    left_out: query id → "failed" or "skipped"; such queries take no part at any depth.
+    left_out: query id → "failed" or "skipped"; such queries are excluded at every depth.
     full_gain_proven: whether the verdict on the run at its full depth, the last of `depths`, proves
-        a gain: that comparison has its verdict already.
-    A difference is proven by the rule of the verdict: its interval excludes 0, and its p, corrected
-    for the number of depths, is significant. A gain with as small a p as a proven full depth's
-    needs no such correction.
+        a gain: that comparison already has a verdict.
 
-    Raises DataError where no query has a value at every depth.
+    A difference is proven as in a verdict: its interval excludes 0, and its p, corrected for the
+    number of depths, is significant. A gain with a p as small as that of a proven full depth needs
+    no such correction.
+
+    Raises DataError if no query has a value at every depth.
     """
     settings = settings or StatisticsSettings()
     rankings = {0: candidates, **{depth: cuts.at(depth) for depth in depths}}
@@ -163,7 +164,7 @@ def depth_curve(
     low, high = intervals(values, settings, possible=known.metric.range)
     gain = _proven(values - values[:, [0]], 0, settings, known)
     behind = _proven(values[:, [best]] - values, best, settings, known)
-    # What is proven of the full depth is not in doubt where the evidence is as strong.
+    # The proof at the full depth also applies to depths with equally strong evidence.
     as_strong = full_gain_proven & (gain["low"] > 0) & (gain["p"] <= gain["p"].iloc[-1])
     gain["proven"] |= as_strong
     gain.loc[len(depths), "proven"] = full_gain_proven
@@ -194,9 +195,9 @@ def depth_curve(
 def _proven(
     differences: Floats, reference: int, settings: StatisticsSettings, measure: Measure
 ) -> pd.DataFrame:
-    """Return low, high, p (not corrected) and proven (to be above 0) of each column; `reference`
-    is the column that the others are compared with, which is not a comparison."""
-    # The last digits of two sums must not make a change out of none, as in a verdict.
+    """Return low, high, p (not corrected) and proven (to be above 0) of each column; `reference` is
+    the column that the others are compared with, so it is not a comparison."""
+    # Rounding errors of two sums must not count as a change, as in a verdict.
     differences[np.abs(differences) <= _ROUNDING] = 0.0
     low, high = intervals(differences, settings, possible=measure.changes)
     p = p_values(differences, settings)
@@ -208,10 +209,10 @@ def _proven(
 
 
 def latency_at(queries: pd.DataFrame, depth: int, quantile: float = 0.95) -> float:
-    """Quantile of the latencies in ms that searches would have at a depth, in proportion to pairs.
+    """Return a quantile of the latencies in ms at a depth, scaled in proportion to pairs.
 
-    queries: the table of a `Run` (latency_ms, pairs). An estimate: what does not grow with the
-    documents, such as sending the request, is shrunk along. NaN where nothing was measured.
+    queries: the table of a `Run` (latency_ms, pairs). An estimate: it also scales parts that do not
+        depend on the number of documents, such as sending the request. NaN without measurements.
     """
     rows = queries[queries["latency_ms"].notna() & (queries["pairs"] > 0)]
     if rows.empty:

@@ -1,4 +1,4 @@
-"""What a system costs and is worth: outcomes, benefits, and examples of assumptions."""
+"""Cost and value of a system: outcomes, benefits, and examples of assumptions."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from rankdash.core.value.break_even import Figure, Reason, quotient
 from rankdash.core.value.prices import Load, Machines, Number, Price, cost_per_thousand
 
 Proof = Literal["proven", "same", "unproven", "too_few"]
-"""What the verdict on a change says: a proven gain or loss; no query changes; not proven; or too
-few queries to tell."""
+"""Verdict on a change: a proven gain or loss; no query changes; not proven; or too few queries."""
 
 End = float | Literal["never", "always", "loses", "tenfold"] | None
-"""An end of an interval; "never" or "always" where it does not pay there at all, or pays whatever
-the input is; "loses" or "tenfold" of a return; None where there is no interval."""
+"""End of an interval; "never" or "always" if it does not pay off there at all, or for any value of
+the input; "loses" or "tenfold" for a return; None without an interval."""
 
-# What is beyond it is none that anybody reaches: a hundred years.
+# A hundred years, more than any practical payback time.
 _MOST_MONTHS = 1200.0
 _ROUNDING = 1e-9
 _MOST_RETURN = 10.0
-"""The highest return that is given as a number."""
+"""Highest return that is shown as a number."""
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A figure with the interval that the measurement leaves it. Where there is no figure, the
-    reason, with the ends that there are nevertheless."""
+    """Figure with the interval that follows from the measurement. Without a figure: the reason,
+    with the ends that exist."""
 
     value: float | None = None
     low: End = None
@@ -44,9 +43,9 @@ class Amount:
 
 @dataclass(frozen=True)
 class MeasuredChange:
-    """A measured change, with the interval and the answer of the verdict on it.
+    """Measured change, with the interval and the verdict on it.
 
-    low, high: None where there are too few queries.
+    low, high: None with too few queries.
     """
 
     value: float
@@ -56,15 +55,15 @@ class MeasuredChange:
 
     @property
     def sure(self) -> float | None:
-        """What may be counted on: the lower limit, where a gain that is not proven counts as none.
-        An interval can exclude 0 and the corrected p still be too large."""
+        """Conservative change: the lower limit; a gain that is not proven counts as 0. An interval
+        can exclude 0 although the corrected p is too large."""
         if self.low is None or self.proof == "proven":
             return self.low
         return min(self.low, 0.0)
 
     @property
     def settled(self) -> bool:
-        """Whether the verdict knows its sign, or that there is none."""
+        """Whether the verdict determines its sign, or that it is 0."""
         return self.proof in ("proven", "same")
 
 
@@ -73,12 +72,12 @@ NO_CHANGE = MeasuredChange(0.0, 0.0, 0.0, "same")
 
 @dataclass(frozen=True)
 class Gain:
-    """What was measured on so many queries.
+    """Gain measured on `queries` queries.
 
     relative: change of the metric as a share of the baseline's mean (0.2 = 20 % higher). hit:
-    change of hit@k, as a share of the searches. judge: the name of the LLM judge whose grades count
-    too, corrected by labels of these queries; "" without one. labels: how many the change was
-    estimated from; 0 where it was measured.
+        change of hit@k, as a share of the searches. judge: the name of the LLM judge whose grades
+        are included, corrected with labels of these queries; "" without one. labels: number of
+        labels that the change was estimated from; 0 if it was measured.
     """
 
     relative: MeasuredChange
@@ -88,7 +87,7 @@ class Gain:
     labels: int = 0
 
     def at(self, end: Literal["low", "high"]) -> Gain | None:
-        """The same, as if an end of the intervals had been measured; None where there is none."""
+        """Return the gain as if an end of the intervals had been measured; None without one."""
         ends = [getattr(each, end) for each in (self.relative, self.hit)]
         if ends[0] is None:
             return None
@@ -97,14 +96,14 @@ class Gain:
 
 @dataclass(frozen=True)
 class Option:
-    """One way to rank.
+    """Way to rank.
 
-    cost_per_search: beside machines; None where no price is known.
-    machines: that have to be paid for whole.
-    gain: None where no quality was measured, such as for a provider known by its price only.
-    extra_ms: waiting that it adds to a search (p50); None where not measured.
-    passages_after: how many passages are enough for an LLM afterwards; None: as many as before.
-    free: whether it is the system as it is, which costs nothing and changes nothing.
+    cost_per_search: without machines; None without a known price.
+    machines: whole machines that have to be paid for.
+    gain: None without measured quality, such as for a provider with only a known price.
+    extra_ms: latency that it adds to a search (p50); None if not measured.
+    passages_after: number of passages that an LLM needs afterwards; None: as many as before.
+    free: whether it is the current system, which costs nothing and changes nothing.
     """
 
     name: str
@@ -118,21 +117,21 @@ class Option:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an option comes to. Money is in the currency of the scenario.
+    """Outcome of an option. Money is in the currency of the scenario.
 
-    cost_per_thousand: for 1,000 searches, upkeep left out.
-    cost_per_month: upkeep included, the one-off cost left out.
-    value_per_month, net_per_month: what it brings, and that less the cost.
+    cost_per_thousand: for 1,000 searches, without maintenance.
+    cost_per_month: with maintenance, without the one-off cost.
+    value_per_month, net_per_month: the value, and the value minus the cost.
     roi: net ÷ cost, a share from 0 to `_MOST_RETURN`.
     payback_months: until the one-off cost is earned.
-    break_even_elasticity: percent of value that 1 % of quality must bring for it to pay.
-    break_even_worth: what 1 % of quality must be worth, for 1,000 searches, for it to pay.
-    break_even_searches: searches a day from which it pays its upkeep.
-    break_even_price: highest cost for 1,000 searches at which it pays.
-    brings: whether it brings something, or the upper end of the gain does.
-    proven: whether every change that counts for the value is proven, or proven to be none.
-    pays: whether it nets something at what may be counted on (`MeasuredChange.sure`).
-    pays_without_gain: whether it does so as well if better ranking were worth nothing.
+    break_even_elasticity: percentage of value that 1 % of quality must bring to pay off.
+    break_even_worth: value of 1 % of quality, per 1,000 searches, at which it pays off.
+    break_even_searches: searches per day above which it covers its maintenance.
+    break_even_price: highest cost of 1,000 searches at which it pays off.
+    brings: whether the value, or its upper end, is positive.
+    proven: whether every change that affects the value is proven, or proven to be 0.
+    pays: whether the net is positive at the conservative change (`MeasuredChange.sure`).
+    pays_without_gain: whether it also is if better ranking has no value.
     """
 
     cost_per_thousand: Amount
@@ -156,7 +155,7 @@ def monthly_searches(assumptions: Assumptions) -> float:
 
 
 def cost_per_month(option: Option, assumptions: Assumptions) -> float | None:
-    """Return what an option costs in a month, upkeep left out; None where no price is known."""
+    """Return the cost of an option per month, without maintenance; None without a known price."""
     if option.cost_per_search is None:
         return None
     whole = sum(each.cost_per_month(assumptions.searches_per_day) for each in option.machines)
@@ -164,8 +163,8 @@ def cost_per_month(option: Option, assumptions: Assumptions) -> float | None:
 
 
 def cost_per_search(option: Option, assumptions: Assumptions) -> float | None:
-    """Return what a search costs, its share of whole machines included; None where no price is
-    known, or machines serve no searches."""
+    """Return the cost of a search, its share of whole machines included; None without a known
+    price, or if machines serve no searches."""
     searches, cost = monthly_searches(assumptions), cost_per_month(option, assumptions)
     if not option.machines or cost is None:
         return option.cost_per_search
@@ -173,17 +172,17 @@ def cost_per_search(option: Option, assumptions: Assumptions) -> float | None:
 
 
 def value_per_search(option: Option, assumptions: Assumptions) -> float | None:
-    """What an option brings on one search by what was measured; None where no gain is known."""
+    """Return the value of an option per search from the measured gain; None without one."""
     if option.gain is None:
         return None
     return _brought(option, assumptions, option.gain.relative.value, option.gain.hit.value)
 
 
 def _brought(option: Option, assumptions: Assumptions, relative: float, hit: float) -> float:
-    """What an option with such a gain brings on one search.
+    """Return the value of an option with such a gain per search.
 
-    Only the share of the traffic that the test set stands for gains; what an LLM no longer reads
-    is saved on that share too, and waiting longer is paid by every search.
+    Only the share of the traffic that the test set represents gains; fewer passages for an LLM save
+    cost on that share too, and every search pays for a higher latency.
     """
     worth = assumptions.value_per_search * assumptions.elasticity * relative
     worth += _hits_worth(assumptions) * hit
@@ -200,13 +199,13 @@ def _brought(option: Option, assumptions: Assumptions, relative: float, hit: flo
 
 
 def _hits_worth(assumptions: Assumptions) -> float:
-    """Saved on one search that now shows something relevant."""
+    """Return the saving per search that newly shows a relevant document."""
     tickets = deflection(1.0, assumptions.ticket_share, assumptions.ticket_cost)
     return float(tickets + staff_time(1.0, assumptions.seconds_saved, assumptions.hourly_wage))
 
 
 def outcome(option: Option, assumptions: Assumptions) -> Outcome:
-    """Put price, gain and scenario together. The level of the intervals is that of the gain's."""
+    """Combine price, gain and scenario. The intervals have the level of the gain's interval."""
     unit, cost = cost_per_search(option, assumptions), cost_per_month(option, assumptions)
     middle, low, high, sure = (
         _figures_at(option, assumptions, end) for end in ("value", "low", "high", "sure")
@@ -235,7 +234,7 @@ def outcome(option: Option, assumptions: Assumptions) -> Outcome:
 
 _RISING = ("value_per_month", "net_per_month", "roi", "break_even_price")
 _FALLING = ("payback_months", "break_even_elasticity", "break_even_worth", "break_even_searches")
-"""The larger the gain, the larger or the smaller these are."""
+"""Figures that rise, and figures that fall, with the gain."""
 
 
 def _upkeep(option: Option, assumptions: Assumptions) -> float:
@@ -259,7 +258,8 @@ def _nets(figures: Mapping[str, Figure]) -> bool:
 
 
 def _figures_at(option: Option, assumptions: Assumptions, end: str) -> Mapping[str, Figure]:
-    """Every figure at an end of the gain, an attribute of `MeasuredChange`; empty without one."""
+    """Return every figure at an end of the gain, an attribute of `MeasuredChange`; {} without
+    one."""
     if option.gain is None:
         return {}
     relative: float | None = getattr(option.gain.relative, end)
@@ -296,11 +296,11 @@ def _figures_at(option: Option, assumptions: Assumptions, end: str) -> Mapping[s
 
 
 def _estimate(middle: Figure | None, low: Figure | None, high: Figure | None) -> Amount:
-    """None: no gain is known, or it has no interval."""
+    """Build an amount from figures; None for an unknown gain, or one without an interval."""
     first, last = _end(low), _end(high)
     if not isinstance(middle, str | None):
         return Amount(middle, first, last)
-    # Where the whole interval is "never", the reason says it better.
+    # If the whole interval is "never", the reason explains it better.
     if first == last:
         first = last = None
     return Amount(None, first, last, middle or "unknown_gain")
@@ -319,7 +319,7 @@ def _known(value: float | None) -> Amount:
 
 
 def return_on(net: float, cost: float, searches: float = 1.0) -> Figure:
-    """Return net ÷ cost, or why it is not given as a number."""
+    """Return net ÷ cost, or the reason why it is not a number."""
     if cost <= 0:
         return "no_cost" if searches else "no_traffic"
     share = net / cost
@@ -335,7 +335,7 @@ _NEEDS_BOTH = (
 
 
 def only_from_set(came: Outcome, *, price: bool, value: bool) -> Outcome:
-    """Return the outcome without the figures that rest on a price, or on the value of a search,
+    """Return the outcome without the figures that depend on a price, or on the value of a search,
     that the user did not set."""
     if price and value:
         return came
@@ -351,16 +351,15 @@ def only_from_set(came: Outcome, *, price: bool, value: bool) -> Outcome:
 
 
 def _payback(net: float, setup: float) -> Figure:
-    """Months until the one-off cost is earned."""
+    """Return the months until the one-off cost is earned."""
     if setup <= 0:
         return "no_setup"
     return quotient(setup, net, _MOST_MONTHS)
 
 
-# What better rankings bring: the published formula, and the other ways in which value arises.
-#
-# Amounts are in one currency, which the caller keeps. Gains may be arrays, one value for each
-# bootstrap draw: everything here is plain arithmetic on them.
+# Benefits of better rankings: the published formula, and other sources of value.
+# Amounts are in one currency, chosen by the caller. Gains may be arrays with one value per
+# bootstrap draw, because all formulas are plain arithmetic.
 
 _MILLION = 1e6
 _SECONDS_PER_HOUR = 3600.0
@@ -370,7 +369,7 @@ _ROUNDING_BENEFIT = 1e-12
 
 @dataclass(frozen=True)
 class SimpleRoi:
-    """The published formula, all four steps. `improvement` and `roi` are shares, not percent."""
+    """Published formula, all four steps. `improvement` and `roi` are shares, not percent."""
 
     improvement: float
     gain_per_day: float
@@ -387,14 +386,13 @@ def simple_roi(
     cost_per_search: float,
     elasticity: float = 1.0,
 ) -> SimpleRoi:
-    """improvement = (reranked − baseline) / baseline; gain = searches × value × improvement ×
-    elasticity; ROI = (gain − cost) / cost.
+    """Compute improvement = (reranked − baseline) / baseline; gain = searches × value × improvement
+    × elasticity; ROI = (gain − cost) / cost.
 
-    elasticity: percent of value gained for each percent of quality; the published formula takes 1
-        for granted.
+    elasticity: percentage of value gained per percent of quality; the published formula assumes 1.
 
-    Raises DataError where baseline or cost is 0, or too small to divide by: then the ratio does
-    not exist.
+    Raises DataError if baseline or cost is 0, or too small to divide by: then the ratio does not
+    exist.
     """
     if baseline <= 0 or math.isinf((reranked - baseline) / baseline):
         raise DataError("The baseline's value is 0, so a relative improvement does not exist.")
@@ -409,19 +407,20 @@ def simple_roi(
 def llm_saving(
     passages_before: float, passages_after: float, passage_tokens: float, price_per_million: float
 ) -> float:
-    """Saved on one search when an LLM is given fewer passages; price for a million input tokens.
+    """Return the saving per search if an LLM reads fewer passages; price per million input tokens.
 
-    Negative where it is given more.
+    Negative if it reads more.
     """
     return (passages_before - passages_after) * passage_tokens * price_per_million / _MILLION
 
 
 def equal_recall_depth(recall_low: Mapping[int, float], recall_before: float) -> int | None:
-    """The fewest reranked passages that surely hold as many relevant ones as before.
+    """Return the fewest reranked passages that contain at least as many relevant ones as before,
+    with confidence.
 
     recall_low: k → lower confidence limit of recall@k after reranking. recall_before: recall@K0 of
-    the first stage, for the K0 passages that the LLM reads now. None if no k reaches it: then there
-    is no saving to claim.
+        the first stage, for the K0 passages that the LLM reads now. None if no k reaches it: then
+        there is no saving.
     """
     return min(
         (k for k, low in recall_low.items() if low >= recall_before - _ROUNDING_BENEFIT),
@@ -430,44 +429,44 @@ def equal_recall_depth(recall_low: Mapping[int, float], recall_before: float) ->
 
 
 def deflection(hit_gain: Number, ticket_share: float, cost_per_ticket: float) -> Number:
-    """Saved on one search by answers found that would have become tickets.
+    """Return the saving per search from answers that prevent tickets.
 
     hit_gain: change of hit@k, the share of searches with a relevant document in the first k.
-    ticket_share: share of those searches that would have opened a ticket.
+        ticket_share: share of those searches that would have opened a ticket.
     """
     return hit_gain * ticket_share * cost_per_ticket
 
 
 def staff_time(hit_gain: Number, seconds_saved: float, cost_per_hour: float) -> Number:
-    """Saved on one search by what people no longer spend looking.
+    """Return the saving per search from less time spent on searching.
 
-    hit_gain: change of hit@k. seconds_saved: by a person whose search now finds what it is for.
+    hit_gain: change of hit@k. seconds_saved: per search that newly succeeds.
     """
     return hit_gain * seconds_saved / _SECONDS_PER_HOUR * cost_per_hour
 
 
 def latency_penalty(extra_ms: float, loss_per_100_ms: float, value_per_search: float) -> float:
-    """Lost on one search by waiting longer. loss_per_100_ms: share of the value."""
+    """Return the loss per search due to a higher latency. loss_per_100_ms: share of the value."""
     return max(extra_ms, 0.0) / _LATENCY_STEP_MS * loss_per_100_ms * value_per_search
 
 
-# Ways to rerank, as examples to reckon with before anything was run.
+# Archetypes: ways to rerank, as examples for a calculation before any run.
 
 EXAMPLE_BEFORE, EXAMPLE_AFTER, EXAMPLE_PRICE = 0.72, 0.87, 1.0
-"""The published example: quality before and after, and US dollars for 1,000 searches."""
+"""Published example: quality before and after, and US dollars per 1,000 searches."""
 
-# What a search sends: fifty documents of 200 tokens each.
+# Payload of a search: fifty documents of 200 tokens each.
 _QUERY, _DOCUMENTS, _TOKENS = 12, 50, 200
-# The example of a price with the prompt around each document.
+# Example price with the prompt around each document.
 _LLM = Price(0.20, "template", template_tokens=70)
 
 
 @dataclass(frozen=True)
 class Archetype:
-    """A way to rerank.
+    """Way to rerank, as an example.
 
-    per_thousand: US dollars for 1,000 searches, as an example. p95_ms: a rule of thumb, None where
-    there is none. meaning: what the example rests on.
+    per_thousand: US dollars per 1,000 searches. p95_ms: a rule of thumb, or None. meaning: the
+        basis of the example.
     """
 
     title: str
@@ -496,14 +495,15 @@ ARCHETYPES = (
         float(cost_per_thousand(_LLM, Load(_QUERY, 1, _DOCUMENTS * _TOKENS))),
     ),
 )
-"""Side by side in this order, from none to the one that reads most at once."""
+"""Archetypes in display order, from no reranker to the one that reads most at a time."""
 
 
-# Which options no other beats on cost and quality: the Pareto-optimal ones.
+# Pareto-optimal options: no other option is better on cost and quality.
 
 
 def pareto(costs: Sequence[float], qualities: Sequence[float]) -> Flags:
-    """(n,) which options no other beats: none is as cheap and better, or as good and cheaper.
+    """Return which options are Pareto-optimal, (n,): no other is as cheap and better, or as good
+    and cheaper.
 
     NaN on either side is never on the front.
     """

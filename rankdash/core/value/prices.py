@@ -1,4 +1,4 @@
-"""Prices: units that are billed, the list of prices, and what a search costs by them."""
+"""Prices: billing units, price lists, and the cost of a search."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ UNITS: Mapping[BillingUnit, str] = MappingProxyType(
         "hour": "for an hour of one machine",
     }
 )
-"""Unit → what an amount is paid for."""
+"""Unit → what an amount pays for."""
 
 DOCUMENTS_PER_UNIT = 100
-"""How many document chunks one search unit covers."""
+"""Number of document chunks in one search unit."""
 
 CHUNK_TOKENS = 500
-"""How long query and document together may be before the document counts as several chunks."""
+"""Maximum length of query and document together before the document counts as several chunks."""
 
 _THOUSAND, _MILLION, _SECONDS_PER_HOUR = 1e3, 1e6, 3600.0
 
-# Less is 0 for all that matters, and nothing can be divided by it.
+# Smaller values are practically 0 and cannot be a divisor.
 _FEWEST_A_SECOND = _SMALLEST_SHARE = 1e-12
 _ROUNDING = 1e-9
 _DIGITS = 6
 MOST_AMOUNT = 1e10
-"""Nothing costs or takes as much; amounts keep their digits."""
+"""Upper limit of all amounts, far below the loss of digits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Searches:
-    """Tokens of each document that each of some searches sends.
+    """Tokens of each document in a sample of searches.
 
-    query_tokens: (Q,). document_tokens: (N,), by search. sizes: (Q,) documents of each search, the
-    sum is N and above 0.
+    query_tokens: (Q,). document_tokens: (N,), by search. sizes: (Q,) documents of each search;
+        their sum is N and above 0.
     """
 
     query_tokens: Floats
@@ -63,7 +63,7 @@ class Searches:
     sizes: Integers
 
     def load(self, documents: float) -> Load:
-        """Return the mean search, with so many documents."""
+        """Return the mean search, with this number of documents."""
         # The query is sent once with each document.
         query = float(np.average(self.query_tokens, weights=self.sizes))
         return Load(query, documents, float(self.document_tokens.mean()), self)
@@ -73,7 +73,7 @@ class Searches:
         return Searches(self.query_tokens * query, self.document_tokens * document, self.sizes)
 
     def units(self, documents: float, chunk_tokens: int) -> float:
-        """Return the mean search units of a search, with so many documents on average."""
+        """Return the mean search units of a search, with this mean number of documents."""
         ends = np.cumsum(self.sizes)
         room = np.repeat(_room(self.query_tokens, chunk_tokens), self.sizes)
         chunks = np.append(0.0, np.cumsum(_chunks(self.document_tokens, room)))
@@ -83,12 +83,12 @@ class Searches:
 
 @dataclass(frozen=True)
 class Load:
-    """What one search sends to a reranker; NaN where not known.
+    """Payload of one search to a reranker; NaN if unknown.
 
     query_tokens: tokens of the query.
-    documents: how many documents are reranked.
-    document_tokens: tokens of one document, on average.
-    searches: whose mean this is; None if each document has the mean length.
+    documents: number of reranked documents.
+    document_tokens: mean tokens of one document.
+    searches: the searches that it is the mean of; None if each document has the mean length.
     """
 
     query_tokens: Number
@@ -99,18 +99,18 @@ class Load:
 
 @dataclass(frozen=True)
 class Price:
-    """What a provider, or a machine, asks for.
+    """Price of a provider or a machine.
 
-    amount: in `currency`, for what `UNITS` says of the unit.
-    template_tokens: tokens of the prompt around each document; counts for "template" only.
-    chunk_tokens: longest query and document together that is one chunk; for "search" only. 0:
-        documents are never split.
-    searches_per_second: what one machine serves within the latency target; None: as a run
-        measured it; for "hour" only.
-    utilisation: share of the paid time in which it serves, above 0, at most 1; for "hour" only.
+    amount: in `currency`, for the unit described in `UNITS`.
+    template_tokens: tokens of the prompt around each document; for "template" only.
+    chunk_tokens: maximum length of query and document in one chunk; for "search" only. 0: documents
+        are never split.
+    searches_per_second: throughput of one machine within the latency target; None: as measured by a
+        run; for "hour" only.
+    utilisation: share of the paid time in use, above 0, at most 1; for "hour" only.
 
-    Raises DataError for an amount that is not a number from 0 to ten billion, and for the rest
-    alike.
+    Raises DataError for an amount that is not a number from 0 to ten billion, and for other values
+    out of range.
     """
 
     amount: float
@@ -142,14 +142,16 @@ class Price:
 
 
 def billed_tokens(load: Load, template_tokens: Number = 0.0) -> Number:
-    """Tokens of one search: the query, and the prompt around it, is paid once for each document."""
+    """Return the tokens of one search: the query, and the prompt around it, is billed with each
+    document."""
     return (load.query_tokens + load.document_tokens + template_tokens) * load.documents
 
 
 def search_units(load: Load, chunk_tokens: int = CHUNK_TOKENS) -> Number:
-    """Search units of one search, in whole ones; of the mean search the mean of all.
+    """Return the search units of one search, rounded up; for a mean search, the mean over its
+    searches.
 
-    A document that, with the query, is longer than `chunk_tokens` is several chunks.
+    A document that, with the query, is longer than `chunk_tokens` counts as several chunks.
     """
     if load.searches is not None and chunk_tokens:
         return load.searches.units(float(load.documents), chunk_tokens)
@@ -160,7 +162,7 @@ def search_units(load: Load, chunk_tokens: int = CHUNK_TOKENS) -> Number:
 
 
 def _room(query_tokens: Number, chunk_tokens: int) -> Floats:
-    """Tokens of a document that one chunk has room for."""
+    """Return the tokens of a document that fit in one chunk."""
     return np.maximum(chunk_tokens - np.asarray(query_tokens, dtype=np.float64), 1.0)
 
 
@@ -169,8 +171,8 @@ def _chunks(document_tokens: Number, room: Floats) -> Floats:
 
 
 def cost_per_search(price: Price, load: Load) -> Number:
-    """What one search costs, in the price's currency; NaN if it depends on tokens, or on what a
-    machine serves, and these are not known."""
+    """Return the cost of one search, in the price's currency; NaN if it depends on tokens, or on a
+    machine's throughput, and these are unknown."""
     if price.unit == "flat":
         return _plain(np.asarray(load.documents) * 0.0 + price.amount / _THOUSAND)
     if price.unit == "hour":
@@ -183,16 +185,16 @@ def cost_per_search(price: Price, load: Load) -> Number:
 
 
 def cost_per_thousand(price: Price, load: Load) -> Number:
-    """What 1,000 searches cost, in the price's currency."""
+    """Return the cost of 1,000 searches, in the price's currency."""
     return cost_per_search(price, load) * _THOUSAND
 
 
 def crossover_tokens(searches: Price, tokens: Price, load: Load) -> float | None:
-    """Tokens of a document from which the price for tokens is the dearer one.
+    """Return the document length in tokens above which the price per token is the higher one.
 
-    searches: by the search unit, tokens: by the token, with or without a template. Looked for up
-    to where documents fill one chunk, beyond which search units rise too. None where the price for
-    tokens is dearer or cheaper all the way.
+    searches: per search unit, tokens: per token, with or without a template. The range ends at
+        documents that fill one chunk, because longer ones need more search units. None if one of
+        the prices is higher over the whole range.
     """
     template = tokens.template_tokens if tokens.unit == "template" else 0.0
     if tokens.amount <= 0 or float(load.documents) <= 0:
@@ -210,7 +212,7 @@ def crossover_tokens(searches: Price, tokens: Price, load: Load) -> float | None
 class Machines:
     """Whole machines of one price, paid for every hour of the month.
 
-    per_month: cost of one. searches_per_day: what one serves at the utilisation of its price.
+    per_month: cost of one. searches_per_day: throughput of one at the utilisation of its price.
     """
 
     per_month: float
@@ -218,19 +220,18 @@ class Machines:
 
     @classmethod
     def of(cls, price: Price) -> Machines | None:
-        """Return the machines of a price by the hour; None if the searches per second of one are
-        not known."""
+        """Return the machines of a price per hour; None if the throughput of one is unknown."""
         if price.unit != "hour" or price.searches_per_second is None:
             return None
         served = price.searches_per_second * price.utilisation * _SECONDS_PER_HOUR * 24
         return cls(price.amount * 24 * DAYS_PER_MONTH, served)
 
     def needed(self, searches_per_day: float) -> int:
-        """Return how many machines serve this traffic; at least one."""
+        """Return the number of machines for this traffic; at least one."""
         return max(math.ceil(searches_per_day / self.searches_per_day * (1 - _ROUNDING)), 1)
 
     def cost_per_month(self, searches_per_day: float) -> float:
-        """Return what the machines for this traffic cost in a month."""
+        """Return the monthly cost of the machines for this traffic."""
         return self.needed(searches_per_day) * self.per_month
 
     def beside(self, other: Machines | None) -> Machines:
@@ -242,7 +243,7 @@ class Machines:
 
 
 def _plain(value: Floats | np.floating) -> Number:
-    """A float for one number, the array for many."""
+    """Return a float for one number, the array for many."""
     return float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=np.float64)
 
 
@@ -254,7 +255,7 @@ def _out_of_range(name: str, possible: Phrase) -> DataError:
     )
 
 
-# Price lists: dated examples that ship with rankdash, and a person's own, which come first.
+# Price lists: dated examples that ship with rankdash, and the user's own prices, which come first.
 
 SHIPPED = ASSETS / "prices.toml"
 STALE_DAYS = 180
@@ -268,12 +269,12 @@ _REMEDY = "Give TOML with [[prices]] entries, or a file exported from the Cost p
 _EXAMPLE_OF_MACHINES = (
     "An example: put in your hourly price and the searches per second that you measured"
 )
-# What the examples of machines once said of themselves, and nobody had measured.
+# Throughput in the machine examples of older versions, which was not measured.
 _ONCE_SERVED = 20.0
 
 Place = Literal["cpu", "gpu", "service", "llm"]
-"""Where a reranker runs: on a machine of one's own without or with a graphics card, at a service
-that is paid by the call, or as the prompt of a language model."""
+"""Location of a reranker: on your own machine without or with a GPU, at a service billed per call,
+or as the prompt of a language model."""
 _KEYS: Mapping[Place, str] = {
     "cpu": "own-cpu",
     "gpu": "own-gpu",
@@ -284,7 +285,8 @@ _KEYS: Mapping[Place, str] = {
 
 @dataclass(frozen=True)
 class ListedPrice:
-    """A price, what it is for, and where and when it was read. `key` is unique in a list."""
+    """Price with its provider and model, and the source and date of the information. `key` is
+    unique in a list."""
 
     key: str
     provider: str
@@ -298,13 +300,14 @@ class ListedPrice:
         return f"{self.provider} {self.model}".strip()
 
     def stale(self, today: date) -> bool:
-        """Whether it was read more than `STALE_DAYS` ago."""
+        """Return whether the information is older than `STALE_DAYS`."""
         return (today - self.as_of).days > STALE_DAYS
 
     @property
     def example(self) -> bool:
-        """Whether nobody set it: the source is that of an example that comes with rankdash, or all
-        that one pays by is. Another figure in one of its cells makes it no price of one's own."""
+        """Whether it is an unchanged example: its source, or everything that determines the cost,
+        equals that of an example that ships with rankdash. Editing another column does not make it
+        the user's own price."""
         return any(
             self.source == each.source
             or (self.key == each.key and _paid_by(self) == _paid_by(each))
@@ -319,31 +322,32 @@ def _paid_by(listed: ListedPrice) -> tuple[object, ...]:
 
 @cache
 def shipped() -> tuple[ListedPrice, ...]:
-    """The examples of `assets/prices.toml`."""
+    """Return the examples of `assets/prices.toml`."""
     return parse_prices(SHIPPED.read_bytes(), SHIPPED.name)
 
 
 def usual(place: Place, prices: Mapping[str, ListedPrice]) -> ListedPrice | None:
-    """The price of what runs there where nobody chose one; None where the list has none."""
+    """Return the default price for a location; None if the list has none."""
     return prices.get(_KEYS[place])
 
 
 def place_of(listed: ListedPrice) -> Place | None:
-    """Where that runs which a price is for; None where the price does not tell."""
+    """Return the location that a price is for; None if unknown."""
     return next((place for place, key in _KEYS.items() if key == listed.key), None)
 
 
 def title(each: ListedPrice) -> str:
-    """Whose price for which model; as it was typed, not safe for Markdown."""
+    """Return provider and model, as typed and not escaped for Markdown."""
     return ", ".join(
         part for part in (_(each.provider), _(each.model) if each.model else "") if part
     )
 
 
 def parse_prices(content: bytes, file: str) -> tuple[ListedPrice, ...]:
-    """A price list from TOML as in `assets/prices.toml`, or from JSON as `to_json` writes it.
+    """Parse a price list from TOML as in `assets/prices.toml`, or from JSON as written by
+    `to_json`.
 
-    Raises DataError naming the file, the entry and what is wrong with it.
+    Raises DataError with the file, the entry and the problem.
     """
     with guarded(file, "The price list cannot be read: {reason}.", _REMEDY):
         return _listed(from_json_or_toml(text_of(content)), file)
@@ -378,7 +382,7 @@ def _listed(read: Any, file: str) -> tuple[ListedPrice, ...]:
 
 
 def to_json(prices: Sequence[ListedPrice]) -> str:
-    """The list as text that `parse_prices` reads back."""
+    """Return the list as text for `parse_prices`."""
     rows = [
         {
             **{name: getattr(each, name) for name in _OWN_FIELDS if name != "as_of"},

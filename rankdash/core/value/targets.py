@@ -1,7 +1,7 @@
-"""Targets for quality: which value counts as enough, for which use, and what to do below it.
+"""Quality targets: required values for a use case, and advice below them.
 
-The shipped profiles and bands are rules of thumb from tutorials and are shown as such. A person
-edits them; the edited set travels as JSON text, and one profile as a file in JSON or TOML.
+The shipped profiles and bands are rules of thumb from tutorials and are shown as such. Users edit
+them; the edited set is transferred as JSON text, and one profile as a JSON or TOML file.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from rankdash.core.metrics import parse_measure
 _SHIPPED = ASSETS / "targets.toml"
 
 Status = Literal["met", "missed", "undecided", "unreachable"]
-"""What an interval says of a target. undecided: it holds the target, or there is no interval.
-unreachable: no order of the documents reaches the target with these labels, which is no failure."""
+"""Result of comparing an interval with a target. undecided: it contains the target, or there is no
+interval. unreachable: no order of the documents reaches the target with these labels, which does
+not count as a failure."""
 
 _BROKEN = "The targets cannot be read."
 _RESTORE = "Restore the built-in targets and edit them again."
@@ -36,20 +37,20 @@ STATUSES: Mapping[Status | None, str] = {
     None: "not known",
 }
 LIMITS = {"p95_ms": "p95, ms", "per_million_tokens": "cost of a million tokens"}
-"""What a limit is of → its title."""
+"""Subject of a limit → its title."""
 
 _FILES = (".json", ".toml")
 
-# A mean that prints as the target must not fail it by the last digit of a sum.
+# A mean that is printed like the target must not miss it because of a rounding error.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Target:
-    """What one metric should reach. Levels that are None are not asked for.
+    """Target levels of one metric. None: no such level.
 
-    Raises SpecError where the metric does not exist, DataError where no level is given, one lies
-    outside the metric's range, or a higher level is lower than the one before.
+    Raises SpecError for an unknown metric, DataError without any level, for a level outside the
+    metric's range, or if a level is below the previous one.
     """
 
     metric: str
@@ -87,19 +88,19 @@ class Target:
 
     @property
     def required(self) -> float:
-        """The value to meet: the target, else the minimum, else excellent."""
+        """Value to reach: the target, else the minimum, else excellent."""
         value = next(v for v in (self.target, self.minimum, self.excellent) if v is not None)
         return float(value)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that something beside quality may take: less is better.
+    """Upper limit of latency or cost.
 
     what: "p95_ms" (latency of a query in ms) or "per_million_tokens" (US dollars for a million
         tokens of queries and documents).
 
-    Raises DataError for anything else, or levels that are not above 0 or do not fall.
+    Raises DataError for another subject, or levels that are not above 0 or do not fall.
     """
 
     what: str
@@ -125,9 +126,8 @@ class Limit:
 
 @dataclass(frozen=True)
 class Profile:
-    """The targets of one use. measure: the metric with its cutoff that suits it, "" where none is
-    said. Raises DataError without a title or with a metric twice, SpecError for a measure that does
-    not exist."""
+    """Targets of one use case. measure: the metric with its cutoff that suits it, or "". Raises
+    DataError without a title or for duplicate metrics, SpecError for an unknown measure."""
 
     title: str
     targets: tuple[Target, ...]
@@ -150,21 +150,21 @@ class Profile:
             )
 
     def specs(self) -> tuple[str, ...]:
-        """What to evaluate to judge by this profile."""
+        """Return the metrics to evaluate for this profile."""
         return tuple(target.metric for target in self.targets)
 
     def limit(self, what: str) -> Limit | None:
-        """The limit of latency or cost; None where the profile has none."""
+        """Return the limit of latency or cost, or None."""
         return next((limit for limit in self.limits if limit.what == what), None)
 
     def to_json(self) -> str:
-        """The profile as the text of a file that `Goals.of` reads."""
+        """Return the profile as the text of a file for `Goals.of`."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=2)
 
 
 @dataclass(frozen=True)
 class Grade:
-    """One band of values: its name, its lowest value, and what to look at there."""
+    """Band of values: its name, its lowest value, and advice."""
 
     name: str
     start: float
@@ -173,8 +173,8 @@ class Grade:
 
 @dataclass(frozen=True)
 class Band:
-    """The grades of some metrics, whatever their cutoff, from the lowest up. `metrics` are names
-    of the registry. Raises DataError where the grades do not rise from the lowest value."""
+    """Grades of some metrics at any cutoff, in ascending order. `metrics` are names of the
+    registry. Raises DataError if the grades do not start at 0 and rise."""
 
     metrics: tuple[str, ...]
     grades: tuple[Grade, ...]
@@ -190,24 +190,24 @@ class Band:
             )
 
     def grade(self, value: float) -> Grade:
-        """The band that a mean lies in."""
+        """Return the band that contains a mean."""
         return [grade for grade in self.grades if grade.start <= value + _ROUNDING][-1]
 
 
 @dataclass(frozen=True)
 class Targets:
-    """All profiles by key, the bands, and where the numbers come from. Never changed in place."""
+    """All profiles by key, the bands, and the source of the numbers. Immutable."""
 
     source: str
     profiles: Mapping[str, Profile]
     bands: tuple[Band, ...]
 
     def with_profile(self, key: str, profile: Profile) -> Targets:
-        """These targets with one profile added or replaced."""
+        """Return these targets with one profile added or replaced."""
         return replace(self, profiles={**self.profiles, key: profile})
 
     def band(self, spec: str) -> Band | None:
-        """The band of a metric, None where there is none."""
+        """Return the band of a metric, or None."""
         name = parse_measure(spec).metric.name
         return next((band for band in self.bands if name in band.metrics), None)
 
@@ -216,13 +216,13 @@ class Targets:
 
     @classmethod
     def from_json(cls, text: str) -> Targets:
-        """The targets that `to_json` wrote. Raises DataError for anything else."""
+        """Parse the text of `to_json`. Raises DataError for other text."""
         with guarded("", _BROKEN, _RESTORE):
             return _targets(from_json(text), start="start")
 
     @classmethod
     def from_toml(cls, text: str) -> Targets:
-        """Targets in the form of `assets/targets.toml`. Raises DataError where it is broken."""
+        """Parse the format of `assets/targets.toml`. Raises DataError for other text."""
         with guarded("", _BROKEN, _RESTORE):
             return _targets(from_toml(text), start="from")
 
@@ -264,33 +264,33 @@ def _read_profile(file: str) -> Profile:
             content = Path(file).read_bytes()
         except OSError as problem:
             raise ValueError(str(problem)) from problem
-        # The page writes JSON; TOML is what one types.
+        # The page writes JSON; TOML is for files typed by hand.
         return _profile(from_json_or_toml(text_of(content)))
 
 
 @cache
 def shipped() -> Targets:
-    """The targets that come with rankdash."""
+    """Return the targets that ship with rankdash."""
     return Targets.from_toml(_SHIPPED.read_text(encoding="utf-8"))
 
 
 def is_file(name: str) -> bool:
-    """Whether a profile is named by its file."""
+    """Return whether a profile name is a file name."""
     return name.casefold().endswith(_FILES)
 
 
 @dataclass(frozen=True)
 class Goals:
-    """The profile that systems are judged by. Raises DataError for a key that does not exist."""
+    """Profile to judge systems by. Raises DataError for an unknown key."""
 
     targets: Targets
     key: str
 
     @classmethod
     def of(cls, name: str) -> Goals:
-        """A shipped profile by its key, or one's own from a file that ends in .json or .toml.
+        """Return a shipped profile by its key, or a custom profile from a .json or .toml file.
 
-        Raises DataError, which names the file, for what is neither.
+        Raises DataError, with the file name, for other names.
         """
         if not is_file(name):
             return cls(shipped(), name)
@@ -311,15 +311,15 @@ class Goals:
 
     @property
     def own(self) -> bool:
-        """Whether somebody set these targets, so that the shipped source says nothing of them."""
+        """Whether these are custom targets, which the shipped source does not describe."""
         return self.profile != shipped().profiles.get(self.key)
 
 
 @dataclass(frozen=True)
 class Reached:
-    """A figure with the ends of its interval, and the highest that it could be; NaN where unknown.
+    """Figure with the ends of its interval, and its highest possible value; NaN if unknown.
 
-    Of latency and cost, where less is better, there is no highest.
+    For latency and cost, which should be low, `most` is NaN.
     """
 
     value: float
@@ -330,12 +330,12 @@ class Reached:
 
 @dataclass(frozen=True)
 class TargetRow:
-    """One metric, or limit, of a profile.
+    """Row of a profile: one metric or limit.
 
-    status: None where there is no figure. excellent: whether it surely is that. band: what such a
-    mean is usually called, and advice what to look at where it may be below the target; both ""
-    where there is nothing to say, as of too few queries for an interval. example: whether the
-    figure rests on an example price.
+    status: None without a figure. excellent: whether that level is surely reached. band: the usual
+        name of such a mean, and advice: what to check if it may be below the target; both ""
+        without a text, for example with too few queries for an interval. example: whether the
+        figure depends on an example price.
     """
 
     subject: str
@@ -349,7 +349,7 @@ class TargetRow:
 
 
 def judge(target: Target, reached: Reached, targets: Targets) -> TargetRow:
-    """A mean beside its target: met or missed where the whole interval says so."""
+    """Compare a mean with its target: met or missed if the whole interval agrees."""
     status = _status(target.required, reached)
     excellent = (
         status == "met"
@@ -360,7 +360,7 @@ def judge(target: Target, reached: Reached, targets: Targets) -> TargetRow:
     if band is None or status is None or math.isnan(reached.low):
         return TargetRow(target.metric, reached, target, status, excellent)
     grade = band.grade(reached.value)
-    # What would help a system on its way is no advice for one that is there, or cannot be.
+    # Advice for a system below its target does not apply to one that has reached it or cannot.
     below = status in ("missed", "undecided") and reached.value < target.required
     advised = below and grade != band.grades[-1]
     return TargetRow(

@@ -472,7 +472,7 @@ class _Match:
         self.calls: list[Call] = []
 
     def all_pairs(self, top: int, at_once: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Return the wins of each document against every other. (top,)"""
+        """Return the wins of each document against every other, shape (top,)."""
         pairs = list(itertools.combinations(range(top), 2))
         shares = connection.concurrently(lambda pair: self._compare(*pair), pairs, at_once)
         wins = np.zeros(top)
@@ -482,7 +482,7 @@ class _Match:
         return wins
 
     def bubble(self, top: int, at_once: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Return the places, counted from the end, after passes of bubble sort. (top,)"""
+        """Return the places, counted from the end, after passes of bubble sort, shape (top,)."""
         order = list(range(top))
         for done in range(min(self._model.passes(), top - 1)):
             for place in range(top - 1, done, -1):
