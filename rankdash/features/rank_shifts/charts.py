@@ -62,7 +62,12 @@ def flows_chart(ink: style.Ink, flow: Flow, before: str, after: str) -> go.Figur
 
     def bar(counts: list[int], sign: int, name: str, look: dict[str, object]) -> style.Trace:
         return draw.bar(
-            [sign * count for count in counts], places, orientation="h", name=name, marker=look
+            # A bar of 0 would show its outline.
+            [sign * count or None for count in counts],
+            places,
+            orientation="h",
+            name=name,
+            marker=look,
         )
 
     traces = [
@@ -172,7 +177,7 @@ def move_sizes_chart(ink: style.Ink, table: pd.DataFrame, before: str, after: st
         highest = max(highest, *shares)
         traces.append(
             draw.bar(
-                shares,
+                [share or None for share in shares],
                 list(range(len(steps))),
                 orientation="h",
                 name=title.format(n=sum(counts)),

@@ -210,39 +210,53 @@ _RADIUS = 6.0
 _LINE = 2.0
 # Points of plotly's symbols on a unit circle or square, y downward.
 _CROSS = ((-1, -0.35), (-0.35, -0.35), (-0.35, -1), (0.35, -1), (0.35, -0.35), (1, -0.35))
+
+
+def _corners(n: int, outer: float = 1.0, inner: float = 1.0) -> tuple[tuple[float, float], ...]:
+    """n points around the middle from the top on, every second one at the inner distance."""
+    return tuple(
+        (reach * math.sin(turn * math.tau / n), -reach * math.cos(turn * math.tau / n))
+        for turn in range(n)
+        for reach in [outer if turn % 2 == 0 else inner]
+    )
+
+
 _POLYGONS: dict[str, tuple[tuple[float, float], ...]] = {
     "square": ((-0.85, -0.85), (0.85, -0.85), (0.85, 0.85), (-0.85, 0.85)),
-    "diamond": ((0, -1.1), (1.1, 0), (0, 1.1), (-1.1, 0)),
+    "diamond": _corners(4, 1.1, 1.1),
+    "diamond-wide": _corners(4, 0.75, 1.2),
     "triangle-up": ((0, -1), (1, 0.8), (-1, 0.8)),
+    "triangle-down": ((0, 1), (1, -0.8), (-1, -0.8)),
+    "triangle-left": ((-1, 0), (0.8, -1), (0.8, 1)),
     "cross": (*_CROSS, *((-x, -y) for x, y in _CROSS)),
-    "hexagon": tuple(
-        (math.sin(turn * math.pi / 3), -math.cos(turn * math.pi / 3)) for turn in range(6)
-    ),
-    "star": tuple(
-        (reach * math.sin(turn * math.pi / 5), -reach * math.cos(turn * math.pi / 5))
-        for turn in range(10)
-        for reach in [1.15 if turn % 2 == 0 else 0.5]
-    ),
+    "pentagon": _corners(5),
+    "hexagon": _corners(6),
+    "star": _corners(10, 1.15, 0.5),
+    "star-diamond": _corners(8, 1.25, 0.6),
+    "star-square": _corners(8, 0.5, 1.25),
+    "bowtie": ((-1, -0.85), (1, 0.85), (1, -0.85), (-1, 0.85)),
+    "hourglass": ((-0.85, -1), (0.85, 1), (-0.85, 1), (0.85, -1)),
 }
 
 
 def mark_image(mark: Mark) -> str:
     """The address of an SVG picture of 16 × 16 pixels, the picture itself inside."""
-    shape, hollow, dotted = mark.symbol, "-open" in mark.symbol, mark.symbol.endswith("-dot")
-    shape = shape.removesuffix("-dot").removesuffix("-open")
-    inside = "none" if hollow else mark.colour
-    look = f"fill='{inside}' stroke='{mark.colour}' stroke-width='{_LINE if hollow else 0}'"
-    middle = _SIDE / 2
-    drawn = f"<circle cx='{middle}' cy='{middle}' r='{_RADIUS}' {look}/>"
-    if shape != "circle":
+    shape, middle = mark.symbol, _SIDE / 2
+    if shape == "circle-open-dot":
+        drawn = (
+            f"<circle cx='{middle}' cy='{middle}' r='{_RADIUS}' fill='none' "
+            f"stroke='{mark.colour}' stroke-width='{_LINE}'/>"
+            f"<circle cx='{middle}' cy='{middle}' r='1.5' fill='{mark.colour}'/>"
+        )
+    elif shape == "circle":
+        drawn = f"<circle cx='{middle}' cy='{middle}' r='{_RADIUS}' fill='{mark.colour}'/>"
+    else:
         turned = f" transform='rotate(45 {middle} {middle})'" if shape == "x" else ""
-        corners = " ".join(
+        points = " ".join(
             f"{middle + _RADIUS * x:.2f},{middle + _RADIUS * y:.2f}"
             for x, y in _POLYGONS["cross" if shape == "x" else shape]
         )
-        drawn = f"<polygon points='{corners}'{turned} {look}/>"
-    if dotted:
-        drawn += f"<circle cx='{middle}' cy='{middle}' r='1.5' fill='{mark.colour}'/>"
+        drawn = f"<polygon points='{points}'{turned} fill='{mark.colour}'/>"
     size = f"width='{_SIDE}' height='{_SIDE}' viewBox='0 0 {_SIDE} {_SIDE}'"
     svg = f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{drawn}</svg>"
     return f"data:image/svg+xml,{quote(svg)}"

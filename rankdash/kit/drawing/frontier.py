@@ -31,6 +31,10 @@ _BELOW = 0.6
 _ROOM = 0.08
 # From this share of a name on that lies over another name, it is left to the pointer.
 _COVERED = 0.05
+# How wide the plot is on a phone, in pixels.
+_PHONE = 270.0
+_NOT_ON_PHONE = "\u200b"
+"""The last letter of a name that a phone has no room for: `kit.widgets.narrow` hides it there."""
 
 _Box = tuple[float, float, float, float]
 
@@ -228,55 +232,76 @@ def _upright(points: Sequence[FrontierPoint]) -> tuple[float, float]:
     return low, (high - low) or 1.0
 
 
-def corners(
-    points: Sequence[FrontierPoint],
-    across: Across,
-    size: Size,
-) -> list[str]:
+@dataclass(frozen=True)
+class Beside:
+    """Where a name is: at a corner of its mark, "" for nowhere. phone: whether there too."""
+
+    corner: str
+    phone: bool
+
+
+def corners(points: Sequence[FrontierPoint], across: Across, size: Size) -> list[Beside]:
     """Return for each point at which of its corners its name runs into the least: the other names,
-    the marks and their intervals, and the edges; "" if it would cover another name."""
+    the marks and their intervals, and the edges; nowhere if it would cover another name."""
     ends = [(_finite(point.low, point), _finite(point.high, point)) for point in points]
     low, tall = _upright(points)
-    places = [
-        (across.share(point.x) * size.across, (point.quality - low) / tall * size.upward)
-        for point in points
-    ]
-    taken: list[_Box] = [
-        (
-            x - 8,
-            (below - low) / tall * size.upward - 4,
-            x + 8,
-            (above - low) / tall * size.upward + 4,
-        )
-        for (x, _y), (below, above) in zip(places, ends, strict=True)
-    ]
-    chosen: dict[int, str] = {}
-    names: list[_Box] = []
+    shares = [across.share(point.x) for point in points]
+    heights = [(point.quality - low) / tall * size.upward for point in points]
+    # Names and whatever they should not cover, on a page and on a phone.
+    names: dict[float, list[_Box]] = {width: [] for width in (size.across, _PHONE)}
+    marks: dict[float, list[_Box]] = {
+        width: [
+            (
+                share * width - 8,
+                (below - low) / tall * size.upward - 4,
+                share * width + 8,
+                (above - low) / tall * size.upward + 4,
+            )
+            for share, (below, above) in zip(shares, ends, strict=True)
+        ]
+        for width in names
+    }
+    chosen: dict[int, Beside] = {}
     # The best first: of two that lie close the upper one then has its name above.
-    for at in sorted(range(len(points)), key=lambda each: -points[each].quality):
-        point, (x, y) = points[at], places[at]
-        width = _LETTER * min(base_text.columns(point.name), size.name)
-        boxes = {name: _box(x, y, width, *side) for name, side in _CORNERS.items()}
-        others = [y for x, y in places[:at] + places[at + 1 :] if abs(x - places[at][0]) < _OFF]
-        best = min(
-            boxes,
-            key=lambda name: (
-                _trouble(boxes[name], taken, size.across) + _mistaken(boxes[name], y, others)
-            ),
-        )
-        size_of_name = width * _LINE
-        if _trouble(boxes[best], names, math.inf) > _COVERED * size_of_name:
-            best = ""
-        else:
-            names.append(boxes[best])
-            taken.append(boxes[best])
-        chosen[at] = best
+    for at in sorted(range(len(points)), key=lambda n: (not points[n].front, -points[n].quality)):
+        length = _LETTER * min(base_text.columns(points[at].name), size.name)
+        boxes: dict[float, dict[str, _Box]] = {}
+        trouble: dict[float, dict[str, float]] = {}
+        for width in names:
+            x, y = shares[at] * width, heights[at]
+            others = [
+                height
+                for n, height in enumerate(heights)
+                if n != at and abs(shares[n] * width - x) < _OFF
+            ]
+            boxes[width] = {name: _box(x, y, length, *side) for name, side in _CORNERS.items()}
+            trouble[width] = {
+                name: _trouble(box, [*names[width], *marks[width]], width)
+                + _mistaken(box, y, others)
+                for name, box in boxes[width].items()
+            }
+        spare = _COVERED * length * _LINE
+        on_page = trouble[size.across]
+        good = [name for name in _CORNERS if on_page[name] <= min(on_page.values()) + spare]
+        corner = min(good, key=lambda name: trouble[_PHONE][name])
+        free = [
+            _trouble(boxes[width][corner], names[width], end) <= spare
+            for width, end in ((size.across, math.inf), (_PHONE, _PHONE))
+        ]
+        chosen[at] = Beside(corner if free[0] else "", all(free))
+        for width, is_there in zip(names, (free[0], all(free)), strict=True):
+            if is_there:
+                names[width].append(boxes[width][corner])
     return [chosen[at] for at in range(len(points))]
 
 
-def named(text: str, corner: str) -> style.Trace:
+def named(text: str, beside: Beside) -> style.Trace:
     """Return the settings of a point that has a name at a corner (`corners`)."""
-    return {"text": [text if corner else ""], "textposition": [corner or "top center"]}
+    shown = text if beside.phone else text + _NOT_ON_PHONE
+    return {
+        "text": [shown if beside.corner else ""],
+        "textposition": [beside.corner or "top center"],
+    }
 
 
 def _finite(end: float, point: FrontierPoint) -> float:

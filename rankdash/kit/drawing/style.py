@@ -39,9 +39,13 @@ FONT = (
     "'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
 )
 FONT_SIZE = 13
-_FILLED = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
-# From the ninth system on the colours come again, with hollow marks. A plain ring is the baseline.
-_SYMBOLS = (*_FILLED, "circle-open-dot", *(f"{symbol}-open" for symbol in _FILLED[1:]))
+# From the ninth system on the colours come again, on shapes unlike the first of that colour. All are
+# filled: a hollow mark is not proven. The baseline is a ring with a dot.
+_SYMBOLS = (
+    *("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon"),
+    *("triangle-down", "star-diamond", "bowtie", "hourglass"),
+    *("pentagon", "triangle-left", "diamond-wide", "star-square"),
+)
 _DASHES = (
     *("solid", "dash", "dashdot", "longdash", "longdashdot"),
     *("2px,2px", "12px,3px,3px,3px,3px,3px", "6px,2px"),
@@ -108,13 +112,14 @@ class Mark:
 
 
 def marks(places: Mapping[str, int], baseline: str = "") -> dict[str, Mark]:
-    """system → its mark: the baseline grey and hollow, the others told apart by colour and shape.
+    """system → its mark: the baseline a grey ring with a dot, the others told apart by colour and
+    shape.
 
     places: system → its number among all systems of the data set (`Study.places`), so that a system
     looks the same on every page, whatever it is compared with.
     """
     return {
-        system: Mark(FIRST_STAGE, "circle-open", "dot")
+        system: Mark(FIRST_STAGE, "circle-open-dot", "dot")
         if system == baseline
         else Mark(
             SYSTEMS[place % len(SYSTEMS)],
