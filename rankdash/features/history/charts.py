@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 import plotly.graph_objects as go
 from babel.dates import format_skeleton
 
-from rankdash.core.base import text as base_text
 from rankdash.core.base.i18n import brief, enumerated, language, level_percent, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import LEVEL
@@ -24,8 +23,8 @@ _NOTE = 70
 _LEAST_ROOM = 0.025
 # The share of the panel that is kept at its foot for runs that are not compared.
 _FOOT = 0.12
-# Labels at the ends of lines: how many, and how high and wide, in pixels and in letters.
-_MOST_LINES, _LABEL, _LABEL_WIDTH, _LETTER, _LEADER = 16, 16, 20, 7, 22
+# Of more lines those that are highest last have their name at their end.
+_MOST_LINES = 16
 # Runs stand at least this share of the time apart: many are made in an hour, then none for weeks.
 _APART = 0.008
 _DAY = 86400
@@ -171,15 +170,20 @@ def trend_chart(
             draw.note(0, top / total, f"<b>{style.short(title)}</b>", ink.text, **settings)
         )
         top -= height
-    labels = _labels(lines, low, high, ink)
-    width = max((base_text.columns(each["text"]) for each in labels), default=0)
+    newest = [
+        (line.name, line.mark.colour, point.mean)
+        for line in lines
+        for point in [each for each in line.points if each.drawn][-1:]
+    ]
+    newest = sorted(newest, key=lambda end: -end[2])[:_MOST_LINES]
+    labels, room = draw.end_labels(newest, (low, high), _MEAN, ink, x=1, xref="x domain")
     return style.finish(
         traces,
         ink,
         total + _FURNITURE,
         **axes,
         annotations=[*notes, *labels],
-        margin={"r": _LEADER + _LETTER * min(width, _LABEL_WIDTH)} if labels else {},
+        margin=room,
         xaxis=style.axis("", **_ticks(ends), anchor=name.replace("axis", ""), range=ends),
         bargap=0.6,
     )
@@ -228,36 +232,6 @@ def _line(line: TrendLine, places: dict[int, float], end: float, metric: str) ->
             **draw.curve(line.mark),
         ),
     ]
-
-
-def _labels(
-    lines: Sequence[TrendLine], low: float, high: float, ink: style.Ink
-) -> list[style.Trace]:
-    """The names at the right of the lines, each led to the newest mean of its line, from each
-    other as far as they are high. Of many lines those that are highest last."""
-    newest = [
-        (line, point)
-        for line in lines
-        for point in [each for each in line.points if each.drawn][-1:]
-    ]
-    newest.sort(key=lambda each: -each[1].mean)
-    newest = newest[:_MOST_LINES]
-    pixels = [(high - point.mean) / (high - low) * _MEAN for _line, point in newest]
-    spread: list[float] = []
-    for pixel in pixels:
-        spread.append(max(pixel, spread[-1] + _LABEL if spread else _LABEL / 2))
-    limit = _MEAN - _LABEL / 2
-    for place in reversed(range(len(spread))):
-        spread[place] = min(spread[place], limit)
-        limit = spread[place] - _LABEL
-    return [
-        draw.note(
-            1, point.mean, style.short(line.name, _LABEL_WIDTH), ink.text,
-            xref="x domain", xanchor="left", showarrow=True, arrowhead=0, arrowwidth=2,
-            arrowcolor=line.mark.colour, ax=_LEADER, ay=at - pixel, standoff=0,
-        )
-        for (line, point), pixel, at in zip(newest, pixels, spread, strict=True)
-    ]  # fmt: skip
 
 
 def _across(ends: Sequence[float], lines: Sequence[Across], ink: style.Ink) -> list[style.Trace]:

@@ -148,10 +148,13 @@ def _segments(study: Study, table: pd.DataFrame) -> Drawing:
 
 # A metric against its cutoff: does the gain hold further down the list?
 
-_HEIGHT = 340
-# So faint that four bands over each other leave every line in sight.
-_BAND = 0.13
+# Of the plot, at the least and for each line, and of what is above and below it.
+_HEIGHT, _LINE_HEIGHT, _AROUND = 250, 16, 90
+# So faint that four bands over each other leave every line in sight; more are fainter.
+_BAND, _FAINT = 0.13, 4
 _EDGE = 0.45
+# Cutoffs that are less far apart, in powers of ten, are not all written.
+_APART = 0.15
 _HOVER = "{value} ({low}…{high})"
 
 
@@ -186,8 +189,9 @@ def cutoffs_chart(
     names: Mapping[str, str] = style.NO_NAMES,
     marks: Mapping[str, style.Mark] | None = None,
 ) -> go.Figure:
-    """One line a system, told apart by colour, dash and symbol; k on a log axis. Behind all lines
-    a translucent band for each system that has intervals, its edges in the line's dash.
+    """One line a system, told apart by colour, dash and symbol, its name at its end; k on a log
+    axis. Behind all lines a translucent band for each system that has intervals, its edges in the
+    line's dash.
 
     curve: system, k and mean, and where there are intervals low and high. metric: its
     title, without a cutoff. k: the chosen cutoff, which is marked. level: of the intervals.
@@ -196,7 +200,8 @@ def cutoffs_chart(
     curves = _curves(curve)
     marks = marks or style.marks_in_order(curves, baseline)
     ordered = sorted(curves, key=lambda system: system != baseline)
-    bands = [band for name in ordered for band in _band(curves[name], marks[name])]
+    share = min(1.0, _FAINT / max(len(curves), 1))
+    bands = [band for name in ordered for band in _band(curves[name], marks[name], share)]
     lines = []
     for name in ordered:
         shown = style.short(names.get(name, name))
@@ -207,24 +212,40 @@ def cutoffs_chart(
         words = _("{level} interval of the mean", level=level_percent(level))
         traces.append(draw.key(words, "square", style.faded(ink.muted, 2 * _BAND)))
     cutoffs = sorted({point.k for points in curves.values() for point in points})
+    written = [k] if k in cutoffs else []
+    for each in cutoffs:
+        if all(abs(math.log10(each / other)) >= _APART for other in written):
+            written.append(each)
+    # Most metrics end at 1, a sum of gains such as DCG does not.
+    reach = style.reach(_ends(curves), 0.08, 0.025, -0.01, 1.0)
+    ends = [
+        (names.get(name, name), marks[name].colour, points[-1].mean)
+        for name, points in curves.items()
+        if math.isfinite(points[-1].mean)
+    ]
+    height = max(_HEIGHT, _LINE_HEIGHT * len(ends))
+    last = math.log10(cutoffs[-1]) if cutoffs else 0.0
+    labels, room = draw.end_labels(ends, (reach[0], reach[1]), height, ink, x=last)
     return style.finish(
         traces,
         ink,
-        _HEIGHT,
+        height + _AROUND,
+        annotations=labels,
+        margin=room,
         shapes=[draw.upright(k, ink.line, "dot", layer="below")] if k in cutoffs else [],
         hovermode="x unified",
         xaxis=style.axis(
             _("cutoff k"),
             type="log",
-            tickvals=cutoffs,
-            ticktext=[f"<b>{each}</b>" if each == k else str(each) for each in cutoffs],
+            tickvals=written,
+            ticktext=[f"<b>{each}</b>" if each == k else str(each) for each in written],
             minor={"ticks": ""},
+            range=[math.log10(cutoffs[0]) - 0.04 * last, 1.04 * last] if last else None,
         ),
         yaxis=style.axis(
             _("{metric} at k", metric=style.short(metric)),
             tickformat=".2f",
-            # Most metrics end at 1, a sum of gains such as DCG does not.
-            range=style.reach(_ends(curves), 0.08, 0.025, -0.01, 1.0),
+            range=reach,
             zeroline=False,
         ),
     )
@@ -259,6 +280,7 @@ def _line(points: Sequence[_Point], mark: style.Mark, name: str) -> style.Trace:
         [point.k for point in points],
         [point.mean for point in points],
         name=name,
+        showlegend=False,
         cliponaxis=False,
         hover=[_value(point, _HOVER) for point in points],
         hovertemplate="%{hovertext}",
@@ -266,14 +288,14 @@ def _line(points: Sequence[_Point], mark: style.Mark, name: str) -> style.Trace:
     )
 
 
-def _band(points: Sequence[_Point], mark: style.Mark) -> list[style.Trace]:
-    """Around the points that have an interval; none where none has."""
+def _band(points: Sequence[_Point], mark: style.Mark, share: float) -> list[style.Trace]:
+    """Around the points that have an interval; none where none has. share: of the usual opacity."""
     there = sorted(point for point in points if point.has_interval)
     if not there:
         return []
     k, low, high = ([getattr(point, name) for point in there] for name in ("k", "low", "high"))
-    edge = {"color": style.faded(mark.colour, _EDGE), "width": 1, "dash": mark.dash}
-    return [draw.band(k, low, high, mark.colour, _BAND, edge)]
+    edge = {"color": style.faded(mark.colour, share * _EDGE), "width": 1, "dash": mark.dash}
+    return [draw.band(k, low, high, mark.colour, share * _BAND, edge)]
 
 
 def _value(point: _Point, template: str) -> str:

@@ -24,7 +24,7 @@ _LEGEND = 44
 # Shares of the width: between panels; of a panel for its numbers, alone and beside others.
 _GAP = 0.02
 _NUMBERS = (0.42, 0.32)
-_NAME_WIDTH, _TITLE_WIDTH = 24, 22
+_NAME_WIDTH, _TITLE_WIDTH = 24, 18
 _LEAST_REACH, _MOST_TICKS = 0.01, (3, 4)
 
 

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import brief, level_percent
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.text import html_safe
+from rankdash.core.base.text import columns, html_safe
 from rankdash.core.words.verdicts import p_value
 from rankdash.kit.drawing import style
 from rankdash.kit.drawing.style import FONT, FONT_SIZE, Ink, Mark, Trace, faded
@@ -107,6 +107,48 @@ def note(x: float, y: float, text: str, colour: str, **settings: object) -> Trac
     """An annotation: text at a place, without an arrow."""
     font = {"color": colour, "size": FONT_SIZE - 1}
     return {"x": x, "y": y, "text": text, "showarrow": False, "font": font, **settings}
+
+
+# Labels at the ends of lines: how high, and how long a line leads to them, in pixels.
+_LABEL, _LETTER, _LEADER = 16, 7, 22
+_LABEL_WIDTH = 20
+
+
+def end_labels(
+    ends: Sequence[tuple[str, str, float]],
+    reach: tuple[float, float],
+    height: float,
+    ink: Ink,
+    **settings: object,
+) -> tuple[list[Trace], Trace]:
+    """Return names at the right of lines, as far from each other as they are high, each led to the
+    end of its line, and the margin that has room for them.
+
+    ends: name, colour and last value of each line. reach: of the axis upward. height: of the plot,
+    in pixels. settings: the place across, as of `note`.
+    """
+    low, high = reach
+    ordered = sorted(ends, key=lambda end: -end[2])
+    pixels = [(high - value) / (high - low) * height for _name, _colour, value in ordered]
+    spread: list[float] = []
+    for pixel in pixels:
+        spread.append(max(pixel, spread[-1] + _LABEL if spread else _LABEL / 2))
+    limit = height - _LABEL / 2
+    for place in reversed(range(len(spread))):
+        spread[place] = min(spread[place], limit)
+        limit = spread[place] - _LABEL
+    names = [style.short(name, _LABEL_WIDTH) for name, _colour, _value in ordered]
+    labels = [
+        note(
+            0, value, name, ink.text, xanchor="left", showarrow=True, arrowhead=0, arrowwidth=2,
+            arrowcolor=colour, ax=_LEADER, ay=at - pixel, standoff=0,
+        ) | settings
+        for name, (_name, colour, value), pixel, at in zip(
+            names, ordered, pixels, spread, strict=True
+        )
+    ]  # fmt: skip
+    width = max(map(columns, names), default=0)
+    return labels, {"r": _LEADER + _LETTER * min(width, _LABEL_WIDTH)} if labels else {}
 
 
 def hatched(colour: str, shape: str, ink: Ink) -> Trace:

@@ -34,7 +34,11 @@ _COVERED = 0.05
 # How wide the plot is on a phone, in pixels.
 _PHONE = 270.0
 _NOT_ON_PHONE = "\u200b"
-"""The last letter of a name that a phone has no room for: `kit.widgets.narrow` hides it there."""
+"""The last letter of a name that a phone has no room for."""
+
+PHONE_STYLE = f"""@media screen and (max-width: 639px) {{
+.textpoint text[data-unformatted$="{_NOT_ON_PHONE}"] {{ display: none; }} }}"""
+"""What a page with charts has in its style, to hide these names on a phone."""
 
 _Box = tuple[float, float, float, float]
 

@@ -39,8 +39,8 @@ FONT = (
     "'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
 )
 FONT_SIZE = 13
-# From the ninth system on the colours come again, on shapes unlike the first of that colour. All are
-# filled: a hollow mark is not proven. The baseline is a ring with a dot.
+# From the ninth system on the colours come again, on shapes unlike the first of that colour. All
+# are filled: a hollow mark is not proven. The baseline is a ring with a dot.
 _SYMBOLS = (
     *("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon"),
     *("triangle-down", "star-diamond", "bowtie", "hourglass"),

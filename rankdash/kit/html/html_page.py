@@ -27,6 +27,7 @@ from rankdash.core.study.systems import Money
 from rankdash.core.words.costs import MoneyContext, month
 from rankdash.core.words.verdicts import interval
 from rankdash.kit.drawing.draw import Chart, Drawing
+from rankdash.kit.drawing.frontier import PHONE_STYLE
 from rankdash.kit.drawing.style import FONT, INKS, Ink
 
 _BRIEF = 16
@@ -93,7 +94,7 @@ class Page:
                 '<meta name="referrer" content="no-referrer">',
                 '<meta name="viewport" content="width=device-width, initial-scale=1">',
                 f"<title>{html_safe(self._title)}</title>",
-                f"<style>{style}</style></head>",
+                f"<style>{style}{PHONE_STYLE}</style></head>",
                 f"<body><main>{body}</main>",
                 data,
                 *(f"<script>{script}</script>" for script in scripts),

@@ -12,6 +12,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import language
+from rankdash.kit.drawing.frontier import PHONE_STYLE
 
 WIDE = 1100
 """From this width of the window on, in pixels, columns stand side by side."""
@@ -52,10 +53,7 @@ button:is([data-variant="segmented_control"], [data-variant="pills"])[data-selec
   .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN} {{ flex: 1 1 100%; order: 1; }}
   .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN}:last-child {{ order: 0; }}
 }}
-@media screen and (max-width: {_BROAD - 1}px) {{
-  /* Names in charts that only a page has room for (`kit.drawing.frontier`). */
-  .textpoint text[data-unformatted$="\u200b"] {{ display: none; }}
-}}
+{PHONE_STYLE}
 @media screen and (min-width: {_BROAD}px) and (min-height: {_TALL}px) {{
   [data-testid="stLayoutWrapper"]:has(> .st-key-{IN_SIGHT}) {{
     position: sticky; top: 0; z-index: 90; background: %s; }}
