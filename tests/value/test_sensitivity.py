@@ -3,7 +3,14 @@
 from dataclasses import replace
 
 from rankdash.core.value.assumptions import Assumptions
-from rankdash.core.value.payoff import NO_CHANGE, Gain, MeasuredChange, Option
+from rankdash.core.value.payoff import (
+    NO_CHANGE,
+    Gain,
+    MeasuredChange,
+    Option,
+    least_value,
+    value_needed,
+)
 from rankdash.core.value.prices import Machines
 from rankdash.features.cost import sensitivity
 from rankdash.features.cost.sensitivity import GAIN, PRICE
@@ -52,7 +59,8 @@ CASES = {
     **several(
         "by price of {0}",
         lambda _name, option, scenario: (
-            sensitivity.net_by_price(option, scenario), sensitivity.value_needed(option, scenario)
+            sensitivity.net_by_price(option, scenario), value_needed(option, scenario),
+            least_value(option, scenario, 2.0),
         ),
         (
             ("a gain", OPTION, SCENARIO), ("a loss", LOSS, SCENARIO), ("no gain", BARE, SCENARIO),

@@ -198,6 +198,32 @@ def _brought(option: Option, assumptions: Assumptions, relative: float, hit: flo
     )
 
 
+def value_needed(option: Option, assumptions: Assumptions) -> tuple[float, float] | None:
+    """(a, b): it pays if a search is worth at least a + b × the price of 1,000 searches; None if no
+    value is enough."""
+    free, one = (
+        value_per_search(option, replace(assumptions, value_per_search=value))
+        for value in (0.0, 1.0)
+    )
+    searches = monthly_searches(assumptions)
+    if free is None or one is None or one <= free or not searches:
+        return None
+    return (assumptions.monthly_cost / searches - free) / (one - free), 1 / (one - free) / 1000
+
+
+def least_value(option: Option, assumptions: Assumptions, price: float) -> Amount:
+    """Return what a search must be worth for it to pay at a price of 1,000 searches."""
+    gains = [option.gain, *(option.gain and option.gain.at(end) for end in ("high", "low"))]
+
+    def figure(gain: Gain | None) -> Figure | None:
+        line = value_needed(replace(option, gain=gain), assumptions)
+        if gain is None or line is None:
+            return None if gain is None else "never"
+        return max(line[0] + line[1] * price, 0.0) or "always"
+
+    return _estimate(*map(figure, gains))
+
+
 def _hits_worth(assumptions: Assumptions) -> float:
     """Return the saving per search that newly shows a relevant document."""
     tickets = deflection(1.0, assumptions.ticket_share, assumptions.ticket_cost)

@@ -21,7 +21,7 @@ from rankdash.core.base.i18n import (
 from rankdash.core.statistics.verdict import has_width
 from rankdash.core.study.costs import Choice
 from rankdash.core.value.assumptions import MONTHS_PER_YEAR, Assumptions
-from rankdash.core.value.payoff import Amount, End, Gain, MeasuredChange, return_on
+from rankdash.core.value.payoff import Amount, End, Gain, MeasuredChange, least_value, return_on
 from rankdash.core.words import prices
 from rankdash.core.words.prices import money
 from rankdash.core.words.verdicts import sentence
@@ -147,7 +147,9 @@ def in_short(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     """Return the answer and its most important number, in one line; a chip says if these are
     example values."""
     lead, sentences = _answered(context, choice, scenario)
-    if answer(choice) in ("yes", "maybe", "doubtful", "no") and not choice.lacks_value:
+    if answer(choice) == "open" and any(sentences):
+        lead = _("**{name}:**", name=context.safe(choice.name))
+    elif answer(choice) in ("yes", "maybe", "doubtful", "no") and not choice.lacks_value:
         net, interval = cell(context.period.of(choice.came.net_per_month), context.currency)
         value = _bold(context, net, interval)
         sentences = [_("Net {value} {period}.", value=value, period=context.period.name)]
@@ -296,9 +298,9 @@ def _break_even_of_set(context: MoneyContext, choice: Choice, scenario: Assumpti
     """The break-even that follows from what the user set alone; without any, what to set."""
     if choice.valued:
         return _break_even_price(context, choice, scenario)
-    if choice.unset:
-        return _("Set its price and the value of a search to see from which point it pays.")
     worth, interval = cell(choice.came.break_even_worth, context.currency)
+    if choice.unset and choice.came.break_even_worth.reason != "no_traffic":
+        return _least_value(context, choice, scenario)
     if choice.came.break_even_worth.value is None:
         return {
             "no_traffic": _("There are no searches, so there is nothing to gain."),
@@ -308,6 +310,20 @@ def _break_even_of_set(context: MoneyContext, choice: Choice, scenario: Assumpti
         "It pays if 1% more {metric} is worth at least {worth} for 1,000 searches.",
         metric=context.metric,
         worth=_bold(context, worth, interval),
+    )
+
+
+def _least_value(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
+    """Return from which value of a search it pays, at a price of one unit of the currency."""
+    value = least_value(choice.option, scenario, 1.0)
+    if value.value is None:
+        always = _("It pays even if better ranking has no value.")
+        return always if value.reason == "always" else ""
+    return _(
+        "At a price of {price} for 1,000 searches, it pays off if a search is worth at least "
+        "{worth}.",
+        price=money(1.0, context.currency),
+        worth=_bold(context, *cell(value, context.currency)),
     )
 
 

@@ -17,11 +17,11 @@ from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumptions
-from rankdash.core.value.payoff import Option
+from rankdash.core.value.payoff import Option, value_needed
 from rankdash.core.words.costs import Period, month
 from rankdash.core.words.prices import money as amount_in
 from rankdash.core.words.prices import symbol
-from rankdash.features.cost.sensitivity import net_by_price, value_needed
+from rankdash.features.cost.sensitivity import net_by_price
 from rankdash.kit.drawing import draw, frontier, style
 from rankdash.kit.drawing.draw import Drawing
 

@@ -69,19 +69,6 @@ def net_by_price(
     return months * (searches * brought - assumptions.monthly_cost), -months * searches / 1000
 
 
-def value_needed(option: Option, assumptions: Assumptions) -> tuple[float, float] | None:
-    """(a, b): it pays if a search is worth at least a + b × the price of 1,000 searches; None if no
-    value is enough."""
-    free, one = (
-        value_per_search(option, replace(assumptions, value_per_search=value))
-        for value in (0.0, 1.0)
-    )
-    searches = monthly_searches(assumptions)
-    if free is None or one is None or one <= free or not searches:
-        return None
-    return (assumptions.monthly_cost / searches - free) / (one - free), 1 / (one - free) / 1000
-
-
 def tornado(
     option: Option, assumptions: Assumptions, ranges: Mapping[str, tuple[float, float]]
 ) -> list[Swing]:
