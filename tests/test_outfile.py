@@ -42,7 +42,7 @@ def test_a_full_disk_is_told_with_the_file(tmp_path, code):
     file = tmp_path / "a.csv"
     with pytest.raises(DataError) as caught, files.replacing(file):
         raise OSError(code, "full")
-    assert str(caught.value).startswith(f"{file}: There is no room left on the disk")
+    assert str(caught.value).startswith(f"{file}: Not enough disk space")
 
 
 def at_once(stream):
@@ -70,7 +70,7 @@ def test_the_room_that_a_file_needs_is_told_however_it_is_written(tmp_path, make
     with room_for(room), pytest.raises(DataError) as caught, files.replacing(file) as stream:
         make(stream)
     assert "3.2 MB are needed" in str(caught.value)
-    assert str(caught.value).startswith(f"{file}: There is no room left on the disk")
+    assert str(caught.value).startswith(f"{file}: Not enough disk space")
     assert file.read_bytes() == b"before" and len([*tmp_path.iterdir()]) == 1
     with files.replacing(file) as stream:
         make(stream)
@@ -87,7 +87,7 @@ def test_entries_that_fit_are_appended_whole_and_the_first_that_does_not_is_an_e
     with room_for(room), pytest.raises(DataError) as caught:
         files.append(file, [each] * 10)
     assert file.read_bytes() == before + each * entries
-    assert str(caught.value).startswith(f"{file}: There is no room left on the disk")
+    assert str(caught.value).startswith(f"{file}: Not enough disk space")
     assert caught.value.remedy.startswith("Free some space")
     files.append(file, [each] * 10)
     assert file.read_bytes() == before + each * (entries + 10)
@@ -125,7 +125,7 @@ def test_a_new_file_is_whole_or_not_there_and_replaces_none(tmp_path):
     # Of the file that was asked for, not of one beside it.
     assert caught.value.filename == str(tmp_path / "gone" / "a.csv")
     file = tmp_path / "a.jsonl"
-    with room_for(1_000), pytest.raises(DataError, match="There is no room left"):
+    with room_for(1_000), pytest.raises(DataError, match="Not enough disk space"):
         files.create(file, bytes(2_000))
     assert not file.exists()
     files.create(file, b"one\n")

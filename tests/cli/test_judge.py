@@ -107,7 +107,7 @@ def test_of_grades_that_fill_the_disk_none_is_half_or_reported(
     with room_for(room):
         done = judge("--out", out, "--set", "concurrency=1")
     assert done.code == 2
-    assert f"error: {out}: There is no room left on the disk to write it" in done.err
+    assert f"error: {out}: Not enough disk space to write the file" in done.err
     assert "graded" not in done.err
     kept = [row for row in rows_of(out) if row["kind"] != "begun"]
     assert all(float(row["grade"]) == GRADES[row["doc_id"]] for row in kept)

@@ -67,14 +67,14 @@ def test_a_full_disk_takes_no_plan_and_no_label_that_is_not_whole(run, planned, 
     with room_for(1_000):
         done = run("label", "plan", *made, "--out", files / "no.jsonl")
     assert (done.code, done.out) == (2, "")
-    assert "There is no room left on the disk to write it" in done.err
+    assert "Not enough disk space to write the file" in done.err
     assert not (files / "no.jsonl").exists()
     added = ("label", "add", planned, answers(files, next_pairs(run, planned, 60)), "--json")
     before = planned.read_bytes()
     with room_for(len(before) + 3_000):
         done = run(*added)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"error: {planned}: There is no room left on the disk to write it")
+    assert done.err.startswith(f"error: {planned}: Not enough disk space to write the file")
     assert planned.read_bytes() == before
     assert status(run, planned)["raters"] == []
     assert run(*added).json["added"] == 60

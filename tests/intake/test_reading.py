@@ -186,7 +186,7 @@ def test_a_process_reads_stores_and_does_what_comes_next_until_a_file_is_large(
     assert [row.name for row in workspace.datasets()] == ["Shop"]
     tried(shop())
     for source in (Source("a.gz", b"\x1f\x8b\x08"), Source("b.parquet", b"PAR1" + bytes(99))):
-        with pytest.raises(errors.FormatError, match="damaged or cut short") as refused:
+        with pytest.raises(errors.FormatError, match="damaged or truncated") as refused:
             tried([source])
         assert refused.value.file == source.name
     with monkeypatch.context() as limited:
@@ -321,7 +321,7 @@ def test_a_workspace_file_is_brought_in_by_the_process_as_here(workspace, tmp_pa
     other.rename_dataset(stored, "theirs")
     again = imported(other, source, lambda *_of: None)
     [finding] = again.findings
-    assert finding.text == "The data set mine is called theirs here, and stays so."
+    assert finding.text == "The data set mine is called theirs here and keeps this name."
     assert again.added["datasets"] == 0
 
     with pytest.raises(errors.FormatError, match="no workspace file") as refused:

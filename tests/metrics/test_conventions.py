@@ -69,7 +69,7 @@ EVALUATED = {
         {"a": [0], "b": [0]}, ["mrr"], {},
         ({"left_out": {"a": "failed"}, "no_relevant": "count"},),
     ),
-    "MRR where nothing was found": (
+    "MRR if no relevant document is found": (
         {"a": [1, 0, 0], "b": [0, 0, 1]}, ["mrr@2", "mrr"], {},
         ({"mrr_none": "zero"}, {"mrr_none": "skip"}),
     ),

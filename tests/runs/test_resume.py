@@ -46,7 +46,7 @@ def test_results_that_a_full_disk_has_no_room_for_are_an_error_and_those_before_
     file = ResultsFile(kept, wish)
     file.add(results[:1])
     line = kept.stat().st_size
-    with room_for(2 * line + 100), pytest.raises(DataError, match=r"kept: There is no room left"):
+    with room_for(2 * line + 100), pytest.raises(DataError, match=r"kept: Not enough disk space"):
         file.add(results[1:])
     assert [each.query_id for each in ResultsFile(kept, wish).results] == ["q0", "q1"]
     file.add(results[2:])

@@ -98,7 +98,7 @@ def test_a_copy_that_fails_stops_nothing(filled, monkeypatch, on, caplog):
     on("2999-01-01")
     filled.set_setting("a", "b")
     assert filled.setting("a") == "b"
-    assert "no room left" in caplog.text
+    assert "Not enough disk space" in caplog.text
 
 
 def test_what_another_process_copied_meanwhile_is_not_copied_again(filled, monkeypatch, on):

@@ -260,7 +260,7 @@ def test_an_entry_of_an_index_that_changed_is_named(rows):
     place = file.read_bytes().index(b"q9d9", (page - 1) * size)
     assert place < page * size
     builders.flip(file, place + 1, 0)
-    assert "its pages do not fit together" in Workspace.open(rows.root).trouble.message
+    assert "database pages are inconsistent" in Workspace.open(rows.root).trouble.message
 
 
 def test_every_table_is_checked_in_all_its_columns(workspace):

@@ -22,7 +22,7 @@ from tests.approved import masked, table
 from tests.full_disk import room_for
 from tests.store import builders
 
-NO_ROOM = r"^There is no room left on the disk to write {}.*: 0\.0 MB are free"
+NO_ROOM = r"^Not enough disk space to write {}.*: 0\.0 MB are free"
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
@@ -246,7 +246,7 @@ def test_a_file_that_is_asked_for_is_whole_or_as_it_was(
     with room_for(5000):
         assert main(["workspace", "export", str(target)]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"error: {target}: There is no room left on the disk to write it")
+    assert said.startswith(f"error: {target}: Not enough disk space to write the file")
     assert "0.1 MB are needed" in said
     assert target.read_bytes() == b"as it was"
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["all.zip"]

@@ -37,7 +37,9 @@ def test_a_folder_of_something_else_is_refused_and_stays_as_it_is(tmp_path, name
     put(tmp_path / name)
     before = content_of(tmp_path)
     for _ in range(2):
-        with pytest.raises(StoreError, match=r"holds files but no workspace.*empty or new folder"):
+        with pytest.raises(
+            StoreError, match=r"contains files but no workspace.*empty or new folder"
+        ):
             Workspace.open(tmp_path)
     assert content_of(tmp_path) == before
 

@@ -190,7 +190,7 @@ def test_the_limit_set_last_counts_and_is_half_a_gigabyte_before(cache, file):
     # A tenth of it is free then, and no query is left without scores.
     assert 0.8 * limit < cache.size_bytes <= 0.9 * limit
     assert ask(file, "SELECT count(*) FROM asks")[0] * 50 == cache.pairs < 3000
-    with pytest.raises(StoreError, match="cannot be limited to -1"):
+    with pytest.raises(StoreError, match="-1 bytes is not a limit"):
         cache.limit = -1
     assert cache.limit == limit
     cache.limit = 0

@@ -114,7 +114,7 @@ def test_a_ranking_whose_tables_do_not_fit_is_damaged(workspace, stored, part):
     (file,) = workspace.root.glob(f"datasets/*/{part}.parquet")
     table = tables.read_table(file)
     tables.write_table(file, table.slice(0, len(table) - 1))
-    with pytest.raises(StoreError, match=r"damaged: its rows do not fit"):
+    with pytest.raises(StoreError, match=r"damaged: its rows do not match"):
         workspace.dataset(stored.id)
 
 

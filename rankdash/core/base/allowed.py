@@ -1,7 +1,7 @@
-"""What whoever starts a server allows: the names under which it is reached, and what others who
-reach it may use of its machine: variables with keys, and hosts of services.
+"""Settings of a server administrator: the names under which the server is reached, and what
+visitors may use of its machine (variables with API keys, and hosts of services).
 
-On a server that only its own machine reaches, everybody has all of it anyway, and no list holds.
+A server that only its own machine can reach allows everything, whatever the lists contain.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from rankdash.core.base.errors import SettingError, UnavailableError
 
 HOSTS, KEYS, SERVICES = "RANKDASH_HOSTS", "RANKDASH_KEYS", "RANKDASH_SERVICES"
 METRICS = "RANKDASH_METRICS"
-# Said by the server to itself and to its worker.
+# Set by the server for itself and its worker.
 SHARED = "RANKDASH_SHARED"
 # The name by which the hub's token is allowed, also if the token comes from `hf auth login`.
 _HUB_TOKEN = "HF_TOKEN"  # noqa: S105 - its name
 ANY = "*"
-# The addresses of IPv6 that are in public use, and those that lead to addresses of IPv4 (RFC 6052).
+# The public range of IPv6, and the range that maps to IPv4 addresses (RFC 6052).
 _UNICAST = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 YES = "1"
 
 
 def names(variable: str) -> frozenset[str]:
-    """The names in an environment variable, separated by commas or blanks, in small letters."""
+    """Return the names in an environment variable, separated by commas or blanks, in lower case."""
     return frozenset(re.split(r"[\s,]+", os.environ.get(variable, "").casefold())) - {""}
 
 
 def bound(address: str) -> None:
-    """Have this process, and those that it starts, know whether others than this machine reach the
-    server: by the address that it is bound to, or by a name that it has."""
+    """Mark this process, and those that it starts, as a shared server if other machines can reach
+    it, because of the address it is bound to or because RANKDASH_HOSTS is set."""
     if names(HOSTS) or not is_loopback(address):
         os.environ[SHARED] = YES
 
 
 def is_shared() -> bool:
-    """Whether others than this machine reach the server that this process belongs to."""
+    """Return whether other machines can reach the server of this process."""
     return os.environ.get(SHARED) == YES
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address means this machine alone."""
+    """Return whether a host name or address means this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -54,29 +54,30 @@ def is_loopback(host: str) -> bool:
 
 
 def may_read_key(variable: str) -> bool:
-    """Whether a run may use the key in a variable of the environment."""
+    """Return whether a run may use the key in an environment variable."""
     return not is_shared() or not names(KEYS).isdisjoint({variable.casefold(), ANY})
 
 
 def hub_token() -> Literal[False] | None:
     """Return the argument `token` of the hub's client: None for the token of this machine, which
-    the client sends to the hub only; False if visitors may not use it."""
+    the client sends only to the hub; False if visitors may not use it."""
     return None if may_read_key(_HUB_TOKEN) else False
 
 
 def environment() -> dict[str, str]:
-    """Return the variables from which a process on another machine knows what visitors may use; {}
+    """Return the environment variables that pass these settings to a process on another machine; {}
     if this server has no visitors."""
     return {SHARED: YES, KEYS: os.environ.get(KEYS, "")} if is_shared() else {}
 
 
 def address_of(url: str, configured: str = "") -> str | None:
-    """Where a service at `url` may be asked: the address that its host has now, to be connected to,
-    so that the name cannot lead elsewhere later; None where it may be reached as it is.
+    """Return the IP address to connect to for a service at `url`, so that its host name cannot
+    resolve to another address later; None if no check is needed.
 
-    configured: a URL that the environment itself names.
+    configured: a URL that is set by an environment variable.
 
-    Raises SettingError where it may not be asked, UnavailableError where its host is not found.
+    Raises SettingError if the server may not contact the service, UnavailableError if its host is
+    not found.
     """
     host = (urlsplit(url).hostname or "").casefold()
     listed = names(SERVICES)
@@ -84,9 +85,9 @@ def address_of(url: str, configured: str = "") -> str | None:
         return None
     if listed:
         raise SettingError(
-            "This server may not ask the host {host}.",
-            remedy="Whoever starts it lists the hosts of services: --allow-service HOST, or "
-            "{variable}.",
+            "This server is not allowed to contact {host}.",
+            remedy="Ask the server administrator to list the allowed hosts: --allow-service "
+            "HOST, or {variable}.",
             host=host,
             variable=SERVICES,
         )
@@ -100,8 +101,8 @@ def address_of(url: str, configured: str = "") -> str | None:
         ) from problem
     if not all(_is_public(each) for each in addresses):
         raise SettingError(
-            "This server may not ask the host {host}: its address is private.",
-            remedy="Whoever starts the server can allow it: --allow-service HOST, or {variable}.",
+            "This server is not allowed to contact {host}: its address is private.",
+            remedy="Ask the server administrator to allow it: --allow-service HOST, or {variable}.",
             host=host,
             variable=SERVICES,
         )
@@ -114,7 +115,7 @@ def _is_public(address: str) -> bool:
         inner = parsed.ipv4_mapped or parsed.sixtofour
         if parsed in _NAT64:
             inner = ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF)
-        # An IPv4 address in one of IPv6 is judged as what it leads to.
+        # An IPv4 address embedded in an IPv6 address is judged itself.
         if inner is not None:
             parsed = inner
         elif parsed not in _UNICAST:

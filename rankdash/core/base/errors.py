@@ -1,16 +1,16 @@
-"""Every error that rankdash raises on purpose.
+"""The errors that rankdash raises on purpose.
 
-    RankdashError            has a message and, where there is one, a remedy
-    ├── DataError            something in the user's data; names file and line where known
+    RankdashError            has a message and, if possible, a remedy
+    ├── DataError            something in the user's data; names file and line if known
     │   ├── FormatError      no reader understands the file, or the file is broken
     │   │   └── RefusedFilesError  several files, each with its own error
-    │   └── LimitError       the file is larger than what is accepted
+    │   └── LimitError       the file is larger than the limit
     ├── SpecError            a metric spec or a convention that does not exist
     ├── RerankerError
     │   ├── SettingError     a setting that does not exist or is out of range
-    │   ├── UnavailableError a model or a package that cannot be had here
+    │   ├── UnavailableError a model or a package that is not available here
     │   └── ScoringError     scoring one query failed
-    └── StoreError           the workspace cannot be read or written, or lacks what was asked for
+    └── StoreError           the workspace cannot be read or written, or lacks the requested item
 
 Messages are English templates with named fields, so that a surface with another language can
 translate the template and fill in the same fields. A field is as the user or a library wrote it, or
@@ -25,22 +25,22 @@ from typing import Literal
 
 
 class Phrase(str):
-    """Words of rankdash's own that fill a field of a message, and are translated with it.
+    """A field of a message that rankdash wrote itself, and which is translated with the message.
 
-    A template with named fields like the message itself; as a string it is the English text.
+    It has a template with named fields like the message; as a string it is the English text.
     """
 
     template: str
     params: dict[str, object]
 
     def __new__(cls, template: str, **params: object) -> Phrase:
-        made = super().__new__(cls, template.format(**params) if params else template)
-        made.template, made.params = template, params
-        return made
+        phrase = super().__new__(cls, template.format(**params) if params else template)
+        phrase.template, phrase.params = template, params
+        return phrase
 
 
 class RankdashError(Exception):
-    """Base of the tree.
+    """The base class of all errors.
 
     `template` and `remedy` are `str.format` templates over `params`. `str(error)` is the English
     message followed by the remedy.
@@ -62,7 +62,7 @@ class RankdashError(Exception):
 
 
 class DataError(RankdashError):
-    """Something in the user's data. `file` and `line` (1-based) say where, when known."""
+    """An error in the user's data, at `file` and `line` (1-based) if known."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class DataError(RankdashError):
 
     @property
     def where(self) -> str:
-        """`file`, `file, line 12`, or the empty string."""
+        """The location: `file`, `file, line 12`, or ""."""
         return f"{self.file}, line {self.line}" if self.file and self.line else self.file
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class FormatError(DataError):
 
 
 class RefusedFilesError(FormatError):
-    """Several files that cannot be used; `errors` has one for each."""
+    """Several files that cannot be used; `errors` has one error for each."""
 
     def __init__(self, errors: Sequence[DataError]) -> None:
         self.errors = tuple(errors)
@@ -104,7 +104,7 @@ class RefusedFilesError(FormatError):
 
 
 def refused(errors: Sequence[DataError]) -> DataError:
-    """What to raise for the errors of one or several files."""
+    """Return one error for the errors of one or several files."""
     return errors[0] if len(errors) == 1 else RefusedFilesError(errors)
 
 
@@ -136,7 +136,7 @@ class StoreError(RankdashError):
     pass
 
 
-# What a check noticed about the user's data, as a value that any surface can render.
+# Results of checks of the user's data, as values that any surface can render.
 
 Severity = Literal["error", "warning", "note"]
 
@@ -165,8 +165,8 @@ class Finding:
         return self.template.format(**self.params)
 
     def as_error(self, file: str = "") -> DataError:
-        """What to raise where one cannot go on with it. file: as the user typed it, where that is
-        another name."""
+        """Return the finding as an error to raise. file: the name as the user typed it, if it
+        differs from the finding's file."""
         return DataError(
             self.template,
             remedy=self.remedy,

@@ -1,8 +1,8 @@
-"""Files that rankdash writes and appends to: what is reported as written is on the disk.
+"""Writing and appending to files so that everything reported as written is on the disk.
 
-A whole file is written beside its place and renamed, so that the file before it stays until the new
-one is complete. What is appended to a file is entries that end with a line break: each is whole or
-not there.
+A whole file is written under a temporary name next to its target and renamed, so that the previous
+file stays until the new one is complete. Appended entries end with a line break: each is complete
+or absent.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if sys.platform != "win32":
     import fcntl
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""What the system says where there is no room."""
+"""The error numbers of a full disk."""
 
 _CHUNK = 1 << 16
 
 
 class _Counted(io.FileIO):
-    """A file that goes on where the disk is full, and only counts what there is no room for.
+    """A file that continues when the disk is full, and then only counts the bytes that do not fit.
 
-    full: what the system said then.
+    full: the first error that reported a full disk.
     """
 
     full: OSError | None = None
@@ -54,7 +54,7 @@ class _Counted(io.FileIO):
         return memoryview(content).nbytes
 
     def refuse_full(self, target: Path) -> None:
-        """Raises DataError where there was no room for all of it."""
+        """Raise DataError if some of the content did not fit."""
         if self.full is not None:
             raise _no_room(target, self._size) from self.full
 
@@ -67,18 +67,18 @@ def write(target: Path, content: bytes) -> None:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
-    """A stream whose content takes the place of `target` when the block ends without an error. A
-    pipe or a device is written to as it is, and so is a file in a folder that takes no new one.
+    """Yield a stream whose content replaces `target` when the block ends without an error. A pipe
+    or a device is written to directly, and so is a file in a folder that is not writable.
 
-    Raises DataError where the disk is full, with the room that all of it needs, OSError where
-    nothing can be written.
+    Raises DataError with the room that is needed if the disk is full, OSError if nothing can be
+    written.
     """
-    # The file that a link leads to, and not the link.
+    # The file that a link points to, not the link.
     place = target.resolve()
-    beside = place.is_file() or not place.exists()
-    beside = beside and os.access(place.parent, os.W_OK | os.X_OK)
+    renaming = place.is_file() or not place.exists()
+    renaming = renaming and os.access(place.parent, os.W_OK | os.X_OK)
     try:
-        if not beside:
+        if not renaming:
             with place.open("wb") as itself:
                 yield itself
                 if place.is_file():
@@ -108,8 +108,8 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
 def completed(
     place: Path, opened: Callable[[Path], BinaryIO] = lambda part: part.open("w+b")
 ) -> Iterator[BinaryIO]:
-    """A stream whose content is at `place` once all of it is on the disk, when the block ends
-    without an error. opened: makes the file beside it. Raises OSError."""
+    """Yield a stream whose content is at `place` once all of it is on the disk, when the block ends
+    without an error. opened: opens the temporary file. Raises OSError."""
     part = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}")
     try:
         with opened(part) as stream:
@@ -126,8 +126,8 @@ def completed(
 
 
 def create(target: Path, content: bytes) -> None:
-    """Write a new file of whole lines, or none. Raises FileExistsError where there is one, and what
-    `append` raises."""
+    """Write a new file of whole lines, or none. Raises FileExistsError if the file exists, and the
+    errors of `append`."""
     target.open("xb").close()
     try:
         append(target, [content])
@@ -137,15 +137,15 @@ def create(target: Path, content: bytes) -> None:
 
 
 def append(target: Path, entries: Sequence[bytes]) -> None:
-    """Add entries, each of which ends with a line break, at the end of a file; they are on the disk
-    when this returns. A line that a program that died left without its end is removed before.
+    """Append entries, each of which ends with a line break; they are on the disk when this returns.
+    An incomplete last line, left by a program that died, is removed first.
 
-    Raises DataError where the disk is full, and OSError: the entries that fit are whole then, and
-    nothing of the others is in the file.
+    Raises DataError if the disk is full, and OSError. The entries that fit are then complete, and
+    the others are not in the file at all.
     """
     with target.open("a+b", buffering=0) as stream:
         if sys.platform != "win32":
-            # What another program writes at this moment is no line without its end.
+            # A line that another program is writing at this moment is not an incomplete line.
             with suppress(OSError):
                 fcntl.flock(stream, fcntl.LOCK_EX)
         whole, content, written = _whole_lines(stream), memoryview(b"".join(entries)), 0
@@ -155,7 +155,7 @@ def append(target: Path, entries: Sequence[bytes]) -> None:
                 written += stream.write(content[written:]) or 0
             _sync(stream)
         except OSError as problem:
-            # Once all is written, nobody knows what of it is on the disk.
+            # If syncing failed, it is unknown which of the written entries are on the disk.
             ends = accumulate(map(len, entries), initial=0) if written < len(content) else [0]
             fitting = max(end for end in ends if end <= written)
             with suppress(OSError):
@@ -167,7 +167,7 @@ def append(target: Path, entries: Sequence[bytes]) -> None:
 
 
 def _whole_lines(stream: BinaryIO) -> int:
-    """The length of a file up to the end of its last line."""
+    """Return the length of a file up to the end of its last complete line."""
     end = stream.seek(0, os.SEEK_END)
     while end:
         begin = max(end - _CHUNK, 0)
@@ -192,28 +192,27 @@ def _sync(stream: BinaryIO) -> None:
 def _no_room(target: Path, needed: int = 0) -> DataError:
     free = shutil.disk_usage(target.resolve().parent).free
     return DataError(
-        "There is no room left on the disk to write it: {needed} MB are needed, {free} MB are free."
+        "Not enough disk space to write the file: {needed} MB are needed, {free} MB are free."
         if needed
-        else "There is no room left on the disk to write it: {free} MB are free.",
-        remedy="Free some space, or write it to another disk.",
+        else "Not enough disk space to write the file: {free} MB are free.",
+        remedy="Free some space, or write the file to another disk.",
         file=str(target),
-        # Not less than it is.
+        # Rounded up.
         needed=f"{-(-needed // 100_000) / 10:,.1f}",
         free=f"{free / 1e6:,.1f}",
     )
 
 
-# Small files beside the data, such as price lists, profiles and plans.
+# Small files next to the data, such as price lists, profiles and plans.
 #
-# Whatever is wrong with one is a `DataError` with the file, the line if it is known, and what to
-# do.
+# Any problem in one is a `DataError` with the file, the line if it is known, and a remedy.
 
-# The parser takes a time that grows with the square of a line.
+# The parsing time grows with the square of a line's length.
 _LONGEST_TOML_LINE = 2_000
 _LONGEST_REASON = 300
 _AT_LINE = re.compile(r"\bline (\d{1,9})\b")
 _DIGITS = re.compile("integer string conversion|int too large")
-# A whole pair, or a half of one, as JSON spells them; anything else behind a backslash.
+# A whole surrogate pair, or half of one, as JSON escapes it; any other escape.
 _ESCAPED = re.compile(
     r"\\(?:(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -226,12 +225,12 @@ _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 def guarded(
     file: str, template: str, remedy: str, *, line: int | None = None, **params: Any
 ) -> Iterator[None]:
-    """Around everything that reads the file and makes something of its content.
+    """Turn errors of reading and interpreting a file inside the block into DataErrors.
 
-    template, remedy, params: of the DataError for whatever is raised inside, with {reason} for what
-    that was. line: where it happens, if the content does not say it.
+    template, remedy, params: of the DataError; {reason} is filled with the original error.
+    line: the line of the error, if the original error does not name it.
 
-    What rankdash raises itself passes, with the name of the file if it has none.
+    Errors of rankdash pass, with the name of the file added if they have none.
     """
     try:
         yield
@@ -258,17 +257,17 @@ def guarded(
 
 def _reason(problem: Exception) -> str:
     if isinstance(problem, RecursionError):
-        return Phrase("lists inside lists, too deep")
+        return Phrase("nested too deeply")
     if _DIGITS.search(str(problem)):
-        return Phrase("a number of too many digits")
+        return Phrase("a number with too many digits")
     if isinstance(problem, KeyError):
-        return Phrase("it has no {name}", name=_printable(str(problem.args[0])))
+        return Phrase("{name} is missing", name=_printable(str(problem.args[0])))
     return said_by(problem).rstrip(".")
 
 
 def said_by(problem: Exception) -> str:
-    """What was raised, in a line. What a library quotes of a file may be no text that can be stored
-    or printed."""
+    """Return the message of an error in one line. Quotes of a file in it may contain characters
+    that cannot be stored or printed; they are replaced."""
     lines = str(problem).strip().splitlines()
     return _printable(lines[0] if lines else type(problem).__name__)
 
@@ -278,17 +277,18 @@ def _printable(text: str) -> str:
 
 
 def text_of(content: bytes) -> str:
-    """The text of a file in UTF-8, also behind a byte order mark. Raises ValueError."""
+    """Return the text of a file in UTF-8, without a byte order mark. Raises ValueError."""
     return content.decode("utf-8-sig")
 
 
 def from_json(text: str) -> Any:
-    """The value of JSON text, halves of characters replaced. Raises ValueError, RecursionError."""
+    """Return the value of JSON text, with halves of surrogate pairs replaced. Raises ValueError,
+    RecursionError."""
     return json.loads(whole_characters(text)[0])
 
 
 def from_toml(text: str) -> dict[str, Any]:
-    """The content of TOML text. Raises ValueError, RecursionError."""
+    """Return the content of TOML text. Raises ValueError, RecursionError."""
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if len(line) > _LONGEST_TOML_LINE:
@@ -301,13 +301,13 @@ def from_toml(text: str) -> dict[str, Any]:
 
 
 def from_json_or_toml(text: str) -> Any:
-    """The content of text in one of the two. A list in brackets is TOML: [[prices]]."""
+    """Return the content of JSON or TOML text. A list in brackets is TOML: [[prices]]."""
     return from_json(text) if text.lstrip().startswith("{") else from_toml(text)
 
 
 def whole_characters(text: str) -> tuple[str, int]:
-    """The JSON text with U+FFFD for each half of a surrogate pair, which JSON can spell and no
-    encoding can store; and how many there were. Every place in it stays where it was."""
+    """Return JSON text with U+FFFD for each half of a surrogate pair, which JSON can escape and no
+    encoding can store, and the number of replacements. Positions in the text do not change."""
     if not _HALF_PAIR.search(text):
         return text, 0
     count = 0
@@ -326,8 +326,8 @@ def whole_characters(text: str) -> tuple[str, int]:
 
 
 def hold(folder: Path, mark: str) -> int | None:
-    """Lock a new file `mark` in a folder that this process made. Return its descriptor, which
-    holds the lock until it is closed or the process ends; None on Windows.
+    """Lock a new file `mark` in a folder that this process made. Return its descriptor, which keeps
+    the lock until it is closed or the process ends; None on Windows.
 
     mark: the name of a file that only rankdash writes. Raises OSError if it cannot be written.
     """

@@ -1,9 +1,10 @@
-"""Words and numbers in the reader's language.
+"""Texts and numbers in the reader's language.
 
-English text is the key. A language is a gettext catalogue in `locale/`, read with Babel, and
-nothing else: its header has the rule of its plurals. A sentence that a catalogue lacks stays
-English. Whoever has readers says which language they chose (`follow`); a block that writes for one
-of them sets it by `speaking`. Babel is imported by what needs it: commands start without.
+The English text is the key. A language is a gettext catalogue in `locale/`, read with Babel; its
+header contains the rule of its plurals. A sentence that a catalogue lacks stays English. The
+interface registers a function that returns the chosen language (`follow`); a block that writes for
+one reader sets it by `speaking`. Babel is imported only when it is needed: commands start without
+it.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from rankdash.core.base.errors import DataError, Finding, Phrase, RankdashError,
 
 _FOLDER = Path(__file__).parents[2] / "locale"
 _DASH = "–"
-# Those of the largest float, and many decimals.
+# The digits of the largest float, and many decimals.
 _MOST_DIGITS = 400
 _MOST_DECIMALS = 12
 _TELLING = "123456789"
-# With the punctuation that is as wide. The marks of bold text may stand between.
+# With full-width punctuation. Marks of bold text may be in between.
 _HAN = re.compile("[\u3001-\u3011\u3400-\u9fff\uff01-\uff5e]")
 _HAN_LETTER = re.compile("[\u3400-\u9fff]")
 _BLANK_BEFORE_HAN = re.compile(rf"^(\**) (?={_HAN.pattern})")
@@ -40,26 +41,26 @@ _BLANK_AFTER_HAN = re.compile(rf"({_HAN.pattern}) (\**)$")
 LANGUAGES = ("en", *sorted(file.stem for file in _FOLDER.glob("*.po")))
 """The codes of English and of every catalogue."""
 _OF_THE_BLOCK: ContextVar[str | None] = ContextVar("language", default=None)
-# Who knows the reader's choice; one at most, the interface.
+# The function that returns the reader's language; at most one, set by the interface.
 _READERS: list[Callable[[], str | None]] = []
 
 
 @cache
 def language_name(code: str) -> str:
-    """What a language calls itself."""
+    """Return a language's name in the language itself."""
     from babel import Locale
 
     return str(Locale.parse(code).get_display_name(code)).capitalize()
 
 
 def follow(chosen: Callable[[], str | None]) -> None:
-    """Ask `chosen` for the reader's language from now on. It may return None or an unknown one."""
+    """Use `chosen` to find the reader's language. It may return None or an unknown code."""
     _READERS[:] = [chosen]
 
 
 @contextmanager
 def speaking(code: str) -> Iterator[None]:
-    """That language inside the block: a download is made where there is no session."""
+    """Use a language inside the block, such as for a download, which is made outside a session."""
     token = _OF_THE_BLOCK.set(code)
     try:
         yield
@@ -68,7 +69,7 @@ def speaking(code: str) -> Iterator[None]:
 
 
 def language() -> str:
-    """The chosen language code, English when none or an unknown one was chosen."""
+    """Return the code of the chosen language; "en" if none or an unknown one was chosen."""
     chosen = _OF_THE_BLOCK.get() or next((reader() for reader in _READERS), None)
     return chosen if chosen in LANGUAGES else "en"
 
@@ -94,13 +95,13 @@ def _translate(template: str) -> str:
 
 
 def gettext(template: str, **params: object) -> str:
-    """The sentence in the reader's language, its `{fields}` filled in."""
+    """Return the sentence in the reader's language with its `{fields}` filled in."""
     text = _translate(template)
     return _fill(text, _filled(params)) if params else text
 
 
 def _filled(params: Mapping[str, object]) -> dict[str, object]:
-    """The fields of a message; what stands in them may be words of rankdash's own."""
+    """Return the fields of a message with every `Phrase` translated."""
     return {
         name: gettext(value.template, **value.params) if isinstance(value, Phrase) else value
         for name, value in params.items()
@@ -108,10 +109,10 @@ def _filled(params: Mapping[str, object]) -> dict[str, object]:
 
 
 def _fill(text: str, values: Mapping[str, object]) -> str:
-    """The message with its fields filled in.
+    """Return the message with its fields filled in.
 
-    A blank of the message next to a field separates Han from Latin characters; where both sides
-    turn out to be Han it is dropped.
+    A blank of the message next to a field separates Han from Latin characters; it is dropped if
+    both sides are Han.
     """
     if not _HAN.search(text):
         return text.format(**values)
@@ -130,22 +131,22 @@ def _fill(text: str, values: Mapping[str, object]) -> str:
     return filled
 
 
-def _is_han(text: str, beside: str) -> bool:
-    """Whether the text begins as Han text does. Markdown's bold is none where a bracket meets its
-    asterisks and a letter follows, so only a letter counts there."""
-    marked = text.startswith("*") or beside.startswith("*")
+def _is_han(text: str, neighbour: str) -> bool:
+    """Return whether the text begins as Han text does. Markdown does not recognise bold if a
+    bracket follows its asterisks and a letter precedes them, so only a letter counts there."""
+    marked = text.startswith("*") or neighbour.startswith("*")
     return bool((_HAN_LETTER if marked else _HAN).match(text.lstrip("*")))
 
 
 def ngettext(one: str, many: str, n: int, **params: object) -> str:
-    """The form for n by the rule of the reader's language, `one` or `many` in English; every form
-    may use `{n}`, which is written with separators."""
+    """Return the form for n by the rule of the reader's language, `one` or `many` in English; every
+    form may use `{n}`, which is written with separators."""
     text = _catalogue(language()).ngettext(one, many, int(n))
     return _fill(text, {"n": number(n, 0), **_filled(params)})
 
 
 def error_text(error: RankdashError) -> str:
-    """What failed, where, and what to do, in the reader's language."""
+    """Return what failed, where, and what to do, in the reader's language."""
     if isinstance(error, RefusedFilesError):
         each = paragraph([error_text(inner) for inner in error.errors])
         return gettext(
@@ -158,17 +159,17 @@ def error_text(error: RankdashError) -> str:
 
 
 def paragraph(sentences: Sequence[str]) -> str:
-    """Sentences one after the other, with a space between where the language has one."""
+    """Return the sentences joined, with a space between them if the language has one."""
     return _between(gettext("{one} {other}")).join(sentences)
 
 
 def enumerated(parts: Iterable[str]) -> str:
-    """Names or values one after the other: "a, b, c"."""
+    """Return names or values joined by commas: "a, b, c"."""
     return _between(gettext("{one}, {other}")).join(parts)
 
 
 def all_of(parts: Sequence[str]) -> str:
-    """Names or values in a sentence: "a and b", "a, b, and c"."""
+    """Return names or values joined in a sentence: "a and b", "a, b, and c"."""
     if len(parts) < 2:
         return "".join(parts)
     one, other = enumerated(parts[:-1]), parts[-1]
@@ -178,12 +179,12 @@ def all_of(parts: Sequence[str]) -> str:
 
 
 def _between(pair: str) -> str:
-    """What a translation of two fields has between them."""
+    """Return the text between two fields of a translation."""
     return pair.removeprefix("{one}").removesuffix("{other}")
 
 
 def where_text(noticed: DataError | Finding) -> str:
-    """The file and, where known, the line that an error or a finding is about."""
+    """Return the file and, if known, the line of an error or a finding."""
     if noticed.file and noticed.line:
         return gettext("{file}, line {line}", file=noticed.file, line=noticed.line)
     return noticed.file
@@ -194,12 +195,13 @@ def finding_text(finding: Finding) -> str:
 
 
 def every_digit() -> AbstractContextManager[Context]:
-    """A context for Babel, which cannot write numbers of more digits than are reckoned with."""
+    """Return a context for Babel, which cannot write numbers of more digits than the precision in
+    use."""
     return localcontext(prec=_MOST_DIGITS)
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number with that many decimals and the language's separators; a dash when there is none."""
+    """Return a number with this many decimals and the language's separators; a dash for None."""
     if value is None or not math.isfinite(value):
         return _DASH
     # Rounded as the charts and the command line round, so that one number is never two.
@@ -208,8 +210,8 @@ def number(value: float | None, digits: int = 3) -> str:
 
 @cache
 def _separates_as_python(code: str) -> bool:
-    """Whether a language writes 1,234.5 and -1. Babel takes twenty times as long to write it, and
-    commands, which are English, start without Babel."""
+    """Return whether a language writes 1,234.5 and -1. Babel takes twenty times as long to format
+    it, and commands, which are English, start without Babel."""
     if code == "en":
         return True
     from babel.numbers import get_decimal_symbol, get_group_symbol, get_minus_sign_symbol
@@ -218,7 +220,7 @@ def _separates_as_python(code: str) -> bool:
     return symbols == (",", ".", "-")
 
 
-# A page writes the same few numbers again at each rerun.
+# A page formats the same few numbers at each rerun.
 @lru_cache(maxsize=2**12)
 def _separated(rounded: str, digits: int, code: str) -> str:
     if _separates_as_python(code):
@@ -231,7 +233,7 @@ def _separated(rounded: str, digits: int, code: str) -> str:
 
 
 def quantity(value: float, digits: int = 10) -> str:
-    """A number with at most so many digits that tell and twelve decimals, and never with an
+    """Return a number with at most this many significant digits and twelve decimals, never with an
     exponent."""
     if not math.isfinite(value):
         return _DASH
@@ -239,8 +241,8 @@ def quantity(value: float, digits: int = 10) -> str:
 
 
 def plain(value: float, digits: int = 6) -> str:
-    """A number as it was given, such as a label: a whole one to its last digit, another with at
-    most so many digits that tell, without separators, and never with an exponent."""
+    """Return a number as it was entered, such as a label: a whole one with all its digits, another
+    with at most this many significant digits, without separators, never with an exponent."""
     if not math.isfinite(value):
         return _DASH
     whole = value == int(value)
@@ -248,12 +250,12 @@ def plain(value: float, digits: int = 6) -> str:
 
 
 def signed(value: float | None, digits: int = 3) -> str:
-    """As `number`, always with a sign; what rounds to zero has none."""
+    """Return a number as `number` does, always with a sign, except for a rounded zero."""
     return _with_sign(number(value, digits))
 
 
 def signed_percent(value: float | None, digits: int = 0) -> str:
-    """As `percent`, always with a sign; what rounds to zero has none."""
+    """Return a share as `percent` does, always with a sign, except for a rounded zero."""
     return _with_sign(percent(value, digits))
 
 
@@ -263,22 +265,23 @@ def _with_sign(text: str) -> str:
 
 
 def _zero_unsigned(text: str) -> str:
-    """A written number; what rounds to zero has no sign."""
+    """Return a written number without a sign if it rounds to zero."""
     return text if any(character in _TELLING for character in text) else text.lstrip("-")
 
 
 def _decimals(value: float) -> int:
-    """Of a latency or a rate; what is quick takes some time all the same: never 0."""
+    """Return the number of decimals for a latency or a rate; a small positive value never rounds to
+    0."""
     if 0 < value < 0.1:
         return 1 - math.floor(math.log10(value))
     return 0 if value >= 99.5 else 1 if value >= 9.95 else 2
 
 
 def brief(value: float, beside: float = math.nan) -> str:
-    """A latency or a rate to three digits, two below 0.1: 0.0078, 0.84, 8.4, 84, 1,240.
+    """Return a latency or a rate with three digits, two below 0.1: 0.0078, 0.84, 8.4, 84, 1,240.
 
-    beside: what it is compared with, such as its limit; digits are added until both differ, so that
-    what is over a limit is never written like the limit.
+    beside: the value that it is compared with, such as its limit; digits are added until both
+        differ, so that a value over a limit is never written like the limit.
     """
     if not math.isfinite(value):
         return _DASH
@@ -291,7 +294,7 @@ def brief(value: float, beside: float = math.nan) -> str:
 
 
 def percent(value: float | None, digits: int = 0) -> str:
-    """A share (0.41 → 41%)."""
+    """Return a share as a percentage (0.41 → 41%)."""
     if value is None or not math.isfinite(value):
         return _DASH
     from babel.numbers import format_percent
@@ -302,8 +305,8 @@ def percent(value: float | None, digits: int = 0) -> str:
 
 
 def share_percent(value: float | None) -> str:
-    """As `percent`, with the digits that it takes so that a part is neither all nor nothing
-    (0.9988 → 99.9%)."""
+    """Return a share as `percent` does, with enough digits that a part is never written as 0% or
+    100% (0.9988 → 99.9%)."""
     for digits in range(_MOST_DECIMALS):
         written = percent(value, digits)
         if value in (0, 1) or written not in (percent(0, digits), percent(1, digits)):
@@ -312,12 +315,12 @@ def share_percent(value: float | None) -> str:
 
 
 def level_percent(level: float) -> str:
-    """A level of confidence, with all its digits (0.999 → 99.9%)."""
+    """Return a confidence level with all its digits (0.999 → 99.9%)."""
     return f"{quantity(100 * level, 6)}%"
 
 
 def duration(seconds: float | None) -> str:
-    """A span a person reads at a glance: 0.4 s, 12 s, 3 min, 2 h 5 min."""
+    """Return a rounded time span: 0.4 s, 12 s, 3 min, 2 h 5 min."""
     if seconds is None or not math.isfinite(seconds):
         return _DASH
     if seconds < 10:
@@ -331,7 +334,7 @@ def duration(seconds: float | None) -> str:
 
 
 def moment(iso: str) -> str:
-    """A stored UTC time such as 2026-11-21T06:14:49+00:00, as a short date and time (UTC)."""
+    """Return a stored UTC time such as 2026-11-21T06:14:49+00:00 as a short date and time (UTC)."""
     try:
         parsed = datetime.fromisoformat(iso)
     except ValueError:
@@ -341,15 +344,16 @@ def moment(iso: str) -> str:
     return str(format_datetime(parsed, "medium", locale=language()))
 
 
-# Why a query failed or was skipped, in the reader's language.
+# Reasons why a query failed or was skipped, in the reader's language.
 #
-# Runs keep the reason as the English sentence that was said when it happened, and so do files that
-# came from other machines. What is known here is recognised and said anew; anything else, such as
-# what another program answered, stays as it is.
+# Runs store a reason as the English sentence that was current then, and so do files from other
+# machines. A sentence of the lists below is translated; anything else, such as an answer of another
+# program, is shown unchanged.
 
-# As they are worded, without a full stop at the end. {why} is a reason itself; all else stays.
+# The current wording, without a full stop at the end. {why} is itself a reason; other fields are
+# copied.
 REASON_TEMPLATES = (
-    # What ends a reason comes first: what begins it would take the end for a detail.
+    # Templates with a fixed end come first: an earlier one could match the end as a detail.
     "{why} (after {n} attempts)",
     "{why}, and the endpoint gave no probabilities of tokens",
     "no candidates",
@@ -398,7 +402,7 @@ REASON_TEMPLATES = (
     "no connection",
     "no answer in time",
 )
-# As they were worded before: stored runs keep what they were told then.
+# The wording of earlier versions, which stored runs contain.
 FORMER_REASON_TEMPLATES = (
     "time-out: no answer within {seconds} seconds",
     "the reranker gave {given} answers for 1 query",
@@ -411,16 +415,17 @@ FORMER_REASON_TEMPLATES = (
     "{given} of {n} answers could not be read: {why}",
 )
 _FIELD = re.compile(r"\{(\w+)\}")
-# The fields of errors that hold a reason.
+# The fields of errors that contain a reason.
 _REASON_FIELDS = ("reason", "said")
-# Characters: a file can hold a reason within a reason without end.
+# In characters: a file can nest reasons without end.
 _LONGEST = 1000
 _COUNTS = ("n", "given", "index", "status")
 
 
 def kind_of_failure(kind: str) -> str:
-    """A kind of failure of a judge's question, as `rankdash.features.judge.judge` has them."""
-    known = {
+    """Return the name of a kind of failure of `rankdash.features.judge.judge`, in the reader's
+    language."""
+    titles = {
         "rate_limit": gettext("too many requests (429)"),
         "server_error": gettext("server error"),
         "time_out": gettext("no answer in time"),
@@ -431,25 +436,26 @@ def kind_of_failure(kind: str) -> str:
         "elsewhere": gettext("no grade in the file"),
         "not_asked": gettext("not asked yet"),
     }
-    return known.get(kind, kind)
+    return titles.get(kind, kind)
 
 
 def reason_text(reason: str) -> str:
-    """A stored reason in the reader's language, as far as it is known."""
+    """Return a stored reason in the reader's language if it is known, else unchanged."""
     if len(reason) > _LONGEST:
         return reason
-    if known := _known(reason):
-        return known
-    # It may be behind the name of the run that it is of, as where two runs were combined.
+    if translation := _known(reason):
+        return translation
+    # The name of a run may come first, as in a fused run.
     name, colon, rest = reason.partition(": ")
-    known = _known(rest) if colon else None
-    return f"{name}: {known}" if known else reason
+    translation = _known(rest) if colon else None
+    return f"{name}: {translation}" if translation else reason
 
 
 def problem_text(error: RankdashError) -> str:
-    """What failed, why, and what to do, the reason in the reader's language too where it is known.
+    """Return what failed, why, and what to do, in the reader's language, with a known reason
+    translated.
 
-    An error that a job or another process left behind holds its reason as the English sentence.
+    An error stored by a job or another process contains its reason as the English sentence.
     """
     reasons = {name: error.params[name] for name in _REASON_FIELDS if name in error.params}
     translated = copy(error)

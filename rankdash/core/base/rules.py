@@ -1,10 +1,11 @@
-"""Settings that describe themselves: frozen dataclasses whose fields say what they mean.
+"""Settings that describe themselves: frozen dataclasses whose fields have a title, a help text and
+limits.
 
     @dataclass(frozen=True)
     class Rules(Settings):
         depth: int = setting(10, "Depth", "How many documents are read.", within=(1, math.inf))
 
-Every surface draws, words, parses and refuses them by their `Setting`.
+Every surface shows, parses and validates them by their `Setting`.
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ _SWITCHES = {
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: what every form, command, address and page of the docs shows, reads and refuses.
+    """The description of one setting, which every form, command, address and page of the docs uses.
 
     name: of the field of `Settings`.
-    default: its type is that of the values: texts, whole numbers, numbers or bools. None for a
-        number without a value of its own, of the type `number`; unset: None in words.
-    help: what it does, as a sentence.
-    choices: the only values of a text, if it has such; a mapping to what each means or is called.
+    default: its type is the type of the values: texts, whole numbers, numbers or bools. None for a
+        number without a default, of the type `number`; `unset` describes None.
+    help: what the setting does, as a sentence.
+    choices: the allowed values of a text; a mapping also has a description or title of each.
     within: the range of a number, both ends included. positive: whether it is above 0.
     required: whether a text must not be empty.
-    suggestions: values that a form offers for a text, beside any other that is typed.
-    lines: how many lines a form shows of a text; 1 for a text without line breaks.
+    suggestions: values that a form offers for a text, which accepts any other value too.
+    lines: how many lines of a text a form shows; 1 for a text without line breaks.
     advanced: whether a form hides it at first, because its default suits nearly everyone.
-    option: what a command calls it, without its dashes, if that is not its name.
+    option: the name of its command-line option, without dashes, if it differs from `name`.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Setting:
     number: type[float] = field(default=float, kw_only=True)
 
     error: ClassVar[type[RankdashError]] = SpecError
-    """What a value that cannot be is refused with."""
+    """The error class for an invalid value."""
 
     @property
     def type(self) -> type[Any]:
@@ -71,9 +72,9 @@ class Setting:
 
     @property
     def words(self) -> Mapping[str, str]:
-        """Choice → what it means; a choice without a meaning stands for itself."""
-        known = self.choices
-        return known if isinstance(known, Mapping) else {value: value for value in known}
+        """Choice → its description; a choice without a description describes itself."""
+        choices = self.choices
+        return choices if isinstance(choices, Mapping) else {value: value for value in choices}
 
     @property
     def least(self) -> float:
@@ -86,7 +87,8 @@ class Setting:
     @property
     def range(self) -> str:
         """ "1 to 512", "at least 1", or "" if every number is possible."""
-        # Not needed to list the commands, which takes no longer than to import it.
+        # Imported here: listing the commands does not need it, and takes no longer than this
+        # import.
         from rankdash.core.base.i18n import plain
 
         if math.isfinite(self.most):
@@ -94,14 +96,14 @@ class Setting:
         return f"at least {plain(self.least)}" if math.isfinite(self.least) else ""
 
     def validate(self, value: object) -> None:
-        """Raise `error` for a value of another type, none of the choices, or out of range."""
+        """Raise `error` for a value of another type, outside the choices, or out of range."""
         if not (self._allows(value) or (value is None and self.default is None)):
             raise self.refusal(value)
 
     def parse(self, value: object) -> Any:
         """Return the value in the type of the setting; texts such as "16" or "yes" are understood.
 
-        Raises `error` for a value that cannot be.
+        Raises `error` for an invalid value.
         """
         typed = self._typed(value) if isinstance(value, str | int | float) else value
         if not self._allows(typed):
@@ -109,17 +111,17 @@ class Setting:
         return typed
 
     def _typed(self, value: SettingValue) -> SettingValue:
-        """The value in the type of the setting, if it can be read so."""
+        """Return the value in the type of the setting, unchanged if it cannot be converted."""
         if self.type is bool:
             return _SWITCHES.get(str(value).strip().lower(), value)
         if self.choices or self.type is str:
-            # A free text keeps its blanks: that after "query: " is part of a prompt.
+            # The blanks of a free text stay: the blank after "query: " is part of a prompt.
             return str(value).strip() if self.choices or self.required else str(value)
         if isinstance(value, bool):
             return value
         with suppress(ValueError, OverflowError):
             if self.type is int and not isinstance(value, float):
-                # Not by way of a float, which has fewer digits than a seed.
+                # Not via a float, which has fewer digits than a seed.
                 with suppress(ValueError):
                     return int(value)
             number = float(value)
@@ -140,7 +142,7 @@ class Setting:
         )
 
     def refusal(self, value: object) -> RankdashError:
-        """The error for a value that cannot be."""
+        """Return the error for an invalid value."""
         if self.choices:
             near = difflib.get_close_matches(str(value), self.choices, n=1)
             return self.error(
@@ -187,18 +189,18 @@ class SettingSpec(Setting):
 
 
 def setting(*described: Any, **more: Any) -> Any:
-    """A field of `Settings`; the arguments are those of `Setting` after the name."""
+    """Return a field of `Settings`; the arguments are the fields of `Setting` after `name`."""
     return described_by(Setting("", *described, **more))
 
 
 def described_by(made: Setting) -> Any:
-    """A field of `Settings` that a `Setting` describes."""
+    """Return a field of `Settings` that a `Setting` describes."""
     return field(default=made.default, metadata={"setting": made})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The base of a dataclass of settings. Raises what `Setting.validate` raises."""
+    """The base of a dataclass of settings. Raises the errors of `Setting.validate`."""
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
@@ -206,13 +208,13 @@ class Settings:
             each.validate(getattr(self, each.name))
 
     def as_dict(self) -> dict[str, Any]:
-        """Setting → value, fit for JSON."""
+        """Return setting → value, for JSON."""
         return dataclasses.asdict(self)
 
 
 @cache
 def settings_of(kind: Any) -> tuple[Any, ...]:
-    """The `Setting` of every described field of a class of `Settings`, in order."""
+    """Return the `Setting` of every described field of a class of `Settings`, in order."""
     return tuple(
         dataclasses.replace(each.metadata["setting"], name=each.name)
         for each in dataclasses.fields(kind)
@@ -223,9 +225,10 @@ def settings_of(kind: Any) -> tuple[Any, ...]:
 def parse_settings(
     specs: Sequence[SettingSpec], chosen: Mapping[str, SettingValue]
 ) -> dict[str, SettingValue]:
-    """Every setting of the schema with the value given or its default, in the schema's order.
+    """Return every setting of the schema with its chosen value or its default, in the schema's
+    order.
 
-    Raises SettingError where a setting does not exist (naming the nearest) or its value is wrong.
+    Raises SettingError if a setting does not exist (with the nearest name) or its value is invalid.
     """
     names = [spec.name for spec in specs]
     for name in chosen:
@@ -245,22 +248,22 @@ def parse_settings(
 def completed(
     specs: Sequence[SettingSpec], stored: Mapping[str, object]
 ) -> dict[str, SettingValue]:
-    """Return stored settings as `parse_settings` does, without names that the schema lacks, as
-    those of another version. Raises SettingError for a value that cannot be."""
-    known: Any = {spec.name: stored[spec.name] for spec in specs if spec.name in stored}
-    return parse_settings(specs, known)
+    """Return stored settings as `parse_settings` does, without names that the schema lacks, such as
+    settings of another version. Raises SettingError for an invalid value."""
+    current: Any = {spec.name: stored[spec.name] for spec in specs if spec.name in stored}
+    return parse_settings(specs, current)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """The known name most like `name`; "" where none is known."""
+    """Return the known name most like `name`; "" if none is known."""
     close = difflib.get_close_matches(name.strip().lower(), known, n=1, cutoff=0.0)
     return close[0] if close else ""
 
 
-# How a metric is computed and a comparison is made: every choice is a named setting.
+# The settings of metrics and comparisons.
 #
 # Each `Setting` serves every surface: the form, the address, the options of the command with their
-# help, the sentence and the refusal.
+# help, the sentence and the error.
 
 Ties = Literal["trec", "stable"]
 ScorePrecision = Literal["float64", "float32"]
@@ -272,8 +275,8 @@ SEED = 20_261_121
 TIE_BAND = 0.005
 """Changes up to this size, either way, count as "same"."""
 FEWEST_QUERIES = 6
-"""With fewer there is no interval, and nothing is proven: if all of five queries change in one
-direction, the two-sided p is .0625."""
+"""The fewest queries for an interval or a proof: if all of five queries change in one direction,
+the two-sided p is .0625."""
 
 
 TieRule = Literal["as_ranked", "trec", "stable"]
@@ -289,7 +292,7 @@ Queries = Literal["qrels", "both"]
 class Conventions(Settings):
     """The settings of an evaluation. The defaults are rankdash's own; see also `trec_eval`.
 
-    Raises SpecError for a value that does not exist.
+    Raises SpecError for an invalid value.
     """
 
     ties: TieRule = setting(
@@ -299,20 +302,20 @@ class Conventions(Settings):
         choices={
             "as_ranked": "by the ranking's own rule (files: document id, descending)",
             "trec": "by document id, descending, as trec_eval does",
-            "stable": "in the order given",
+            "stable": "in their original order",
         },
     )
     threshold: float = setting(
         1.0,
-        "Relevant from",
+        "Relevance threshold",
         "The lowest label that counts as relevant in binary metrics. NDCG and ERR ignore it.",
         positive=True,
     )
     judged_only: bool = setting(
         False,
         "Condensed lists (judged documents only)",
-        "Remove documents without a label from every list before scoring it. Otherwise they count "
-        "as not relevant and keep their rank.",
+        "Remove documents without a label from every list before computing a metric. Otherwise "
+        "they count as not relevant and keep their rank.",
     )
     missing: Missing = setting(
         "zero",
@@ -331,7 +334,7 @@ class Conventions(Settings):
     )
     mrr_none: NoneFound = setting(
         "zero",
-        "MRR where nothing was found",
+        "MRR if no relevant document is found",
         "The MRR of a query if no relevant document is within the cutoff.",
         choices={"zero": "scores 0 and counts", "skip": "is excluded from the mean"},
     )
@@ -344,7 +347,7 @@ class Conventions(Settings):
     score_precision: ScorePrecision = setting(
         "float64",
         "Precision of scores",
-        "The precision of scores when ties are settled.",
+        "The precision of scores when ties are resolved.",
         choices={
             "float64": "double, as trec_eval 10 does",
             "float32": "single, as trec_eval 9 and pytrec_eval do",
@@ -353,22 +356,23 @@ class Conventions(Settings):
     queries: Queries = setting(
         "qrels",
         "Queries",
-        "Which queries are evaluated. Queries without labels never are.",
-        choices={"qrels": "all that have labels", "both": "those that have labels and are ranked"},
+        "Which queries are evaluated. Queries without labels are never evaluated.",
+        choices={"qrels": "all that have labels", "both": "all that have labels and are ranked"},
     )
     negative: Negative = setting(
         "nonrelevant",
         "Negative labels",
         "How labels below 0 count. Such a document is never relevant.",
         choices={
-            "nonrelevant": "judged, and not relevant",
+            "nonrelevant": "labelled and not relevant",
             "unjudged": "as if it had no label, as in trec_eval",
         },
     )
     err_top_label: float | None = setting(
         None,
         "Highest label",
-        "The top of the scale, for ERR and graded MAP. Left empty: the highest in the labels.",
+        "The highest label of the scale, for ERR and graded MAP. If empty, the highest label in "
+        "the data.",
         unset="taken from the labels",
         option="highest-label",
         positive=True,
@@ -376,7 +380,8 @@ class Conventions(Settings):
 
     @classmethod
     def rankdash(cls) -> Conventions:
-        """The defaults: every labelled query counts, and one without relevant documents apart."""
+        """Return the defaults: every labelled query counts, except queries without relevant
+        documents."""
         return cls()
 
     @classmethod
@@ -385,7 +390,7 @@ class Conventions(Settings):
         id descending, queries without relevant documents counted 0. Version 10 compares scores in
         double precision, version 9 in single precision.
 
-        Fractional labels, which trec_eval would floor, are kept.
+        Fractional labels, which trec_eval would floor, stay as they are.
         """
         return cls(
             ties="trec",
@@ -398,17 +403,18 @@ class Conventions(Settings):
 
     @property
     def joining(self) -> tuple[TieRule, ScorePrecision, Negative]:
-        """The part that decides how rankings and labels are joined: a `Judged` serves every
+        """The settings that decide how rankings and labels are joined: a `Judged` serves every
         `Conventions` with the same `joining`."""
         return self.ties, self.score_precision, self.negative
 
     def order_rule(self, made_with: Ties) -> Ties:
-        """The tie rule for a ranking that was made with `made_with`."""
+        """Return the tie rule for a ranking that was made with `made_with`."""
         return made_with if self.ties == "as_ranked" else self.ties
 
     @property
     def summary(self) -> str:
-        """The tie rule, and every other rule that is not rankdash's own, on one line in English."""
+        """The tie rule, and every other setting that differs from the default, on one line in
+        English."""
         defaults = Conventions()
         entries = []
         for each in CONVENTION_SETTINGS:
@@ -426,19 +432,20 @@ CONVENTION_SETTINGS: tuple[Setting, ...] = settings_of(Conventions)
 CONVENTION_PRESETS: Mapping[str, Conventions] = {
     "rankdash": Conventions.rankdash(),
     "trec_eval": Conventions.trec_eval(),
-    # Of equal scores ranx promises no order.
+    # ranx does not define the order of equal scores.
     "ranx": Conventions(ties="stable", no_relevant="count"),
-    # Averages over equal scores, which no rule here does, and evaluates the rows that it is given.
+    # scikit-learn averages over equal scores, which no setting here does, and evaluates every row
+    # it gets.
     "scikit-learn": Conventions(ties="stable", missing="skip", no_relevant="count", queries="both"),
-    # Evaluates by pytrec_eval.
+    # BEIR evaluates with pytrec_eval.
     "BEIR": Conventions.trec_eval(9),
 }
 """The conventions of a tool by its name. Every tool takes the threshold and the highest label as
-arguments, so no preset decides them."""
+arguments, so presets do not set them."""
 
 
 def preset_of(conventions: Conventions) -> str | None:
-    """Return the name of the tool that evaluates by these conventions, None for any other."""
+    """Return the name of the tool that evaluates by these conventions, None if it is unknown."""
     free = {name: getattr(conventions, name) for name in _NOT_OF_A_TOOL}
     return next(
         (name for name, each in CONVENTION_PRESETS.items() if replace(each, **free) == conventions),
@@ -466,14 +473,14 @@ _ROUNDING = 1e-9
 class StatisticsSettings(Settings):
     """The settings of a comparison; each is described in `STATISTICS_SETTINGS`.
 
-    Raises SpecError for a value that does not exist or is out of range.
+    Raises SpecError for a value that is invalid or out of range.
     """
 
     level: float = setting(
         LEVEL,
         "Confidence",
-        "The probability with which an interval contains the true value; a p of at most 1 minus "
-        "this is significant.",
+        "Probability that the interval covers the true value. A p of at most 1 minus this is "
+        "significant.",
         option="confidence",
         within=(0.5, 0.9999),
     )
@@ -501,8 +508,8 @@ class StatisticsSettings(Settings):
     correction: Correction = setting(
         "holm",
         "Correction",
-        "How p values are corrected for several comparisons: the more are made, the likelier one "
-        "of them looks like a gain by chance.",
+        "How p values are corrected for multiple comparisons: the more comparisons, the "
+        "likelier one of them looks like a gain by chance.",
         choices={
             "holm": "Holm: controls the chance of any false gain",
             "bh": "Benjamini–Hochberg: controls the false discovery rate",
@@ -514,7 +521,7 @@ class StatisticsSettings(Settings):
         "Corrected over",
         "Which comparisons are corrected together.",
         choices={
-            "metric": "the challengers, for each metric on its own",
+            "metric": "the challengers, for each metric separately",
             "all": "all challengers and metrics",
         },
     )
@@ -528,13 +535,13 @@ class StatisticsSettings(Settings):
     seed: int = setting(
         SEED,
         "Seed",
-        "The start of the random numbers. The same seed gives the same numbers.",
+        "Random seed. The same seed gives the same numbers.",
         within=(0, 2**63 - 1),
     )
     tie_band: float = setting(
         TIE_BAND,
         "Tie band",
-        "Changes of a query up to this size, up or down, count as the same.",
+        "Changes of a query up to this size, up or down, count as no change.",
         within=(0, 1),
     )
     worthwhile: float | None = setting(
@@ -547,7 +554,7 @@ class StatisticsSettings(Settings):
     )
 
     def corrects(self, comparisons: int) -> bool:
-        """Whether a p of so many comparisons that are corrected together allows for the others."""
+        """Return whether a p value is corrected if this many comparisons are corrected together."""
         return self.correction != "none" and comparisons > 1
 
     def fewest_queries(self, comparisons: int) -> int:
@@ -561,9 +568,9 @@ class StatisticsSettings(Settings):
 
     @classmethod
     def for_queries(cls, queries: int, **settings: Any) -> Self:
-        """The settings for so many labelled queries; given: those that were chosen. With many of
-        them fewer resamples say the same: the ends of an interval then move by about a fiftieth of
-        its width, and an answer comes at once."""
+        """Return the settings for this many labelled queries, with the chosen `settings`. With many
+        queries, fewer resamples are used: the ends of an interval then move by about a fiftieth of
+        its width, and the result is available immediately."""
         if queries > _MANY_QUERIES:
             settings = {"resamples": _ENOUGH_RESAMPLES, **settings}
         return cls(**settings)

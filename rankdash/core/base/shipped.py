@@ -1,5 +1,5 @@
-"""The files that come with rankdash: beside the package in a clone, inside it when installed; and
-the start of its processes.
+"""The files that come with rankdash (next to the package in a clone, inside it when installed), and
+helpers to start its processes.
 
 The wheel has them in a folder `dashboard`, laid out as the top of the repository (pyproject.toml).
 """
@@ -17,7 +17,7 @@ _PACKAGE = Path(__file__).parents[2]
 _INSTALLED = _PACKAGE / "dashboard"
 _HOME = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
 
-# Streamlit reads the settings in `.streamlit/config.toml` beside it, whatever the current folder.
+# Streamlit reads the settings in `.streamlit/config.toml` next to it, from any current folder.
 APP = _HOME / "app.py"
 PAGES = _HOME / "pages"
 ASSETS = _HOME / "assets"
@@ -28,10 +28,11 @@ SAMPLES: Mapping[str, Path] = {
 """Language → the folder of its sample: queries, documents, labels and a first stage."""
 
 FRONT_VARIABLE = "_RANKDASH_FRONT"
-"""Tells one of several servers the address at which browsers reach all, as host:port."""
+"""The environment variable with the address, as host:port, at which browsers reach a group of
+servers."""
 
 FIRST_VARIABLE = "_RANKDASH_FIRST"
-"""Set for the one of several servers that says that address."""
+"""The environment variable that is set for the one server of a group that prints the address."""
 
 INTERFACE = _PACKAGE / "app" / "frame.py"
 WORKER = "rankdash.app.worker"
@@ -39,27 +40,28 @@ WORKER = "rankdash.app.worker"
 
 
 def runs_of(sample: Path) -> Path:
-    """The workspace file beside the folder of a sample: its data set and the runs shipped with
-    it."""
+    """Return the workspace file next to the folder of a sample: its data set and the runs shipped
+    with it."""
     return sample.with_name(f"{sample.name}.rankdash.zip")
 
 
 def python_path() -> str:
-    """PYTHONPATH for a child process, so that it finds the package where this one did, whatever the
-    current folder is."""
+    """Return a PYTHONPATH for a child process with which it finds the package from any current
+    folder."""
     return os.pathsep.join(filter(None, (str(_PACKAGE.parent), os.environ.get("PYTHONPATH", ""))))
 
 
-# The start of a process of our own, in less processor time.
+# Starting rankdash's own processes in less processor time.
 
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """What is imported inside is imported in less time; in a process of its own, because it is for
-    all of the process."""
-    # NumPy's threads else spin for a while each time that they have nothing to do, first at once.
+    """Speed up the imports inside the block. Use it only in a separate process, because it changes
+    settings of the whole process."""
+    # By default, NumPy's threads spin for a while whenever they are idle, for the first time on
+    # import.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-    # What is imported stays: it need not be looked through for garbage, now or at the end.
+    # Imported modules stay: the garbage collector need not traverse them, now or at exit.
     gc.disable()
     atexit.register(gc.freeze)
     try:

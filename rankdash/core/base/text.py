@@ -1,4 +1,4 @@
-"""Names that tell things apart."""
+"""Shortening, comparing and cleaning texts for display."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-# A start that so many titles share, of at most so many words, says nothing of any one of them.
+# The opening words that at least this many titles share, up to this many words, are dropped.
 _COMMON_START = 4
 _LONGEST_START = 5
 _MOST_LINES = 5
-# Columns of the narrowest place that titles are cut to.
+# The width in columns of the narrowest place that shows titles.
 _NARROW = 16
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most `limit` characters without those of `CONTROL`, the last an ellipsis where something
-    was cut."""
+    """Return at most `limit` characters, without characters of `CONTROL`; the last is an ellipsis
+    if the text was truncated."""
     text = CONTROL.sub("", text)
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def middle(text: str, width: int) -> str:
-    """At most `width` columns of one line (a Chinese character takes two), cut in the middle: ids
-    and names of systems often differ only at the end. What ends in an ellipsis is the opening of a
-    text, and is cut at its end. Characters of `CONTROL` are dropped."""
+    """Return one line of at most `width` columns (a Chinese character takes two), truncated in the
+    middle, because ids and names of systems often differ only at the end. A text that already ends
+    in an ellipsis is truncated at its end. Characters of `CONTROL` are dropped."""
     line = " ".join(CONTROL.sub("", text).split())
     if fits(line, width):
         return line
@@ -44,15 +44,15 @@ def middle(text: str, width: int) -> str:
 
 
 def fits(text: str, width: int) -> bool:
-    """Whether `middle` leaves the text whole."""
+    """Return whether `middle` returns the text complete."""
     line = " ".join(text.split())
-    # No character takes less than a column.
+    # Each character takes at least one column.
     return len(line) <= width and columns(line) <= width
 
 
 def lines(text: str, width: int) -> list[str]:
-    """The whole text on lines of at most `width` columns, broken at blanks where there are any.
-    More than `_MOST_LINES` are cut in the middle."""
+    """Return the text on lines of at most `width` columns, broken at blanks if possible. A text of
+    more than `_MOST_LINES` lines is truncated in the middle."""
     rest, wrapped = middle(text, _MOST_LINES * width), []
     while not fits(rest, width):
         head = _head(rest, width)
@@ -64,14 +64,14 @@ def lines(text: str, width: int) -> list[str]:
 
 
 def columns(text: str) -> int:
-    """How wide a text is, in Latin letters: a Chinese character takes two."""
+    """Return the width of a text in Latin letters; a Chinese character takes two."""
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
 
 
 def _head(text: str, width: int) -> str:
-    """The longest start of the text that takes at most `width` columns."""
+    """Return the longest start of the text that takes at most `width` columns."""
     if text.isascii():
         return text[: max(width, 0)]
     ends = itertools.accumulate(columns(each) for each in text[: max(width, 0)])
@@ -79,14 +79,14 @@ def _head(text: str, width: int) -> str:
 
 
 def free(name: str, taken: Collection[str]) -> str:
-    """The name itself, or with the first number that nobody has: "BM25 (2)"."""
+    """Return the name, or the name with the first unused number: "BM25 (2)"."""
     numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
     return next(each for each in numbered if each not in taken)
 
 
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:
-    """option → label without characters of `CONTROL`, numbered where two are alike: a widget finds
-    the chosen option by its label, so one of two equal ones could never be chosen."""
+    """Return option → label without characters of `CONTROL`, numbered if two labels are equal: a
+    widget finds the chosen option by its label, so one of two equal ones could never be chosen."""
     result: dict[str, str] = {}
     for option, label in labels.items():
         result[option] = free(CONTROL.sub("", label), result.values())
@@ -94,11 +94,13 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def distinguishing(titles: Mapping[str, str], width: int = _NARROW) -> dict[str, str]:
-    """option → its title; one of more than `width` columns without the first of the words that many
-    titles begin with, so that what is left when it is cut short tells one from another ("What is
-    (are) X ?", "What is (are) Y ?" …).
+    """Return option → title; titles of more than `width` columns without the opening words that
+    many titles share, so that they still differ when they are truncated ("What is (are) X ?", "What
+    is (are) Y ?" …).
 
-    The opening of a text, which ends in an ellipsis, is no title, and stays as it is."""
+    A text that ends in an ellipsis is the opening of a longer text, not a title, and stays as it
+    is.
+    """
     words = {option: title.split() for option, title in titles.items() if not title.endswith("…")}
     starts = Counter(itertools.chain.from_iterable(map(_starts, words.values())))
     result = dict(titles)
@@ -116,26 +118,26 @@ def _starts(words: list[str]) -> list[tuple[str, ...]]:
     return [tuple(words[:length]) for length in range(1, most)]
 
 
-# Text from the data on its way into HTML.
+# Text of the user's data for HTML.
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters but tab and line feed, and those that turn the direction of writing, which
-could make a text lie."""
+"""Control characters except tab and line feed, and characters that change the direction of writing,
+with which a text could be shown in a misleading order."""
 
 _CHANGED = re.compile(f"{CONTROL.pattern[:-1]}&<>\"']")
 
 
 def html_safe(text: str) -> str:
-    """`text` for a place that renders HTML; nothing in it is markup there."""
-    # Most words of a text stay as they are.
+    """Return the text escaped for HTML, so that nothing in it is markup."""
+    # Most texts need no change.
     if not _CHANGED.search(text):
         return text
     return html.escape(CONTROL.sub("", text), quote=True)
 
 
-# The language of texts, told by their letters.
+# The language of texts, detected from their letters.
 
-# So many queries show in which letters all are written; the first letter after those of Latin.
+# The number of texts to look at; the first letter after the Latin ones.
 _READ = 200
 _AFTER_LATIN = "\u0250"
 _SCRIPTS = {
@@ -143,13 +145,13 @@ _SCRIPTS = {
     "kana": re.compile("[\u3040-\u30ff]"),
     "hangul": re.compile("[\uac00-\ud7af]"),
 }
-# Japanese is Chinese characters with at least this share of kana among them.
+# Japanese contains at least this share of kana.
 _KANA = 0.1
 
 
 def language_of(texts: Iterable[str]) -> str:
-    """The language of texts as far as the letters of the first ones tell: "zh", "ja" or "ko";
-    "latin" for all that are written in Latin letters, or have none; "other" for the rest."""
+    """Return the language of the first texts by their letters: "zh", "ja" or "ko"; "latin" if most
+    letters are Latin, or there are none; "other" for the rest."""
     letters = [each for each in "".join(islice(texts, _READ)) if each.isalpha()]
     if 2 * sum(each < _AFTER_LATIN for each in letters) >= len(letters):
         return "latin"
@@ -166,10 +168,10 @@ def language_of(texts: Iterable[str]) -> str:
 
 # Tables for a spreadsheet, in which no cell runs as a formula.
 #
-# Spreadsheets run a cell that begins with one of = + - @ (or a tab or line break before it) as a
-# formula, and texts and ids come from elsewhere. So in CSV such a cell, unless it is a number, gets
+# Spreadsheets run a cell that begins with one of = + - @ (or a tab or line break) as a formula, and
+# texts and ids come from untrusted files. In CSV such a cell, unless it is a number, therefore gets
 # an apostrophe in front, and a cell that begins with apostrophes before such a character gets one
-# more: that can be taken back without doubt.
+# more, so that the change can be undone exactly.
 
 _STARTS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -177,26 +179,26 @@ _WAS_DEFUSED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
 
 
 def defused(cell: str) -> str:
-    """The text as a cell that no spreadsheet runs as a formula. A number stays as it is."""
+    """Return the text as a cell that no spreadsheet runs as a formula. A number stays as it is."""
     runs = _STARTS_FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
     return f"'{cell}" if runs else cell
 
 
 def restored(cell: str) -> str:
-    """The text that `defused` was given."""
+    """Return the text that was passed to `defused`."""
     return cell[1:] if _WAS_DEFUSED.match(cell) else cell
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:
-    """A frame as CSV: UTF-8 with a byte-order mark, as spreadsheets want it; cells and headings
-    that would run as formulas defused."""
-    # What only writes a cell, as the command line does, needs neither.
+    """Return a frame as CSV in UTF-8 with a byte order mark, which spreadsheets need; cells and
+    headings that would run as formulas are defused."""
+    # Imported here because the command line, which only writes single cells, needs neither.
     import numpy as np
     import pandas as pd
 
     safe = frame.rename(columns=defused)
     for place in range(frame.shape[1]):
-        # By place: two columns may have one name.
+        # By position: two columns may have one name.
         column = frame.iloc[:, place]
         if not pd.api.types.is_numeric_dtype(column):
             cells = [defused(cell) if isinstance(cell, str) else cell for cell in column]
@@ -204,15 +206,15 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
     return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig", "replace")
 
 
-# Credentials in what other programs say, recognised without knowing them, and hidden.
+# Credentials in messages of other programs, recognised by their form and hidden.
 #
-# A service may answer with the headers of the request. What it says is kept as the reason of a
-# failure, and no credential may be kept with it.
+# A service may answer with the headers of the request. Its answer is stored as the reason of a
+# failure, and no credential may be stored with it.
 
 MARK = "•••"
 
 _VALUE = r"""(?P<value>[^\s"'\\,;<>(){}\[\]&]+)"""
-# A header or a field with its value, also as JSON, quoted once more, or as a form.
+# A header or a field with its value, also in JSON, with escaped quotes, or in a form.
 _NAMED = re.compile(
     r"""(?xi)
     (?P<before>
@@ -226,11 +228,12 @@ _NAMED = re.compile(
     + _VALUE
 )
 _BEARER = re.compile(rf"(?i)(?P<before>\bbearer(?:\s|%20|\+)+){_VALUE}")
-# As the best-known services begin their keys, with a digit later; one of OpenAI may be cut soon.
+# The prefixes of keys of well-known services, with a digit later; a key of OpenAI may be truncated
+# early.
 _KEY = re.compile(r"(?<![A-Za-z])(?:jina_|nvapi-|hf_|gsk_|xai-|pa-|mxb_|ze_|AIza)[\w-]{6,}")
 _KEY_OF_OPENAI = re.compile(r"(?<![A-Za-z])sk-[\w.*-]*[\w*]")
 _DIGIT = re.compile(r"\d")
-# What stands there in a sentence about credentials.
+# Words that follow in a sentence about credentials.
 _PROSE = re.compile(
     r"(?i)(?:tokens?|auth|authentication|authorization|scheme|headers?|credentials?|keys?|type|is|"
     r"was|are|not|must|missing|required|invalid|expected|format|error)[.:!?]*"
@@ -239,7 +242,7 @@ _LIKE_A_KEY = re.compile(r"\d|[a-z][A-Z]|\w[-_+/=~*.]\w|.{16}")
 
 
 def redact(text: str) -> str:
-    """The text with `MARK` in place of whatever looks like a credential."""
+    """Return the text with `MARK` in place of everything that looks like a credential."""
 
     def named(match: re.Match[str]) -> str:
         sure = match["header"] and match["scheme"]

@@ -407,7 +407,7 @@ def _entry(entry: object, place: int, file: str) -> ListedPrice:
         raise _broken(place, Phrase("it has an unknown field {name!r}", name=field), file)
     for name in ("key", "provider", "source", "as_of", "amount", "unit"):
         if entry.get(name) in (None, ""):
-            raise _broken(place, Phrase("it has no {name}", name=name), file)
+            raise _broken(place, Phrase("{name} is missing", name=name), file)
     if entry["unit"] not in [*UNITS]:
         known = ", ".join(UNITS)
         raise _broken(place, Phrase("its unit is not one of {units}", units=known), file)

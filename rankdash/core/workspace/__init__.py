@@ -1,4 +1,4 @@
-"""The workspace folder: data sets, runs and the job queue, kept between sessions."""
+"""The workspace folder: data sets, runs and the job queue, stored between sessions."""
 
 from rankdash.core.workspace.database import DatasetRow, RunRow
 from rankdash.core.workspace.workspace import Workspace

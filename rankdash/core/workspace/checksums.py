@@ -1,10 +1,8 @@
-"""A checksum in each row of the database, so that a value that changed on the disk is never read as
-the one that was written.
+"""A checksum in each row of the database, so that a value that changed on the disk is never used.
 
-SQLite checks how its pages fit together, and not what is in them. Triggers keep the checksum of
-every row in step with it, through a function that each connection that writes is taught. Rows are
-checked when the workspace is opened, when they are read whole (`SELECT *`) and before they are
-changed.
+SQLite checks how its pages are linked, but not their content. Triggers update the checksum of every
+changed row, with a function that each writing connection registers. Rows are verified when the
+workspace is opened, when they are read whole (`SELECT *`) and before they are changed.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from rankdash.core.base.errors import Phrase
 from rankdash.core.workspace.failures import damaged_database, in_words
 
 COLUMN = "checksum"
-"""The last column of a table whose rows are checked."""
+"""The last column of a table whose rows have checksums."""
 
 _FUNCTION = "row_checksum"
 _SCHEMA = "checksums of the schema"
@@ -37,27 +35,27 @@ _packed = msgspec.msgpack.Encoder().encode
 
 
 def of(values: Sequence[object]) -> int:
-    """The checksum of a row without its own."""
+    """Return the checksum of a row without its own checksum."""
     return crc32(_packed(values))
 
 
 def teach(db: sqlite3.Connection) -> None:
-    """Let a connection change rows that are checked."""
+    """Register the checksum function, so that a connection can change rows with checksums."""
     db.create_function(_FUNCTION, -1, lambda *values: of(values), deterministic=True)
-    # A function that a program adds may be used by triggers only then.
+    # Only then may triggers use a function that a program registers.
     db.execute("PRAGMA trusted_schema = ON")
 
 
 def seal(db: sqlite3.Connection, table: str) -> None:
-    """Give the rows of a table their checksums, from now on too. A step that changes the columns of
-    a table calls it again."""
+    """Add checksums to the rows of a table, and triggers that update them. A migration that changes
+    the columns of a table calls it again."""
     for name in ("is_sound", "added", "changed"):
         db.execute(f"DROP TRIGGER IF EXISTS {table}_{name}")
     if COLUMN in _columns(db, table):
         db.execute(f"ALTER TABLE {table} DROP COLUMN {COLUMN}")
     names = _columns(db, table)
     values, old = ", ".join(names), ", ".join(f"old.{name}" for name in names)
-    # As it is stored: SQLite makes an integer of -0.0.
+    # Computed by SQLite from the stored values: SQLite stores -0.0 as an integer.
     update = f"UPDATE {table} SET {COLUMN} = {_FUNCTION}({values})"  # noqa: S608 - all named by us
     db.execute(f"ALTER TABLE {table} ADD COLUMN {COLUMN} INTEGER")
     db.execute(update)
@@ -74,7 +72,7 @@ def seal(db: sqlite3.Connection, table: str) -> None:
 
 
 def changed(db: sqlite3.Connection) -> dict[str, int]:
-    """Table → how many of its rows are not as they were written; only of those that have any."""
+    """Return table → how many of its rows changed on the disk, for tables with such rows."""
     rows = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     tables = [row[0] for row in rows if COLUMN in _columns(db, row[0])]
     counts = {table: _changed_rows(db, table) for table in tables}
@@ -82,14 +80,14 @@ def changed(db: sqlite3.Connection) -> dict[str, int]:
 
 
 def keep_schema(db: sqlite3.Connection) -> None:
-    """Keep the checksums of what the tables, indexes and triggers are."""
+    """Store the checksums of the tables, indexes and triggers."""
     row = (_SCHEMA, json.dumps(_schema(db)))
     db.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", row)
 
 
 def schema_fits(db: sqlite3.Connection) -> bool:
-    """Whether tables, indexes and triggers are what `keep_schema` kept, if it did; others may be
-    there too."""
+    """Return whether tables, indexes and triggers match those of `keep_schema`, if it was called;
+    additional ones are allowed."""
     row = db.execute("SELECT value FROM settings WHERE key = ?", (_SCHEMA,)).fetchone()
     try:
         return row is None or json.loads(row[0]).items() <= _schema(db).items()
@@ -98,13 +96,13 @@ def schema_fits(db: sqlite3.Connection) -> bool:
 
 
 def fits(names: Sequence[str], values: Sequence[object]) -> bool:
-    """Whether a row is as it was written; one of a table that is not checked is."""
+    """Return whether a row matches its checksum; True for a table without checksums."""
     return names[-1] != COLUMN or values[-1] == of(values[:-1])
 
 
 def checked(file: Path) -> Callable[[sqlite3.Cursor, tuple[object, ...]], sqlite3.Row]:
     """Return the `row_factory` of a connection that only reads: it raises StoreError for a row that
-    is not as it was written. file: of the database."""
+    does not match its checksum. file: of the database."""
 
     def row_of(cursor: sqlite3.Cursor, values: tuple[object, ...]) -> sqlite3.Row:
         if cursor.description[-1][0] == COLUMN and values[-1] != of(values[:-1]):
@@ -127,43 +125,44 @@ def _changed_rows(db: sqlite3.Connection, table: str) -> int:
     before = db.text_factory
     rows = db.cursor()
     rows.row_factory = None
-    question = f"SELECT * FROM {table}"  # noqa: S608 - one of our tables
+    query = f"SELECT * FROM {table}"  # noqa: S608 - one of our tables
     try:
-        return sum(row[-1] != of(row[:-1]) for row in rows.execute(question))
+        return sum(row[-1] != of(row[:-1]) for row in rows.execute(query))
     except sqlite3.OperationalError:
-        # A text that is no UTF-8 any more.
+        # A damaged text that is not UTF-8.
         db.text_factory = readable
-        return sum(row[-1] != of(row[:-1]) for row in rows.execute(question))
+        return sum(row[-1] != of(row[:-1]) for row in rows.execute(query))
     finally:
         db.text_factory = before
 
 
 def readable(text: bytes) -> str:
-    """A text of a database that may be damaged, as its `text_factory`."""
+    """Return a text of a database that may be damaged, as its `text_factory`."""
     return text.decode("utf-8", "replace")
 
 
-# Copies of the database: before each migration and once a day in use, the last seven kept.
+# Backups of the database: before each migration and on each day of use; the last seven remain.
 #
-# What people wrote (notes, corrected labels, scenarios, pins) is nowhere else.
+# Notes, corrected labels, scenarios and pins are stored nowhere else.
 
 BACKUPS = "backups"
 BACKUPS_KEPT = 7
 BACKUPS_MADE = "backups made"
-"""The setting that counts daily copies: of two databases the one with the higher count is newer."""
+"""The setting that counts daily backups: of two databases, the one with the higher count is newer.
+"""
 
 _BACKUP_NAME = re.compile(r"rankdash-(?P<day>\d{8})T\d{12}Z-[0-9a-f]{8}\.sqlite")
 
 
 def backups(root: Path) -> list[Path]:
-    """The copies, the oldest first."""
+    """Return the backups, the oldest first."""
     with in_words(root / BACKUPS):
         entries = (root / BACKUPS).iterdir() if (root / BACKUPS).is_dir() else ()
         return sorted(each for each in entries if _BACKUP_NAME.fullmatch(each.name))
 
 
 def backup_day(copy: Path) -> str:
-    """The day on which a copy was made, as 2026-01-31, in UTC."""
+    """Return the day of a backup, as 2026-01-31, in UTC."""
     day = copy.name.partition("-")[2]
     return f"{day[:4]}-{day[4:6]}-{day[6:8]}"
 
@@ -173,15 +172,15 @@ def today() -> str:
 
 
 def backup_is_due(root: Path) -> bool:
-    """Whether no copy was made today."""
+    """Return whether there is no backup of today."""
     return not any(backup_day(copy) == today() for copy in backups(root))
 
 
 def make_backup(file: Path) -> None:
-    """Copy a database in WAL mode, which others may use meanwhile; unless it is damaged: a copy of
-    damage must not replace a sound one.
+    """Back up a database in WAL mode, which others may use at the same time; do nothing if it is
+    damaged, because a damaged backup must not replace a sound one.
 
-    Raises sqlite3.Error or OSError where it cannot be copied.
+    Raises sqlite3.Error or OSError if it cannot be copied.
     """
     moment = today().replace("-", "") + datetime.now(UTC).strftime("T%H%M%S%fZ")
     name = f"rankdash-{moment}-{uuid.uuid4().hex[:8]}.sqlite"
@@ -195,26 +194,27 @@ def make_backup(file: Path) -> None:
         ):
             db.backup(copy)
             sound = is_sound(copy)
-            # One file, whatever the mode of the database.
+            # A single file, in any journal mode of the database.
             copy.execute("PRAGMA journal_mode = DELETE")
         if sound:
             part.replace(folder / name)
     finally:
         part.unlink(missing_ok=True)
-    # Not the one that was just made, which is an older one by its name if the clock was set back.
+    # Not the new one, whose name is an older one if the clock was set back.
     others = [each for each in backups(file.parent) if each.name != name]
     for old in others[: 1 - BACKUPS_KEPT]:
         old.unlink(missing_ok=True)
 
 
 def is_sound(db: sqlite3.Connection) -> bool:
-    """Whether its pages fit together and its rows are as they were written. Raises sqlite3.Error
-    where it cannot be read at all."""
+    """Return whether the pages are consistent and the rows match their checksums. Raises
+    sqlite3.Error if the database cannot be read at all."""
     return pages_fit(db) and schema_fits(db) and not changed(db)
 
 
 def pages_fit(db: sqlite3.Connection) -> bool:
-    """Whether SQLite finds nothing wrong. Raises sqlite3.Error where it cannot read at all.
+    """Return whether SQLite's check finds no problem. Raises sqlite3.Error if it cannot read at
+    all.
 
     Not quick_check, which does not compare indexes with their tables: a changed entry of an index
     hides a row.
@@ -222,17 +222,16 @@ def pages_fit(db: sqlite3.Connection) -> bool:
     return bool(db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok")
 
 
-# The log (`-wal`) that SQLite keeps beside a database, and whether all that was stored in it can
-# still be read.
+# The write-ahead log (`-wal`) next to a SQLite database, and whether all of it can still be read.
 #
-# SQLite reads the log of a killed process up to the first frame whose checksum does not fit, and
-# drops the others without an error. How many frames were committed is in the index of the log
-# (`-shm`), which a killed process leaves too. Formats: https://sqlite.org/walformat.html
+# SQLite reads the log of a killed process up to the first frame with a wrong checksum, and drops
+# the others without an error. The number of committed frames is in the index of the log (`-shm`),
+# which a killed process also leaves. Formats: https://sqlite.org/walformat.html
 
 _HEADER, _FRAME_HEADER, _INDEX = 32, 24, 48
 _MAGIC = 0x377F0683
-"""In big-endian words; without the last bit the words are little-endian."""
-# To close a file drops the locks that SQLite has on it in the same process.
+"""The magic number in big-endian words; without its last bit the words are little-endian."""
+# In a separate process, because closing a file drops SQLite's locks on it in the same process.
 _READ = f"import sys; sys.stdout.buffer.write(open(sys.argv[1], 'rb').read(2 * {_INDEX}))"
 
 _Words = np.ndarray[Any, np.dtype[np.uint32]]
@@ -241,7 +240,7 @@ _Words = np.ndarray[Any, np.dtype[np.uint32]]
 def log_is_damaged(file: Path) -> bool:
     """Return whether changes that were committed to the log of a database cannot be read. False
     without a log or without an index. Raises OSError if the log cannot be read."""
-    # Twice: another process may begin the log anew while it is read.
+    # Twice: another process may restart the log while it is read.
     return _log_is_damaged(file) and _log_is_damaged(file)
 
 
@@ -249,7 +248,7 @@ def _log_is_damaged(file: Path) -> bool:
     log = file.with_name(f"{file.name}-wal")
     if not log.exists() or not log.stat().st_size:
         return False
-    # The index first: another process may add to the log meanwhile.
+    # The index first: another process may append to the log.
     committed, salts = _index(file.with_name(f"{file.name}-shm"))
     if not committed:
         return False
@@ -263,7 +262,7 @@ def _log_is_damaged(file: Path) -> bool:
     if header[0] | 1 != _MAGIC or not _follows(np.frombuffer(first, order)[:6], header[6:]):
         return True
     if first[16:24] != salts:
-        # The log begins anew: what was in it is in the database.
+        # The log was restarted: its content is in the database.
         return False
     size = _FRAME_HEADER + int(header[2])
     if len(content) < _HEADER + committed * size:
@@ -277,12 +276,13 @@ def _log_is_damaged(file: Path) -> bool:
 
 
 def _index(index: Path) -> tuple[int, bytes]:
-    """Return the number of committed frames, and the salts of their log; 0 if it is not known."""
+    """Return the number of committed frames, and the salts of their log; 0 if the number is
+    unknown."""
     command = [sys.executable, "-ISc", _READ, str(index)]
     try:
         done = subprocess.run(command, capture_output=True, check=False)
     except OSError:
-        # Python lies where this user may not start it.
+        # This user may not run the Python interpreter.
         return 0, b""
     one, other = done.stdout[:_INDEX], done.stdout[_INDEX:]
     words = np.frombuffer(one, np.uint32)
@@ -292,14 +292,14 @@ def _index(index: Path) -> tuple[int, bytes]:
 
 
 def _follows(words: _Words, stored: _Words) -> bool:
-    """Return whether the stored checksums are those of the words, with nothing before."""
+    """Return whether the stored checksums match the words, starting from zero."""
     return bool((_checksums(words[None], np.zeros((1, 2), np.uint32)) == stored).all())
 
 
 def _checksums(words: _Words, before: _Words) -> _Words:
     """Return the two checksums of each row of 32-bit words that follows the checksums `before`.
 
-    SQLite adds up in turn; that is a sum of the words with Fibonacci numbers as weights.
+    SQLite adds up in turn; the result is a sum of the words with Fibonacci numbers as weights.
     """
     count = words.shape[1]
     weights = [0, 1]

@@ -1,7 +1,7 @@
-"""The database of a workspace: what it lists without opening a table, and the SQLite file.
+"""The SQLite database of a workspace: its rows, and connections to the file.
 
-Each call has one short-lived connection, so any thread may ask, or a thread has one for all that it
-reads in a block.
+Each call uses a short-lived connection, so any thread may call, or a thread uses one connection for
+everything that it reads in a block.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from rankdash.core.workspace.failures import (
     unreadable,
 )
 
-_Made = TypeVar("_Made")
+_Class = TypeVar("_Class")
 _Scalar = str | int | float | bool | None
 Settings = dict[str, str | int | float | bool]
-"""Settings as a reranker or a judge takes them."""
+"""Settings of a reranker or a judge."""
 
 Record = dict[str, _Scalar | list[_Scalar] | dict[str, _Scalar]]
 """Names and values, as the settings and the machine of a run are stored."""
@@ -44,7 +44,7 @@ Record = dict[str, _Scalar | list[_Scalar] | dict[str, _Scalar]]
 
 @dataclass(frozen=True)
 class DatasetRow:
-    """A stored data set. `created` is ISO 8601 in UTC; the counts are of table rows."""
+    """A stored data set. `created` is ISO 8601 in UTC; the counts are numbers of table rows."""
 
     id: str
     name: str
@@ -62,8 +62,8 @@ class RunRow:
     """A stored run. `created` is ISO 8601 in UTC.
 
     load_ms, p50_ms, p95_ms: the cold start, and quantiles of the latency of a query in
-        milliseconds; NaN where not measured.
-    pairs_per_second: of the scoring itself, index work included; None where not measured.
+        milliseconds; NaN if not measured.
+    pairs_per_second: of the scoring only, including work on the index; None if not measured.
     """
 
     id: str
@@ -82,14 +82,14 @@ class RunRow:
     pairs_per_second: float | None
 
 
-def from_row(kind: type[_Made], row: sqlite3.Row, **other: Any) -> _Made:
+def from_row(kind: type[_Class], row: sqlite3.Row, **other: Any) -> _Class:
     """Return a dataclass whose fields are columns of a row, except those in `other`."""
     names: Iterable[str] = kind.__dataclass_fields__  # type: ignore[attr-defined]
     return kind(**{name: row[name] for name in names if name not in other}, **other)
 
 
 def run_row(row: sqlite3.Row) -> RunRow:
-    """What is listed of a run; without settings if `refuse_run` refuses them."""
+    """Return the list entry of a run; without settings if `refuse_run` refuses them."""
     try:
         settings = read_json(row, "settings", Record)
     except StoreError:
@@ -99,7 +99,7 @@ def run_row(row: sqlite3.Row) -> RunRow:
 
 
 def dataset_values(dataset: Dataset, source: str, report_json: str) -> dict[str, object]:
-    """The columns of a data set's row, without its folder; it is added now."""
+    """Return the columns of a data set's row, without its folder; it is created now."""
     return {
         "id": dataset.id,
         "name": dataset.name,
@@ -115,7 +115,7 @@ def dataset_values(dataset: Dataset, source: str, report_json: str) -> dict[str,
 
 
 def run_values(run: Run) -> dict[str, object]:
-    """The columns of a run's row, without its folder."""
+    """Return the columns of a run's row, without its folder."""
     states = run.queries["state"].value_counts()
     done = run.queries[run.queries["state"] == "done"]
     latency = done["latency_ms"].to_numpy(dtype=np.float64)
@@ -156,13 +156,14 @@ def read_json(row: sqlite3.Row | Mapping[str, Any], column: str, kind: Any) -> A
         raise unreadable(column, str(error)) from error
 
 
-# Rows of a table. We name the table, the columns and the order; `where`: column → value.
+# Rows of a table. The table, columns and order come from rankdash; `where`: column → value.
 
 
 def select(
     db: sqlite3.Connection, table: str, order: str = "rowid", **where: object
 ) -> list[sqlite3.Row]:
-    """Return whole rows, which are checked by a connection that only reads; None is any value."""
+    """Return whole rows; a read-only connection verifies them. A value of None matches any
+    value."""
     cursor = db.execute(f"SELECT * FROM {table} {_test(where)} ORDER BY {order}", where)  # noqa: S608
     return cursor.fetchall()
 
@@ -177,8 +178,8 @@ def _test(where: Mapping[str, object]) -> str:
 
 
 def find(db: sqlite3.Connection, table: str, key: str, columns: str = "*") -> sqlite3.Row:
-    """The row of a data set or run. Raises StoreError where there is none. table: "datasets" or
-    "runs"."""
+    """Return the row of a data set or run. Raises StoreError if it does not exist. table:
+    "datasets" or "runs"."""
     question = f"SELECT {columns} FROM {table} WHERE id = ?"  # noqa: S608
     row: sqlite3.Row | None = db.execute(question, (key,)).fetchone()
     if row is None:
@@ -193,7 +194,7 @@ def find(db: sqlite3.Connection, table: str, key: str, columns: str = "*") -> sq
 
 
 def named_folders(db: sqlite3.Connection) -> set[str]:
-    """The folders that rows name."""
+    """Return the folders that rows name."""
     rows = db.execute(
         "SELECT folder FROM datasets UNION SELECT folder FROM runs "
         "UNION SELECT 'jobs/' || id FROM jobs"
@@ -204,8 +205,7 @@ def named_folders(db: sqlite3.Connection) -> set[str]:
 def insert(
     db: sqlite3.Connection, table: str, values: Mapping[str, object], where_there: str = "OR IGNORE"
 ) -> bool:
-    """Add a row; whether it was added. where_there: what SQLite does where the row is there
-    already."""
+    """Add a row; return whether it was added. where_there: SQLite's action if the row exists."""
     names = ", ".join(values)
     places = ", ".join(f":{name}" for name in values)
     statement = f"INSERT {where_there} INTO {table} ({names}) VALUES ({places})"  # noqa: S608
@@ -213,7 +213,8 @@ def insert(
 
 
 def now() -> str:
-    """The time in UTC, ISO 8601; the milliseconds keep quick successions in order."""
+    """Return the time in UTC, ISO 8601, with milliseconds so that quick successions stay in
+    order."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -230,7 +231,7 @@ _READ_ONLY = StoreError(
     remedy="Start rankdash without RANKDASH_READ_ONLY to change it.",
 )
 
-# Longer than any of our transactions, so a wait that ends here means something else is wrong.
+# Longer than any transaction of rankdash, so a longer wait has another cause.
 BUSY_SECONDS = 10.0
 
 _NOTHING_BESIDE = {
@@ -240,9 +241,9 @@ _NOTHING_BESIDE = {
 
 
 def migrate(db: sqlite3.Connection, file: Path) -> None:
-    """Take the steps that are missing, all or none; what was there is copied first.
+    """Take the missing migration steps, all or none; the database is backed up first.
 
-    Raises StoreError where the workspace was written by a newer rankdash.
+    Raises StoreError if the workspace was written by a newer rankdash.
     """
     if version_of(db) == len(migrations.MIGRATIONS):
         return
@@ -265,8 +266,7 @@ def migrate(db: sqlite3.Connection, file: Path) -> None:
 
 
 def _refuse_other_versions(db: sqlite3.Connection, file: Path) -> None:
-    """Raise StoreError where the workspace would have to be brought up to date first, or was
-    written by a newer rankdash."""
+    """Raise StoreError if the workspace needs a migration, or was written by a newer rankdash."""
     version = version_of(db)
     _refuse_newer(version, file)
     if version < len(migrations.MIGRATIONS):
@@ -287,18 +287,18 @@ def _refuse_newer(version: int, file: Path) -> None:
 
 
 def version_of(db: sqlite3.Connection) -> int:
-    """How many steps a database has taken; 0 for one without a table."""
+    """Return how many migration steps a database has taken; 0 for one without a table."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 class Database:
-    """`file` is the SQLite file; it is made, and brought up to date by `prepare`, when this is.
+    """Access to the SQLite file `file`, which is created and brought up to date by `prepare`.
 
-    read_only: the file has to be there and up to date, and nothing is written, not even beside it.
-    refusal: what is raised then where something would be written.
-    each_day: is called before the first write of a day, until it returns True.
+    read_only: the file must exist and be up to date, and nothing is written, not even next to it.
+    refusal: the error that is raised for a write to a read-only database.
+    each_day: called before the first write of a day, until it returns True.
 
-    Every method raises StoreError where the file cannot be read or written.
+    Every method raises StoreError if the file cannot be read or written.
     """
 
     def __init__(
@@ -329,7 +329,8 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Rows come as `sqlite3.Row`; what `SELECT *` reads is as it was written, or StoreError."""
+        """Yield a connection whose rows are `sqlite3.Row`. A row that `SELECT *` reads is verified:
+        StoreError is raised if it changed on the disk."""
         held: list[sqlite3.Connection] | None = getattr(self._held, "connections", None)
         with in_words(self.file):
             db = held.pop() if held else open_for_reading(self.file, self._access)
@@ -353,9 +354,9 @@ class Database:
 
     @contextmanager
     def held_open(self) -> Iterator[None]:
-        """What this thread reads within is read by one connection, which sees what others write
-        meanwhile: to open one takes thirty times as long as to ask it. A database that nothing may
-        be written to is opened each time, as it may change unseen."""
+        """Reuse one connection for everything that this thread reads inside the block, which still
+        sees the writes of others: opening a connection takes thirty times as long as a query. A
+        read-only database is opened each time, as it may change unnoticed."""
         if self._read_only:
             yield
             return
@@ -372,13 +373,14 @@ class Database:
 
     @contextmanager
     def writing(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """One transaction that holds the write lock from its start, so what it read stays true.
+        """Run one transaction that has the write lock from its start, so that its reads stay valid.
 
-        durable: it is on the disk when this ends, and not only safe from a crash of this program.
+        durable: the data is on the disk when this ends, and not only safe from a crash of this
+            program.
         """
         self.refuse_read_only()
         self.begin_day()
-        # On a full disk it may be one that does not see what is written.
+        # On a full disk, an open connection may not see what is written.
         self._let_go()
         with in_words(self.file), closing(self._connect("mode=rw")) as db:
             if durable:
@@ -393,19 +395,19 @@ class Database:
                 raise
 
     def refuse_read_only(self) -> None:
-        """Raise StoreError where nothing may be written."""
+        """Raise StoreError if nothing may be written."""
         if self._read_only:
-            known = self._refusal
-            raise StoreError(known.template, remedy=known.remedy, **known.params)
+            refusal = self._refusal
+            raise StoreError(refusal.template, remedy=refusal.remedy, **refusal.params)
 
     def begin_day(self) -> None:
-        """Do what is done once a day."""
+        """Run the daily task if it has not run today."""
         before, self._day = self._day, today()
         if before != self._day and not self._each_day():
             self._day = ""
 
     def _is_current(self, prepare: Callable[[sqlite3.Connection, Path], None]) -> bool:
-        """Whether the file can be read as it is: a full disk is no reason to hide what is there."""
+        """Return whether the file can be read as it is: a full disk should not hide its content."""
         try:
             with self.reading() as db:
                 return prepare is migrate and version_of(db) == len(migrations.MIGRATIONS)
@@ -415,7 +417,7 @@ class Database:
     @property
     def _access(self) -> str:
         if not self._read_only:
-            # A file deleted meanwhile is an error, not a new empty workspace.
+            # A file that was deleted is an error, not a new empty workspace.
             return "mode=rw"
         return access_to(self.file)
 
@@ -432,11 +434,11 @@ class Database:
 
 
 def open_for_reading(file: Path, access: str) -> sqlite3.Connection:
-    """A connection that only reads. Raises sqlite3.Error where there is none to be had.
+    """Return a connection that only reads. Raises sqlite3.Error if it cannot be opened.
 
-    Where SQLite cannot keep its files beside the database, on a full disk or one that is mounted
-    for reading, the database is read without them, with what the log holds. Nobody can write to it
-    then but a program that was at it before the disk was full.
+    If SQLite cannot create its files next to the database, because the disk is full or mounted
+    read-only, the database is read without them, including the content of the log. Only a program
+    that opened it before the disk was full can then write to it.
     """
     try:
         return _answering(_opened(file, access))
@@ -461,7 +463,7 @@ def _opened(file: Path, access: str) -> sqlite3.Connection:
 
 def _answering(db: sqlite3.Connection) -> sqlite3.Connection:
     try:
-        # The first question is what opens the files.
+        # The first query opens the files.
         db.execute("PRAGMA schema_version").fetchone()
     except sqlite3.Error:
         db.close()
@@ -470,13 +472,14 @@ def _answering(db: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def access_to(file: Path) -> str:
-    """How to open a database that nothing may be written to, not even beside it."""
-    # Reading a file with a log makes SQLite keep files beside it. Where no other program has
-    # the workspace open there is no log, and the file can be read as one that never changes.
+    """Return the access mode for a database that must not be written to, nor the files next to
+    it."""
+    # SQLite creates files next to a database with a log. If no other program has the workspace
+    # open, there is no log, and the file can be read as immutable.
     log = file.with_name(f"{file.name}-wal")
     return "mode=ro" if log.exists() else "mode=ro&immutable=1"
 
 
 def files_of(file: Path) -> list[Path]:
-    """A SQLite file and those that SQLite keeps beside it."""
+    """Return a SQLite file and the files that SQLite creates next to it."""
     return [file, file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")]

@@ -1,4 +1,4 @@
-"""What the disk and SQLite say when they refuse, in words that name the file and a way out."""
+"""Errors of the disk and of SQLite as StoreErrors that name the file and a remedy."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NO_FOLDER = {errno.EEXIST, errno.ENOTDIR}
 
 HOME_REMEDY = "Set RANKDASH_HOME to an empty or new folder."
 
-_FULL_DISK = "There is no room left on the disk to write {file}: {free} MB are free."
-# SQLite keeps less beside a database as long as nothing is written.
+_FULL_DISK = "Not enough disk space to write {file}: {free} MB are free."
+# The files that SQLite creates before a write need less than this.
 _LEAST_ROOM = 1_000_000
 
 # The low byte of an SQLite error code is its family.
@@ -29,7 +29,7 @@ _FAMILY = 0xFF
 
 @contextmanager
 def in_words(file: Path) -> Iterator[None]:
-    """Turn what goes wrong with `file` inside the block into a StoreError."""
+    """Turn errors of `file` inside the block into StoreErrors."""
     try:
         yield
     except sqlite3.Error as error:
@@ -43,15 +43,15 @@ def in_words(file: Path) -> Iterator[None]:
 def damaged(file: Path, reason: str) -> StoreError:
     return StoreError(
         "The workspace file {file} is damaged: {reason}",
-        remedy="Put it back from a copy, add the files of its data set again, or delete the data "
-        "set or run it belongs to.",
+        remedy="Restore it from a backup, add the files of its data set again, or delete its "
+        "data set or run.",
         file=str(file),
         reason=reason if isinstance(reason, Phrase) else first_sentence(reason),
     )
 
 
 def unreadable(column: str, reason: str) -> StoreError:
-    """What to raise for JSON of a row that rankdash did not write."""
+    """Return the error for JSON of a row that rankdash did not write."""
     return StoreError(
         "The stored {column} cannot be read: {reason}",
         remedy="Delete it, or import it again from a workspace file.",
@@ -61,23 +61,23 @@ def unreadable(column: str, reason: str) -> StoreError:
 
 
 def is_full(error: StoreError) -> bool:
-    """Whether it was raised because the disk is full."""
+    """Return whether the error was raised because the disk is full."""
     return error.template == _FULL_DISK
 
 
 def _full(file: Path) -> StoreError:
     return StoreError(
         _FULL_DISK,
-        remedy="Free some space, or set RANKDASH_HOME to an empty or new folder on another disk, "
-        "and try again. Until then the workspace can be looked at, exported to another disk, and "
-        "data sets and runs can be deleted.",
+        remedy="Free some space, or set RANKDASH_HOME to an empty or new folder on another "
+        "disk, and try again. Until then you can view the workspace, export it to another disk, "
+        "and delete data sets and runs.",
         file=str(file),
         free=f"{(_free(file) or 0) / 1e6:,.1f}",
     )
 
 
 def _free(file: Path) -> int | None:
-    """The bytes that are free on the disk of a file; None where that cannot be found out."""
+    """Return the free bytes on the disk of a file; None if unknown."""
     for folder in file.parents:
         try:
             return shutil.disk_usage(folder).free
@@ -91,7 +91,7 @@ def _free(file: Path) -> int | None:
 def _refused(file: Path, reason: str) -> StoreError:
     return StoreError(
         "The workspace file {file} cannot be written: {reason}",
-        remedy="Allow writing there, or set RANKDASH_HOME to an empty or new folder of yours.",
+        remedy="Allow writing there, or set RANKDASH_HOME to your own empty or new folder.",
         file=str(file),
         reason=first_sentence(reason),
     )
@@ -117,7 +117,7 @@ def _from_system(file: Path, error: OSError) -> StoreError:
         return _missing(named)
     if error.errno in _NO_FOLDER:
         return StoreError(
-            "The workspace needs a folder where {file} is a file.",
+            "The workspace needs a folder at {file}, but a file exists there.",
             remedy="Move the file away, or set RANKDASH_HOME to an empty or new folder.",
             file=str(named),
         )
@@ -126,7 +126,7 @@ def _from_system(file: Path, error: OSError) -> StoreError:
 
 def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
     family = family_of(error)
-    # SQLite does not always say why it could not make or enlarge a file.
+    # SQLite does not always report why it could not create or enlarge a file.
     files = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
     free = _free(file) if family in files else None
     if family == sqlite3.SQLITE_FULL or (free is not None and free < _LEAST_ROOM):
@@ -162,12 +162,12 @@ def damaged_database(file: Path, reason: str) -> StoreError:
 
 
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
-"""What reading a damaged database raises: SQLite names what it found, which may be no text."""
+"""The errors of reading a damaged database: SQLite's messages may not be valid UTF-8."""
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Whether the content of a database is wrong, and not that it cannot be had."""
-    # A statement of ours that SQLite does not understand: the names of tables or columns changed.
+    """Return whether the content of a database is wrong, rather than inaccessible."""
+    # SQLITE_ERROR: a statement of rankdash fails if the names of tables or columns are damaged.
     damage = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
     if isinstance(error, sqlite3.Error):
         return family_of(error) in damage
@@ -175,7 +175,7 @@ def is_damage(error: BaseException | None) -> bool:
 
 
 def family_of(error: sqlite3.Error) -> int:
-    """The kind of an error of SQLite, such as SQLITE_IOERR, without its details."""
+    """Return the kind of a SQLite error, such as SQLITE_IOERR, without its details."""
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & _FAMILY
 
 
@@ -183,11 +183,11 @@ def _gone(file: Path) -> bool:
     try:
         return not file.exists()
     except OSError:
-        # Its folder may not even be looked into.
+        # The folder is not accessible.
         return False
 
 
 def first_sentence(reason: str) -> str:
-    """The first line of what a library said, with a full stop."""
+    """Return the first line of a library's message, with a full stop."""
     first = reason.strip().splitlines()[0] if reason.strip() else "unreadable"
     return first if first.endswith(".") else f"{first}."

@@ -1,9 +1,10 @@
-"""The folders of a workspace: one a stored thing, named by its row. Only those that rankdash made
-are ever moved or deleted: by the form of the name, and by a file that nothing else writes.
+"""The folders of a workspace: one per stored item, named by its row. Only folders that rankdash
+made are ever moved or deleted; they are recognised by the form of their name and by a file that
+only rankdash writes.
 
-    datasets/<id>-<token>/, runs/<id>-<token>/   tables, with a record or a mark beside them
+    datasets/<id>-<token>/, runs/<id>-<token>/   tables, with a record or a mark next to them
     jobs/<id>/                                   tables of batches
-    trash/                                       what was swept or replaced, for 30 days
+    trash/                                       swept or replaced folders, for 30 days
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ DATABASE = "rankdash.sqlite"
 _RESERVE, _RESERVE_BYTES = f"{DATABASE}-reserve", 2_000_000
 _ROOM_FOR_RESERVE = 10 * _RESERVE_BYTES
 
-# Beside the tables: the first once a row names the folder, the second before that, and after.
+# Next to the tables: the record once a row names the folder, the mark before and after that.
 RECORD, UNFINISHED = "rankdash-record.json", "rankdash-unfinished"
 _TABLES = {"datasets": "candidates-queries.parquet", "runs": "ranking-queries.parquet"}
 STORED = tuple(_TABLES)
@@ -39,18 +40,18 @@ STORED = tuple(_TABLES)
 _NAME = re.compile(r"(?P<id>.+)-[0-9a-f]{8}")
 _PART = re.compile(r"(\d{20}-[0-9a-f]{8}\.parquet|\.\d{20}-[0-9a-f]{8}\.parquet\.[0-9a-f]{8})")
 
-# What the systems leave everywhere, and what rankdash keeps here before there is a workspace.
+# Files of operating systems, and files of rankdash from before the workspace exists.
 _NO_CONTENT = {".ds_store", "desktop.ini", "thumbs.db", "lost+found", ".directory"}
 _NO_CONTENT |= {".gitkeep", ".gitignore", "cache"}
 _MOST_NAMED = 3
 
-# A folder without a row is either left over from a crash or being filled right now by another
-# process, which writes its row last. Nothing takes this long to write.
+# A folder without a row is either left over from a crash, or another process is filling it and
+# writes its row last. No save takes this long.
 SWEEP_AFTER_SECONDS = 15 * 60
 
 
 def new_folder(root: Path, kind: str, name: str) -> Path:
-    """A folder that no other save will use, marked as unfinished."""
+    """Create a folder that no other save will use, marked as unfinished."""
     folder = root / kind / f"{name}-{uuid.uuid4().hex[:8]}"
     with in_words(folder):
         folder.mkdir(parents=True)
@@ -59,26 +60,26 @@ def new_folder(root: Path, kind: str, name: str) -> Path:
 
 
 def stored(root: Path, kind: str) -> Iterator[Path]:
-    """The folders of data sets or runs that rankdash made, listed or not."""
+    """Yield the folders of data sets or runs that rankdash made, listed or not."""
     for folder in _below(root / kind):
         if _is_stored(folder, kind):
             yield folder
 
 
 def jobs(root: Path) -> Iterator[Path]:
-    """The folders of jobs that hold results."""
+    """Yield the folders of jobs that contain results."""
     for folder in _below(root / "jobs"):
         if _is_job(folder) and any(folder.iterdir()):
             yield folder
 
 
 def id_of(folder: Path) -> str:
-    """The id of the data set or run that a folder holds, by its name."""
+    """Return the id of the data set or run in a folder, by its name."""
     return folder.name.rpartition("-")[0]
 
 
 def remove(root: Path, named: Iterable[str]) -> None:
-    """Delete folders that no row names any more; what resists now is swept later."""
+    """Delete folders that no row names; those that cannot be deleted now are swept later."""
     for each in named:
         folder = root / each
         kind = folder.parent.name
@@ -89,7 +90,7 @@ def remove(root: Path, named: Iterable[str]) -> None:
 
 
 def abandoned(root: Path) -> list[str]:
-    """Folders without a record, untouched for so long that a save in progress can be ruled out."""
+    """Return folders without a record, unchanged for long enough to rule out a save in progress."""
     limit = time.time() - SWEEP_AFTER_SECONDS
     unfinished = [
         folder
@@ -106,7 +107,7 @@ def abandoned(root: Path) -> list[str]:
 
 
 def sweep(root: Path, candidates: Iterable[str], named: Collection[str]) -> None:
-    """Move folders that no row names to the trash; one that resists stays where it is."""
+    """Move folders that no row names to the trash; those that cannot be moved stay."""
     unnamed = [root / folder for folder in candidates if folder not in named]
     if unnamed:
         with suppress(OSError):
@@ -114,7 +115,7 @@ def sweep(root: Path, candidates: Iterable[str], named: Collection[str]) -> None
 
 
 def on_read_only_disk(root: Path) -> bool:
-    """Whether the workspace is on a disk that is mounted for reading."""
+    """Return whether the workspace is on a disk that is mounted read-only."""
     if not hasattr(os, "statvfs"):
         return False
     with suppress(OSError):
@@ -123,23 +124,23 @@ def on_read_only_disk(root: Path) -> bool:
 
 
 def keep_reserve(root: Path) -> None:
-    """Hold some room of the disk, so that something can be deleted when it is full: a delete needs
-    room itself."""
+    """Reserve some disk space, so that something can be deleted when the disk is full: deleting
+    rows needs space too."""
     file = root / _RESERVE
     with suppress(OSError):
         if not file.exists() and shutil.disk_usage(root).free > _ROOM_FOR_RESERVE:
-            # No disk stores this as nothing.
+            # Random bytes, which no file system compresses.
             file.write_bytes(os.urandom(_RESERVE_BYTES))
 
 
 def release_reserve(root: Path) -> None:
-    """Give the room back that `keep_reserve` holds."""
+    """Free the space that `keep_reserve` reserved."""
     with in_words(root / _RESERVE):
         (root / _RESERVE).unlink(missing_ok=True)
 
 
 def refuse_foreign(root: Path) -> None:
-    """Raise StoreError where a folder that is no workspace holds something already."""
+    """Raise StoreError if a folder without a workspace contains other files."""
     with in_words(root):
         existing = sorted(
             entry.name
@@ -151,7 +152,7 @@ def refuse_foreign(root: Path) -> None:
     if existing:
         more = ", …" if len(existing) > _MOST_NAMED else ""
         raise StoreError(
-            "The folder {folder} holds files but no workspace ({names}). Nothing in it was "
+            "The folder {folder} contains files but no workspace ({names}). Nothing in it was "
             "changed.",
             remedy=HOME_REMEDY,
             folder=str(root),
@@ -160,7 +161,7 @@ def refuse_foreign(root: Path) -> None:
 
 
 def relative(root: Path, folder: Path) -> str:
-    """The folder as rows name it: "datasets/0123abcd-…", the same on every system."""
+    """Return the folder as rows name it: "datasets/0123abcd-…", with "/" on every system."""
     return folder.relative_to(root).as_posix()
 
 
@@ -185,7 +186,7 @@ def _is_job(folder: Path) -> bool:
 
 
 def _is_own(entry: Path) -> bool:
-    """Whether it is one of the folders that rankdash makes, and holds nothing else."""
+    """Return whether it is a folder that rankdash makes, and contains nothing else."""
     if not entry.is_dir():
         return False
     if entry.name == "jobs":
@@ -195,7 +196,7 @@ def _is_own(entry: Path) -> bool:
     return entry.name in (*STORED, BACKUPS) and not any(entry.iterdir())
 
 
-# What was swept or replaced, kept in trash/<time>-<token>/, deleted after 30 days.
+# Swept or replaced files, in trash/<time>-<token>/, deleted after 30 days.
 
 TRASH = "trash"
 _EMPTY_AFTER = timedelta(days=30)
@@ -205,9 +206,9 @@ _TRASH_TIME = "%Y%m%dT%H%M%SZ"
 
 
 def to_trash(root: Path, paths: Iterable[Path]) -> Path:
-    """Move files and folders of the workspace to the trash; returns where they lie there.
+    """Move files and folders of the workspace to the trash; return their new folder.
 
-    Raises OSError where one cannot be moved: those before it were.
+    Raises OSError if one cannot be moved; those before it were moved.
     """
     place = root / TRASH / f"{datetime.now(UTC).strftime(_TRASH_TIME)}-{uuid.uuid4().hex[:8]}"
     for path in paths:
@@ -220,9 +221,9 @@ def to_trash(root: Path, paths: Iterable[Path]) -> Path:
 
 
 def empty_trash(root: Path) -> None:
-    """Delete what was moved to the trash longer than 30 days ago."""
+    """Delete everything that was moved to the trash more than 30 days ago."""
     for place in _below(root / TRASH):
-        # By the name: the times of files are changed by copying them. One without a date stays.
+        # By the name: copying changes the times of files. A folder without a date stays.
         if match := _TRASH_NAME.fullmatch(place.name):
             with suppress(ValueError):
                 moved = datetime.strptime(match["time"], _TRASH_TIME).replace(tzinfo=UTC)
@@ -230,11 +231,11 @@ def empty_trash(root: Path) -> None:
                     shutil.rmtree(place, ignore_errors=True)
 
 
-# What a folder says of itself: a copy of its row, beside its tables.
+# The record of a folder: a copy of its row, next to its tables.
 #
-# With it the row can be written again where the database is lost. A record is written after its row
-# and taken away before it, so that a record without a row means a database that lost the row, and
-# never a save or a delete that was cut short.
+# With it, the row can be restored if the database is lost. A record is written after its row and
+# removed before it, so a record without a row means that the database lost the row, and never an
+# interrupted save or delete.
 
 _FORMAT, _VERSION = "rankdash record", 1
 _NUMBER = (int, float, type(None))
@@ -257,9 +258,9 @@ _RecordRow = dict[str, object]
 
 
 def write_record(folder: Path, kind: str, row: sqlite3.Row) -> None:
-    """Write the record of a folder that a row names. Raises OSError where that fails."""
-    known = _LATER | dict(row)
-    values = {name: known[name] for name in _COLUMNS[kind]}
+    """Write the record of a folder that a row names. Raises OSError if that fails."""
+    complete = _LATER | dict(row)
+    values = {name: complete[name] for name in _COLUMNS[kind]}
     text = json.dumps(
         {
             "format": _FORMAT,
@@ -292,7 +293,7 @@ def withdraw_record(folder: Path) -> None:
 
 
 def recorded(root: Path) -> dict[str, list[Path]]:
-    """Kind → the folders that have a record."""
+    """Return kind → the folders that have a record."""
     return {
         kind: [folder for folder in stored(root, kind) if has_record(folder)] for kind in STORED
     }
@@ -301,8 +302,8 @@ def recorded(root: Path) -> dict[str, list[Path]]:
 def recorded_rows(
     root: Path, by_kind: Mapping[str, Collection[Path]], datasets: Collection[str]
 ) -> list[tuple[str, _RecordRow]]:
-    """(kind, row) of each record that can be read, data sets first; of runs those whose data set
-    has a record too or is one of `datasets`."""
+    """Return (kind, row) of each record that can be read, data sets first; runs only if their data
+    set has a record too or is one of `datasets`."""
     rows: list[tuple[str, _RecordRow]] = []
     known: set[object] = set(datasets)
     for kind in STORED:
@@ -317,7 +318,8 @@ def recorded_rows(
 
 
 def _values(folder: Path, kind: str) -> _RecordRow:
-    """Raises ValueError, LookupError or TypeError where the record is none."""
+    """Return the row in a record. Raises ValueError, LookupError or TypeError if it is not a
+    record."""
     record: Any = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     row = {name: (_LATER | record["row"])[name] for name in _COLUMNS[kind]}
     sound = (

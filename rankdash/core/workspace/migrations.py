@@ -1,6 +1,6 @@
-"""The schema as a list of steps. A step is never edited once released: a change is a new step.
+"""The database schema as a list of steps. A released step is never edited: a change is a new step.
 
-`PRAGMA user_version` holds how many steps a workspace has taken.
+`PRAGMA user_version` is the number of steps that a workspace has taken.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from rankdash.core.workspace import checksums
 from rankdash.core.workspace.failures import in_words
 from rankdash.core.workspace.tables import read_table, write_table
 
-# What earlier versions kept of the answers of services, without the credentials in them.
+# Removing credentials from answers of services that earlier versions stored.
 #
-# They cut what a service said before they looked for the key in it, so that of a key that was
-# repeated across the cut the head was kept. Which key it was is not known any more: what looks like
-# one is hidden.
+# They truncated an answer before they searched it for the key, so the start of a key that crossed
+# the end was stored. The key is no longer known: everything that looks like one is hidden.
 
 _CUT_AT = 300
 _CUT = re.compile(
     r"((?:answered [0-9]{3}|is not JSON|refused the request \([0-9]{3}\)): )"
     rf"(.{{{_CUT_AT}}})(?=[.\s]|\Z)"
 )
-# The word at the cut, of which the rest is unknown: it may be the head of a key.
+# The last word of a truncated answer: it may be the start of a key.
 _HEAD = re.compile(r"(?<![\w.~+/=%-])[\w.~+/=%-]+\Z", re.ASCII)
 
 
 def clean(text: str) -> str:
-    """A stored text without what looks like a credential, or like the head of one at a cut."""
+    """Return a stored text without anything that looks like a credential, or like the start of one
+    at the end of a truncated answer."""
     return redact(_CUT.sub(lambda match: match[1] + _HEAD.sub(MARK, match[2]), text))
 
 
 def clean_workspace(db: sqlite3.Connection) -> None:
     """Clean the rows of a workspace and the files in its folder.
 
-    A table is replaced as a whole or not at all, and cleaning twice is cleaning once: what was
-    interrupted is done again. A file that cannot be read is left as it is.
+    A table is replaced as a whole or not at all, and cleaning twice has no further effect: an
+    interrupted cleaning is repeated. A file that cannot be read is left unchanged.
 
-    Raises StoreError where a file cannot be written.
+    Raises StoreError if a file cannot be written.
     """
     clean_rows(db)
     root = Path(db.execute("PRAGMA database_list").fetchone()[2]).parent
@@ -61,8 +61,8 @@ def clean_workspace(db: sqlite3.Connection) -> None:
 
 
 def clean_rows(db: sqlite3.Connection) -> None:
-    """Clean the rows alone."""
-    # What a row held is overwritten on the disk, not only given up.
+    """Clean only the rows."""
+    # The old content of a row is overwritten on the disk, not only released.
     db.execute("PRAGMA secure_delete = ON")
     for table in ("jobs", "explanations"):
         query = f"SELECT id, problem FROM {table} WHERE problem IS NOT NULL"  # noqa: S608 - ours
@@ -74,7 +74,7 @@ def clean_rows(db: sqlite3.Connection) -> None:
 
 
 def _clean_copy(file: Path) -> None:
-    """The rows of a copy of the database; one that cannot be read is left as it is."""
+    """Clean the rows of a backup; one that cannot be read is left unchanged."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(file, isolation_level=None)) as copy:
         checksums.teach(copy)
         copy.execute("BEGIN IMMEDIATE")
@@ -83,7 +83,7 @@ def _clean_copy(file: Path) -> None:
 
 
 def _clean_tables(files: Iterable[Path], **cleaners: Callable[[str], str]) -> None:
-    """cleaners: by column."""
+    """Clean columns of tables. cleaners: by column."""
     for file in files:
         try:
             table = read_table(file)
@@ -103,7 +103,7 @@ def _clean_tables(files: Iterable[Path], **cleaners: Callable[[str], str]) -> No
 
 
 def _clean_log(file: Path) -> None:
-    """In place: a worker that is alive may hold it open."""
+    """Clean a log in place: a running worker may have it open."""
     if not file.exists():
         return
     with in_words(file), file.open("r+", encoding="utf-8", errors="surrogateescape") as log:
@@ -116,7 +116,8 @@ def _clean_log(file: Path) -> None:
 
 
 def _in_json(text: str) -> str:
-    """The same JSON with every text in it cleaned; what is no JSON is cleaned as it is."""
+    """Return the same JSON with every text in it cleaned; text that is not JSON is cleaned as a
+    whole."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -129,7 +130,7 @@ def _within(value: Any) -> Any:
     if isinstance(value, dict):
         cleaned = {name: _within(each) for name, each in value.items()}
         message = value.get("said")
-        # Of a refusal: what the service said, by itself.
+        # The answer of the service, without a prefix.
         if isinstance(message, str) and len(message) == _CUT_AT:
             cleaned["said"] = redact(_HEAD.sub(MARK, message))
         return cleaned
@@ -246,8 +247,8 @@ def notes_and_corrections(db: sqlite3.Connection) -> None:
         )
         """
     )
-    # A log: the labels as they were at any revision can be had again, and AUTOINCREMENT never
-    # gives a revision twice, not even after its data set was deleted.
+    # A log: the labels of any revision can be restored, and AUTOINCREMENT never uses a revision
+    # twice, not even after its data set was deleted.
     db.execute(
         """
         CREATE TABLE corrections (
@@ -304,8 +305,8 @@ def explanations(db: sqlite3.Connection) -> None:
 
 @migration
 def notes_on_runs_and_pinned_baselines(db: sqlite3.Connection) -> None:
-    # Tied to runs by triggers and not by references: a run that is stored again is replaced, which
-    # would take along what refers to it, but fires no trigger.
+    # Connected to runs by triggers instead of references: storing a run again replaces its row,
+    # which would delete referring rows, but fires no trigger.
     db.execute(
         """
         CREATE TABLE run_notes (
@@ -348,7 +349,7 @@ def answers_without_credentials(db: sqlite3.Connection) -> None:
 
 @migration
 def services_that_were_asked_without_a_key(db: sqlite3.Connection) -> None:
-    # Servers of one's own had no variable of a key; now that has to be said.
+    # Self-hosted servers did not need a key variable; now "none" must be set explicitly.
     for table in ("runs", "jobs"):
         query = f"SELECT id, settings FROM {table} WHERE reranker = 'endpoint'"  # noqa: S608 - ours
         for row_id, text in db.execute(query).fetchall():
@@ -372,7 +373,7 @@ def candidates_without_a_text(db: sqlite3.Connection) -> None:
 
 @migration
 def plans_of_labelling(db: sqlite3.Connection) -> None:
-    # What is answered is in the log of corrections; a plan counts what came after its revision.
+    # Labels are in the log of corrections; a plan counts those after its revision.
     db.execute(
         """
         CREATE TABLE label_plans (
@@ -386,7 +387,7 @@ def plans_of_labelling(db: sqlite3.Connection) -> None:
         """
     )
     db.execute("CREATE INDEX label_plans_by_dataset ON label_plans (dataset_id, created)")
-    # Which pair somebody looks at, so that nobody else gets it meanwhile.
+    # The pair that an annotator looks at, so that no other annotator gets it.
     db.execute(
         """
         CREATE TABLE label_cards (
@@ -415,7 +416,7 @@ def notes_and_pauses_of_labelling(db: sqlite3.Connection) -> None:
         )
         """
     )
-    # When a person went on after a pause.
+    # When a person resumed after a pause.
     db.execute(
         """
         CREATE TABLE label_pauses (
@@ -464,7 +465,7 @@ def judges(db: sqlite3.Connection) -> None:
     )
     db.execute("CREATE INDEX judges_by_state ON judges (state, queued)")
     db.execute("CREATE INDEX judges_by_dataset ON judges (dataset_id, created)")
-    # Apart from the corrections, which are people's labels. A pair that was not asked about yet has
+    # Separate from the corrections, which are human labels. A pair that is not graded yet has
     # neither a grade nor an error.
     db.execute(
         """
@@ -501,7 +502,7 @@ def requests_of_jobs(db: sqlite3.Connection) -> None:
 
 @migration
 def rows_with_checksums(db: sqlite3.Connection) -> None:
-    # But for `label_cards`, which are gone in minutes.
+    # Except `label_cards`, which last only minutes.
     for table in (
         *("settings", "datasets", "runs", "jobs", "notes", "corrections", "explanations"),
         *("run_notes", "pins", "label_plans", "label_notes", "label_pauses", "judges"),

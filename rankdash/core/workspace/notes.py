@@ -1,5 +1,5 @@
-"""What people write beside a data set and its runs: notes, the pinned baseline, corrected labels,
-plans of what to label. Each goes with its data set or run."""
+"""Notes, the pinned baseline, corrected labels and labelling plans of a data set and its runs. Each
+is deleted with its data set or run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST_NAME = 80
 
 
 def tidy_name(who: str) -> str:
-    """A person's name as it is stored."""
+    """Return a person's name as it is stored."""
     return " ".join(who.split())[:LONGEST_NAME]
 
 
@@ -61,8 +61,8 @@ LONGEST_LABEL_NOTE = 500
 
 @dataclass(frozen=True)
 class Note:
-    """The remarks on one query. `changed` is ISO 8601 in UTC, "" where nothing was remarked; `who`
-    is "" where nobody was logged in. unread: why the tags are not here; None where they are."""
+    """The remarks on one query. `changed` is ISO 8601 in UTC, "" without remarks; `who` is "" if
+    the author was not logged in. unread: why the tags cannot be read; None if they can."""
 
     query_id: str
     tags: tuple[str, ...] = ()
@@ -78,23 +78,23 @@ class Notes(_Store):
     table, key = "notes", ("dataset_id", "query_id")
 
     def all(self, dataset_id: str) -> list[Note]:
-        """Every note of a data set, by query id."""
+        """Return every note of a data set, by query id."""
         rows = self._database.rows(self.table, "query_id", dataset_id=dataset_id)
         return [_note(row) for row in rows]
 
     def of(self, dataset_id: str, query_id: str) -> Note:
-        """The note of one query; an empty one where there is none."""
+        """Return the note of one query; an empty one if there is none."""
         row = self._database.row(self.table, dataset_id=dataset_id, query_id=query_id)
         return Note(query_id) if row is None else _note(row)
 
     def keep(
         self, dataset_id: str, query_id: str, tags: Iterable[str], text: str, who: str = ""
     ) -> Note:
-        """Replace the remarks on a query; without a tag and a word there are none. Returns the note
-        as it is kept. who: the name it is signed with.
+        """Replace the remarks on a query; without tags and text they are deleted. Return the note
+        as it is stored. who: the name of its author.
 
-        Raises DataError where there are more than `MOST_TAGS` tags, a tag is longer than
-        `LONGEST_TAG` or the note longer than `LONGEST_NOTE` characters.
+        Raises DataError if there are more than `MOST_TAGS` tags, a tag is longer than `LONGEST_TAG`
+        or the note longer than `LONGEST_NOTE` characters.
         """
         note = Note(query_id, tidy(tags), text.strip(), now(), tidy_name(who))
         _refuse_too_much(note)
@@ -107,8 +107,8 @@ class Notes(_Store):
 
 @dataclass(frozen=True)
 class RunNote:
-    """The note on one run: what changed, and why it was made. `changed` is ISO 8601 in UTC, ""
-    where there is none; `who` is "" where nobody was logged in."""
+    """The note on one run, such as its changes and its purpose. `changed` is ISO 8601 in UTC, ""
+    without a note; `who` is "" if the author was not logged in."""
 
     run_id: str
     text: str = ""
@@ -122,21 +122,21 @@ class RunNotes(_Store):
     table, key = "run_notes", ("run_id",)
 
     def all(self, dataset_id: str) -> dict[str, RunNote]:
-        """Run id → its note, for the runs of a data set that have one."""
+        """Return run id → its note, for the runs of a data set that have one."""
         rows = self._database.rows(self.table, dataset_id=dataset_id)
         return {row["run_id"]: from_row(RunNote, row, text=row["note"]) for row in rows}
 
     def of(self, run_id: str) -> RunNote:
-        """The note on one run; an empty one where there is none."""
+        """Return the note on one run; an empty one if there is none."""
         row = self._database.row(self.table, run_id=run_id)
         return RunNote(run_id) if row is None else from_row(RunNote, row, text=row["note"])
 
     def keep(self, run_id: str, text: str, who: str = "") -> RunNote:
-        """Replace the note on a run; without a word there is none. Returns it as it is kept. who:
-        the name it is signed with.
+        """Replace the note on a run; without text it is deleted. Return it as it is stored. who:
+        the name of its author.
 
-        Raises DataError where it is longer than `LONGEST_NOTE` characters, and StoreError where
-        there is no such run.
+        Raises DataError if it is longer than `LONGEST_NOTE` characters, and StoreError if the run
+        does not exist.
         """
         note = RunNote(run_id, text.strip(), now(), tidy_name(who))
         _refuse_long(note.text)
@@ -151,20 +151,20 @@ class LabelNotes(_Store):
     table, key = "label_notes", ("dataset_id", "query_id", "doc_id", "who")
 
     def of(self, dataset_id: str, pair: Pair, who: str) -> str:
-        """What a person remarked on a pair; "" where that is nothing."""
+        """Return a person's remark on a pair; "" if there is none."""
         row = self._database.row(self.table, **self._key(dataset_id, pair, who))
         return "" if row is None else str(row["note"])
 
     def all(self, dataset_id: str) -> dict[Pair, dict[str, str]]:
-        """Pair → name → what this person remarked; names in order."""
+        """Return pair → name → this person's remark; names in order."""
         notes: dict[Pair, dict[str, str]] = {}
         for row in self._database.rows(self.table, "who", dataset_id=dataset_id):
             notes.setdefault((row["query_id"], row["doc_id"]), {})[row["who"]] = row["note"]
         return notes
 
     def keep(self, dataset_id: str, pair: Pair, who: str, note: str) -> None:
-        """Replace what a person remarked on a pair, up to `LONGEST_LABEL_NOTE` characters in one
-        line; nothing takes it away."""
+        """Replace a person's remark on a pair, up to `LONGEST_LABEL_NOTE` characters in one line;
+        an empty remark is deleted."""
         text = " ".join(note.split())[:LONGEST_LABEL_NOTE]
         self._replace({**self._key(dataset_id, pair, who), "note": text}, empty=not text)
 
@@ -173,30 +173,30 @@ class LabelNotes(_Store):
 
 
 class Pins(_Store):
-    """The pinned baselines: of each data set the run that others are compared with by default."""
+    """The pinned baseline of each data set: the run that others are compared with by default."""
 
     table, key = "pins", ("dataset_id",)
 
     def of(self, dataset_id: str) -> str | None:
-        """The id of the pinned run; None where the first stage is the baseline."""
+        """Return the id of the pinned run; None if the first stage is the baseline."""
         row = self._database.row(self.table, dataset_id=dataset_id)
         return None if row is None else str(row["run_id"])
 
     def pin(self, run_id: str) -> None:
-        """Make a run the baseline of its data set, in place of the one that was.
+        """Make a run the baseline of its data set, in place of the previous one.
 
-        Raises StoreError where there is no such run.
+        Raises StoreError if the run does not exist.
         """
         self._replace({"run_id": run_id, "pinned": now()})
 
     def unpin(self, dataset_id: str) -> None:
-        """Let the first stage be the baseline again; nothing happens where it is."""
+        """Make the first stage the baseline again; do nothing if it is."""
         with self._database.writing() as db:
             delete(db, self.table, dataset_id=dataset_id)
 
 
 def tidy(tags: Iterable[str]) -> tuple[str, ...]:
-    """The tags, each once whatever its case, blanks made single, empty ones left out."""
+    """Return the tags, each once regardless of case, with single blanks, without empty ones."""
     unique: dict[str, str] = {}
     for tag in tags:
         clean = " ".join(tag.split())
@@ -206,12 +206,12 @@ def tidy(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def tags_in_use(notes: Sequence[Note]) -> list[str]:
-    """Every tag of the notes once, in alphabetical order."""
+    """Return every tag of the notes once, in alphabetical order."""
     return sorted(tidy(tag for note in notes for tag in note.tags), key=str.casefold)
 
 
 def tags_of(row: Mapping[str, Any] | sqlite3.Row) -> tuple[tuple[str, ...], StoreError | None]:
-    """The tags of a row; none, and why, where they cannot be read."""
+    """Return the tags of a row; none, and the error, if they cannot be read."""
     try:
         return read_json(row, "tags", tuple[str, ...]), None
     except StoreError as error:
@@ -248,8 +248,8 @@ def _refuse_long(text: str) -> None:
 
 # Labels that an analyst corrected: a layer over a data set, which itself is never changed.
 #
-# It is a log. What was said of a pair last is in force, unless it was withdrawn, and the number of
-# the last entry is the revision of the layer: the labels of any revision can be had again.
+# It is a log. The last entry of a pair is in force, unless it was withdrawn, and the number of the
+# last entry is the revision of the layer: the labels of any revision can be restored.
 
 _UNTIL = "dataset_id = :dataset AND (:until IS NULL OR revision <= :until)"
 _LATEST = f"SELECT max(revision) FROM corrections WHERE {_UNTIL} GROUP BY query_id, doc_id"  # noqa: S608
@@ -257,9 +257,11 @@ _LATEST = f"SELECT max(revision) FROM corrections WHERE {_UNTIL} GROUP BY query_
 
 @dataclass(frozen=True)
 class Correction:
-    """label: None where the pair is to count as not judged. who: "" if unknown. made: ISO 8601 in
-    UTC. withdrawn: whether it takes back what was said of the pair before; never of one that is in
-    force."""
+    """One entry of the log.
+
+    label: None if the pair counts as not judged. who: "" if unknown. made: ISO 8601 in UTC.
+    withdrawn: whether it withdraws the earlier entries of the pair; never of one that is in force.
+    """
 
     query_id: str
     doc_id: str
@@ -275,7 +277,7 @@ class Correction:
 
 @dataclass(frozen=True)
 class Layer:
-    """How many labels are corrected, and the revision they are at."""
+    """The number of corrected labels, and their revision."""
 
     count: int
     revision: int
@@ -285,29 +287,29 @@ class Corrections(_Store):
     """The corrected labels."""
 
     def layer(self, dataset_id: str) -> Layer:
-        """How many corrections are in force, and the number of the last entry of the log."""
+        """Return how many corrections are in force, and the number of the last entry of the log."""
         counted = "coalesce(sum(withdrawn = 0), 0), coalesce(max(revision), 0)"
-        (row,) = self._asked(counted, f"revision IN ({_LATEST})", dataset_id)
+        (row,) = self._rows(counted, f"revision IN ({_LATEST})", dataset_id)
         return Layer(*row)
 
     def revision(self, dataset_id: str) -> int:
-        """The number of the last entry of the log; 0 where there is none."""
-        (row,) = self._asked("coalesce(max(revision), 0)", _UNTIL, dataset_id)
+        """Return the number of the last entry of the log; 0 if it is empty."""
+        (row,) = self._rows("coalesce(max(revision), 0)", _UNTIL, dataset_id)
         return int(row[0])
 
     def all(self, dataset_id: str, revision: int | None = None) -> list[Correction]:
-        """What is in force, the latest first; as of a revision where one is given."""
+        """Return the corrections in force, the latest first; as of a revision if one is passed."""
         test = f"withdrawn = 0 AND revision IN ({_LATEST}) ORDER BY revision DESC"
-        return list(map(_correction, self._asked("*", test, dataset_id, until=revision)))
+        return list(map(_correction, self._rows("*", test, dataset_id, until=revision)))
 
     def log(self, dataset_id: str, after: int = 0, until: int | None = None) -> list[Correction]:
-        """Every entry after a revision, and up to another one, those that were replaced or
-        withdrawn too, the first first."""
+        """Return the entries after a revision, and up to another one, in order, including entries
+        that were replaced or withdrawn."""
         test = f"{_UNTIL} AND revision > :after ORDER BY revision"
-        return list(map(_correction, self._asked("*", test, dataset_id, until=until, after=after)))
+        return list(map(_correction, self._rows("*", test, dataset_id, until=until, after=after)))
 
     def correct(self, dataset_id: str, pair: Pair, label: float | None, who: str) -> None:
-        """Give a pair another label, or take its label away (None)."""
+        """Set another label for a pair, or remove its label (None)."""
         self.take_in(dataset_id, [Correction(*pair, label, who, "")])
 
     def restore(self, dataset_id: str, corrections: Iterable[Correction]) -> None:
@@ -315,11 +317,11 @@ class Corrections(_Store):
         self.take_in(dataset_id, [replace(each, made="", withdrawn=False) for each in corrections])
 
     def withdraw(self, dataset_id: str, pairs: Iterable[Pair]) -> None:
-        """Let the pairs have the label again that came with the data."""
+        """Restore the labels of the pairs that came with the data."""
         self.take_in(dataset_id, [Correction(*pair, None, "", "", True) for pair in pairs])
 
     def take_in(self, dataset_id: str, corrections: Iterable[Correction]) -> None:
-        """Add what people said, in this order and with their names. made: "" for now."""
+        """Append corrections in this order, with their authors. made: "" for now."""
         moment = now()
         with self._database.writing() as db:
             find(db, "datasets", dataset_id, "id")
@@ -327,35 +329,37 @@ class Corrections(_Store):
                 signed = {"who": tidy_name(each.who), "made": each.made or moment}
                 insert(db, "corrections", {"dataset_id": dataset_id, **vars(each), **signed})
 
-    def _asked(
+    def _rows(
         self, columns: str, test: str, dataset_id: str, **more: int | None
     ) -> list[sqlite3.Row]:
-        question = f"SELECT {columns} FROM corrections WHERE {test}"  # noqa: S608
+        query = f"SELECT {columns} FROM corrections WHERE {test}"  # noqa: S608
         with self._database.reading() as db:
             values = {"dataset": dataset_id, "until": None, **more}
-            return db.execute(question, values).fetchall()
+            return db.execute(query, values).fetchall()
 
 
 def _correction(row: sqlite3.Row) -> Correction:
     return from_row(Correction, row, withdrawn=bool(row["withdrawn"]))
 
 
-# Plans of what to label, who looks at which pair of query and document just now, and when people
-# went on after a pause.
+# Labelling plans, the pair that each annotator looks at, and when they resumed after a pause.
 #
-# What people answer is kept as corrections, so that it is in force everywhere at once; a plan names
-# the revision of the log that it began at.
+# Labels are stored as corrections, so that they are in force everywhere immediately; a plan stores
+# the revision of the log at its beginning.
 
 CARD_SECONDS = 600.0
-"""How long a pair is kept for who looks at it, from when it was last shown."""
+"""The time for which a pair is reserved for one window, from when it was last shown."""
 
 LONGEST_GUIDELINES = 10_000
 
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """settings: what the plan is made from, as the caller gave it; empty if they cannot be read.
-    revision: of the corrections, when it began. created: ISO 8601 in UTC."""
+    """A labelling plan.
+
+    settings: the settings of the plan, as the caller passed them; empty if they cannot be read.
+    revision: of the corrections, when it began. created: ISO 8601 in UTC.
+    """
 
     id: str
     dataset_id: str
@@ -366,12 +370,12 @@ class StoredPlan:
 
 
 class LabelPlans(_Store):
-    """The plans of what to label."""
+    """The labelling plans."""
 
     table = "label_plans"
 
     def newest(self, dataset_id: str) -> StoredPlan | None:
-        """The plan that was begun last; None where there is none."""
+        """Return the plan that was begun last; None if there is none."""
         row = self._database.row(self.table, "rowid DESC", dataset_id=dataset_id)
         if row is None:
             return None
@@ -382,14 +386,14 @@ class LabelPlans(_Store):
         return from_row(StoredPlan, row, settings=settings)
 
     def begin(self, dataset_id: str, settings: Mapping[str, object], guidelines: str) -> str:
-        """Begin a plan at the labels of now; returns its id.
+        """Begin a plan at the current labels; return its id.
 
-        Raises DataError where the guidelines are longer than `LONGEST_GUIDELINES` characters.
+        Raises DataError if the guidelines are longer than `LONGEST_GUIDELINES` characters.
         """
         if len(guidelines) > LONGEST_GUIDELINES:
             raise DataError(
-                "The guidelines have {length} characters; {most} are kept.",
-                remedy="Shorten them, or write where they are to be found.",
+                "The guidelines have {length} characters; the limit is {most}.",
+                remedy="Shorten them, or write where to find them.",
                 length=len(guidelines),
                 most=LONGEST_GUIDELINES,
             )
@@ -411,16 +415,16 @@ class LabelPlans(_Store):
         *,
         gone: Callable[[str], bool] = lambda _owner: False,
     ) -> Pair | None:
-        """Keep the first of the pairs that nobody else looks at for `owner`, and let go of the one
-        that they had before; None where others look at all of them.
+        """Reserve the first of the pairs that is free for `owner`, and release its previous one;
+        return None if all of them are reserved.
 
-        owner: whom no other window has the name of. gone: whether the window of another owner is
-        closed; what it had is free again.
+        owner: a name that no other window has. gone: whether the window of another owner is closed,
+            so that its pair is free again.
         """
         moment = time.time()
         with self._database.writing() as db:
             db.execute(
-                # One that is kept for longer than any was kept before the clock was set back.
+                # A time beyond the limit was set before the clock was set back.
                 "DELETE FROM label_cards WHERE plan_id = ? "
                 "AND (owner = ? OR until NOT BETWEEN ? AND ?)",
                 (plan_id, owner, moment, moment + CARD_SECONDS),
@@ -429,22 +433,23 @@ class LabelPlans(_Store):
             closed = {row["owner"] for row in rows if gone(row["owner"])}
             for each in closed:
                 delete(db, "label_cards", plan_id=plan_id, owner=each)
-            taken = {(row["query_id"], row["doc_id"]) for row in rows if row["owner"] not in closed}
-            pair = next((pair for pair in pairs if pair not in taken), None)
+            open_cards = (row for row in rows if row["owner"] not in closed)
+            reserved = {(row["query_id"], row["doc_id"]) for row in open_cards}
+            pair = next((pair for pair in pairs if pair not in reserved), None)
             if pair is not None:
                 card = {"plan_id": plan_id, "query_id": pair[0], "doc_id": pair[1]}
                 insert(db, "label_cards", {**card, "owner": owner, "until": moment + CARD_SECONDS})
         return pair
 
     def resume(self, plan_id: str, who: str) -> None:
-        """A person goes on after a pause now."""
+        """Record that a person resumes now after a pause."""
         with self._database.writing() as db:
             if select(db, self.table, id=plan_id):
                 pause = {"plan_id": plan_id, "who": tidy_name(who), "ended": now()}
                 insert(db, "label_pauses", pause)
 
     def resumed(self, plan_id: str) -> dict[str, list[str]]:
-        """Name → when this person went on after each pause, ISO 8601 in UTC."""
+        """Return name → when this person resumed after each pause, ISO 8601 in UTC."""
         times: dict[str, list[str]] = {}
         for row in self._database.rows("label_pauses", plan_id=plan_id):
             times.setdefault(row["who"], []).append(row["ended"])

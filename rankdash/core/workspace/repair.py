@@ -1,6 +1,5 @@
-"""A database made anew from what is left: the records of the folders, the database as far as it
-can be read, and the newest copy of it. Nothing is deleted: the old database goes to the trash.
-"""
+"""Rebuilding the database from the records of the folders, the readable part of the old database,
+and its newest backup. Nothing is deleted: the old database is moved to the trash."""
 
 from __future__ import annotations
 
@@ -37,14 +36,15 @@ _UNKNOWN = math.inf
 
 @dataclass
 class Repaired:
-    """What a database made anew holds, and what it does not.
+    """The result of rebuilding a database.
 
-    rows: table → how many rows. from_folders: how many data sets and runs only their folders knew.
-    copy_of: the day of the copy that was used, as 2026-01-31; "" where there was none.
-    unlisted: folders, as "runs/…", that stay where they are and cannot be listed.
-    gone: names of data sets and runs whose folder is gone.
-    changed: how many rows of the old database are set apart, because they are not as they were
-    written. trash: where the old database lies now; None where there was none.
+    rows: table → number of rows. from_folders: how many data sets and runs only their folders
+        listed.
+    copy_of: the day of the backup that was used, as 2026-01-31; "" if none was used.
+    unlisted: folders, as "runs/…", that stay in place and cannot be listed.
+    gone: names of data sets and runs whose folder is missing.
+    changed: how many rows of the old database are quarantined because they changed on the disk.
+    trash: the new folder of the old database; None if there was none.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -57,34 +57,34 @@ class Repaired:
 
 
 def repair(root: Path) -> Repaired | None:
-    """Put a database made anew in the place of one that cannot be relied on; None where there is
-    nothing to repair. Raises StoreError where the workspace cannot be written."""
+    """Replace an unreliable database by a rebuilt one; return None if there is nothing to repair.
+    Raises StoreError if the workspace cannot be written."""
     file = root / folders.DATABASE
     with _alone(root):
         if examine(root, read_only=False) is None:
             return None
-        made = file.with_name(f"{file.name}-new-{uuid.uuid4().hex[:8]}")
+        rebuilt = file.with_name(f"{file.name}-new-{uuid.uuid4().hex[:8]}")
         try:
-            repaired = rebuild(root, made)
+            repaired = rebuild(root, rebuilt)
             with in_words(file):
                 old = [each for each in files_of(file) if each.exists()]
                 repaired.trash = folders.to_trash(root, old) if old else None
-                made.replace(file)
+                rebuilt.replace(file)
         finally:
-            for each in files_of(made):
+            for each in files_of(rebuilt):
                 each.unlink(missing_ok=True)
     return repaired
 
 
 def rebuild(root: Path, target: Path) -> Repaired:
-    """Make a database at `target`, where none is, for the folders of a workspace. The workspace is
-    only read."""
+    """Create a database at `target`, which must not exist, for the folders of a workspace. The
+    workspace is only read."""
     repaired = Repaired()
     Database(target)
     with (
         in_words(target),
         tempfile.TemporaryDirectory() as scratch,
-        # Without foreign keys: rows come in any order, and one that is replaced takes none along.
+        # Without foreign keys: rows come in any order, and replacing one must not delete others.
         closing(_open(target, "mode=rw")) as db,
     ):
         db.execute("BEGIN IMMEDIATE")
@@ -95,7 +95,7 @@ def rebuild(root: Path, target: Path) -> Repaired:
         _drop_gone(db, root, repaired)
         _drop_orphans(db)
         _settle_work(db)
-        # A copy may be older than the step that cleans what is stored.
+        # A backup may be older than the migration that removes credentials.
         clean_rows(db)
         repaired.rows = Counter(
             {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in _COUNTED}  # noqa: S608
@@ -106,7 +106,8 @@ def rebuild(root: Path, target: Path) -> Repaired:
 
 
 def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.Connection]:
-    """What rows can be read from, the newer first: the database, and the newest sound copy."""
+    """Yield the databases to read rows from, the newer first: the old database, and the newest
+    sound backup."""
     sources: list[tuple[float, sqlite3.Connection]] = []
     file = root / folders.DATABASE
     for each in files_of(file)[:2]:
@@ -122,7 +123,7 @@ def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.
     for copy in checksums.backups(root):
         with closing(_open(copy, "mode=ro&immutable=1")) as db:
             copies.append((_count(db), copy.name, copy))
-    # The latest by how many were made before, since the clock may have been set back.
+    # The latest by the count of backups, since the clock may have been set back.
     for count, _name, copy in sorted(copies, reverse=True):
         backup = _open(copy, "mode=ro&immutable=1")
         with suppress(*UNREADABLE):
@@ -131,8 +132,8 @@ def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.
                 repaired.copy_of = checksums.backup_day(copy)
                 break
         backup.close()
-    # A database that cannot be asked is damaged, and not old.
-    for _made, source in sorted(sources, key=itemgetter(0), reverse=True):
+    # A database whose count cannot be read is damaged, and not old.
+    for _count_made, source in sorted(sources, key=itemgetter(0), reverse=True):
         yield source
 
 
@@ -144,7 +145,7 @@ def _open(file: Path, access: str) -> sqlite3.Connection:
 
 
 def _count(db: sqlite3.Connection) -> float:
-    """How many daily copies had been made of a database."""
+    """Return how many daily backups had been made of a database."""
     try:
         row = db.execute(
             "SELECT value FROM settings WHERE key = ?", (checksums.BACKUPS_MADE,)
@@ -155,13 +156,13 @@ def _count(db: sqlite3.Connection) -> float:
 
 
 def _add(db: sqlite3.Connection, source: sqlite3.Connection) -> None:
-    """Add the rows that are not there, as far as they can be read and are as they were written."""
+    """Add the missing rows that can be read and match their checksums."""
     tables = db.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
     ).fetchall()
     for (table,) in tables:
         columns = {row["name"] for row in db.execute(f"PRAGMA table_info({table})")}
-        # From both ends: what lies behind a damaged page can be read from the other.
+        # From both ends: rows behind a damaged page can be read from the other end.
         for order in ("ASC", "DESC"):
             with suppress(*UNREADABLE):
                 for row in source.execute(f"SELECT * FROM {table} ORDER BY rowid {order}"):  # noqa: S608
@@ -174,17 +175,17 @@ def _add(db: sqlite3.Connection, source: sqlite3.Connection) -> None:
 
 
 def _drop_gone(db: sqlite3.Connection, root: Path, repaired: Repaired) -> None:
-    """Forget data sets and runs whose folder is not there."""
+    """Delete rows of data sets and runs whose folder is missing."""
     for kind in folders.STORED:
-        there = {folders.relative(root, folder) for folder in folders.stored(root, kind)}
+        existing = {folders.relative(root, folder) for folder in folders.stored(root, kind)}
         for row in db.execute(f"SELECT id, name, folder FROM {kind}").fetchall():  # noqa: S608
-            if row["folder"] not in there:
+            if row["folder"] not in existing:
                 db.execute(f"DELETE FROM {kind} WHERE id = ?", (row["id"],))  # noqa: S608
                 repaired.gone.append(str(row["name"]))
 
 
 def _add_recorded(db: sqlite3.Connection, root: Path, repaired: Repaired) -> None:
-    """The rows of the records, in place of others: a record is never older than a copy."""
+    """Add the rows of the records, replacing others: a record is never older than a backup."""
     listed = _ids(db)
     for kind, values in folders.recorded_rows(root, folders.recorded(root), listed["datasets"]):
         insert(db, kind, values, "OR REPLACE")
@@ -192,7 +193,7 @@ def _add_recorded(db: sqlite3.Connection, root: Path, repaired: Repaired) -> Non
 
 
 def _ids(db: sqlite3.Connection) -> dict[str, set[str]]:
-    """The ids of the data sets and runs that a database lists."""
+    """Return the ids of the data sets and runs that a database lists."""
     return {
         kind: {row[0] for row in db.execute(f"SELECT id FROM {kind}")}  # noqa: S608
         for kind in folders.STORED
@@ -200,7 +201,7 @@ def _ids(db: sqlite3.Connection) -> dict[str, set[str]]:
 
 
 def _drop_orphans(db: sqlite3.Connection) -> None:
-    """Forget what belongs to a data set or run that is not there."""
+    """Delete rows that belong to a missing data set or run."""
     of_data = ("runs", "jobs", "notes", "corrections", "run_notes", "pins")
     for table in (*of_data, "label_plans", "label_notes", "judges"):
         db.execute(f"DELETE FROM {table} WHERE dataset_id NOT IN (SELECT id FROM datasets)")  # noqa: S608
@@ -210,7 +211,7 @@ def _drop_orphans(db: sqlite3.Connection) -> None:
 
 
 def _settle_work(db: sqlite3.Connection) -> None:
-    """Nothing starts by itself: a job of an old copy may have been done or deleted since."""
+    """Stop all unfinished work: a job in an old backup may have been done or deleted since."""
     db.execute(
         "UPDATE jobs SET state = 'done', stage = 'waiting', cancel = 0, worker = NULL, "
         "problem = NULL, finished = coalesce(finished, ?) WHERE id IN (SELECT id FROM runs)",
@@ -235,35 +236,34 @@ def _unlisted(db: sqlite3.Connection, root: Path) -> list[str]:
 
 @contextmanager
 def _alone(root: Path) -> Iterator[None]:
-    """Hold off other repairs of the same workspace. The lock ends with this process at the
-    latest; its file stays, because another process may be waiting for it."""
+    """Prevent other repairs of the same workspace. The lock ends with this process at the latest;
+    its file stays, because another process may be waiting for it."""
     file = root / f"{folders.DATABASE}-repair"
     with in_words(file), closing(sqlite3.connect(file, timeout=60.0, isolation_level=None)) as lock:
         lock.execute("BEGIN EXCLUSIVE")
         yield
 
 
-# Whether the database of a workspace can be relied on: is there, whole, and lists the folders.
+# Checks of the database of a workspace: it exists, is intact, and lists the folders.
 #
-# Where it is not, nothing in the workspace is deleted or written before it was repaired.
+# Otherwise, nothing in the workspace is deleted or written before a repair.
 
 _MISSING = "The database of the workspace {folder} is missing."
 _EMPTY = "The database of the workspace {folder} is empty."
 _DAMAGED = "The database of the workspace {folder} is damaged: {reason}"
 _OLDER = (
-    "The database of the workspace {folder} is older than its folders, or of another "
-    "workspace: data sets and runs that it does not list: {n}."
+    "The database of the workspace {folder} is older than its folders, or belongs to another "
+    "workspace. Data sets and runs that it does not list: {n}."
 )
 
 
 def examine(root: Path, *, read_only: bool) -> StoreError | None:
-    """What is wrong with the database, in words; None where nothing is, or where there is no
-    workspace yet.
+    """Return the problem of the database; None if there is none, or if there is no workspace yet.
 
-    Raises StoreError where the database cannot be read for another reason, such as permissions, and
-    where the folder holds something that is no workspace.
+    Raises StoreError if the database cannot be read for another reason, such as permissions, and if
+    the folder contains other files but no workspace.
     """
-    # The folders first: a process that makes a workspace writes folders after the database.
+    # The folders first: a process that creates a workspace writes folders after the database.
     file = root / folders.DATABASE
     with in_words(file):
         by_kind = folders.recorded(root)
@@ -285,28 +285,28 @@ def _looked_into(
     file = root / folders.DATABASE
     access = access_to(file) if read_only else "mode=rw"
     with in_words(file):
-        # Before SQLite reads it: closed again, SQLite deletes the log.
+        # Before SQLite reads it: SQLite deletes the log when it closes the database.
         if checksums.log_is_damaged(file):
             unread = Phrase("changes in its log {file} cannot be read.", file=f"{file.name}-wal")
             return _trouble(root, _DAMAGED, reason=unread)
         try:
             with closing(open_for_reading(file, access)) as db:
                 if not checksums.pages_fit(db):
-                    unfit = Phrase("its pages do not fit together.")
+                    unfit = Phrase("database pages are inconsistent.")
                     return _trouble(root, _DAMAGED, reason=unfit)
                 version = version_of(db)
                 if version > len(migrations.MIGRATIONS):
-                    # It is refused when it is opened.
+                    # It is refused later, when it is opened.
                     return None
                 if not version:
                     return _trouble(root, _EMPTY) if ours else None
                 if not checksums.schema_fits(db):
-                    unlike = Phrase("its tables are not as they were made.")
+                    unlike = Phrase("its tables were changed.")
                     return _trouble(root, _DAMAGED, reason=unlike)
                 if rows := checksums.changed(db):
                     changed = Phrase(
-                        "rows that have changed since they were written: {n} (in {tables}). They "
-                        "are set apart.",
+                        "rows that have changed since they were written: {n} (in {tables}). "
+                        "They are quarantined.",
                         n=sum(rows.values()),
                         tables=", ".join(rows),
                     )
@@ -320,7 +320,7 @@ def _looked_into(
         kind: [each for each in by_kind[kind] if folders.id_of(each) not in listed[kind]]
         for kind in folders.STORED
     }
-    # A folder whose row was deleted meanwhile has no record any more.
+    # A folder whose row was just deleted has no record.
     lacking = folders.recorded_rows(root, unknown, listed["datasets"])
     return _trouble(root, _OLDER, n=len(lacking)) if lacking else None
 
@@ -328,7 +328,7 @@ def _looked_into(
 def _trouble(root: Path, template: str, **params: object) -> StoreError:
     return StoreError(
         template,
-        remedy="Nothing in it is deleted, and it is open for reading only. To repair it, close "
+        remedy="Nothing in the workspace is deleted, and it is read-only. To repair it, close "
         "other programs that use it and run: rankdash workspace repair",
         folder=str(root),
         **params,

@@ -1,8 +1,8 @@
-"""Scores and a judge's answers, kept so that a model is never asked about the same pair twice.
+"""A cache of scores and of a judge's answers, so that a model never scores the same pair twice.
 
-A SQLite file of its own: it may be deleted at any time, and a damaged one starts afresh. A pair is
-found by the fingerprint of the reranker, the text of the query and the text of the document; what
-was used longest ago goes first when the file grows over its limit.
+It is a separate SQLite file that may be deleted at any time; a damaged one is replaced by an empty
+one. A pair is identified by the fingerprint of the reranker, the text of the query and the text of
+the document. When the file exceeds its limit, the least recently used entries are removed first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rankdash.core.workspace.failures import in_words, is_damage
 
 _DEFAULT_LIMIT_BYTES = 512 * 1024 * 1024
 
-# After reaching the limit it shrinks to this share of it, so that not every write has to.
+# Above the limit it shrinks to this share of the limit, so that not every write has to shrink it.
 _ROOM_AFTER = 0.9
 _SHRINK_STEPS = 50
 _UNKNOWN = -1
@@ -36,10 +36,10 @@ _KEYS_AT_ONCE = 900
 
 @dataclass(frozen=True, eq=False)
 class KeptScores:
-    """What is kept of a query and its documents, aligned with them.
+    """The cached scores of a query's documents, aligned with the documents.
 
-    scores: (n,) float64, NaN where not kept.
-    read, full: (n,) int32, tokens read and before texts were cut; -1 where unknown.
+    scores: (n,) float64, NaN if not cached.
+    read, full: (n,) int32, tokens read and tokens before truncation; -1 if unknown.
     """
 
     scores: npt.NDArray[np.float64]
@@ -53,9 +53,9 @@ class KeptScores:
 
 
 class ScoreCache:
-    """The kept scores of a workspace. Several threads and processes may use it at once.
+    """The cached scores of a workspace. Several threads and processes may use it concurrently.
 
-    Every method raises StoreError where the file cannot be read or written.
+    Every method raises StoreError if the file cannot be read or written.
     """
 
     def __init__(self, file: Path) -> None:
@@ -72,11 +72,12 @@ class ScoreCache:
     def read(
         self, fingerprint: str, requests: Sequence[tuple[str, Sequence[str]]]
     ) -> list[KeptScores]:
-        """What is kept for each (query text, document texts), in order; counts as use."""
+        """Return the cached scores for each (query text, document texts), in order; counts as
+        use."""
         entries, used = [], []
         with self._database.reading() as db:
             for query, documents in requests:
-                # One by one: together they may be more than memory holds.
+                # One query at a time: all of them may need more memory than there is.
                 key = _ask_key(fingerprint, query)
                 rows = _cached(db, "pairs", "score, read, full", [key]).get(key, {})
                 entries.append(_kept(rows, documents))
@@ -87,7 +88,7 @@ class ScoreCache:
     def write(
         self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], KeptScores]]
     ) -> None:
-        """Keep the finite scores of each (query text, document texts, what was found)."""
+        """Store the finite scores of each (query text, document texts, scores)."""
         if not self.limit:
             return
         with self._database.writing() as db:
@@ -106,8 +107,8 @@ class ScoreCache:
     def read_answers(
         self, fingerprint: str, pairs: Sequence[tuple[str, str]], *, use: bool = True
     ) -> list[str]:
-        """What is kept of the answers to each (query text, document text), in order, as it was
-        written; "" where nothing is. use: whether this counts as use."""
+        """Return the cached answers to each (query text, document text), in order, as they were
+        written; "" if not cached. use: whether this counts as use."""
         queries = dict.fromkeys(query for query, _ in pairs)
         keys = {query: _ask_key(fingerprint, query) for query in queries}
         with self._database.reading() as db:
@@ -119,7 +120,7 @@ class ScoreCache:
         return ["" if row is None else str(row["answers"]) for row in rows]
 
     def write_answers(self, fingerprint: str, entries: Sequence[tuple[str, str, str]]) -> None:
-        """Keep the answers, one text, to each (query text, document text, answers)."""
+        """Store the answers, one text, to each (query text, document text, answers)."""
         if not self.limit:
             return
         with self._database.writing() as db:
@@ -135,20 +136,20 @@ class ScoreCache:
 
     @property
     def size_bytes(self) -> int:
-        """How much of the disk the kept scores take."""
+        """The disk space that the cached scores take."""
         with self._database.reading() as db:
             return _size(db)
 
     @property
     def pairs(self) -> int:
-        """How many pairs have a kept score or answer."""
+        """The number of pairs with a cached score or answer."""
         count = "SELECT (SELECT count(*) FROM pairs) + (SELECT count(*) FROM answers)"
         with self._database.reading() as db:
             return int(db.execute(count).fetchone()[0])
 
     @property
     def limit(self) -> int:
-        """How many bytes it may take; 0 = nothing is kept."""
+        """The maximum size in bytes; 0 = nothing is cached."""
         row = self._database.row("size_limit")
         return _DEFAULT_LIMIT_BYTES if row is None else int(row["bytes"])
 
@@ -157,8 +158,8 @@ class ScoreCache:
         """Set the limit; what is over it goes at once."""
         if size_bytes < 0:
             raise StoreError(
-                "The score cache cannot be limited to {size} bytes.",
-                remedy="0 caches nothing; any larger number is a limit.",
+                "{size} bytes is not a limit for the score cache.",
+                remedy="Enter 0 to cache nothing, or a larger number.",
                 size=size_bytes,
             )
         with self._database.writing() as db:
@@ -167,7 +168,7 @@ class ScoreCache:
         self._shrink(size_bytes)
 
     def clear(self) -> None:
-        """Forget every score and give the disk back; the limit stays."""
+        """Delete every cached score and free the disk space; the limit stays."""
         with self._database.writing() as db:
             for table in ("pairs", "answers", "asks"):
                 delete(db, table)
@@ -212,8 +213,9 @@ def _prepare(db: sqlite3.Connection, file: Path) -> None:
         "used REAL NOT NULL)"
     )
     db.execute("CREATE INDEX IF NOT EXISTS asks_by_use ON asks (used, id)")
-    # Scores are kept as the bits of their float64, because SQLite makes an integer of -0.0.
-    # A table without row ids lies in the order of its key: what a query asks for lies together.
+    # Scores are stored as the bits of their float64, because SQLite stores -0.0 as an integer. A
+    # table without row ids is in the order of its key, so the documents of a query are next to each
+    # other.
     db.execute(
         "CREATE TABLE IF NOT EXISTS pairs (ask INTEGER NOT NULL, document BLOB NOT NULL, "
         "score INTEGER NOT NULL, read INTEGER NOT NULL, full INTEGER NOT NULL, "
@@ -226,7 +228,7 @@ def _prepare(db: sqlite3.Connection, file: Path) -> None:
     for table in ("pairs", "answers"):
         columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
         if checksums.COLUMN not in columns:
-            # What an earlier version cached has none.
+            # Entries of an earlier version have no checksum.
             db.execute(f"ALTER TABLE {table} ADD COLUMN {checksums.COLUMN} INTEGER")
     db.execute("CREATE TABLE IF NOT EXISTS size_limit (bytes INTEGER NOT NULL)")
     db.execute("COMMIT")
@@ -247,7 +249,7 @@ def _kept(rows: Mapping[bytes, sqlite3.Row], documents: Sequence[str]) -> KeptSc
 def _cached(
     db: sqlite3.Connection, table: str, columns: str, keys: Sequence[bytes]
 ) -> dict[bytes, dict[bytes, sqlite3.Row]]:
-    """Return, for each of the keys of asks that has any, document → its row, except rows that
+    """Return, for each of the keys of `asks` with entries, document → its row, except rows that
     changed on the disk."""
     cached: dict[bytes, dict[bytes, sqlite3.Row]] = {}
     for start in range(0, len(keys), _KEYS_AT_ONCE):
@@ -264,7 +266,7 @@ def _cached(
 
 
 def _use(db: sqlite3.Connection, fingerprint: str, query: str) -> int:
-    """The row of what is asked, which is used now."""
+    """Return the id of the row of a query, and mark it as used now."""
     row = db.execute(
         "INSERT INTO asks (key, used) VALUES (?, ?) "
         "ON CONFLICT (key) DO UPDATE SET used = excluded.used RETURNING id",
@@ -274,9 +276,11 @@ def _use(db: sqlite3.Connection, fingerprint: str, query: str) -> int:
 
 
 def _ask_key(fingerprint: str, query: str) -> bytes:
-    known = fingerprint.encode("utf-8", "surrogatepass")
+    prefix = fingerprint.encode("utf-8", "surrogatepass")
     text = query.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(len(known).to_bytes(8, "little") + known + text, digest_size=16).digest()
+    return hashlib.blake2b(
+        len(prefix).to_bytes(8, "little") + prefix + text, digest_size=16
+    ).digest()
 
 
 def _text_key(text: str) -> bytes:

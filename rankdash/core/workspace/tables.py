@@ -1,7 +1,7 @@
-"""Parquet files: written under another name and renamed, so a reader sees all of one or nothing.
+"""Parquet files: written under another name and renamed, so a reader sees all of a file or nothing.
 
-Each carries the SHA-256 of all its other bytes, in its own metadata, so that it goes along wherever
-the file is copied; a file that does not fit it is damaged.
+Each file contains the SHA-256 of all its other bytes in its metadata, so that the hash is copied
+with the file; a file that does not match it is damaged.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from rankdash.core.workspace.failures import damaged, in_words
 
 TIES = b"rankdash.ties"
 
-# Of which data set a table is, by its id; under the hash as all of the file.
+# The id of the table's data set; under the hash like the rest of the file.
 _OF = b"rankdash.of"
 _HASH = b"rankdash.sha256"
 _DIGITS = 64
-# Parquet ends with the metadata, how long it is (4 bytes), and a mark (4 bytes).
+# Parquet ends with the metadata, its length (4 bytes), and a mark (4 bytes).
 _END = 8
 _MARK = b"PAR1"
 _CHUNK = 1 << 20
 
 DATASET_PARTS = ("queries", "documents", "qrels")
-"""The tables of a data set beside its ranking."""
+"""The tables of a data set except its ranking."""
 
 CANDIDATES, RANKING = "candidates", "ranking"
 """The name of the ranking of a data set, and of a run."""
 
 
 def ranking_parts(name: str) -> tuple[str, str, str]:
-    """The tables of a ranking: rows, queries, documents."""
+    """Return the names of the tables of a ranking: rows, queries, documents."""
     return name, f"{name}-queries", f"{name}-documents"
 
 
@@ -61,12 +61,12 @@ PARTS = {
 
 
 def write_table(file: Path, table: Any, of: str = "") -> None:
-    """Write an Arrow table. The data is on the disk before the name is. of: the id of the data set
-    that it is of, if of any."""
+    """Write an Arrow table atomically: the data is on the disk before the file is renamed. of: the
+    id of its data set, if any."""
     import pyarrow.parquet as pq
 
-    # Texts come again and again; numbers seldom do, and to look for those takes as long as to write
-    # them twice.
+    # Dictionaries only for texts: numbers seldom repeat, and searching them for repetitions doubles
+    # the writing time.
     kinds = (pa.string(), pa.large_string())
     texts = [each.name for each in table.schema if each.type in kinds]
     with in_words(file), base_files.completed(file) as target:
@@ -83,8 +83,8 @@ def write_table(file: Path, table: Any, of: str = "") -> None:
 
 
 def read_table(file: Path, dictionaries: Sequence[str] = ()) -> Any:
-    """Read an Arrow table. dictionaries: the columns of text to be read as codes. Raises StoreError
-    where the file is missing or damaged."""
+    """Read an Arrow table. dictionaries: the columns of text to read as codes. Raises StoreError if
+    the file is missing or damaged."""
     import pyarrow.parquet as pq
 
     refuse_changed(file)
@@ -99,13 +99,13 @@ def read_table(file: Path, dictionaries: Sequence[str] = ()) -> Any:
 
 
 def refuse_changed(file: Path) -> bool:
-    """Whether a file carries its hash; one of a version that wrote none does not. Raises StoreError
-    where it is cut short or does not fit its hash."""
+    """Verify the SHA-256 in a file. Return False if there is none (older version); raise StoreError
+    if the file is truncated or does not match."""
     with in_words(file), file.open("rb") as source:
         size = source.seek(0, os.SEEK_END)
         source.seek(max(size - _END, 0))
         if not source.read().endswith(_MARK):
-            raise damaged(file, Phrase("it is cut short."))
+            raise damaged(file, Phrase("it is truncated."))
         place = _place_of_hash(source, size)
         if place is None:
             return False
@@ -116,7 +116,7 @@ def refuse_changed(file: Path) -> bool:
 
 
 def _seal(target: BinaryIO) -> None:
-    """Put the hash of a file into the place that was kept for it."""
+    """Write the hash of a file into its reserved place."""
     place = _place_of_hash(target, target.seek(0, os.SEEK_END))
     assert place is not None  # noqa: S101 - it was written a moment ago
     digest = _hash_around(target, place)
@@ -125,7 +125,7 @@ def _seal(target: BinaryIO) -> None:
 
 
 def _place_of_hash(source: BinaryIO, size: int) -> int | None:
-    """Where the digits of the hash begin in a Parquet file; None where it has none."""
+    """Return the position of the hash in a Parquet file; None if there is none."""
     source.seek(max(size - _END, 0))
     begin = size - _END - int.from_bytes(source.read(4), "little")
     if begin < 0:
@@ -139,7 +139,7 @@ def _place_of_hash(source: BinaryIO, size: int) -> int | None:
 
 
 def _hash_around(source: BinaryIO, place: int) -> bytes:
-    """The SHA-256, as digits, of all of a file but the digits at `place`."""
+    """Return the SHA-256 in hexadecimal of all of a file except the digits at `place`."""
     hasher = hashlib.sha256()
     source.seek(0)
     remaining = place
@@ -154,7 +154,7 @@ def _hash_around(source: BinaryIO, place: int) -> bytes:
 
 @contextmanager
 def as_stored(file: Path) -> Iterator[None]:
-    """Turn what the content of `file` raises inside the block into a StoreError."""
+    """Turn errors about the content of `file` inside the block into StoreErrors."""
     try:
         with in_words(file):
             yield
@@ -163,10 +163,10 @@ def as_stored(file: Path) -> Iterator[None]:
 
 
 def refuse_changed_folder(folder: Path, kind: str, *, seal: bool) -> None:
-    """Raise StoreError where a table of a data set or run is changed, cut short or missing.
+    """Raise StoreError if a table of a data set or run is changed, truncated or missing.
 
-    kind: "datasets" or "runs". seal: tables of a version that wrote no hash are written again with
-    theirs; one for which there is no room stays as it is.
+    kind: "datasets" or "runs". seal: whether to add a hash to tables of an older version without
+        one; a table stays as it is if the disk is full.
     """
     names = {f"{part}.parquet" for part in PARTS[kind]}
     for name in sorted(names.union(each.name for each in folder.glob("*.parquet"))):
@@ -177,7 +177,7 @@ def refuse_changed_folder(folder: Path, kind: str, *, seal: bool) -> None:
 
 
 def write_frame(file: Path, frame: pd.DataFrame, of: str = "") -> None:
-    """Write a frame as `write_table` does; its index is not kept."""
+    """Write a frame as `write_table` does, without its index."""
     write_table(file, pa.Table.from_pandas(frame, preserve_index=False), of)
 
 
@@ -195,12 +195,13 @@ def write_dataset(folder: Path, dataset: Dataset) -> None:
 
 
 def read_dataset(folder: Path, row: sqlite3.Row) -> Dataset:
-    """Read what `write_dataset` wrote. Its id is worked out anew only where a table, as one of an
-    older version, does not say that it is of the id of the row."""
+    """Read a data set that `write_dataset` wrote. Its id is computed again only if a table, such as
+    one of an older version, does not name the id of the row."""
     ids = ("query_id", "doc_id")
     with as_stored(folder):
         queries, documents = (read_frame(folder / f"{part}.parquet") for part in DATASET_PARTS[:2])
-        # Parquet holds repeated ids as codes: made anew, they are the costly part of reading.
+        # Parquet stores repeated ids as codes; computing them again would dominate the reading
+        # time.
         labels = read_table(folder / f"{DATASET_PARTS[2]}.parquet", ids)
         codes = {key: Coded.of_dictionary(labels[key]) for key in ids}
         for key in ids:
@@ -225,12 +226,12 @@ def _are_of(folder: Path, dataset_id: str) -> bool:
 
     files = (folder / f"{part}.parquet" for part in PARTS["datasets"])
     metadata = (pq.read_metadata(file).metadata or {} for file in files)
-    # Without a hash what a table says of itself is worth nothing.
+    # Without a hash, the metadata of a table cannot be trusted.
     return all(each.get(_OF) == dataset_id.encode() and _HASH in each for each in metadata)
 
 
 def write_run(folder: Path, run: Run) -> None:
-    """Write the tables of a run; those of what it did not measure are left out."""
+    """Write the tables of a run, except tables of measurements that it does not have."""
     write_frame(folder / "queries.parquet", run.queries)
     write_ranking(folder, RANKING, run.ranking)
     if run.reading is not None:
@@ -244,7 +245,7 @@ def write_run(folder: Path, run: Run) -> None:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """What `write_run` wrote, as fields of a `Run`."""
+    """Return the tables that `write_run` wrote, as fields of a `Run`."""
     ranking, calls = read_ranking(folder, RANKING), folder / "calls.parquet"
     return {
         "ranking": ranking,
@@ -259,8 +260,8 @@ def write_ranking(folder: Path, name: str, ranking: Ranking, of: str = "") -> No
     """Write a ranking as three tables: its rows, its queries and its documents. of: as for
     `write_table`.
 
-    Rows hold the document's position in the documents table, so that a million of them load in
-    milliseconds.
+    Rows contain the position of the document in the documents table, so that a million of them load
+    in milliseconds.
     """
     rows = pa.table({"document": ranking.docs, "score": ranking.scores, "given": ranking.given})
     rows = rows.replace_schema_metadata({TIES: ranking.ties.encode()})
@@ -282,12 +283,12 @@ def read_ranking(folder: Path, name: str) -> Ranking:
     with as_stored(file):
         ranking = ranking_of(*tables)
     if ranking is None:
-        raise damaged(file, Phrase("its rows do not fit its queries and documents."))
+        raise damaged(file, Phrase("its rows do not match its queries and documents."))
     return ranking
 
 
 def ranking_of(rows: Any, queries: Any, documents: Any) -> Ranking | None:
-    """The ranking that three tables hold; None where they do not fit together."""
+    """Return the ranking in three tables; None if they are inconsistent."""
     counts = _column(queries, "documents")
     offsets = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
@@ -311,13 +312,13 @@ def _read_reading(file: Path, rows: int) -> Reading | None:
         return None
     counts = read_table(file)
     if len(counts) != rows:
-        raise damaged(file, Phrase("its rows do not fit the ranking."))
+        raise damaged(file, Phrase("its rows do not match the ranking."))
     with as_stored(file):
         return Reading(_column(counts, "read"), _column(counts, "full"))
 
 
 def read_measured(folder: Path) -> Measured | None:
-    """The times and counts of a run."""
+    """Return the times and counts of a run; None if it has none."""
     file = folder / "measured.parquet"
     if not file.exists():
         return None
@@ -326,8 +327,9 @@ def read_measured(folder: Path) -> Measured | None:
 
 
 def measured_of(table: Any) -> Measured:
-    """Raises ValueError or LookupError where the table holds no such thing."""
-    # Not strict: a count may have been written as 3.0.
+    """Return the times and counts in a table. Raises ValueError or LookupError if it contains
+    none."""
+    # Not strict: a count may be stored as 3.0.
     return convert(json.loads(table["measured"][0].as_py()), Measured, strict=False)
 
 

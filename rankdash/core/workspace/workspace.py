@@ -1,17 +1,17 @@
 """The workspace: data sets and runs in one folder, SQLite for rows and Parquet for tables.
 
-    rankdash.sqlite            what there is
+    rankdash.sqlite            the database: one row for each data set, run, job, note …
     datasets/<id>-<token>/     queries, documents, qrels, candidates; a copy of the row
-    runs/<id>-<token>/         the queries and the ranking of a run, what was read and measured;
+    runs/<id>-<token>/         the queries and the ranking of a run, token counts and measurements;
                                a copy of the row
-    jobs/<id>/                 results of a job that has not ended, a file a batch
+    jobs/<id>/                 results of an unfinished job, one file per batch
     backups/                   copies of the database
-    trash/                     what was swept or replaced in the last 30 days
+    trash/                     folders and files that were swept or replaced in the last 30 days
     scores.sqlite              scores of pairs, for later runs; may be deleted
 
-Tables are written first, then the row that names their folder, then the copy of the row beside
-them; a delete takes them away in the opposite order. A crash in between leaves a folder that says
-that nothing names it, which a later `Workspace.open` moves to the trash.
+Tables are written first, then the row that names their folder, then the copy of the row next to
+them; a delete removes them in the opposite order. A crash in between leaves a folder with a mark
+that no row names it, which a later `Workspace.open` moves to the trash.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ HOME_VARIABLE = "RANKDASH_HOME"
 READ_ONLY_VARIABLE = "RANKDASH_READ_ONLY"
 _log = logging.getLogger(__name__)
 _NO = ("", "0", "no", "false", "off")
-# Kind → the folders of a data set or run, and of its jobs.
+# Kind → a query for the folders of a data set or run, and of its jobs.
 _FOLDERS = {
     "datasets": "SELECT folder FROM datasets WHERE id = :id "
     "UNION ALL SELECT folder FROM runs WHERE dataset_id = :id "
@@ -81,19 +81,20 @@ _FOLDERS = {
 
 
 class Workspace:
-    """A workspace folder. Several threads and processes may use the same one at once.
+    """A workspace folder. Several threads and processes may use the same folder concurrently.
 
-    Every method raises StoreError where the workspace cannot be read or written, or where what was
-    asked for is not in it.
+    Every method raises StoreError if the workspace cannot be read or written, or if the requested
+    item is not in it.
 
-    read_only: for showing it. Nothing in the folder is changed, and whatever would change it raises
-        StoreError; so does opening a folder that holds no workspace, or one of an older version.
+    read_only: for viewing only. Nothing in the folder is changed, and every change raises
+        StoreError; so does opening a folder without a workspace, or a workspace of an older
+        version.
 
-    Where the database cannot be relied on, the workspace is read-only too: what is listed is what
-    a repair would bring back.
+    If the database is not reliable, the workspace is read-only too, and lists what a repair would
+    restore.
 
-    trouble: what is wrong with the database, as an error; None where nothing is.
-    found: what a repair would bring back; None where there is nothing to repair.
+    trouble: the problem of the database, as an error; None if there is none.
+    found: the result that a repair would have; None if there is nothing to repair.
     may_repair: whether a repair would be allowed.
     """
 
@@ -122,11 +123,11 @@ class Workspace:
 
     @classmethod
     def open(cls, path: Path | None = None) -> Workspace:
-        """Open the workspace in `path`, making it where there is none.
+        """Open the workspace in `path`; create it if it does not exist.
 
-        Without a path it is the folder in the environment variable RANKDASH_HOME, or else one in
-        the user's data directory. It is read-only where RANKDASH_READ_ONLY is set to 1, and on a
-        disk that is mounted for reading.
+        Without a path, it is the folder in the environment variable RANKDASH_HOME, or one in the
+        user's data directory. It is read-only if RANKDASH_READ_ONLY is set to 1, or on a disk that
+        is mounted read-only.
         """
         if path is None:
             home = os.environ.get(HOME_VARIABLE, "")
@@ -136,10 +137,10 @@ class Workspace:
         return cls(path, read_only=read_only or folders.on_read_only_disk(path))
 
     def repair(self) -> Repaired | None:
-        """Make the database anew from what is left; None where another process did meanwhile. What
-        is open now stays as it is: open the workspace again.
+        """Rebuild the database from the remaining files; return None if another process already
+        did. This object does not change: open the workspace again.
 
-        Raises StoreError where the workspace is only shown, or cannot be written.
+        Raises StoreError if the workspace is read-only, or cannot be written.
         """
         if not self.may_repair:
             self.database.refuse_read_only()
@@ -150,9 +151,9 @@ class Workspace:
     ) -> str:
         """Store a data set and its check report; return its id.
 
-        The same content is stored once: saving it again changes nothing, not even the name, but
-        for files that are damaged; those go to the trash.
-        source: where it came from, such as "sample" or "upload".
+        The same content is stored once: saving it again changes nothing, not even the name, unless
+            its files are damaged; damaged files are moved to the trash.
+        source: the origin, such as "sample" or "upload".
         """
         with self.database.reading() as db:
             there = db.execute("SELECT folder FROM datasets WHERE id = ?", (dataset.id,)).fetchone()
@@ -176,27 +177,26 @@ class Workspace:
         return dataset.id
 
     def datasets(self) -> list[DatasetRow]:
-        """All data sets, oldest first."""
+        """Return all data sets, oldest first."""
         rows = self.database.rows("datasets", "created, rowid")
         return [from_row(DatasetRow, row) for row in rows]
 
     def dataset(self, dataset_id: str) -> Dataset:
-        """The stored data set, equal to what was saved."""
+        """Return the stored data set, equal to the saved one."""
         row = self._row("datasets", dataset_id)
         folder = self.root / row["folder"]
         dataset = read_dataset(folder, row)
         if dataset.id != dataset_id:
-            raise damaged(folder, Phrase("its content is not what was saved."))
+            raise damaged(folder, Phrase("its content has changed since it was saved."))
         return dataset
 
     def damage(self, kind: str, key: str) -> StoreError | None:
-        """What is wrong with the files of a data set or run, or with the row of a run; None where
-        nothing is. The files are read once, as long as they are sound. kind: "datasets" or "runs".
-        """
+        """Return the problem of the files of a data set or run, or of the row of a run; None if
+        there is none. Intact files are read only once. kind: "datasets" or "runs"."""
         return self._damage(kind, self._row(kind, key))
 
     def damaged_runs(self, dataset_id: str) -> dict[str, StoreError]:
-        """id → what is wrong with its files or its row, of each damaged run of a data set."""
+        """Return id → the problem of its files or its row, for each damaged run of a data set."""
         rows = self.database.rows("runs", dataset_id=dataset_id)
         problems = {row["id"]: self._damage("runs", row) for row in rows}
         return {key: error for key, error in problems.items() if error is not None}
@@ -214,18 +214,18 @@ class Workspace:
         return None
 
     def name(self, kind: str, key: str) -> str:
-        """What a data set or run is called now. kind: "datasets" or "runs"."""
+        """Return the current name of a data set or run. kind: "datasets" or "runs"."""
         return str(self._row(kind, key, "name")["name"])
 
     def check_report(self, dataset_id: str) -> str:
-        """The JSON of the check report that was saved with a data set."""
+        """Return the JSON of the check report that was saved with a data set."""
         return str(self._row("datasets", dataset_id)["report"])
 
     def rename_dataset(self, dataset_id: str, name: str) -> None:
         self._rename("datasets", dataset_id, name)
 
     def delete_dataset(self, dataset_id: str) -> None:
-        """Delete a data set with its runs and jobs; a job that is running is cancelled by it."""
+        """Delete a data set with its runs and jobs; running jobs are cancelled."""
         self._delete("datasets", dataset_id)
 
     def save_run(self, run: Run) -> str:
@@ -245,12 +245,12 @@ class Workspace:
         return run.id
 
     def runs(self, dataset_id: str | None = None) -> list[RunRow]:
-        """The runs of a data set, or all runs, oldest first."""
+        """Return the runs of a data set, or all runs, oldest first."""
         rows = self.database.rows("runs", "created, rowid", dataset_id=dataset_id)
         return [run_row(row) for row in rows]
 
     def run(self, run_id: str) -> Run:
-        """The stored run, equal to what was saved."""
+        """Return the stored run, equal to the saved one."""
         row = self._row("runs", run_id)
         folder = self.root / row["folder"]
         with as_stored(folder):
@@ -264,7 +264,8 @@ class Workspace:
             )
 
     def recorded(self, run_id: str) -> tuple[Mapping[str, object], Measured | None]:
-        """The machine of a stored run and what it measured, without its tables: for a list."""
+        """Return the machine of a stored run and its measurements, without its tables: for a
+        list."""
         row = self._row("runs", run_id)
         return read_json(row, "machine", Record), read_measured(self.root / row["folder"])
 
@@ -276,7 +277,7 @@ class Workspace:
         self._delete("runs", run_id)
 
     def setting(self, key: str) -> str | None:
-        """A value kept with `set_setting`; None where there is none."""
+        """Return a value stored with `set_setting`; None if the key is not set."""
         row = self.database.row("settings", key=key)
         return None if row is None else str(row["value"])
 
@@ -286,13 +287,14 @@ class Workspace:
 
     @property
     def score_cache(self) -> ScoreCache:
-        """The scores kept for later runs; made anew where its file is gone."""
+        """The cached scores for later runs; created if the file does not exist."""
         self.database.refuse_read_only()
         return ScoreCache(self.root / "scores.sqlite")
 
     @contextmanager
     def _new_folder(self, kind: str, name: str) -> Iterator[str]:
-        """An empty folder, as a row will name it; it is deleted if the block raises."""
+        """Yield the name of an empty folder, as a row stores it; the folder is deleted if the block
+        raises."""
         self.database.refuse_read_only()
         named = folders.relative(self.root, folders.new_folder(self.root, kind, name))
         try:
@@ -307,26 +309,26 @@ class Workspace:
 
     def _delete(self, kind: str, key: str) -> None:
         try:
-            gone = self._delete_rows(kind, key)
+            removed = self._delete_rows(kind, key)
         except StoreError as error:
             if not is_full(error):
                 raise
             folders.release_reserve(self.root)
-            gone = self._delete_rows(kind, key)
-        folders.remove(self.root, gone)
+            removed = self._delete_rows(kind, key)
+        folders.remove(self.root, removed)
 
     def _delete_rows(self, kind: str, key: str) -> list[str]:
         """Delete the rows of a data set or run; return the folders that they named."""
         with self.database.writing() as db:
             find(db, kind, key, "id")
-            gone = [row["folder"] for row in db.execute(_FOLDERS[kind], {"id": key})]
-            for named in gone:
+            removed = [row["folder"] for row in db.execute(_FOLDERS[kind], {"id": key})]
+            for named in removed:
                 if not named.startswith("jobs/"):
                     folders.withdraw_record(self.root / named)
             delete(db, kind, id=key)
             if kind == "runs":
                 delete(db, "jobs", id=key, state="done")
-        return gone
+        return removed
 
     def _rename(self, table: str, key: str, name: str) -> None:
         with self.database.writing() as db:
@@ -338,9 +340,9 @@ class Workspace:
         self.keep_records([(table, key)])
 
     def keep_records(self, stale: Iterable[tuple[str, str]] = ()) -> None:
-        """Write the records that folders lack, and those of `stale` (kind, id) again.
+        """Write the records that folders lack, and the records of `stale` (kind, id) again.
 
-        One that cannot be written is tried again when the workspace is opened.
+        A record that cannot be written is retried when the workspace is opened.
         """
         with self.database.reading() as db:
             lacking = [
@@ -352,7 +354,7 @@ class Workspace:
             ]
         for kind, key in (*lacking, *stale):
             try:
-                # With the lock: it may be deleted or renamed meanwhile.
+                # With the lock: another process may delete or rename it.
                 with self.database.writing() as db:
                     row = find(db, kind, key)
                     folders.write_record(self.root / row["folder"], kind, row)
@@ -360,14 +362,16 @@ class Workspace:
                 _log.warning("No record of %s %s: %s", kind, key, error)
 
     def _stand_in(self, trouble: StoreError) -> Database:
-        """A database made of what is left, outside of the workspace, for as long as this lasts."""
+        """Return a read-only database rebuilt from the remaining files, in a temporary folder that
+        lasts as long as this object."""
         place = Path(tempfile.mkdtemp(prefix="rankdash-"))
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
         self.found = rebuild(self.root, place / folders.DATABASE)
         return Database(place / folders.DATABASE, read_only=True, refusal=trouble)
 
     def _keep_copy(self) -> bool:
-        """Copy the database unless that was done today; whether there was anything to copy."""
+        """Back up the database if that was not done today. Return whether there was anything to
+        back up."""
         try:
             if not self._holds_rows():
                 return False
@@ -378,7 +382,7 @@ class Workspace:
                         "ON CONFLICT (key) DO UPDATE SET value = value + 1",
                         (checksums.BACKUPS_MADE,),
                     )
-                # With the lock: of several processes one copies.
+                # With the lock: only one of several processes copies.
                 with self.database.writing():
                     if checksums.backup_is_due(self.root):
                         checksums.make_backup(self.database.file)
@@ -391,7 +395,8 @@ class Workspace:
             return db.execute("SELECT 1 FROM datasets LIMIT 1").fetchone() is not None
 
     def _sweep(self) -> None:
-        # The folders are listed before the rows: one that got its row in between is then named.
+        # The folders are listed before the rows: a folder that gets its row in between is then
+        # named.
         stale = folders.abandoned(self.root)
         if not stale or not self._holds_rows():
             return
@@ -400,12 +405,13 @@ class Workspace:
         folders.sweep(self.root, stale, named)
 
 
-# What everything in a workspace is called, and whether that may have changed.
+# The names of everything in a workspace, and whether they may have changed.
 
 Names = dict[str, tuple[tuple[str, str, str, str], ...]]
-"""Id of a data set → (its id, table, id, name) of itself, then of its judges, pin and runs."""
+"""Data set id → (data set id, table, id, name) of the data set, then of its judges, pin and runs.
+"""
 
-# A file that was written so lately may be written again within the same tick of its clock.
+# A file that was written this recently may be written again within the same tick of its clock.
 _LATELY_NS = 100_000_000
 _NAMES_QUERY = """
     SELECT id, 'datasets', id, name FROM datasets
@@ -417,21 +423,21 @@ _NAMES_QUERY = """
 
 
 def names_of(workspace: Workspace) -> Names:
-    """Raises StoreError where the workspace cannot be read."""
+    """Return the names of a workspace. Raises StoreError if it cannot be read."""
     with workspace.database.reading() as db:
         rows = [tuple(row) for row in db.execute(_NAMES_QUERY)]
     return {dataset_id: tuple(group) for dataset_id, group in groupby(rows, itemgetter(0))}
 
 
 class NamesWatch:
-    """The names of a workspace, read again only where its files were written to since."""
+    """The names of a workspace, read again only if its files were written to."""
 
     def __init__(self) -> None:
         self._stamp: object = None
         self._names: Names = {}
 
     def names(self, workspace: Workspace) -> Names:
-        """As the function; two stats where nothing was written."""
+        """Return the names as `names_of` does; only two stat calls if nothing was written."""
         stamp = _stamp(workspace)
         if stamp is None or stamp != self._stamp:
             self._names = names_of(workspace)
@@ -440,7 +446,8 @@ class NamesWatch:
 
 
 def _stamp(workspace: Workspace) -> object:
-    """Another one whenever the database is another; None where that cannot be told."""
+    """Return a value that changes whenever the database changes; None if a change could be
+    missed."""
     stamps = []
     file, log, _index = files_of(workspace.database.file)
     for each in (file, log):
@@ -448,7 +455,7 @@ def _stamp(workspace: Workspace) -> object:
             stat = each.stat()
         except OSError:
             continue
-        # An empty log comes and goes with whoever reads.
+        # Readers create and remove an empty log.
         if stat.st_size:
             stamps.append((each.name, stat.st_ino, stat.st_size, stat.st_mtime_ns))
     newest = max((each[-1] for each in stamps), default=0)

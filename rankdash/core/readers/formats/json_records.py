@@ -296,7 +296,7 @@ class _Walker:
             self._decoder.names.clear()
             return self._decoder.raw_decode(self._text, position)
         except RecursionError as problem:
-            raise self._broken(position, Phrase("lists inside lists, too deep")) from problem
+            raise self._broken(position, Phrase("nested too deeply")) from problem
         except json.JSONDecodeError as problem:
             # A break inside a long entry is found where it is; one that swallows the next lines,
             # such as a missing brace, is told by the line on which the entry begins.
@@ -304,7 +304,7 @@ class _Walker:
             reason = Phrase("not readable from line {line}, column {column} on", **place)
             raise self._broken(position, reason) from problem
         except ValueError as problem:
-            raise self._broken(position, Phrase("a number of too many digits")) from problem
+            raise self._broken(position, Phrase("a number with too many digits")) from problem
 
     def items(self, position: int) -> Generator[tuple[int, Record], None, int]:
         """The objects of the list that begins at `position`; returns where it ends."""

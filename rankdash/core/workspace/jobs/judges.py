@@ -1,7 +1,7 @@
-"""Judges of a data set: what each was asked, how far it is, and its grades.
+"""The LLM judges of a data set: their settings, progress and grades.
 
-A judge is claimed, beats and ends as a job does (`rankdash.core.workspace.jobs.leases`), and has
-tables of its own: a grade is not a label and never becomes one.
+A judge is claimed, sends heartbeats and ends as a job does (`rankdash.core.workspace.jobs.leases`),
+and has separate tables: a grade is not a label and never becomes one.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from rankdash.core.workspace.database import (
 from rankdash.core.workspace.jobs.leases import Leases, Owner, State, state_of
 
 MOST_UNKEPT = 100
-"""So many pairs may have been asked about whose answers are not in the workspace yet: what a worker
-that dies loses at most."""
+"""The maximum number of pairs that were sent to a judge but are not stored in the workspace yet:
+what a worker that dies can lose."""
 
 LONGEST_JUDGE_NAME = 100
 LONGEST_REASON = 5_000
 NOT_ASKED = "not asked yet"
 
-# Faster than `json.loads`, which looks for blanks around.
+# Faster than `json.loads`, which also skips blanks.
 _decode = json.JSONDecoder().raw_decode
 _COLUMNS = ("query_id", "doc_id", "grade", "reason", "error", "kind", "answers")
 
@@ -52,7 +52,7 @@ class _Repeat(TypedDict):
 
 
 class JudgeUsage(TypedDict, total=False):
-    """What the calls of a judge came to, as its worker wrote it."""
+    """The total usage of a judge's calls, as its worker wrote it."""
 
     calls: int
     failed: int
@@ -63,15 +63,16 @@ class JudgeUsage(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class JudgeRow:
-    """A judge. Times are ISO 8601 in UTC, None where not reached.
+    """A judge. Times are ISO 8601 in UTC, None if not reached.
 
-    name: as people call it. model, template: which model, and the hash of what it is told.
-    settings: all of them; empty where the grades came from a file. top: the highest grade.
-    systems: the names of the rankings whose first `depth` documents it was asked about.
-    graded, failed, total: pairs. rate_pairs_s, seconds_left: None where not known.
-    usage: what its calls came to, as its workers wrote it, with what was being asked when one died,
-    estimated. unsettled: about how many pairs that was; their answers are lost.
-    error: why it failed or stopped; None where nothing went wrong.
+    name: chosen by the user. model, template: the model, and the hash of its prompt.
+    settings: all of them; empty if the grades came from a file. top: the highest grade.
+    systems: the names of the rankings whose first `depth` documents it grades.
+    graded, failed, total: pairs. rate_pairs_s, seconds_left: None if not known.
+    usage: the usage of its calls, as its workers wrote it, including an estimate for calls that
+        were open when a worker died.
+    unsettled: about how many pairs those calls were for; their answers are lost.
+    error: why it failed or stopped; None without an error.
     """
 
     id: str
@@ -103,12 +104,13 @@ class JudgeRow:
 
     @property
     def open(self) -> int:
-        """Pairs that it was not asked about yet."""
+        """The number of pairs that were not sent to the judge yet."""
         return self.total - self.graded - self.failed
 
     @property
     def calls_per_second(self) -> float | None:
-        """Of a judge that was done in one go; None for others, and where it made no call."""
+        """The rate of calls of a judge that finished without interruption; None for others, and
+        without calls."""
         calls = self.usage.get("calls", 0)
         if self.state != "done" or not (calls and self.started and self.finished):
             return None
@@ -118,18 +120,18 @@ class JudgeRow:
 
     @property
     def can_resume(self) -> bool:
-        """Whether there is something left to ask: pairs that were not asked, or have no grade."""
+        """True if pairs remain to be graded: pairs without a call, or without a grade."""
         return not self.live and self.graded < self.total and bool(self.settings)
 
 
 class StoredJudges(Leases["JudgeRow"]):
-    """The judges of a workspace with their grades; each goes with its data set."""
+    """The judges of a workspace with their grades; each is deleted with its data set."""
 
     table = "judges"
-    # What a worker that died before was asking about.
+    # Pairs that a previous worker was grading when it died.
     on_claim = ", started = coalesce(started, :now), unsettled = unsettled + at_risk, at_risk = 0"
     on_stop = ", rate_pairs_s = NULL, seconds_left = NULL"
-    # All that was asked is stored then.
+    # All answers are stored by then.
     on_end = ", at_risk = 0"
     missing = "There is no judge {id!r} in this workspace."
 
@@ -149,7 +151,7 @@ class StoredJudges(Leases["JudgeRow"]):
     ) -> str:
         """Queue a judge for (query id, document id) pairs; return its id.
 
-        Raises DataError where there is no pair, or the name is empty.
+        Raises DataError if there are no pairs, or the name is empty.
         """
         about = {
             "id": judge_id or uuid.uuid4().hex[:16],
@@ -165,11 +167,11 @@ class StoredJudges(Leases["JudgeRow"]):
         return self._insert(about, [{"query_id": query, "doc_id": doc} for query, doc in pairs])
 
     def add(self, dataset_id: str, name: str, model: str, top: int, grades: pd.DataFrame) -> str:
-        """Add a judge that graded elsewhere; return its id.
+        """Add a judge whose grades were made elsewhere; return its id.
 
-        grades: query_id, doc_id, grade (NaN for none) and error ("" where there is a grade).
+        grades: query_id, doc_id, grade (NaN for none) and error ("" with a grade).
 
-        Raises what `submit` raises.
+        Raises the errors of `submit`.
         """
         identity = {"id": uuid.uuid4().hex[:16], "dataset_id": dataset_id, "name": _tidy(name)}
         about = {"template": "", "settings": "{}", "top": top, "systems": "[]", "depth": 0}
@@ -186,11 +188,11 @@ class StoredJudges(Leases["JudgeRow"]):
         return self._insert({**identity, **about, "model": model, "state": "done"}, pairs)
 
     def _insert(self, about: Mapping[str, object], pairs: Sequence[Mapping[str, object]]) -> str:
-        """Add a judge's row and those of its pairs; return its id. Raises DataError where there is
-        no pair."""
+        """Add a judge's row and the rows of its pairs; return its id. Raises DataError without
+        pairs."""
         if not pairs:
             raise DataError(
-                "There is no pair of query and document to judge.",
+                "There are no query–document pairs to grade.",
                 remedy="Choose at least one system, and a depth of at least 1.",
             )
         with self._database.writing() as db:
@@ -203,21 +205,21 @@ class StoredJudges(Leases["JudgeRow"]):
         return str(about["id"])
 
     def pending(self, judge_id: str) -> list[tuple[str, str]]:
-        """The (query id, document id) pairs to ask about, in their order: those that were not asked
-        about yet, or, where all were, those without a grade."""
+        """Return the (query id, document id) pairs to grade, in order: pairs without a call yet or,
+        if there are none, pairs without a grade."""
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT query_id, doc_id, error FROM judged_pairs WHERE judge_id = ? "
                 "AND grade IS NULL ORDER BY rowid",
                 (judge_id,),
             ).fetchall()
-        # Not those that failed among them: so many failures in a row would look like an outage.
+        # Not mixed with pairs that failed: many failures in a row would look like an outage.
         never = [row for row in rows if row["error"] is None]
         return [(row["query_id"], row["doc_id"]) for row in never or rows]
 
     def unread(self, judge_id: str) -> set[tuple[str, str]]:
-        """Return the (query id, document id) pairs without a grade that had an answer which could
-        not be read."""
+        """Return the (query id, document id) pairs without a grade that had an unreadable
+        answer."""
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT query_id, doc_id FROM judged_pairs WHERE judge_id = ? AND grade IS NULL "
@@ -235,15 +237,15 @@ class StoredJudges(Leases["JudgeRow"]):
         at_risk: int,
         at_risk_usage: Mapping[str, object],
     ) -> bool:
-        """Keep what the owner asks about now, in case it dies, and what all calls before came to;
-        False, and without effect, when the judge is no longer the owner's.
+        """Store the open pairs of the owner, in case it dies, and the usage of all earlier calls.
+        Return False, without effect, if the owner no longer owns the judge.
 
-        at_risk: how many pairs were begun that `keep` was not called for. at_risk_usage: what they
-        come to.
+        at_risk: the number of pairs that were begun and not yet stored by `keep`. at_risk_usage:
+            their estimated usage.
         """
         lost = json.dumps(at_risk_usage)
-        known = {"usage": json.dumps(usage), "at_risk": at_risk, "at_risk_usage": lost}
-        return self._own(judge_id, owner, **known)
+        columns = {"usage": json.dumps(usage), "at_risk": at_risk, "at_risk_usage": lost}
+        return self._own(judge_id, owner, **columns)
 
     def keep(
         self,
@@ -256,11 +258,12 @@ class StoredJudges(Leases["JudgeRow"]):
         at_risk: int = 0,
         at_risk_usage: Mapping[str, object] | None = None,
     ) -> bool:
-        """Keep what came of pairs, and what all calls came to so far, in one transaction; False,
-        and without effect, when the judge is no longer the owner's.
+        """Store the results of pairs, and the usage of all calls, in one transaction. Return False,
+        without effect, if the owner no longer owns the judge.
 
         pairs: query_id, doc_id, grade (None for none), reason, error, kind and answers (JSON) of
-        each. at_risk, at_risk_usage: as for `begin`, without these pairs.
+            each.
+        at_risk, at_risk_usage: as for `begin`, without these pairs.
         """
         with self._database.writing() as db:
             counted = db.execute(
@@ -282,9 +285,9 @@ class StoredJudges(Leases["JudgeRow"]):
         return True
 
     def grades(self, judge_id: str) -> pd.DataFrame:
-        """One row for each pair, in the order of the pool: query_id, doc_id, grade (float64, NaN
-        for none), reason, error ("" where there is a grade), kind (of the error; "not_asked"
-        where there was no call yet) and answers (a list of dicts, one for each repeat)."""
+        """Return one row for each pair, in the order of the pool: query_id, doc_id, grade (float64,
+        NaN for none), reason, error ("" with a grade), kind (of the error; "not_asked" without a
+        call) and answers (a list of dicts, one for each repeat)."""
         rows = self._database.rows("judged_pairs", judge_id=judge_id)
         table = pd.DataFrame(map(itemgetter(*_COLUMNS), rows), columns=list(_COLUMNS))
         answers: list[Any] = [answers_of(each) for each in rows]
@@ -297,7 +300,8 @@ class StoredJudges(Leases["JudgeRow"]):
         )
 
     def failures(self, judge_id: str) -> dict[str, int]:
-        """Kind of failure → how many pairs have no grade for it; the most frequent first."""
+        """Return kind of failure → the number of pairs without a grade because of it, the most
+        frequent first."""
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT kind, count(*) AS pairs FROM judged_pairs WHERE judge_id = ? "
@@ -307,11 +311,11 @@ class StoredJudges(Leases["JudgeRow"]):
             return {row["kind"]: row["pairs"] for row in rows}
 
     def resume(self, judge_id: str, only: Iterable[tuple[str, str]] = ()) -> None:
-        """Queue a judge again for its `pending` pairs; without effect while it is queued or runs,
-        and where there is none left. only: (query id, document id) pairs that failed; where they
-        are given, the other ones that failed stay as they are."""
+        """Queue a judge again for its `pending` pairs; do nothing while it is queued or runs, and
+        if no pairs remain. only: (query id, document id) pairs that failed; if any are passed, the
+        other failed pairs stay unchanged."""
         with self._database.writing() as db:
-            # As if they had never been asked: such pairs come before all that failed.
+            # As if there had been no call: such pairs come before all that failed.
             db.executemany(
                 "UPDATE judged_pairs SET error = NULL, kind = NULL WHERE judge_id = ? AND "
                 "query_id = ? AND doc_id = ? AND grade IS NULL AND NOT EXISTS (SELECT 1 FROM "
@@ -327,7 +331,7 @@ class StoredJudges(Leases["JudgeRow"]):
         )
 
     def rename(self, judge_id: str, name: str) -> None:
-        """Raises DataError for an empty name."""
+        """Rename a judge. Raises DataError for an empty name."""
         self._set("name = :name", "id = :id", id=judge_id, name=_tidy(name))
 
     def _made(self, row: sqlite3.Row) -> JudgeRow:
@@ -337,18 +341,18 @@ class StoredJudges(Leases["JudgeRow"]):
                 "WHERE judge_id = ?",
                 (row["id"],),
             ).fetchone()
-        # What the last worker put at risk is settled by nobody.
+        # The answers to open pairs of a worker that ended are lost.
         lost = row["at_risk"] if row["state"] != "running" else 0
         counted = {"graded": graded, "failed": failed, "unsettled": row["unsettled"] + lost}
         return from_row(JudgeRow, row, **json_of(row), **state_of(row), **counted)
 
 
 def _usage_of(row: sqlite3.Row) -> dict[str, Any]:
-    """What the calls of a judge came to; row: all columns of `judges`. Raises StoreError if it
-    cannot be read."""
+    """Return the usage of the calls of a judge. row: all columns of `judges`. Raises StoreError if
+    it cannot be read."""
     usage: dict[str, Any] = read_json(row, "usage", JudgeUsage)
     lost: dict[str, Any] = read_json(row, "at_risk_usage", JudgeUsage)
-    # What a live worker asks about is not lost.
+    # The open pairs of a live worker are not lost.
     if not lost or (row["state"] == "running" and row["at_risk"]):
         return usage
     total = {**lost, **usage, "billed": Counter(usage.get("billed", {}))}
@@ -359,7 +363,8 @@ def _usage_of(row: sqlite3.Row) -> dict[str, Any]:
 
 
 def json_of(row: sqlite3.Row) -> dict[str, Any]:
-    """The settings, systems and usage of a judge. Raises StoreError if one cannot be read."""
+    """Return the settings, systems and usage of a judge. Raises StoreError if one cannot be
+    read."""
     return {
         "settings": read_json(row, "settings", Settings),
         "systems": read_json(row, "systems", tuple[str, ...]),
@@ -368,7 +373,8 @@ def json_of(row: sqlite3.Row) -> dict[str, Any]:
 
 
 def answers_of(row: sqlite3.Row) -> list[dict[str, Any]]:
-    """The repeats of a pair; none where they cannot be read: its grade counts all the same."""
+    """Return the repeats of a pair; an empty list if they cannot be read, since its grade still
+    counts."""
     try:
         return cast(
             list[dict[str, Any]], convert(_decode(row["answers"] or "[]")[0], list[_Repeat])
@@ -378,12 +384,14 @@ def answers_of(row: sqlite3.Row) -> list[dict[str, Any]]:
 
 
 def grade_or_none(grade: float) -> float | None:
-    """A grade as a row keeps it."""
+    """Return a grade as a row stores it."""
     return None if math.isnan(grade) else grade
 
 
 def _tidy(name: str) -> str:
     cleaned = " ".join(name.split())[:LONGEST_JUDGE_NAME]
     if not cleaned:
-        raise DataError("A judge needs a name.", remedy="Give it one, such as that of its model.")
+        raise DataError(
+            "The name of the judge is empty.", remedy="Name it, for example after its model."
+        )
     return cleaned

@@ -1,14 +1,14 @@
-"""The states of queued work: claim, beat, cancel, interrupt, finish; and who works on it.
+"""The states of queued work (claim, beat, cancel, interrupt, finish) and its worker.
 
     queued ──claim──▶ running ──finish, cancel──▶ done | failed | cancelled
                          │
-                    interrupted   the worker died or fell silent
+                    interrupted   the worker died or is silent
 
 `Queue.resume` puts a job that failed, was cancelled or was interrupted back into the queue.
 
-A worker owns what it claimed by its token, and everything it writes is conditional on still owning
-it: a worker that was suspended and written off can neither overwrite nor finish what another one
-has taken over, and one that wakes up before that simply carries on.
+A worker owns a claimed row by its token, and each of its writes requires that it still owns the
+row. A worker that was suspended and marked as interrupted can therefore neither overwrite nor
+finish work that another worker took over; if no other worker did, it continues.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ State = Literal["queued", "running", "done", "failed", "cancelled", "interrupted
 Ending = Literal["done", "failed", "cancelled", "interrupted"]
 _Row = TypeVar("_Row")
 
-# A worker beats once a second; this many missed beats mean that it is gone or hangs.
+# A worker sends a heartbeat once per second; after this time without one it is dead or hangs.
 STALE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Who works on a job: a process, and a token that no other process ever has."""
+    """The process that works on a row, with a token that no other process ever has."""
 
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     host: str = field(default_factory=socket.gethostname)
@@ -48,11 +48,11 @@ class Owner:
 
 
 def lost(row: sqlite3.Row) -> bool:
-    """Whether the worker of something that runs is dead or silent."""
-    # A beat of the future is one of before the clock was set back.
+    """Return whether the worker of a running row is dead or silent."""
+    # A heartbeat in the future is from before the clock was set back.
     if abs(time.time() - row["heartbeat"]) > STALE_SECONDS:
         return True
-    # Only POSIX can ask about a process without touching it.
+    # Only POSIX can check a process without affecting it.
     if os.name != "posix" or row["host"] != socket.gethostname():
         return False
     try:
@@ -65,7 +65,7 @@ def lost(row: sqlite3.Row) -> bool:
 
 
 def problem_to_json(error: RankdashError | None) -> str | None:
-    """An error as a row keeps it, to be said in any language later."""
+    """Return an error as a row stores it, so that it can be translated later."""
     if error is None:
         return None
     return json.dumps(
@@ -74,14 +74,15 @@ def problem_to_json(error: RankdashError | None) -> str | None:
 
 
 def problem_from_json(problem: str | None) -> RankdashError | None:
-    """The error that `problem_to_json` wrote; one that says so for a text that it did not write."""
+    """Return the error that `problem_to_json` wrote; for any other text, an error that says that it
+    cannot be read."""
     if problem is None:
         return None
     try:
         stored = cast(dict[str, object], json.loads(problem))
         params = cast(dict[str, object], stored["params"])
         error = RankdashError(str(stored["template"]), remedy=str(stored["remedy"]), **params)
-        # Its words have to fit together.
+        # Check that the fields fit the template.
         str(error)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as refusal:
         return unreadable("problem", str(refusal))
@@ -89,7 +90,7 @@ def problem_from_json(problem: str | None) -> RankdashError | None:
 
 
 def state_of(row: sqlite3.Row) -> dict[str, Any]:
-    """Whether work on a row is to stop and has not yet, and why it failed or stopped."""
+    """Return whether work on a row is being cancelled, and why it failed or stopped."""
     cancelling = bool(row["cancel"]) and row["state"] == "running"
     return {"cancelling": cancelling, "error": problem_from_json(row["problem"])}
 
@@ -98,11 +99,12 @@ class Leases(Generic[_Row]):
     """The rows of a table that wait for a worker or have had one; each step is a transaction.
 
     table: has the columns id, state, cancel, worker, host, pid, heartbeat, problem, queued and
-        finished; `unreadable`, `rows` and `row` need dataset_id, name and created too. on_claim,
-        on_stop, on_end: what else is set where a row is claimed, where its work stops, and where
-        its owner ends it. missing: what to raise for an id that does not exist.
+        finished; `unreadable`, `rows` and `row` need dataset_id, name and created too.
+    on_claim, on_stop, on_end: further SQL assignments when a row is claimed, its work stops, and
+        its owner ends it.
+    missing: the error message for an id that does not exist.
 
-    Every method raises StoreError where the workspace cannot be used.
+    Every method raises StoreError if the workspace cannot be used.
     """
 
     table: ClassVar[str]
@@ -116,11 +118,12 @@ class Leases(Generic[_Row]):
         self._database = workspace.database
 
     def _made(self, row: sqlite3.Row) -> _Row:
-        """What a row says. Raises StoreError if rankdash did not write it."""
+        """Return the content of a row. Raises StoreError if rankdash did not write it."""
         raise NotImplementedError
 
     def rows(self, dataset_id: str | None = None) -> list[_Row]:
-        """Those of a data set, or all, oldest first. What has no live worker is interrupted."""
+        """Return the rows of a data set, or all, oldest first. Rows without a live worker are
+        interrupted."""
         return self._living(lambda: self._of_dataset(dataset_id))
 
     def row(self, row_id: str) -> _Row:
@@ -131,13 +134,12 @@ class Leases(Generic[_Row]):
         return self._made(row)
 
     def delete(self, row_id: str) -> None:
-        """Delete a row and what belongs to it; work on one that runs stops."""
+        """Delete a row and everything that belongs to it; its work stops."""
         with self._database.writing() as db:
             delete(db, self.table, id=row_id)
 
     def unreadable(self, dataset_id: str) -> dict[str, tuple[str, StoreError]]:
-        """id → name, and what is wrong with it, of each row of a data set that the lists are
-        without."""
+        """Return id → (name, error), for each row of a data set that the lists omit."""
         problems = {}
         for row in self._of_dataset(dataset_id):
             try:
@@ -147,34 +149,35 @@ class Leases(Generic[_Row]):
         return problems
 
     def any_waits(self) -> bool:
-        """Whether there is anything to claim."""
+        """Return whether there is anything to claim."""
         return self._database.row(self.table, state="queued") is not None
 
     def claim(self, owner: Owner) -> _Row | None:
-        """Take what has waited longest; None where nothing waits."""
+        """Claim the row that has waited longest; return None if no row waits."""
         if not self.any_waits():
             return None
         waiting = (
             f"SELECT id FROM {self.table} WHERE state = 'queued' ORDER BY queued, rowid LIMIT 1"  # noqa: S608
         )
-        taken = self._set(
+        claimed = self._set(
             f"state = 'running', worker = :token, host = :host, pid = :pid, heartbeat = :time "
             f"{self.on_claim}",
             f"id = ({waiting})",
             **vars(owner),
         )
-        if not taken:
+        if not claimed:
             return None
         try:
-            return self._made(taken[0])
+            return self._made(claimed[0])
         except StoreError as error:
-            self.finish(taken[0]["id"], owner, "failed", error)
+            self.finish(claimed[0]["id"], owner, "failed", error)
             return None
 
     def beat(self, row_id: str, owner: Owner) -> bool:
-        """Say that the owner is alive; False when it has to stop: cancelled, deleted or lost.
+        """Send a heartbeat. Return False if the owner has to stop, because the row was cancelled,
+        deleted or taken over.
 
-        What was written off as interrupted, and not taken over, is running again.
+        An interrupted row that was not taken over is running again.
         """
         running = self._set(
             "heartbeat = :time, state = 'running', problem = NULL, finished = NULL",
@@ -185,7 +188,8 @@ class Leases(Generic[_Row]):
         return bool(running) and not running[0]["cancel"]
 
     def cancel(self, row_id: str) -> None:
-        """Cancel at once what waits, and ask the worker to stop what runs; else without effect."""
+        """Cancel a queued row immediately, or request the worker to stop a running one; do nothing
+        for others."""
         self._set(
             "cancel = (state = 'running'), finished = iif(state = 'queued', :now, finished), "
             "state = iif(state = 'queued', 'cancelled', state)",
@@ -194,7 +198,7 @@ class Leases(Generic[_Row]):
         )
 
     def interrupt(self, worker: str, error: RankdashError | None = None) -> None:
-        """Write off what a worker, named by its token, was doing."""
+        """Interrupt the work of a worker, named by its token."""
         self._set(
             "state = iif(cancel, 'cancelled', 'interrupted'), problem = :problem, finished = :now "
             f"{self.on_stop}",
@@ -204,7 +208,7 @@ class Leases(Generic[_Row]):
         )
 
     def fail_waiting(self, error: RankdashError) -> None:
-        """Fail everything that waits, because no worker can be had."""
+        """Fail every queued row, because no worker can be started."""
         self._set(
             "state = 'failed', problem = :problem, finished = :now",
             "state = 'queued'",
@@ -219,8 +223,8 @@ class Leases(Generic[_Row]):
         error: RankdashError | None = None,
         **also: object,
     ) -> bool:
-        """End the owner's work, and set further columns; False, and without effect, when it is no
-        longer the owner's."""
+        """End the owner's work, and set further columns. Return False, without effect, if the owner
+        no longer owns the row."""
         ended = self._set(
             "state = :state, problem = :problem, finished = :now, cancel = 0, worker = NULL "
             + self.on_stop
@@ -236,7 +240,8 @@ class Leases(Generic[_Row]):
         return bool(ended)
 
     def _living(self, find: Callable[[], list[sqlite3.Row]]) -> list[_Row]:
-        """What `find` finds and can be read, once what has no live worker is interrupted."""
+        """Return the readable rows that `find` finds, after rows without a live worker are
+        interrupted."""
         records = find()
         gone = {row["worker"] for row in records if row["state"] == "running" and lost(row)}
         if gone and not self._workspace.read_only:
@@ -253,30 +258,30 @@ class Leases(Generic[_Row]):
         return self._database.rows(self.table, "created, rowid", dataset_id=dataset_id)
 
     def _own(self, row_id: str, owner: Owner, **values: object) -> bool:
-        """Set columns; False, and without effect, when the row is no longer the owner's."""
+        """Set columns. Return False, without effect, if the owner no longer owns the row."""
         changes = ", ".join(f"{name} = :{name}" for name in values)
         where = "id = :id AND worker = :token"
         return bool(self._set(changes, where, id=row_id, token=owner.token, **values))
 
     def _set(self, what: str, where: str, **values: object) -> list[sqlite3.Row]:
-        """Change rows, and give them as they are then. what, where: of us, over the values, :now
-        and :time."""
+        """Change rows, and return them after the change. what, where: SQL of rankdash, over the
+        values, :now and :time."""
         change = f"UPDATE {self.table} SET {what} WHERE {where} RETURNING *"  # noqa: S608
         with self._database.writing() as db:
             return db.execute(change, {**values, "now": now(), "time": time.time()}).fetchall()
 
 
-# Why a document got its score: what was asked, how far it is, and what was found.
+# Explanations of a document's score: request, progress and result.
 #
-# An explanation is asked for by run, query, document and level, and kept under them, so that asking
-# again costs nothing. It is claimed, beats and ends as a job does
-# (`rankdash.core.workspace.jobs.queue`), but has a table of its own: it takes seconds, so that a
-# worker takes it between the batches of a long job.
+# An explanation is requested by run, query, document and level, and stored under them, so that a
+# repeated request costs nothing. It is claimed, sends heartbeats and ends as a job does
+# (`rankdash.core.workspace.jobs.queue`), but has a separate table: it takes seconds, so a worker
+# does it between the batches of a long job.
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be explained. level: as in `rankdash.features.queries.occlusion`."""
+    """The request for an explanation. level: as in `rankdash.features.queries.occlusion`."""
 
     run_id: str
     query_id: str
@@ -285,15 +290,18 @@ class Asked:
 
     @property
     def id(self) -> str:
-        """The same for the same question."""
+        """A hash of the request: equal requests have equal ids."""
         parts = [self.run_id, self.query_id, self.doc_id, self.level]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class ExplanationRow:
-    """An explanation. done, total: (query, document) pairs scored for it; total is 0 before it
-    begins. result: JSON, None before it is done. error: why it failed or stopped."""
+    """An explanation.
+
+    done, total: (query, document) pairs scored for it; total is 0 before it begins.
+    result: JSON, None before it is done. error: why it failed or stopped.
+    """
 
     id: str
     asked: Asked
@@ -310,15 +318,15 @@ class ExplanationRow:
 
 
 class Explanations(Leases["ExplanationRow"]):
-    """The explanations of a workspace; they go with their run. One that is deleted can be asked for
-    again."""
+    """The explanations of a workspace; they are deleted with their run, and a deleted one can be
+    requested again."""
 
     table = "explanations"
 
     def ask(self, request: Asked) -> str:
-        """Queue it unless it is done or under way, and return its id.
+        """Queue an explanation unless it is done, queued or running; return its id.
 
-        Raises StoreError where there is no such run.
+        Raises StoreError if the run does not exist.
         """
         with self._database.writing() as db:
             find(db, "runs", request.run_id, "id")
@@ -336,8 +344,8 @@ class Explanations(Leases["ExplanationRow"]):
         return request.id
 
     def find(self, request: Asked) -> ExplanationRow | None:
-        """How far it is; None where it was never asked for. Without a live worker, what runs is
-        interrupted."""
+        """Return the state of an explanation; None if it was never requested. A running one without
+        a live worker is interrupted."""
         rows = self._living(lambda: self._database.rows(self.table, id=request.id))
         return rows[0] if rows else None
 

@@ -1,10 +1,10 @@
-"""The job queue: rows that a server adds and a worker claims, one transaction a step.
+"""The job queue: rows that a server adds and a worker claims, one transaction per step.
 
     queued ──claim──▶ running ──▶ done | failed | cancelled
        ▲                 │
-       └──resume── interrupted   the worker died or fell silent; also from failed and cancelled
+       └──resume── interrupted   the worker died or is silent; also from failed and cancelled
 
-How a worker owns what it claimed is told in `rankdash.core.workspace.jobs.leases`.
+`rankdash.core.workspace.jobs.leases` describes how a worker owns a claimed job.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ LIVE: tuple[State, ...] = ("queued", "running")
 
 @dataclass(frozen=True)
 class JobRow:
-    """A job. Times are ISO 8601 in UTC, None where not reached.
+    """A job. Times are ISO 8601 in UTC, None if not reached.
 
     sample: how many queries are sampled with `seed`; None for all.
-    timing: what is measured beside the scores, as its submitter wrote it; empty where by default.
-    without_text: what becomes of candidates without a text.
-    grid: what the variants of one wish have in common; None for a job of its own.
-    actors: of a job on a Ray cluster, how many of which size; None for one of this machine.
+    timing: options of the latency measurement, as its submitter wrote them; empty for the default.
+    without_text: what happens to candidates without a text.
+    grid: the id that the variants of one request share; None for a single job.
+    actors: of a job on a Ray cluster, the number and size of its actors; None for this machine.
     fused: the name of a second run, the fusion with the first stage; None without one.
-    cancelling: whether it was asked to stop and has not yet.
+    cancelling: whether it is being cancelled.
     done, failed, total: queries. pairs_done, pairs_total: (query, document) pairs.
-    rate_pairs_s, seconds_left: of the current scoring; None where not known.
-    requests: sent to other machines. refused: those that a rate limit refused (status 429).
+    rate_pairs_s, seconds_left: of the current scoring; None if not known.
+    requests: sent to other machines. refused: requests that a rate limit refused (status 429).
     load_ms: the latest cold start; None before it. started: when work on it last began.
-    error: why it failed or stopped; None where nothing went wrong.
+    error: why it failed or stopped; None without an error.
     """
 
     id: str
@@ -111,13 +111,13 @@ class JobRow:
 
     @property
     def message(self) -> str:
-        """What went wrong and what to do about it, in English; "" where nothing did."""
+        """The error and its remedy, in English; "" without an error."""
         return "" if self.error is None else str(self.error)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job is; the fields are those of `JobRow`."""
+    """The progress of a job; the fields are those of `JobRow`."""
 
     stage: Stage = "waiting"
     done: int = 0
@@ -133,7 +133,7 @@ class Progress:
 
 
 def new_id() -> str:
-    """An id that no other job has."""
+    """Return an id that no other job has."""
     return uuid.uuid4().hex[:16]
 
 
@@ -193,8 +193,8 @@ class Queue(Leases["JobRow"]):
         return job_id
 
     def progress(self, job_id: str, owner: Owner, progress: Progress) -> None:
-        """Show how far the job is; without effect when it is no longer the owner's."""
-        # A job that is resumed has the cold start of before until there is another.
+        """Store the progress of the job; do nothing if the owner no longer owns it."""
+        # A resumed job shows its previous cold start until there is another.
         values = {**vars(progress)}
         if progress.load_ms is None:
             del values["load_ms"]
@@ -208,28 +208,28 @@ class Queue(Leases["JobRow"]):
         error: RankdashError | None = None,
         **also: object,
     ) -> bool:
-        """End the owner's work on a job. The results of one that is done are the run's now; if
-        queries failed, they stay for `retry`."""
+        """End the owner's work on a job. The results of a done job belong to the run; if queries
+        failed, they also stay for `retry`."""
         ended = super().finish(row_id, owner, state, error, **also)
         if ended and state == "done" and not self.row(row_id).failed:
             folders.remove(self._workspace.root, [f"jobs/{row_id}"])
         return ended
 
     def interrupt(self, worker: str, error: RankdashError | None = None) -> None:
-        """Write off what a worker, named by its token, was doing, explanations and judges
-        included."""
+        """Interrupt the work of a worker, named by its token, including explanations and judges."""
         super().interrupt(worker, error)
         for each in self._others:
             each.interrupt(worker, error)
 
     def fail_waiting(self, error: RankdashError) -> None:
-        """Fail every queued job, explanation and judge, because no worker can be had."""
+        """Fail every queued job, explanation and judge, because no worker can be started."""
         super().fail_waiting(error)
         for each in self._others:
             each.fail_waiting(error)
 
     def resume(self, job_id: str) -> None:
-        """Put a job that stopped before its end back into the queue, last; else without effect."""
+        """Append a job that stopped before its end to the queue again; do nothing for other
+        jobs."""
         self._set(
             "state = 'queued', stage = 'waiting', queued = :now, cancel = 0, worker = NULL, "
             "problem = NULL, finished = NULL",
@@ -238,8 +238,8 @@ class Queue(Leases["JobRow"]):
         )
 
     def retry(self, job_id: str, name: str, new_id: str) -> None:
-        """Add a job that scores only the queries that failed in a job that is done. Raises
-        StoreError if the results of the others are gone."""
+        """Add a job that scores only the queries that failed in a done job. Raises StoreError if
+        the results of the other queries are missing."""
         row = self.row(job_id)
         _copy_parts(self._workspace, job_id, new_id)
         same = ("dataset_id", "reranker", "settings", "depth", "sample", "seed", "timing",
@@ -247,7 +247,7 @@ class Queue(Leases["JobRow"]):
         self.submit(name=name, job_id=new_id, **{each: getattr(row, each) for each in same})
 
     def delete(self, row_id: str) -> None:
-        """Delete a job and its unfinished results, not a finished run; one that runs stops."""
+        """Delete a job and its unfinished results, not a finished run; a running job stops."""
         super().delete(row_id)
         folders.remove(self._workspace.root, [f"jobs/{row_id}"])
 
@@ -262,7 +262,7 @@ class Queue(Leases["JobRow"]):
         )
 
 
-# What an unfinished job has so far: one Parquet file a batch in `jobs/<id>/`.
+# The results of an unfinished job: one Parquet file per batch in `jobs/<id>/`.
 
 _SCHEMA = pa.schema(
     [
@@ -283,8 +283,8 @@ _SCHEMA = pa.schema(
 
 
 def write_part(workspace: Workspace, job_id: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Keep one batch. Each row has the columns of the schema, lists as arrays; `computed`, a JSON
-    object of how it was computed, may be missing."""
+    """Store one batch. Each row has the columns of the schema, lists as arrays; `computed`, a JSON
+    object about the computation, may be missing."""
     workspace.database.refuse_read_only()
     folder = workspace.root / "jobs" / job_id
     with in_words(folder):
@@ -295,7 +295,7 @@ def write_part(workspace: Workspace, job_id: str, rows: Sequence[dict[str, Any]]
 
 
 def has_parts(workspace: Workspace, job_id: str) -> bool:
-    """Return whether results of a job are kept."""
+    """Return whether results of a job are stored."""
     return any((workspace.root / "jobs" / job_id).glob("*.parquet"))
 
 
@@ -304,7 +304,7 @@ def _copy_parts(workspace: Workspace, job_id: str, new_id: str) -> None:
     workspace.database.refuse_read_only()
     if not has_parts(workspace, job_id):
         raise StoreError(
-            "The results of the job {id!r} are not kept.",
+            "The results of the job {id!r} are not stored.",
             remedy="Start the run again; cached scores are used.",
             id=job_id,
         )
@@ -314,10 +314,9 @@ def _copy_parts(workspace: Workspace, job_id: str, new_id: str) -> None:
 
 
 def read_parts(workspace: Workspace, job_id: str) -> pd.DataFrame:
-    """All rows kept so far, the latest of each query, with the columns of the schema; one that an
-    older version did not write has only None. What a file held that cannot be read is missing, to
-    be scored again.
-    """
+    """Return all stored rows, the latest of each query, with the columns of the schema; a column
+    that an older version did not write contains only None. Rows of a file that cannot be read are
+    missing, and are scored again."""
     tables = [_SCHEMA.empty_table()]
     for file in sorted((workspace.root / "jobs" / job_id).glob("*.parquet")):
         with suppress(StoreError):

@@ -1,10 +1,10 @@
-"""One file that holds named parts: a zip with a list of them, and nothing in it is believed.
+"""One file of named parts: a zip with a manifest, whose content is never trusted.
 
-    manifest.json    format, version, who wrote it, and for every part its size and SHA-256
+    manifest.json    format, version, the rankdash that wrote it; size and SHA-256 of every part
     …                the parts
 
-A part is looked up by a name that we make; a name from the file is never used as a path. Sizes are
-counted while unpacking, not taken from a header.
+A part is looked up by a name that rankdash makes; a name from the file is never used as a path.
+Sizes are measured while unpacking, not taken from a header.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ MANIFEST = "manifest.json"
 _MEGABYTE = 1_000_000
 _REMEDY = "Copy or export it again."
 _BATCH_ROWS = 20_000
-# Dates in the zip would make the same content another file.
+# With dates in the zip, the same content would be a different file.
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is unpacked at most: how many parts, the list of them, one part and all parts in bytes,
-    and one table once it is decoded."""
+    """The limits of unpacking: the number of parts, and the size in bytes of the manifest, of one
+    part, of all parts, and of one table once it is decoded."""
 
     parts: int = 50_000
     manifest: int = 32 * _MEGABYTE
@@ -90,29 +90,29 @@ class Bounds:
 
 
 class Packer:
-    """Writes parts and, at the end, their list."""
+    """A writer of parts and, at the end, of their manifest."""
 
     def __init__(self, target: BinaryIO) -> None:
         self._zip = zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED)
         self._parts: dict[str, dict[str, object]] = {}
 
     def add(self, name: str, content: bytes) -> None:
-        """name: of letters, digits, "-", "_", "." and "/"; each once."""
+        """Write a part. name: of letters, digits, "-", "_", "." and "/"; each only once."""
         self._parts[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         self._write(name, content)
 
     def add_json(self, name: str, value: object) -> None:
-        # Half of a surrogate pair, as data may hold one, is written as an escape.
+        # Half of a surrogate pair, which data may contain, is written as an escape.
         self.add(name, json.dumps(value, ensure_ascii=True, allow_nan=False).encode())
 
     def close(self, head: Mapping[str, object]) -> None:
-        """Write the list; head: what it says beside the parts."""
+        """Write the manifest. head: its entries except the parts."""
         text = json.dumps({**head, "parts": self._parts}, ensure_ascii=True, indent=1)
         self._write(MANIFEST, text.encode())
         self._zip.close()
 
     def abandon(self) -> None:
-        """Write no list, without which the file is none."""
+        """Close the file without a manifest, which makes it invalid."""
         self._zip.close()
 
     def _write(self, name: str, content: bytes) -> None:
@@ -123,15 +123,15 @@ class Packer:
         try:
             self._zip.writestr(entry, content)
         except OSError:
-            # Not later, when nobody catches what closing raises on a full disk.
+            # Not later, when closing could raise an error that is not caught.
             with suppress(OSError):
                 self._zip.close()
             raise
 
 
 class Unpacker:
-    """Reads what a `Packer` wrote. Every method raises FormatError where the file is not that or
-    was changed since, and LimitError where it is larger than `bounds`."""
+    """A reader of files that a `Packer` wrote. Every method raises FormatError if the file is not
+    such a file or was changed, and LimitError if it is larger than `bounds`."""
 
     def __init__(self, source: Path | BinaryIO, file: str, bounds: Bounds | None = None) -> None:
         self._file, self._bounds = file, bounds or Bounds()
@@ -140,10 +140,11 @@ class Unpacker:
         names = [member.filename for member in self._zip.infolist()]
         if len(names) > self._bounds.parts:
             raise self._too_large(
-                "It holds more than {limit:,} files. Nothing was imported.", self._bounds.parts
+                "The file contains more than {limit:,} files. Nothing was imported.",
+                self._bounds.parts,
             )
         if len(set(names)) != len(names):
-            raise self._refused(Phrase("it holds two files of the same name"))
+            raise self._refused(Phrase("it contains two files of the same name"))
         if MANIFEST not in names:
             raise self.unknown()
         self.head = self._decoded(MANIFEST, self._unpacked(MANIFEST, self._bounds.manifest), Head)
@@ -153,10 +154,10 @@ class Unpacker:
                 raise self._refused(Phrase("{name} is missing", name=name[:200]))
             if name not in self._parts:
                 raise self._refused(Phrase("{name!r} is not on its list", name=name[:200]))
-        # Of a part no more is unpacked than the list says, and it is asked for once.
+        # Each part is read once, and no more of it than the size in the manifest.
         if sum(part.bytes for part in self._parts.values()) > self._bounds.together:
             raise self._too_large(
-                "Unpacked, it is larger than {limit:,} MB. Nothing was imported.",
+                "The unpacked content is larger than {limit:,} MB. Nothing was imported.",
                 self._bounds.together // _MEGABYTE,
             )
 
@@ -170,7 +171,7 @@ class Unpacker:
         return name in self._parts
 
     def read(self, name: str) -> bytes:
-        """A part whose content is what the list says."""
+        """Return a part whose content matches the manifest."""
         if name not in self._parts:
             raise self._refused(Phrase("{name} is missing", name=name))
         listed = self._parts[name]
@@ -180,47 +181,47 @@ class Unpacker:
         return content
 
     def read_json(self, name: str, kind: type[Decoded]) -> Decoded:
-        """A part that is JSON, as one of the types of `json_parts`."""
+        """Return a part that is JSON, as one of the types of `import_checks`."""
         return self._decoded(name, self.read(name), kind)
 
     def read_table(self, name: str) -> Any:
-        """A part that is a Parquet file, as an Arrow table."""
+        """Return a part that is a Parquet file, as an Arrow table."""
         batches, size = [], 0
         try:
             parquet = pq.ParquetFile(
                 pa.BufferReader(self.read(name)), page_checksum_verification=True
             )
-            # In batches: a few bytes of encoded text can become gigabytes.
+            # In batches: a few bytes of encoded text can expand to gigabytes.
             for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
                 size += batch.nbytes
                 if size > self._bounds.decoded:
                     raise self._too_large(
-                        "A table in it is larger than {limit:,} MB. Nothing was imported.",
+                        "A table in the file is larger than {limit:,} MB. Nothing was imported.",
                         self._bounds.decoded // _MEGABYTE,
                     )
                 batches.append(batch)
             return pa.Table.from_batches(batches, schema=parquet.schema_arrow)
         except MemoryError:
-            # One of Arrow's is an ArrowException too.
+            # Arrow's MemoryError is an ArrowException too.
             raise
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
             raise self.refused(name, error) from error
 
     def refused(self, name: str, error: Exception) -> FormatError:
-        """The error for a part that is not what rankdash writes; what a library says of it stays in
+        """Return the error for a part that rankdash did not write; the message of a library stays
         English."""
         message = error.message if isinstance(error, RankdashError) else str(error)
         detail = message.strip().partition("\n")[0].rstrip(".")[:200]
         return self._refused(
             Phrase(
-                "{name} is not what rankdash writes ({detail})", name=name, detail=Phrase(detail)
+                "{name} was not written by rankdash ({detail})", name=name, detail=Phrase(detail)
             )
         )
 
     def unknown(self) -> FormatError:
-        """The error for a file that no `Packer` wrote, or not to its end."""
+        """Return the error for a file that no `Packer` wrote, or that is incomplete."""
         return FormatError(
-            "This is no workspace file, or it is damaged or cut short. Nothing was imported.",
+            "This is not a workspace file, or it is damaged or truncated. Nothing was imported.",
             remedy=_REMEDY,
             file=self._file,
         )
@@ -230,7 +231,9 @@ class Unpacker:
             content = stream.read(most + 1)
         if len(content) > most:
             raise self._too_large(
-                "{what} in it is larger than its {limit:,} bytes. Nothing was imported.", most, name
+                "{what} in the file is larger than its {limit:,} bytes. Nothing was imported.",
+                most,
+                name,
             )
         return content
 
@@ -242,19 +245,19 @@ class Unpacker:
 
     @contextmanager
     def _broken(self) -> Iterator[None]:
-        """What zipfile says of a file that is no good, in words."""
+        """Turn zipfile's errors about an invalid file into FormatErrors."""
         try:
             yield
         except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, RuntimeError, ValueError,
                 OverflowError) as error:  # fmt: skip
             raise self.unknown() from error
         except OSError as error:
-            # A list that is damaged sends the reader to a place before the beginning.
+            # A damaged zip directory can point to a position before the beginning.
             if error.errno != errno.EINVAL:
                 raise
             raise self.unknown() from error
         except Exception as error:
-            # The decompressors have errors of their own kind, which share no base.
+            # The decompressors have separate error classes without a common base.
             if type(error).__module__ not in ("zlib", "lzma", "_lzma", "bz2"):
                 raise
             raise self._refused(Phrase("it cannot be unpacked")) from error
@@ -277,19 +280,19 @@ class Unpacker:
         )
 
 
-# A workspace, or some of its data sets, as one file: written, checked, taken in.
+# A workspace, or some of its data sets, as one file: export, check and import.
 #
 #     datasets/<id>/about.json    name, source, check report; notes, tags, corrected labels; the
-#                                 plan of what to label; judges with their grades
-#     datasets/<id>/….parquet     its tables, as the workspace keeps them
+#                                 labelling plan; judges with their grades
+#     datasets/<id>/….parquet     its tables, as in the workspace
 #     runs/<id>/about.json        name, settings, machine; note, pin, explanations
 #     runs/<id>/….parquet         its tables
 #     settings.json               scenarios, prices and targets
 #
-# Excluded: keys (which no workspace holds), cached scores, jobs that have not ended, and paths on
-# this machine. What is taken in was checked: hashes, tables, rows, and that the content of a data
-# set is what its id says. All of it is added in one transaction, or nothing. What is here already
-# stays as it is; where the file says otherwise, that is reported.
+# Excluded: keys (which no workspace contains), cached scores, unfinished jobs, and paths on this
+# machine. An import is checked first: hashes, tables, rows, and that the content of a data set
+# matches its id. All of it is added in one transaction, or nothing. Existing items stay unchanged;
+# differences in the file are reported.
 
 SUFFIX = ".rankdash.zip"
 FORMAT, VERSION = "rankdash workspace", 1
@@ -297,12 +300,12 @@ SETTINGS = "settings.json"
 DAMAGED_DATASET, _DAMAGED_RUN = "archive.damaged_dataset", "archive.damaged_run"
 _DAMAGED_JUDGE = "archive.damaged_judge"
 MEASURED_PARTS = ("reading", "measured", "calls")
-"""The tables that a run has only where it measured what they hold."""
+"""The tables that a run has only if it measured their content."""
 
 _PASSWORD = re.compile(r"//[^/@\s]+@")
 
 Progress = Callable[[int, int], None]
-"""Is told how much is done, and of how much."""
+"""A callback with the amount done and the total."""
 
 
 def export(
@@ -312,11 +315,12 @@ def export(
     dataset_ids: Collection[str] | None = None,
     progress: Progress = lambda _done, _total: None,
 ) -> list[Finding]:
-    """Write the data sets (None: all) with all that belongs to them; what is damaged and excluded,
-    which the file says too: runs, and data sets with their runs.
+    """Write the data sets (None: all) with everything that belongs to them. Return findings about
+    damaged runs and data sets, which are excluded and listed in the file; a damaged data set is
+    excluded with its runs.
 
-    version: of rankdash. progress: is told how many data sets and runs are written. Raises
-    StoreError for a data set that is not here, and where all are damaged.
+    version: of rankdash. progress: called with the number of data sets and runs written. Raises
+        StoreError for a data set that does not exist, and if all are damaged.
     """
     rows = workspace.datasets()
     chosen = [row for row in rows if dataset_ids is None or row.id in dataset_ids]
@@ -329,7 +333,7 @@ def export(
     excluded: dict[str, tuple[str, StoreError]] = {}
     packer = Packer(target)
     for row in chosen:
-        # Read to see whether it is whole; what was kept is copied.
+        # Read only to check it; the stored files are copied.
         try:
             workspace.dataset(row.id)
         except StoreError as error:
@@ -371,14 +375,14 @@ def export(
             code,
             "{name} is damaged and was not exported.",
             {"name": name},
-            "To see what is wrong with it, run: rankdash workspace check",
+            "To see the problem, run: rankdash workspace check",
         )
         for name, (code, _error) in excluded.items()
     ]
 
 
 def is_workspace_file(source: BinaryIO) -> bool:
-    """Whether a file is one that `export` wrote, as far as its list tells."""
+    """Return whether a file has the manifest of a workspace file."""
     try:
         with Unpacker(source, "") as parts:
             return parts.head.format == FORMAT
@@ -387,14 +391,14 @@ def is_workspace_file(source: BinaryIO) -> bool:
 
 
 def datasets_in(file: Path) -> list[str]:
-    """The ids of the data sets of a workspace file, as its list tells."""
+    """Return the ids of the data sets of a workspace file, by its manifest."""
     with Unpacker(file, file.name) as parts:
         return [str(each) for each in parts.head.datasets]
 
 
 def _without_paths(value: Any) -> Any:
-    """The same with the last step of every path on this machine only, and without what an address
-    says before "@"."""
+    """Return a value with only the last step of every path on this machine, and without user names
+    and passwords in addresses."""
     if isinstance(value, dict):
         return {name: _without_paths(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -409,7 +413,7 @@ def _without_paths(value: Any) -> Any:
 
 
 def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> dict[str, StoreError]:
-    """Write a data set; name → why a judge of it is excluded."""
+    """Write a data set; return name → error, for each of its judges that is excluded."""
     with workspace.database.reading() as db:
         row = _one(db, "datasets", dataset_id)
         notes = select(db, "notes", "query_id", dataset_id=dataset_id)
@@ -420,7 +424,7 @@ def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> dict
     tagged = [{**_fields(NoteRow, each), "tags": tags_of(each)[0]} for each in notes]
     about = {
         **_fields(DatasetPart, row),
-        # Tags that cannot be read may be all there was.
+        # A note may have had only tags, which cannot be read.
         "notes": [each for each in tagged if each["tags"] or each["note"]],
         "corrections": [_fields(CorrectionRow, each) for each in corrections],
         "label_notes": [_fields(LabelNoteRow, each) for each in remarks],
@@ -433,7 +437,8 @@ def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> dict
 
 
 def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
-    """The plan that was begun last. before: how many corrections there were when it began."""
+    """Return the plan that was begun last. before: how many corrections there were when it
+    began."""
     row = next(iter(select(db, "label_plans", "rowid DESC", dataset_id=dataset_id)), None)
     if row is None:
         return None
@@ -452,7 +457,8 @@ def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
 def _judges(
     db: sqlite3.Connection, dataset_id: str
 ) -> tuple[list[dict[str, Any]], dict[str, StoreError]]:
-    """Those that neither wait nor run, with what they said; name → why one is not among them."""
+    """Return the judges that neither wait nor run, with their grades; and name → error, for those
+    that are excluded."""
     judges, excluded = [], {}
     for row in select(db, "judges", "created, rowid", dataset_id=dataset_id):
         if row["state"] in ("queued", "running"):
@@ -494,7 +500,7 @@ def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
 
 
 def _fields(kind: type[Struct], row: sqlite3.Row) -> dict[str, Any]:
-    """The columns of a row that are fields of a type of the workspace file."""
+    """Return the columns of a row that are fields of a type of the workspace file."""
     columns = row.keys()
     return {name: row[name] for name in kind.__struct_fields__ if name in columns}
 

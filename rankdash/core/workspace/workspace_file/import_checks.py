@@ -1,7 +1,7 @@
-"""Whether what came from elsewhere is what the store itself would have written: the JSON parts of a
+"""Checks that imported content is what the workspace itself would have written: the JSON parts of a
 workspace file as types, and its tables.
 
-Everything here raises ValueError, in English and without a full stop, for what is not.
+All checks raise ValueError, with an English message without a full stop.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rankdash.core.workspace.notes import (
 from rankdash.core.workspace.tables import TIES, ranking_of
 
 _TEXT, _FLOAT, _INTEGER, _WHOLE = pa.large_string(), pa.float64(), pa.int32(), pa.int64()
-# A number that is not known is written as missing.
+# An unknown number is stored as missing.
 _MAY_LACK, _NEVER_LACK = (_TEXT, _FLOAT), ("query_id", "doc_id", "state")
 _ROWS = {"document": _INTEGER, "score": _FLOAT, "given": _INTEGER}
 _QUERIES = {"query_id": _TEXT, "documents": _WHOLE, "tied": pa.bool_()}
@@ -45,13 +45,13 @@ _CALL_TEXTS = ("query_id", "billed", "error", "note")
 
 
 def frame(table: Any, columns: Sequence[str], *, numbers: Collection[str] = ()) -> pd.DataFrame:
-    """A table of texts, and of numbers where named, with these columns and no others."""
+    """Return a table with exactly these columns: texts, and numbers for those in `numbers`."""
     types = {name: _FLOAT if name in numbers else _TEXT for name in columns}
     return cast(pd.DataFrame, _fitted(table, types).to_pandas())
 
 
 def texts(table: Any, first: Sequence[str]) -> pd.DataFrame:
-    """A table of texts whose first columns are these."""
+    """Return a table of texts that begins with these columns."""
     names = list(table.column_names)
     if names[: len(first)] != list(first):
         raise ValueError(f"its columns are not {', '.join(first)}")
@@ -59,14 +59,15 @@ def texts(table: Any, first: Sequence[str]) -> pd.DataFrame:
 
 
 def ranking(rows: Any, queries: Any, documents: Any, *, data: Dataset | None = None) -> Ranking:
-    """The ranking that three tables hold; of queries and documents of a data set where given."""
+    """Return the ranking in three tables; all its queries and documents must be in `data`, if
+    passed."""
     ties = (rows.schema.metadata or {}).get(TIES, b"")
     if ties not in (b"trec", b"stable"):
         raise ValueError("it does not say how ties are ordered")
     rows = _fitted(rows, _ROWS).replace_schema_metadata({TIES: ties})
     ranked = ranking_of(rows, _fitted(queries, _QUERIES), _fitted(documents, {"doc_id": _TEXT}))
     if ranked is None or (np.diff(ranked.offsets) < 0).any() or (ranked.docs < 0).any():
-        raise ValueError("its rows do not fit its queries and documents")
+        raise ValueError("its rows do not match its queries and documents")
     _own_ids(ranked.query_ids)
     _own_ids(ranked.doc_ids)
     if has_repeats(ranked.docs, ranked.offsets):
@@ -77,9 +78,9 @@ def ranking(rows: Any, queries: Any, documents: Any, *, data: Dataset | None = N
     if not np.array_equal(
         ranked.tied, tied_groups(equal_runs(scores, ranked.offsets)[0], ranked.offsets)
     ):
-        raise ValueError("its ties are not where it says")
+        raise ValueError("its tie positions do not match its scores")
     if len(ranked) and not (ranked.given.min() >= 0 and ranked.given.max() < len(ranked)):
-        raise ValueError("its record of what it was made from is wrong")
+        raise ValueError("its provenance record is invalid")
     if data is not None:
         _known(ranked.query_ids, data.queries["query_id"], "query")
         _known(ranked.doc_ids, data.documents["doc_id"], "document")
@@ -87,28 +88,28 @@ def ranking(rows: Any, queries: Any, documents: Any, *, data: Dataset | None = N
 
 
 def run_queries(table: Any, data: Dataset, ranked: Ranking) -> pd.DataFrame:
-    """The table of the queries of a run."""
+    """Return the table of the queries of a run."""
     queries = _mixed(table, [*_RUN_TEXTS, *_RUN_NUMBERS], _RUN_TEXTS)
     _own_ids(queries["query_id"].to_numpy(dtype=object))
     _known(queries["query_id"], data.queries["query_id"], "query")
     if not set(queries["state"]) <= _STATES or queries["reason"].isna().any():
-        raise ValueError("a query has no state that there is")
+        raise ValueError("a query has an unknown state")
     done = queries["query_id"][queries["state"] == "done"]
     if not set(ranked.query_ids) <= set(done):
-        raise ValueError("it ranks a query that is not done")
+        raise ValueError("it ranks an unfinished query")
     return queries
 
 
 def reading(table: Any, rows: int) -> Reading:
-    """How much was read of a ranking of so many rows."""
+    """Return the token counts of a ranking with this many rows."""
     fitted = _fitted(table, {"read": _INTEGER, "full": _INTEGER})
     if len(fitted) != rows:
-        raise ValueError("its rows do not fit the ranking")
+        raise ValueError("its rows do not match the ranking")
     return Reading(*(fitted[name].combine_chunks().to_numpy() for name in ("read", "full")))
 
 
 def calls(table: Any) -> pd.DataFrame:
-    """The requests of a run."""
+    """Return the requests of a run."""
     names = list(table.column_names)
     if "query_id" not in names:
         raise ValueError("it has no column query_id")
@@ -119,7 +120,7 @@ def calls(table: Any) -> pd.DataFrame:
 
 
 def same(ours: Run, theirs: Run) -> bool:
-    """Whether two runs have the same results, whatever their names."""
+    """Return whether two runs have the same results, whatever their names."""
     ranks = (ours.ranking, theirs.ranking)
     arrays = ("query_ids", "doc_ids", "offsets", "docs")
     return (
@@ -130,13 +131,13 @@ def same(ours: Run, theirs: Run) -> bool:
 
 
 def refuse_unknown(data: Dataset, with_query: Iterable[Any], with_document: Iterable[Any]) -> None:
-    """Raise for a row whose query_id or doc_id the data set does not have."""
+    """Raise ValueError for a row whose query_id or doc_id the data set does not have."""
     _known((row.query_id for row in with_query), data.queries["query_id"], "query")
     _known((row.doc_id for row in with_document), data.documents["doc_id"], "document")
 
 
 def _fitted(table: Any, columns: Mapping[str, Any]) -> Any:
-    """The table with exactly these columns and kinds; nothing else of it is kept."""
+    """Return the table with exactly these columns and types, without other content."""
     if list(table.column_names) != list(columns):
         raise ValueError(f"its columns are not {', '.join(columns)}"[:300])
     fitted = {}
@@ -155,7 +156,7 @@ def _fitted(table: Any, columns: Mapping[str, Any]) -> Any:
 
 
 def _mixed(table: Any, names: Sequence[str], texts: Collection[str]) -> pd.DataFrame:
-    """Texts, and numbers that stay whole where they are."""
+    """Return a table of texts, and of numbers that stay integers if they are."""
     whole = {field.name for field in table.schema if pa.types.is_integer(field.type)}
     kinds = {
         name: _TEXT if name in texts else _WHOLE if name in whole else _FLOAT for name in names
@@ -164,7 +165,7 @@ def _mixed(table: Any, names: Sequence[str], texts: Collection[str]) -> pd.DataF
 
 
 def _is_text(kind: Any) -> bool:
-    # A column without any text is written as one of nothing.
+    # A column without any text has the type null.
     return bool(
         pa.types.is_string(kind)
         or pa.types.is_large_string(kind)
@@ -184,13 +185,13 @@ def _known(ids: Iterable[str], known: Iterable[str], what: str) -> None:
         raise ValueError(f"it mentions a {what} that its data set does not have")
 
 
-# The JSON parts of a workspace file, as types: `decoded` refuses whatever does not fit them.
+# The JSON parts of a workspace file, as types: `decoded` refuses everything that does not fit them.
 
 _LONGEST_RECORD = 1_000_000
 
 
 def _text(most: int, least: int = 0) -> Meta:
-    """Characters that SQLite can hold."""
+    """Return the constraint for a text that SQLite can store."""
     return Meta(min_length=least, max_length=most, pattern=r"^[^\0\ud800-\udfff]*\Z")
 
 
@@ -199,7 +200,7 @@ class _Moment(str):
 
 
 _Id = Annotated[str, Meta(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,63}\Z")]
-# Letters, digits and dots in steps: nothing that could lead out of a folder.
+# Letters, digits and dots between slashes: no path can leave a folder.
 _PartName = Annotated[str, Meta(pattern=r"^[\w-][\w.-]*(/[\w-][\w.-]*)*\Z", max_length=200)]
 _Text = Annotated[str, _text(1_000)]
 _Reason = Annotated[str, _text(LONGEST_REASON)]
@@ -211,19 +212,19 @@ _Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 Contents = dict[_Id, list[_Id]]
-"""Data set → its runs."""
+"""Data set id → the ids of its runs."""
 
 
 class _WorkspacePart(Struct):
-    """What the list says of a part."""
+    """The manifest's entry for a part."""
 
     bytes: _Count
     sha256: str
 
 
 class Head(Struct):
-    """The list of parts, and what the file is. datasets: `Contents` in a file of this version.
-    excluded: the names of what was damaged where the file was written."""
+    """The manifest. datasets: `Contents` in a file of this version. excluded: the names of items
+    that were damaged at export."""
 
     parts: dict[_PartName, _WorkspacePart]
     format: str = ""
@@ -238,7 +239,7 @@ class NoteRow(Struct):
     tags: Annotated[list[Annotated[str, _text(LONGEST_TAG, least=1)]], Meta(max_length=MOST_TAGS)]
     note: Annotated[str, _text(LONGEST_NOTE)]
     changed: _Moment
-    # Files of an older version do not say.
+    # Missing in files of an older version.
     who: _Person = ""
 
     def __post_init__(self) -> None:
@@ -268,7 +269,8 @@ class PauseRow(Struct):
 
 
 class PlanRow(Struct):
-    """before: how many of the corrections, from the first, were there when it began."""
+    """A labelling plan. before: how many of the corrections, from the first, existed when it
+    began."""
 
     id: _Id
     settings: dict[_Text, Any]
@@ -290,7 +292,7 @@ class _AnswerRow(Struct):
 
 
 class JudgedPairRow(Struct):
-    """A pair with neither a grade nor an error was not asked about yet."""
+    """A judged pair. One with neither a grade nor an error has not been graded yet."""
 
     query_id: _Text
     doc_id: _Text
@@ -323,7 +325,7 @@ class JudgePart(Struct):
             raise ValueError("settings or usage are too long")
         for pair in self.pairs:
             if pair.grade is not None and (pair.error or not 0 <= pair.grade <= self.top):
-                raise ValueError("a grade is not on the scale, or has an error beside it")
+                raise ValueError("a grade is not on the scale, or also has an error")
             if pair.grade is None and pair.error == "":
                 raise ValueError("a pair has neither a grade nor an error")
 
@@ -335,7 +337,7 @@ class DatasetPart(Struct):
     report: Annotated[str, _text(50_000_000)]
     notes: list[NoteRow]
     corrections: list[CorrectionRow]
-    # Files of an older version have none.
+    # Missing in files of an older version.
     label_notes: list[LabelNoteRow] = []
     plan: PlanRow | None = None
     judges: list[JudgePart] = []
@@ -343,7 +345,7 @@ class DatasetPart(Struct):
 
     def __post_init__(self) -> None:
         if self.plan is not None and self.plan.before > len(self.corrections):
-            raise ValueError("a plan began at labels that are not there")
+            raise ValueError("a plan refers to labels that are missing")
 
 
 class RunNoteRow(Struct):
@@ -382,13 +384,13 @@ class SettingsPart(Struct):
 
 
 def decoded(content: bytes, kind: type[Decoded]) -> Decoded:
-    """JSON as one of these types. Raises ValueError or RecursionError."""
-    # Not msgspec's own reader: it refuses half of a surrogate pair, which settings may hold.
+    """Return JSON as one of these types. Raises ValueError or RecursionError."""
+    # Not msgspec's decoder, which refuses half of a surrogate pair, which settings may contain.
     return fitted(json.loads(content), kind)
 
 
 def fitted(value: object, kind: type[Decoded]) -> Decoded:
-    """The value as the type. Raises ValueError that names the place."""
+    """Return the value as the type. Raises ValueError that names the location."""
     return convert(value, kind, dec_hook=_moment)
 
 

@@ -1,4 +1,5 @@
-"""A workspace file taken in: all of it is checked, then added in one transaction, or nothing is."""
+"""Importing a workspace file: all of it is checked, then added in one transaction, or nothing
+is."""
 
 from __future__ import annotations
 
@@ -83,11 +84,11 @@ def bring_in(
     progress: Progress = lambda _done, _total: None,
     bounds: Bounds | None = None,
 ) -> TakenIn:
-    """Add what a file holds and this workspace does not: what is here already stays. file: its
+    """Add everything in a file that this workspace lacks; existing items stay unchanged. file: its
     name, for messages.
 
-    Raises FormatError for a file that is none of ours, was changed, or is of a newer version,
-    LimitError where it is larger than `bounds`, StoreError where the workspace cannot take it:
+    Raises FormatError for a file that is not a workspace file, was changed, or is of a newer
+    version, LimitError if it is larger than `bounds`, StoreError if the workspace cannot store it:
     then nothing was added.
     """
     workspace.database.refuse_read_only()
@@ -96,7 +97,7 @@ def bring_in(
         for name in parts.head.excluded:
             taking.result.stays(
                 "archive.excluded",
-                "{name} was damaged where the file was written, and is not in it.",
+                "{name} was damaged at export and is not in this file.",
                 name=name,
             )
         try:
@@ -112,7 +113,7 @@ def bring_in(
 
 
 def _contents(parts: Unpacker, file: str) -> Contents:
-    """What the file holds, as its head says."""
+    """Return the data sets and runs of the file, by its manifest."""
     head = parts.head
     if head.format != FORMAT:
         raise parts.unknown()
@@ -120,7 +121,7 @@ def _contents(parts: Unpacker, file: str) -> Contents:
         raise FormatError(
             "This workspace file was written by a newer rankdash ({version}). Nothing was "
             "imported.",
-            remedy="Update rankdash, or export it again with the version that runs here.",
+            remedy="Update rankdash, or export the file again with the version that runs here.",
             file=file,
             version=head.rankdash[:40],
         )
@@ -135,9 +136,10 @@ def _contents(parts: Unpacker, file: str) -> Contents:
 
 
 class _Taking:
-    """One import: what was read, and the folders that were filled for it, as rows name them.
+    """One import: the rows that were read, and the folders that were filled for it, as rows name
+    them.
 
-    unused: those of what another process stored meanwhile.
+    unused: folders of items that another process stored first.
     """
 
     def __init__(self, workspace: Workspace, parts: Unpacker) -> None:
@@ -145,12 +147,12 @@ class _Taking:
         self._workspace, self._parts = workspace, parts
         self.folders: list[str] = []
         self.unused: list[str] = []
-        # Table → its new rows, with their folder where they have one.
+        # (Table, new row), with the folder of the row if it has one.
         self._rows: list[tuple[str, dict[str, object]]] = []
         self._settings: dict[str, str] = {}
 
     def read(self, contents: Mapping[str, Sequence[str]], progress: Progress) -> None:
-        """Check everything, and write the tables that are new into folders."""
+        """Check everything, and write the new tables into folders."""
         total = len(contents) + sum(map(len, contents.values()))
         done = 0
         here = {row.id: row for row in self._workspace.datasets()}
@@ -167,11 +169,11 @@ class _Taking:
         if SETTINGS in self._parts:
             with self._judging(SETTINGS):
                 self._settings = self._parts.read_json(SETTINGS, SettingsPart).settings
-                # Once to see whether they are any good; what they become is settled at the end.
+                # Once to check them; the final merge is in `add`.
                 _merged_settings(self._settings, {}, TakenIn())
 
     def add(self, db: sqlite3.Connection) -> None:
-        """Everything that was read, in one transaction."""
+        """Add everything that was read, in one transaction."""
         for table, values in self._rows:
             added = JOIN[table](db, values, self.result)
             if not added and "folder" in values:
@@ -184,7 +186,8 @@ class _Taking:
 
     @contextmanager
     def _judging(self, name: str) -> Iterator[None]:
-        """What is wrong with a part, in words that name it; what the disk refuses stays so."""
+        """Turn errors about a part inside the block into a FormatError that names it; errors of the
+        disk pass."""
         try:
             yield
         except (StoreError, FormatError, LimitError, MemoryError):
@@ -198,7 +201,7 @@ class _Taking:
         about = self._parts.read_json(f"{place}/about.json", DatasetPart)
         if here:
             data = self._workspace.dataset(dataset_id)
-            called = "The data set {theirs} is called {ours} here, and stays so."
+            called = "The data set {theirs} is called {ours} here and keeps this name."
             self._name_stays(called, about.name, data.name)
         else:
             data = self._new_dataset(dataset_id, place, about)
@@ -221,8 +224,8 @@ class _Taking:
         return data
 
     def _plan(self, about: DatasetPart) -> dict[str, Any] | None:
-        """The labelling plan; None, which is reported, for one that this version cannot go on with.
-        Its labels are corrections, and stay."""
+        """Return the labelling plan; None, with a finding, if this version cannot continue it. Its
+        labels are corrections, and are imported."""
         if about.plan is None:
             return None
         try:
@@ -239,15 +242,15 @@ class _Taking:
         return asdict(about.plan)
 
     def _completed(self, judge: JudgePart) -> Mapping[str, Any]:
-        # One whose grades came from a file has none.
+        # A judge whose grades came from a file has no settings.
         if not judge.settings:
             return judge.settings
         settings = completed(JUDGE_SETTINGS, judge.settings)
         if other := sorted(settings.keys() ^ judge.settings.keys()):
             self.result.stays(
                 "archive.judge_settings",
-                "The judge {name} was written by another version. These settings have their "
-                "defaults, or were dropped: {settings}.",
+                "The judge {name} was written by another version. These settings were reset to "
+                "their defaults or dropped: {settings}.",
                 name=judge.name,
                 settings=", ".join(other),
             )
@@ -265,7 +268,7 @@ class _Taking:
             candidates_name=about.candidates_name,
         )
         if data.id != dataset_id:
-            raise ValueError("its content is not what its id says")
+            raise ValueError("its content does not match its ID")
         check_report(about.report)
         named = self._folder("datasets", dataset_id)
         write_dataset(self._workspace.root / named, data)
@@ -281,12 +284,12 @@ class _Taking:
             if ours.dataset_id != data.id or not checks.same(ours, run):
                 self.result.stays(
                     "archive.run",
-                    "The run {name} is here with other results. Those here stay; those of the "
-                    "file were not imported.",
+                    "The run {name} exists here with other results. They stay; the results in "
+                    "the file were not imported.",
                     name=run.name,
                 )
                 return
-            called = "The run {theirs} is called {ours} here, and stays so."
+            called = "The run {theirs} is called {ours} here and keeps this name."
             self._name_stays(called, run.name, ours.name)
         else:
             named = self._folder("runs", run_id)
@@ -341,22 +344,25 @@ class _Taking:
         return self.folders[-1]
 
 
-# Rows of a workspace file beside those that are here: what is new is added, what is here stays.
+# Merging rows of a workspace file with existing rows: new ones are added, existing ones stay.
 
 _Join = Callable[[sqlite3.Connection, dict[str, Any], "TakenIn"], bool]
 
 
 @dataclass
 class TakenIn:
-    """What an import did. datasets: ids of all that are in the file. added: kind → how many are new
-    here. findings: what is here already and differs, and stays."""
+    """The result of an import.
+
+    datasets: ids of all data sets in the file. added: kind → how many were added.
+    findings: existing items that differ from the file, and stay.
+    """
 
     datasets: list[str] = field(default_factory=list)
     added: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
 
     def stays(self, code: str, template: str, **params: object) -> None:
-        """Report what differs here; template: an English sentence over the params."""
+        """Report a difference. template: an English sentence over the params."""
         self.findings.append(Finding("warning", code, template, params))
 
 
@@ -368,10 +374,11 @@ def _joining(
     template: str = "",
     counted: str | None = None,
 ) -> _Join:
-    """How a row of a table joins: it is added, or the one that is here stays.
+    """Return a function that merges a row of a table: it is added, or the existing one stays.
 
-    ours: asks for that one; where it differs in one of the columns `differ`, that is reported by
-    code and template. counted: as what an added row counts, None for nothing.
+    ours: a query for the existing row; a difference in one of the columns `differ` is reported by
+        code and template.
+    counted: the kind under which an added row is counted, None for none.
     """
 
     def join(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> bool:
@@ -387,9 +394,12 @@ def _joining(
 
 
 def _corrections(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> bool:
-    """values: dataset_id, the log in its order, and the plan of what to label, which began at one
-    of its entries, or None; the log of a pair is taken whole or not, and a plan only with a whole
-    log, since its draws are those that had no label when it began."""
+    """Merge the log of corrections and the labelling plan.
+
+    values: dataset_id, the log in its order, and the plan, which began at one of its entries, or
+        None. The log of a pair is added completely or not at all, and a plan only with a complete
+        log, since it samples from the pairs that had no label when it began.
+    """
     dataset_id, log = values["dataset_id"], values["log"]
     here = {
         (row["query_id"], row["doc_id"]): (row["withdrawn"], row["label"])
@@ -406,8 +416,8 @@ def _corrections(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn
         elif here[pair] != (entry["withdrawn"], entry["label"]):
             result.stays(
                 "archive.correction",
-                "The corrected label of document {document} for query {query} differs. The one "
-                "here stays.",
+                "The corrected label of document {document} for query {query} differs. The "
+                "existing label stays.",
                 query=pair[0],
                 document=pair[1],
             )
@@ -438,12 +448,12 @@ def _plan(
     ).fetchone()
     if ours is not None and ours["id"] == plan["id"]:
         return
-    known = db.execute("SELECT 1 FROM label_plans WHERE id = ?", (plan["id"],)).fetchone()
-    if ours is not None or known is not None or not whole:
+    duplicate = db.execute("SELECT 1 FROM label_plans WHERE id = ?", (plan["id"],)).fetchone()
+    if ours is not None or duplicate is not None or not whole:
         result.stays(
             "archive.plan",
-            "The labelling plan was not imported: this data set has labels or a plan of its own "
-            "here. Its labels were imported where there were none.",
+            "The labelling plan was not imported: this data set already has corrected labels or "
+            "a plan. Labels from the file were imported for pairs without a corrected label.",
         )
         return
     columns = {name: plan[name] for name in ("id", "guidelines", "created")}
@@ -455,7 +465,7 @@ def _plan(
 
 
 def _judges(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> bool:
-    """values: a judge with its pairs; one that is here stays, with what it said."""
+    """Merge a judge with its pairs; an existing one stays with its grades."""
     in_json = {name: json.dumps(values[name]) for name in ("settings", "systems", "usage")}
     pairs = values["pairs"]
     row = {name: value for name, value in values.items() if name != "pairs"} | in_json
@@ -478,7 +488,7 @@ JOIN: dict[str, _Join] = {
         "WHERE dataset_id = :dataset_id AND query_id = :query_id",
         ("tags", "note"),
         "archive.note",
-        "The note on query {query} differs. The one here stays.",
+        "The note on query {query} differs. The existing note stays.",
         "notes",
     ),
     "corrections": _corrections,
@@ -489,7 +499,7 @@ JOIN: dict[str, _Join] = {
         "SELECT note, name FROM run_notes JOIN runs ON runs.id = run_id WHERE run_id = :run_id",
         ("note",),
         "archive.note",
-        "The note on the run {name} differs. The one here stays.",
+        "The note on the run {name} differs. The existing note stays.",
         "notes",
     ),
     "pins": _joining(
@@ -498,19 +508,19 @@ JOIN: dict[str, _Join] = {
         "WHERE pins.dataset_id = :dataset_id",
         ("run_id",),
         "archive.pin",
-        "Another run is pinned as the baseline in the file. Here {name} stays pinned.",
+        "The file pins another run as the baseline. {name} stays pinned here.",
     ),
 }
-"""Table → how a row of the file joins it; whether something was added."""
+"""Table → a function that merges a row of the file and returns whether it was added."""
 
 
-# Scenarios, prices and targets of a workspace file: those that are here under the same name stay.
+# Scenarios, prices and targets of a workspace file: existing ones of the same name stay.
 
 
 def _merged_settings(
     theirs: Mapping[str, str], ours: Mapping[str, str], result: TakenIn
 ) -> dict[str, str]:
-    """The settings that change here."""
+    """Return the settings that change."""
     merged = {
         key: merge(theirs[key], ours.get(key) or "", result)
         for key, merge in _MERGED.items()
@@ -526,13 +536,13 @@ def _scenarios(theirs: str, ours: str, result: TakenIn) -> str:
     try:
         here = read_scenarios(ours) if ours else {}
     except DataError:
-        unread = "The scenarios saved here cannot be read, so none was added."
+        unread = "The saved scenarios cannot be read, so none was added."
         result.stays("archive.scenarios", unread)
         return ""
     new = {name: each for name, each in scenarios.items() if name not in here}
     for name, each in scenarios.items():
         if here.get(name, each) != each:
-            differs = "The scenario {name} differs. The one here stays."
+            differs = "The scenario {name} differs. The existing scenario stays."
             result.stays("archive.scenario", differs, name=name)
     for name in list(new)[max(0, MOST_SCENARIOS - len(here)) :]:
         result.stays(
@@ -548,14 +558,14 @@ def _scenarios(theirs: str, ours: str, result: TakenIn) -> str:
 def _prices(theirs: str, ours: str, result: TakenIn) -> str:
     prices = to_json(parse_prices(theirs.encode(), "prices"))
     if ours and ours != prices:
-        result.stays("archive.prices", "The prices differ. Those here stay.")
+        result.stays("archive.prices", "The prices differ. The existing prices stay.")
     return ours or prices
 
 
 def _targets(theirs: str, ours: str, result: TakenIn) -> str:
     targets = Targets.from_json(theirs).to_json()
     if ours and ours != targets:
-        result.stays("archive.targets", "The targets differ. Those here stay.")
+        result.stays("archive.targets", "The targets differ. The existing targets stay.")
     return ours or targets
 
 
