@@ -3,6 +3,7 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.features.data import page as data_page
 from rankdash.features.data import page_list, page_upload
 from rankdash.kit.widgets import address, view
@@ -10,7 +11,7 @@ from rankdash.kit.widgets.labels import corrections
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.stored import damage, read_only, workspace
 
-st.title(_("Data"))
+st.title(_p("page", "Data"))
 stored = workspace().datasets()
 if not stored and read_only():
     st.info(_("This workspace holds no data set."), icon=":material/info:")

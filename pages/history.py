@@ -6,12 +6,13 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.features.history import page as history_page
 from rankdash.features.history import page_table
 from rankdash.features.overview import page_verdict
 from rankdash.kit.widgets import view
 
-st.title(_("History"))
+st.title(_p("page", "History"))
 study = view.study("history")
 history = history_page.past(study)
 if history is None:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.features.data import page_damaged
 from rankdash.features.judge import page as judge_page
 from rankdash.features.judge import page_form, page_list
@@ -12,7 +13,7 @@ from rankdash.kit.widgets.stored import read_only
 
 head = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
 # Directly in a row a title would be higher than on other pages.
-head.container(width="content").title(_("Judge"))
+head.container(width="content").title(_p("page", "Judge"))
 study = view.study("judge")
 page_damaged.judges(study.stored_id)
 row = page_list.chosen(study.stored_id)

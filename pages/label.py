@@ -3,6 +3,7 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.features.label import page as label_page
 from rankdash.features.label import page_plan
 from rankdash.kit.widgets import narrow, view
@@ -10,7 +11,7 @@ from rankdash.kit.widgets.labels import plan, unjudged
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.stored import read_only
 
-st.title(_("Label"))
+st.title(_p("page", "Label"))
 dataset_id = view.dataset("label")
 labelling = plan.current(dataset_id)
 if labelling is None:
@@ -33,7 +34,12 @@ with beside:
     if label_page.rater_name():
         label_page.change_rater()
     page_plan.draw_plan_notes(labelling)
-fold(_("Files"), "label.files", ":material/download:", lambda: unjudged.draw_files(dataset_id))
+fold(
+    _p("heading", "Files"),
+    "label.files",
+    ":material/download:",
+    lambda: unjudged.draw_files(dataset_id),
+)
 if not read_only():
     fold(
         _("Start a new labelling plan"),

@@ -3,12 +3,13 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.features.latency import charts, page_readout
 from rankdash.features.latency import page as latency_page
 from rankdash.kit.widgets import component, view
 from rankdash.kit.widgets.redraw import fold
 
-st.title(_("Latency"))
+st.title(_p("page", "Latency"))
 study = view.study("latency")
 view.caption(study)
 timed = charts.timed(study)

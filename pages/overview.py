@@ -3,6 +3,7 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.words.judged import without_judge
 from rankdash.features.cost import page_targets
 from rankdash.features.judge import page as judge_page
@@ -13,7 +14,7 @@ from rankdash.kit.widgets.cache import shared
 from rankdash.kit.widgets.labels import plan, unjudged
 from rankdash.kit.widgets.redraw import fold
 
-st.title(_("Overview"))
+st.title(_p("page", "Overview"))
 study = view.study("overview")
 view.caption(study)
 in_focus = view.focus(study)
@@ -37,4 +38,9 @@ if study.challengers:
         ":material/label_off:",
         lambda: unjudged.draw(study),
     )
-fold(_("Targets"), "overview.targets", ":material/flag:", lambda: page_targets.draw(study))
+fold(
+    _p("heading", "Targets"),
+    "overview.targets",
+    ":material/flag:",
+    lambda: page_targets.draw(study),
+)

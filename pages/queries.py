@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.features.overview import page_verdict
 from rankdash.features.queries import page
 from rankdash.kit.widgets import view
 from rankdash.kit.widgets.labels import plan as labels_plan
 
-st.title(_("Queries"))
+st.title(_p("page", "Queries"))
 study = view.study("queries")
 view.caption(study)
 view.needs_challenger(study, "queries")

@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.features.overview import page_verdict
 from rankdash.features.report import page as report_page
 from rankdash.kit.widgets import view
 from rankdash.kit.widgets.labels import plan as labels_plan
 
-st.title(_("Report"))
+st.title(_p("page", "Report"))
 study = view.study("report")
 view.caption(study)
 view.needs_challenger(study, "report")

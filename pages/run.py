@@ -3,12 +3,13 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.features.data import page_damaged
 from rankdash.features.run import page_combine, page_form, page_jobs, page_runs
 from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets.stored import read_only
 
-st.title(_("Run"))
+st.title(_p("page", "Run"))
 dataset_id = address.one("data")
 if dataset_id is None:
     view.nothing_yet(

@@ -191,7 +191,7 @@ def test_rerankers_and_services():
 
 def test_pages():
     main = text_of(INTERFACE)
-    pages = re.findall(r'\("(\w+)", _\("([^"]+)"\), ":material', main)
+    pages = re.findall(r'\("(\w+)", _\w*\((?:"page", )?"([^"]+)"\), ":material', main)
     assert sorted(name for name, _ in pages) == sorted(
         file.stem for file in (ROOT / "pages").glob("*.py")
     )

@@ -41,12 +41,12 @@ import streamlit as st
 from streamlit.web.server.starlette import starlette_server
 import rankdash
 from rankdash.app.command import main
-from rankdash.core.base.i18n import gettext, speaking
+from rankdash.core.base.i18n import pgettext, speaking
 def shown(self):
     names = ("server.address", "client.disableDataExport", "client.showErrorDetails",
              "theme.light.primaryColor", "browser.gatherUsageStats")
     with speaking("zh"):
-        told = [rankdash.__file__, gettext("Overview")]
+        told = [rankdash.__file__, pgettext("page", "Overview")]
     print(json.dumps([*told, *map(st.get_option, names)]))
 starlette_server.UvicornRunner.run = shown
 sys.exit(main([]))

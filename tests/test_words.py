@@ -42,7 +42,7 @@ IDIOMS = {
     "cut": r"\bcut\b",
     "inverted": r"^(answered|tested|read|known|possible) (is|are)\b",
 }
-# Words with plain uses too: they are counted in docstrings, comments and commit subjects only.
+# Words with plain uses too: they are counted in docstrings and comments only.
 FREQUENT = {
     "where": r"\bwhere\b",
     "what-is": r"\b(what (is|are|the|a)|(those|one) (that|which))\b",
@@ -86,14 +86,14 @@ settle                    14         1        15        62         0         -
 pays                      30         0        18        38         1         -
 cut                       33         0        17        92         0         -
 inverted                   2         0         0         0         0         -
-where                      -         -         -      1634         3         -
-what-is                    -         -         -      1399         2         -
-say                        -         -         -       616         0         -
-ask                        -         -         -       359         0         -
-keep                       -         -         -       280         1         -
-beside                     -         -         -       210         4         -
-alone                      -         -         -       193         3         -
-left-out                   -         -         -        66         0         -
+where                      -         -         -      1634         -         -
+what-is                    -         -         -      1399         -         -
+say                        -         -         -       616         -         -
+ask                        -         -         -       359         -         -
+keep                       -         -         -       280         -         -
+beside                     -         -         -       210         -         -
+alone                      -         -         -       193         -         -
+left-out                   -         -         -        66         -         -
 pair                       -         -         -         -         -         5
 log                        -         -         -         -         -         1
 labels                     -         -         -         -         -         9
@@ -101,7 +101,7 @@ dashboard                  -         -         -         -         -         1
 answered                   -         -         -         -         -         6
 guess                      -         -         -         -         -         7
 no-space                   -         -         -         -         -         2
-no-context               322         -         -         -         -         -
+no-context                 0         -         -         -         -         -
 any-idiom                370         -         -         -         -         -
 first-word                 -         -         -      1092         -         -
 sentence-over-30           -         -       208         -         -         -
@@ -192,8 +192,10 @@ def catalogue_texts() -> Iterator[Text]:
                 for each in (message.id, message.string)
             )
             if english:
-                one_word = len(english.split()) == 1 and not message.context
-                form, line = "bare" if one_word else "message", message.lineno or 0
+                # "{name}:" has no word, and needs no context.
+                one_word = len(english.split()) == 1 and re.search(r"\w", _FIELD.sub("", english))
+                form = "bare" if one_word and not message.context else "message"
+                line = message.lineno or 0
                 yield Text("messages", form, place, line, without(_FIELD, english))
                 yield Text("chinese", form, place, line, chinese)
 
@@ -261,7 +263,7 @@ def counts(text: Text) -> Iterator[tuple[str, Match]]:
 def expressions(kind: str) -> dict[str, str]:
     if kind == "chinese":
         return CHINESE
-    return IDIOMS | FREQUENT if kind in ("code", "commits") else IDIOMS
+    return IDIOMS | FREQUENT if kind == "code" else IDIOMS
 
 
 @cache

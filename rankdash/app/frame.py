@@ -5,6 +5,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.app import sidebar
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.shipped import ASSETS
 from rankdash.core.workspace.workspace import names_of
 from rankdash.features.data import page_damaged
@@ -36,22 +37,22 @@ def page_of(name: str, title: str, icon: str) -> st.Page:
 
 # In the order of work.
 menu = {
-    _("Prepare"): [
-        page_of("data", _("Data"), ":material/database:"),
-        page_of("run", _("Run"), ":material/play_circle:"),
-        page_of("label", _("Label"), ":material/label:"),
-        page_of("judge", _("Judge"), ":material/smart_toy:"),
+    _p("heading", "Prepare"): [
+        page_of("data", _p("page", "Data"), ":material/database:"),
+        page_of("run", _p("page", "Run"), ":material/play_circle:"),
+        page_of("label", _p("page", "Label"), ":material/label:"),
+        page_of("judge", _p("page", "Judge"), ":material/smart_toy:"),
     ],
-    _("Evaluate"): [
-        page_of("overview", _("Overview"), ":material/monitoring:"),
-        page_of("queries", _("Queries"), ":material/manage_search:"),
+    _p("heading", "Evaluate"): [
+        page_of("overview", _p("page", "Overview"), ":material/monitoring:"),
+        page_of("queries", _p("page", "Queries"), ":material/manage_search:"),
         page_of("rank_shifts", _("Rank shifts"), ":material/swap_vert:"),
-        page_of("latency", _("Latency"), ":material/timer:"),
+        page_of("latency", _p("page", "Latency"), ":material/timer:"),
     ],
-    _("Decide"): [
+    _p("heading", "Decide"): [
         page_of("cost", _("Cost & ROI"), ":material/payments:"),
-        page_of("report", _("Report"), ":material/description:"),
-        page_of("history", _("History"), ":material/history:"),
+        page_of("report", _p("page", "Report"), ":material/description:"),
+        page_of("history", _p("page", "History"), ":material/history:"),
     ],
 }
 pages = [page for group in menu.values() for page in group]
@@ -63,7 +64,8 @@ def named_overview() -> None:
 
 
 page = st.navigation(
-    [*pages, st.Page(named_overview, title=_("Overview"), url_path="overview")], position="hidden"
+    [*pages, st.Page(named_overview, title=_p("page", "Overview"), url_path="overview")],
+    position="hidden",
 )
 st.set_page_config(page_title=f"{page.title} · rankdash")
 st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")

@@ -11,6 +11,7 @@ from streamlit.errors import StreamlitAuthError
 
 from rankdash.core.base.i18n import LANGUAGES, language_name, ngettext
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import middle
 from rankdash.core.metrics import registry
 from rankdash.core.study.systems import System
@@ -74,7 +75,7 @@ def draw_sidebar(*, analysis: bool) -> str | None:
             list(LANGUAGES),
             st.segmented_control,
             default=st.session_state[language.STATE],
-            label=_("Language"),
+            label=_p("field", "Language"),
             format_func=language_name,
             required=True,
         )
@@ -134,8 +135,8 @@ def _draw_comparison(dataset_id: str) -> None:
         [name for name in registry if name != "judged"],
         st.selectbox,
         default="ndcg",
-        label=_("Metric"),
-        format_func=lambda value: _(registry[value].title),
+        label=_p("field", "Metric"),
+        format_func=lambda value: _p("metric", registry[value].title),
         help=_("Its meaning, formula and source are at the end of Overview."),
     )
     if (plan := labels_plan.sampled(dataset_id)) is not None:
@@ -153,7 +154,7 @@ def _draw_comparison(dataset_id: str) -> None:
             st.select_slider,
             default="10",
             label=_("Cutoff k"),
-            format_func=lambda value: _("all") if value == WHOLE_LIST else value,
+            format_func=lambda value: _p("choice", "all") if value == WHOLE_LIST else value,
             help=_("How far down the list a searcher looks."),
         )
     settings_form.draw_conventions()
@@ -171,7 +172,7 @@ def _draw_comparison(dataset_id: str) -> None:
 
     if changed:
         st.caption(ngettext("{n} setting changed", "{n} settings changed", changed))
-    redraw.fold(_("Settings"), "sidebar.settings", ":material/tune:", draw_settings)
+    redraw.fold(_p("heading", "Settings"), "sidebar.settings", ":material/tune:", draw_settings)
 
 
 def _draw_baseline(systems: Mapping[str, System], pinned: str | None) -> None:
@@ -180,7 +181,7 @@ def _draw_baseline(systems: Mapping[str, System], pinned: str | None) -> None:
         list(systems),
         st.selectbox,
         default=pinned,
-        label=_("Baseline"),
+        label=_p("field", "Baseline"),
         help=_(
             "Your search today: what every other system is compared with. The first stage is the "
             "order of the search before any reranking. Defaults to the run pinned on History."

@@ -44,6 +44,7 @@ CODES = [code for code in LANGUAGES if code != "en"]
 
 # Positions of the arguments that are shown, by the name of what is called.
 SHOWN = {"_": (0,), "gettext": (0,), "ngettext": (0, 1), "Finding": (2, 4), "Phrase": (0,)}
+SHOWN |= {"_p": (1,), "pgettext": (1,)}
 SHOWN |= {"_trouble": (1,)}
 SHOWN_BY_NAME = ("template", "remedy")
 # Below the interface whatever reads like a sentence is one: it reaches a page by way of a value.
@@ -119,39 +120,56 @@ def sentences(tree: ast.Module) -> Iterator[str]:
             yield from (text for text in texts(node) if SENTENCE.fullmatch(text))
 
 
-def from_schemas() -> Iterator[str]:
+def in_context(context: str, text: str) -> tuple[str | None, str]:
+    """Return the key of a text in the catalogue: only single words have a context."""
+    return None if " " in text else context, text
+
+
+def from_schemas() -> Iterator[tuple[str, str]]:
+    """Yield (context, text) of the titles, units and such of everything that is described."""
     targets, settings = (
         shipped(),
         (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS, *FUSION_SETTINGS, *ACTOR_SETTINGS),
     )
-    of_kinds = (spec for kind in kinds() for spec in kind.settings)
-    for described, names in (
-        ((*settings, *of_kinds, *JUDGE_SETTINGS, *ASSUMPTIONS), "title help unset"),
-        (registry.values(), "title meaning formula note reference"),
-        (kinds(), "title meaning"),
-        (DERIVED_SEGMENTS, "title meaning note"),
-        (reasons.REASONS, "title meaning"),
-        (ASSUMPTIONS, "unit"),
-        (ARCHETYPES, "title meaning"),
-        (SECTIONS, "title"),
-        (Caveat.__subclasses__(), "title"),
-        (known_models(), "purpose"),
-        (prices.shipped(), "provider model source"),
-        ([targets], "source"),
-        (targets.profiles.values(), "title"),
-        ((grade for band in targets.bands for grade in band.grades), "name advice"),
+    of_kinds = [spec for kind in kinds() for spec in kind.settings]
+    all_settings = (*settings, *of_kinds, *JUDGE_SETTINGS, *ASSUMPTIONS)
+    for context, described, names in (
+        ("setting", all_settings, "title help"),
+        ("choice", all_settings, "unset"),
+        ("metric", registry.values(), "title meaning formula note reference"),
+        ("reranker", kinds(), "title meaning"),
+        ("segment", DERIVED_SEGMENTS, "title meaning note"),
+        ("reason", reasons.REASONS, "title meaning"),
+        ("unit", ASSUMPTIONS, "unit"),
+        ("reranker", ARCHETYPES, "title meaning"),
+        ("section", SECTIONS, "title"),
+        ("caveat", Caveat.__subclasses__(), "title"),
+        ("model", known_models(), "purpose"),
+        ("provider", prices.shipped(), "provider source"),
+        ("model", prices.shipped(), "model"),
+        ("source", [targets], "source"),
+        ("profile", targets.profiles.values(), "title"),
+        ("band", [grade for band in targets.bands for grade in band.grades], "name advice"),
     ):
-        yield from (getattr(each, name) or "" for each in described for name in names.split())
+        yield from (
+            (context, getattr(each, name) or "") for name in names.split() for each in described
+        )
     for each in settings:
-        yield from each.words.values()
+        yield from (("choice", title) for title in each.words.values())
     for each in JUDGE_SETTINGS:
-        yield from (title for choice, title in each.words.items() if title != choice)
-    yield from (*STATUSES.values(), *LIMITS.values())
-    for segment in DERIVED_SEGMENTS:
-        yield from segment.values
+        yield from (("choice", title) for key, title in each.words.items() if title != key)
+    yield from (("segment", value) for each in DERIVED_SEGMENTS for value in each.values)
     for reason in (*REASONS.values(), OTHER_REASONS):
-        yield from (reason.template(1), reason.template(2))
-    yield from (OTHER, UNKNOWN, *TITLES.values(), *CONFLICTS.values(), *UNITS.values())
+        yield from (("reason", reason.template(1)), ("reason", reason.template(2)))
+    for context, texts_of in (
+        ("status", STATUSES.values()),
+        ("limit", LIMITS.values()),
+        ("segment", (OTHER, UNKNOWN)),
+        ("verdict", TITLES.values()),
+        ("choice", CONFLICTS.values()),
+        ("unit", UNITS.values()),
+    ):
+        yield from ((context, text) for text in texts_of)
 
 
 def plurals() -> set[tuple[str, str]]:
@@ -165,15 +183,26 @@ def plurals() -> set[tuple[str, str]]:
     }
 
 
-def messages() -> set[str]:
-    found = {*from_schemas(), *i18n.REASON_TEMPLATES, *i18n.FORMER_REASON_TEMPLATES}
+def messages() -> set[tuple[str | None, str]]:
+    """Return (context, text) of every message; the context is None for texts with spaces."""
+    reasons_of_runs = (*i18n.REASON_TEMPLATES, *i18n.FORMER_REASON_TEMPLATES)
+    found = {(None, text) for text in reasons_of_runs}
+    found |= {in_context(*each) for each in from_schemas()}
     for path, tree in modules().items():
         for call in calls(tree):
             for argument in shown(call):
-                found.update(texts(argument))
+                match call:
+                    case ast.Call(
+                        func=ast.Name(id="_p"), args=[ast.Constant(value=str(context)), *_]
+                    ):
+                        found.update(in_context(context, text) for text in texts(argument))
+                    case ast.Call(func=ast.Name(id="Phrase")):
+                        found.update(in_context("term", text) for text in texts(argument))
+                    case _:
+                        found.update((None, text) for text in texts(argument))
         if not is_page(path):
-            found.update(sentences(tree))
-    return found - {"", "–"}
+            found.update((None, text) for text in sentences(tree))
+    return {(context, text) for context, text in found if text not in ("", "–")}
 
 
 @pytest.fixture(scope="module", params=CODES)
@@ -213,9 +242,15 @@ def samples(template: str) -> dict[str, object]:
     return found
 
 
-def test_the_catalogue_has_every_message_and_nothing_that_is_never_said(catalogue):
-    known, translated = messages(), dict(catalogue).keys()
-    assert (sorted(known - translated), sorted(translated - known)) == ([], [])
+def test_the_catalogue_has_every_message_and_nothing_that_is_never_said(read):
+    known = messages()
+    translated = {
+        (message.context, text)
+        for message in read
+        if message.id and all(message.string)
+        for text in (message.id if isinstance(message.id, tuple) else (message.id,))
+    }
+    assert (sorted(known - translated, key=str), sorted(translated - known, key=str)) == ([], [])
 
 
 def test_what_is_counted_has_every_plural_of_the_language(read):
@@ -251,11 +286,24 @@ def test_pages_translate_only_what_is_written_there_or_described_in_a_schema():
         for path, tree in modules().items()
         if is_page(path)
         for call in calls(tree)
-        if getattr(call.func, "id", "") in ("_", "gettext", "ngettext")
+        if getattr(call.func, "id", "") in ("_", "_p", "gettext", "ngettext")
         for argument in shown(call)
         if not list(texts(argument)) and ast.unparse(argument).rpartition(".")[2] not in DESCRIBED
     ]
     assert strange == []
+
+
+def test_texts_that_may_be_a_single_word_are_translated_in_a_context():
+    single = {text for context, text in messages() if context}
+    wrong = [
+        f"{path.name}:{call.lineno}: {ast.unparse(call)}"
+        for path, tree in modules().items()
+        for call in calls(tree)
+        if getattr(call.func, "id", "") in ("_", "gettext") and call.args
+        if single.intersection(texts(call.args[0]))
+        or ast.unparse(call.args[0]).rpartition(".")[2] in ("title", "unset", "unit", "provider")
+    ]
+    assert wrong == []
 
 
 def test_a_grade_and_a_tag_have_each_a_chinese_word_of_their_own(catalogue):

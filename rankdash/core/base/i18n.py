@@ -100,10 +100,24 @@ def gettext(template: str, **params: object) -> str:
     return _fill(text, _filled(params)) if params else text
 
 
+def pgettext(context: str, template: str, **params: object) -> str:
+    """Return a text in the reader's language; a single word is translated in its context.
+
+    context: a short noun, such as "column" or "button". Other languages have different words for
+    one English word. Texts with spaces have no context in the catalogues.
+    """
+    if " " in template:
+        return gettext(template, **params)
+    text = _catalogue(language()).pgettext(context, template)
+    return _fill(text, _filled(params)) if params else text
+
+
 def _filled(params: Mapping[str, object]) -> dict[str, object]:
     """Return the fields of a message with every `Phrase` translated."""
     return {
-        name: gettext(value.template, **value.params) if isinstance(value, Phrase) else value
+        name: pgettext("term", value.template, **value.params)
+        if isinstance(value, Phrase)
+        else value
         for name, value in params.items()
     }
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from rankdash.core.base.errors import DataError, Phrase
 from rankdash.core.base.files import from_json_or_toml, guarded, text_of
-from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.shipped import ASSETS
 from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.value.assumptions import ASSUMPTIONS, DAYS_PER_MONTH
@@ -339,7 +339,9 @@ def place_of(listed: ListedPrice) -> Place | None:
 def title(each: ListedPrice) -> str:
     """Return provider and model, as typed and not escaped for Markdown."""
     return ", ".join(
-        part for part in (_(each.provider), _(each.model) if each.model else "") if part
+        part
+        for part in (_p("provider", each.provider), _p("model", each.model) if each.model else "")
+        if part
     )
 
 

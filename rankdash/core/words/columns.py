@@ -17,6 +17,7 @@ import pandas as pd
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import language, level_percent, number, percent, signed, signed_percent
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.statistics.comparison import Comparison
 from rankdash.core.statistics.planning import POWER
 from rankdash.core.words.verdicts import chip, interval, p_title, p_value
@@ -131,31 +132,43 @@ def _in_language(
         power=power,
     )
     p = "p corrected" if corrected else "p"
-    mean = metric or _("mean")
+    mean = metric or _p("column", "mean")
     declared = [
         Column("mean", "number", mean, _SHOWN, compared=False, small=within, below=of_mean),
         Column("interval", "words", of_means, _PAGES, of_mean, compared=False),
-        Column("delta", "change", _("change"), _SHOWN, short="Δ", small=within, below=of_change),
+        Column(
+            "delta",
+            "change",
+            _p("column", "change"),
+            _SHOWN,
+            short="Δ",
+            small=within,
+            below=of_change,
+        ),
         Column("change_interval", "words", of_changes, _TABLES, of_change, short="interval of Δ"),
         Column("relative_delta", "change of a share", "Δ %", ("file",)),
         Column("p", "p", "p", ("overview", "file") if corrected else ()),
         Column("p_corrected", "p", p_title(corrected), _TABLES, short=p),
         Column("effect_size", "size", _("effect size d"), _OVERVIEW),
-        Column("verdict", "words", _("verdict"), _TABLES, of_verdict, compared=False),
+        Column("verdict", "words", _p("column", "verdict"), _TABLES, of_verdict, compared=False),
         Column(
             "helped_hurt",
             "words",
             _("Helped / hurt"),
             ("leaderboard",),
             lambda row: f"{number(row['helped'], 0)} / {number(row['hurt'], 0)}",
-            small=_("queries"),
+            small=_p("column", "queries"),
         ),
-        Column("helped", "count", _("helped"), _COUNTS),
-        Column("same", "count", _("same"), _COUNTS),
-        Column("hurt", "count", _("hurt"), _COUNTS),
-        Column("n", "count", _("queries"), ("overview", "gate", "history"), compared=False),
-        Column("paired", "count", _("queries"), ("report", "file", "gate"), compared=False),
-        Column("left_out", "count", _("excluded"), (*_COUNTS, "report")),
+        Column("helped", "count", _p("column", "helped"), _COUNTS),
+        Column("same", "count", _p("column", "same"), _COUNTS),
+        Column("hurt", "count", _p("column", "hurt"), _COUNTS),
+        Column(
+            "n", "count", _p("column", "queries"), ("overview", "gate", "history"), compared=False
+        ),
+        Column(
+            "paired", "count", _p("column", "queries"), ("report", "file", "gate"), compared=False
+        ),
+        Column("left_out", "count", _p("column", "excluded"), (*_COUNTS, "report")),
         Column(
             "smallest_detectable", "number", _("minimum detectable change"), _OVERVIEW, help=proves
         ),

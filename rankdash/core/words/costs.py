@@ -18,6 +18,7 @@ from rankdash.core.base.i18n import (
     signed,
     signed_percent,
 )
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.statistics.verdict import has_width
 from rankdash.core.study.costs import Choice
 from rankdash.core.value.assumptions import MONTHS_PER_YEAR, Assumptions
@@ -55,7 +56,7 @@ def reason(why: str | None) -> str:
         "no_traffic": _("none: there are no searches"),
         "no_value": _("none: a search is worth nothing here"),
         "no_setup": _("no one-off cost to earn back"),
-        "never": _("never"),
+        "never": _p("choice", "never"),
         "always": _("from the first search"),
         "unknown_cost": _("no price known"),
         "unknown_gain": _("gain not known"),

@@ -18,6 +18,7 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.sampling.bias_corrected import FEWEST_PEOPLE, Corrected, MeanChange
 from rankdash.core.sampling.rater_agreement import FAVOUR_LEVEL, GRADE, LABEL, JudgeAgreement
@@ -51,7 +52,7 @@ def judged_sentence(study: Study, verdict: JudgedVerdict) -> str:
         "fewest": number(FEWEST_PEOPLE, 0),
     }
     if verdict.kind == "descriptive":
-        return _(TITLES["descriptive"])
+        return _p("verdict", TITLES["descriptive"])
     if verdict.kind == "too_few" and verdict.sampled and not three.people.n:
         return _(
             "No verdict by the judge {judge}: these labels are of single documents, and to correct "
@@ -354,7 +355,7 @@ def group_kind(study: Study | None, by: str) -> str:
         return _("ranked higher by")
     if by in study.dataset.segments:
         return by
-    return _(next(each.title for each in DERIVED_SEGMENTS if each.name == by))
+    return _p("segment", next(each.title for each in DERIVED_SEGMENTS if each.name == by))
 
 
 def group_name(study: Study | None, by: str, group: object) -> str:
@@ -363,8 +364,12 @@ def group_name(study: Study | None, by: str, group: object) -> str:
         return plain(float(str(group)))
     if by in study.challengers:
         return study.name(str(group))
-    lengths = {"short": _("short"), "medium": _("medium"), "long": _("long")}
+    lengths = {
+        "short": _p("length", "short"),
+        "medium": _p("length", "medium"),
+        "long": _p("length", "long"),
+    }
     if by == DOCUMENT_LENGTH:
         return lengths[str(group)]
     value = str(group)
-    return value if by in study.dataset.segments else _(value)
+    return value if by in study.dataset.segments else _p("segment", value)

@@ -15,6 +15,7 @@ from rankdash.core.base.i18n import (
     signed_percent,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.label_plan import FEWEST_DRAWS, FEWEST_NON_ZERO, FEWEST_QUERIES
@@ -150,7 +151,7 @@ def like_these_sentence(estimate: Estimate) -> str:
 def estimate_chip(estimate: Estimate) -> str:
     """Return the state of an estimate in a word or two."""
     if estimate.settled:
-        return _("better") if estimate.difference > 0 else _("worse")
+        return _p("verdict", "better") if estimate.difference > 0 else _p("verdict", "worse")
     if estimate.state == "complete":
         return _("the same")
     return _("too early to say") if estimate.state == "too_early" else _("not conclusive yet")

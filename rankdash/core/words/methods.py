@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import number, paragraph, percent, plain, quantity
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import (
     FEWEST_QUERIES,
     STATISTICS_SETTINGS,
@@ -25,15 +26,15 @@ def methods(settings: StatisticsSettings, corrected: bool) -> list[tuple[str, st
     """(what is made, how) of every figure that is no metric, under the settings in force.
     corrected: whether the p of a verdict allows for other comparisons."""
     return [
-        (_("Interval"), _interval(settings)),
-        (_("p"), _p()),
-        (_("Verdict"), _verdict(settings, corrected)),
+        (_p("heading", "Interval"), _interval(settings)),
+        (_p("heading", "p"), _of_p()),
+        (_p("heading", "Verdict"), _verdict(settings, corrected)),
         (_("Minimum detectable change"), _detectable(settings)),
         (_("More queries needed"), _planned()),
         (_("Why queries changed"), _reasons()),
         (_("Documents without a label"), _bounds()),
         (_("Cost and return"), cost()),
-        (_("Depth"), _depth()),
+        (_p("heading", "Depth"), _depth()),
         (_("When not to rerank"), _skipping()),
     ]
 
@@ -78,7 +79,7 @@ def _interval(settings: StatisticsSettings) -> str:
     )
 
 
-def _p() -> str:
+def _of_p() -> str:
     return paragraph(
         [
             _(
@@ -164,7 +165,7 @@ def _reasons() -> str:
         [
             _(
                 "The first that holds, in this order: {reasons}.",
-                reasons=" → ".join(_(each.title) for each in REASONS),
+                reasons=" → ".join(_p("reason", each.title) for each in REASONS),
             ),
             _(
                 "The main document is the relevant one that lost most (gained most where the "
@@ -272,7 +273,9 @@ def in_words(settings: Sequence[Setting], values: object) -> list[tuple[str, str
     sentences = []
     for setting in settings:
         value = getattr(values, setting.name)
-        sentences.append((_(setting.title), options_of(setting, (value,))[key_of(value)]))
+        sentences.append(
+            (_p("setting", setting.title), options_of(setting, (value,))[key_of(value)])
+        )
     return sentences
 
 
@@ -280,15 +283,15 @@ def options_of(setting: Setting, numbers: Sequence[float | None]) -> dict[str, s
     """Value as written in the address → words."""
     default = setting.default
     if setting.choices:
-        return {value: _(meaning) for value, meaning in setting.words.items()}
+        return {value: _p("choice", meaning) for value, meaning in setting.words.items()}
     if isinstance(default, bool):
-        return {key_of(False): _("no"), key_of(True): _("yes")}
+        return {key_of(False): _p("answer", "no"), key_of(True): _p("answer", "yes")}
     known = {value for value in (default, *numbers) if isinstance(value, (int, float))}
     words = {
         key_of(value): plain(value) if isinstance(value, float) else str(value)
         for value in sorted(known)
     }
-    return {_BY_ITSELF: _(setting.unset), **words} if default is None else words
+    return {_BY_ITSELF: _p("choice", setting.unset), **words} if default is None else words
 
 
 def key_of(value: object) -> str:

@@ -18,6 +18,7 @@ from rankdash.core.base.i18n import (
     quantity,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study.pricing import Bill, Served
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumption
@@ -32,7 +33,7 @@ def rate(price: Price) -> str:
         "search": _("{amount}/1,000 units", amount=amount),
         "tokens": _("{amount}/M tokens", amount=amount),
         "template": _("{amount}/M tokens with prompt", amount=amount),
-        "hour": _("{amount}/hour", amount=amount),
+        "hour": _p("price", "{amount}/hour", amount=amount),
     }[price.unit]
 
 
@@ -207,7 +208,7 @@ def defaults(money: Money) -> str:
     listed = [
         _(
             "{title} ({value})",
-            title=_(each.title),
+            title=_p("setting", each.title),
             value=value(each, getattr(money.assumptions, each.name), money.currency),
         )
         for each in money.defaults
@@ -222,7 +223,7 @@ def value(each: Assumption, amount: float, currency: str) -> str:
     if each.unit == "money":
         return money(amount, currency)
     if each.unit == "money for a million tokens":
-        return f"{money(amount, currency)} {_(UNITS['tokens'])}"
+        return f"{money(amount, currency)} {_p('unit', UNITS['tokens'])}"
     if each.unit == "%":
         return f"{quantity(amount)}%"
     return f"{quantity(amount)} {unit(each, currency)}".strip()
@@ -231,6 +232,9 @@ def value(each: Assumption, amount: float, currency: str) -> str:
 def unit(each: Assumption, currency: str) -> str:
     """The unit of an assumption in words; "" for a share, which is written as percent, and where
     the title says it."""
-    if each.unit == "share" or _(each.unit).casefold() == _(each.title).casefold():
+    if (
+        each.unit == "share"
+        or _p("unit", each.unit).casefold() == _p("setting", each.title).casefold()
+    ):
         return ""
-    return _(each.unit).replace(_("money"), symbol(currency))
+    return _p("unit", each.unit).replace(_p("unit", "money"), symbol(currency))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from rankdash.core.base.i18n import enumerated, ngettext, number, percent, plain
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.dataset import FirstStage
 from rankdash.core.data.measured import Measured
 from rankdash.core.metrics import parse_measure
@@ -17,16 +18,16 @@ def outcome_words() -> dict[str, str]:
 
 
 def state_words() -> dict[str, str]:
-    return {"ok": _("ok"), "all_unjudged": _("all unjudged"), **left_out_words()}
+    return {"ok": _p("state", "ok"), "all_unjudged": _("all unjudged"), **left_out_words()}
 
 
 def left_out_words() -> dict[str, str]:
     return {
-        "failed": _("failed"),
+        "failed": _p("state", "failed"),
         "skipped": _("not run"),
         "no_relevant": _("no relevant document"),
         "missing": _("not ranked"),
-        "undefined": _("undefined"),
+        "undefined": _p("state", "undefined"),
         "absent": _("only on one side"),
     }
 
@@ -56,10 +57,10 @@ def count_words() -> dict[str, str]:
     """Key of `Evaluation.counts` → what it counts the queries of a system for."""
     return {
         "queries": _("labelled queries"),
-        "scored": _("scored"),
+        "scored": _p("state", "scored"),
         "missing": _("not in the ranking"),
         "no_relevant": _("without a relevant document"),
-        "failed": _("failed"),
+        "failed": _p("state", "failed"),
         "skipped": _("not run"),
         "tied": _("with tied scores"),
         "unlabelled": _("ranked but without labels"),
@@ -69,12 +70,12 @@ def count_words() -> dict[str, str]:
 def metric_title(spec: str) -> str:
     """A metric as a reader finds it in a list of metrics: "NDCG@10", "MAP (graded)"."""
     measure = parse_measure(spec)
-    return measure.title.replace(measure.metric.title, _(measure.metric.title), 1)
+    return measure.title.replace(measure.metric.title, _p("metric", measure.metric.title), 1)
 
 
 def judged_title(k: int | None) -> str:
     """What the share of labelled documents is called."""
-    return _("Judged") if k is None else _("Judged@{k}", k=k)
+    return _p("metric", "Judged") if k is None else _p("metric", "Judged@{k}", k=k)
 
 
 def grade(label: float, best: float) -> str:

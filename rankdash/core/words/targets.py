@@ -7,6 +7,7 @@ from functools import partial
 
 from rankdash.core.base.i18n import brief, number, paragraph
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study import costs
 from rankdash.core.study.study import Study
 from rankdash.core.value.assumptions import DOLLARS
@@ -20,8 +21,21 @@ _DASH = "–"
 
 def head() -> tuple[str, ...]:
     return (
-        *(_("system"), _("metric"), _("value"), _("interval"), _("reachable at most")),
-        *(_("minimum"), _("target"), _("excellent"), _("status"), _("band"), _("advice")),
+        *(
+            _p("column", "system"),
+            _p("column", "metric"),
+            _p("column", "value"),
+            _p("column", "interval"),
+            _("reachable at most"),
+        ),
+        *(
+            _p("column", "minimum"),
+            _p("column", "target"),
+            _p("column", "excellent"),
+            _p("target", "status"),
+            _p("target", "band"),
+            _p("target", "advice"),
+        ),
     )
 
 
@@ -57,7 +71,7 @@ def note(goals: Goals) -> str:
 
 
 def limit_title(limit: Limit) -> str:
-    return _(LIMITS[limit.what])
+    return _p("limit", LIMITS[limit.what])
 
 
 def _cells(row: TargetRow) -> tuple[str, ...]:
@@ -77,7 +91,7 @@ def _cells(row: TargetRow) -> tuple[str, ...]:
         _figure(row, reached.most),
         *(_asked(row, level) for level in (minimum, goal.target, goal.excellent)),
         _status(row),
-        _(row.band) or _DASH,
+        _p("band", row.band) or _DASH,
         _(row.advice),
     )
 
@@ -87,7 +101,7 @@ def _status(row: TargetRow) -> str:
         return _("? example price: not decided")
     if row.excellent:
         return _("★ excellent")
-    return _(STATUSES[row.status])
+    return _p("status", STATUSES[row.status])
 
 
 def _interval(row: TargetRow) -> str:

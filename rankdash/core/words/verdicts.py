@@ -19,6 +19,7 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.verdict import TITLES, Kind, Verdict, has_width
 from rankdash.core.study.groups import DERIVED_SEGMENTS, Group
@@ -33,7 +34,7 @@ _KINDS_NAMED = 3
 
 def p_title(corrected: bool) -> str:
     """What a p is called. corrected: whether it allows for other comparisons."""
-    return _("corrected p") if corrected else _("p")
+    return _("corrected p") if corrected else _p("column", "p")
 
 
 def p_value(p: float) -> str:
@@ -44,8 +45,8 @@ def p_value(p: float) -> str:
 def chip(kind: str) -> str:
     """A kind of verdict in a word or two; "baseline" is what the others are compared with, and
     `APART` a run that is not compared with it."""
-    others = {"baseline": _("baseline"), APART: _("not compared")}
-    return others[kind] if kind in others else _(TITLES[cast(Kind, kind)])
+    others = {"baseline": _p("verdict", "baseline"), APART: _("not compared")}
+    return others[kind] if kind in others else _p("verdict", TITLES[cast(Kind, kind)])
 
 
 def sentence(verdict: Verdict) -> str:
@@ -122,7 +123,7 @@ def is_corrected(row: pd.Series, settings: StatisticsSettings) -> bool:
 
 def reason_words() -> dict[str, str]:
     """Code → a word or two."""
-    return {each.code: _(each.title) for each in LISTED}
+    return {each.code: _p("reason", each.title) for each in LISTED}
 
 
 def reason_meanings() -> dict[str, str]:
@@ -135,7 +136,7 @@ def reason_meanings() -> dict[str, str]:
 
 def documents(own_list: bool) -> str:
     """Return the documents of the best possible order, in a few words."""
-    return _("own list") if own_list else _("candidates")
+    return _("own list") if own_list else _p("documents", "candidates")
 
 
 def best_order(own_list: bool) -> str:
@@ -224,8 +225,8 @@ def kind(study: Study, group: Group, fit: Callable[[str], str] = str) -> dict[st
     """Return the `column` and the `value` of a kind of queries as they are shown."""
     derived = None if group.column in study.dataset.segments else _DERIVED[group.column]
     return {
-        "column": fit(group.column if derived is None else _(derived.title)),
-        "value": fit(group.value if derived is None else _(group.value)),
+        "column": fit(group.column if derived is None else _p("segment", derived.title)),
+        "value": fit(group.value if derived is None else _p("segment", group.value)),
     }
 
 

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import brief, quantity
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.arrays import Floats
 from rankdash.core.study.costs import Choice
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
@@ -133,7 +134,7 @@ def break_even_chart(
                 "line": {"color": ink.text, "width": 2, "dash": "dash"},
                 "showscale": False,
                 "hoverinfo": "skip",
-                "name": _("break-even"),
+                "name": _p("chart", "break-even"),
                 "showlegend": True,
             }
         )
@@ -256,7 +257,7 @@ def input_title(name: str) -> str:
     """What one of `sensitivity.INPUTS` is called."""
     if name == PRICE:
         return _("Price of 1,000 searches")
-    return _("Measured gain") if name == GAIN else _(_BY_NAME[name].title)
+    return _("Measured gain") if name == GAIN else _p("setting", _BY_NAME[name].title)
 
 
 # What the result hangs on most: how far it swings when one assumption changes, the rest fixed.

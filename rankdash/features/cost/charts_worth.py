@@ -11,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study.costs import Choice, choices, system_of
 from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.leaderboard import best_challenger
@@ -152,7 +153,7 @@ def net_by_price_chart(
         _SIZE.height,
         shapes=[_level(0.0, ink, "solid")],
         annotations=[
-            _at_right(0.0, _("break-even"), ink.muted),
+            _at_right(0.0, _p("chart", "break-even"), ink.muted),
             *_example(demonstrated, ink),
         ],
         xaxis=style.axis(_in_money(_("price of 1,000 searches"), currency), **layout),
@@ -246,7 +247,9 @@ def value_needed_chart(
                 traces.append(draw.scatter([at], height, "markers", marker=mark, hover=hover))
     corner = {"xref": "paper", "yref": "paper"}
     notes += [
-        draw.note(0.02, 0.9, _("pays"), ink.muted, xanchor="left", yanchor="top", **corner),
+        draw.note(
+            0.02, 0.9, _p("state", "pays"), ink.muted, xanchor="left", yanchor="top", **corner
+        ),
         draw.note(
             0.98, 0.03, _("does not pay"), ink.muted, xanchor="right", yanchor="bottom", **corner
         ),

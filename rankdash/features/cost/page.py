@@ -13,6 +13,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import all_of, enumerated, level_percent, ngettext, number
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study import costs as study_costs
 from rankdash.core.study.costs import Choice
 from rankdash.core.study.labelling import only_estimates
@@ -159,14 +160,17 @@ def _parts(
     assumed = scenario.assumptions()
     parts: dict[str, tuple[str, Callable[[], object]]] = {
         "swings": (
-            _("Sensitivity"),
+            _p("heading", "Sensitivity"),
             lambda: page_sensitivity.swings(study, choice, assumed),
         ),
-        "map": (_("Break-even"), lambda: page_sensitivity.where_it_pays(choice, assumed)),
+        "map": (
+            _p("heading", "Break-even"),
+            lambda: page_sensitivity.where_it_pays(choice, assumed),
+        ),
         "depth": (_("Reranking depth"), lambda: page_sensitivity.depths(study, choice)),
         "units": (_("Billing units"), lambda: draw_units(study, choice, prices)),
         "scenarios": (
-            _("Scenarios"),
+            _p("heading", "Scenarios"),
             lambda: page_calculator.draw_scenarios(study, choice, assumed),
         ),
         "simple": (
@@ -174,10 +178,10 @@ def _parts(
             lambda: page_calculator.calculator(study, choice),
         ),
         "assumptions": (
-            _("Assumptions"),
+            _p("heading", "Assumptions"),
             lambda: assumptions_table(study, assumed, choices),
         ),
-        "prices": (_("Prices"), lambda: page_inputs.edit_prices(prices)),
+        "prices": (_p("heading", "Prices"), lambda: page_inputs.edit_prices(prices)),
     }
     if only_estimates(study):
         # Of these a mean over the labels is a part.
@@ -187,7 +191,7 @@ def _parts(
         list(parts),
         functools.partial(st.radio, horizontal=True),
         default="swings",
-        label=_("Show"),
+        label=_p("field", "Show"),
         label_visibility="collapsed",
         format_func=lambda name: parts[name][0],
     )

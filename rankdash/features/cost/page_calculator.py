@@ -9,6 +9,7 @@ import streamlit as st
 from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import error_text, level_percent, number, percent
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import distinct
 from rankdash.core.study.costs import Choice
 from rankdash.core.study.study import Study
@@ -109,8 +110,8 @@ def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
     except RankdashError as error:
         st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
         return before, after
-    st.html(table_html((_("step"), _("formula"), _("result")), _steps(metric, (before, after), cost,
-                                                                     roi)))  # fmt: skip
+    heads = _p("column", "step"), _p("column", "formula"), _p("column", "result")
+    st.html(table_html(heads, _steps(metric, (before, after), cost, roi)))
     st.caption(
         _(
             "This is the formula of common calculators. It ignores how certain the gain is, the "
@@ -183,7 +184,7 @@ def _steps(
     searches, (before, after) = number(assumed.searches_per_day, 0), quality
     return [
         (
-            _("improvement"),
+            _p("step", "improvement"),
             _("({after} − {before}) / {before} of {metric}", after=number(after, 4),
               before=number(before, 4), metric=metric),
             percent(roi.improvement, 4),
@@ -210,12 +211,13 @@ def _steps(
 def _side_by_side(before: float, after: float) -> None:
     """Each way at its example price, with the quality typed above."""
     heads = (
-        _("way (example)"), _("quality"), _("p95 added"), _("1,000 searches"), _("gain a day"),
-        _("cost a day"), _("return on the cost"), _("pays above"),
+        _("way (example)"), _p("column", "quality"), _("p95 added"), _("1,000 searches"),
+        _("gain a day"), _("cost a day"), _("return on the cost"), _("pays above"),
     )  # fmt: skip
     st.html(table_html(heads, [_way(each, before, after) for each in ARCHETYPES]))
     rests_on = [
-        _("{part}: {value}", part=_(each.title), value=_(each.meaning)) for each in ARCHETYPES
+        _("{part}: {value}", part=_p("reranker", each.title), value=_(each.meaning))
+        for each in ARCHETYPES
     ]
     st.caption("  \n".join(rests_on))
     st.caption(
@@ -229,7 +231,7 @@ def _side_by_side(before: float, after: float) -> None:
 def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
     assumed, price = scenario.assumptions(), _in_currency(each.per_thousand)
     start = (
-        _(each.title),
+        _p("reranker", each.title),
         number(after if each.per_thousand else before, 2),
         milliseconds(each.p95_ms),
     )
@@ -273,10 +275,10 @@ def draw_scenarios(study: Study, choice: Choice, scenario: Assumptions) -> None:
         span.net,
         _("return on the cost"),
         _("months to pay back"),
-        _("break-even"),
+        _p("column", "break-even"),
     ]
     rows = [(name, *_row(came)) for name, came in compared]
-    st.html(table_html((_("scenario"), *titles), rows))
+    st.html(table_html((_p("column", "scenario"), *titles), rows))
     if len(compared) > 1 + len(saved):
         _meanings(study)
     if unread is not None:
@@ -304,7 +306,9 @@ def _offer_to_save(saved: dict[str, Assumptions], scenario: Assumptions) -> None
         name = columns[0].text_input(
             _("Save these assumptions as"), max_chars=LONGEST_SCENARIO_NAME, placeholder=_("a name")
         )
-        if columns[1].form_submit_button(_("Save"), icon=":material/save:", width="stretch"):
+        if columns[1].form_submit_button(
+            _p("button", "Save"), icon=":material/save:", width="stretch"
+        ):
             _save(saved, name.strip(), scenario)
 
 
@@ -324,7 +328,7 @@ def _offer_saved(saved: dict[str, Assumptions]) -> None:
         args=(saved[picked],),
     )
     if not read_only() and columns[2].button(
-        _("Delete"), icon=":material/delete:", width="stretch"
+        _p("button", "Delete"), icon=":material/delete:", width="stretch"
     ):
         dialogs.delete(
             _("Delete the scenario?"),
@@ -341,7 +345,7 @@ def _compared(
     low, high = (None, None) if gain is None else (gain.at("low"), gain.at("high"))
     if low is not None and high is not None:
         worst, best = (choice.under(scenario, each, valued=choice.valued) for each in (low, high))
-        rows = [(_("pessimistic"), worst), *rows, (_("optimistic"), best)]
+        rows = [(_p("scenario", "pessimistic"), worst), *rows, (_p("scenario", "optimistic"), best)]
     for name, each in saved.items():
         rows.append((name, choice.under(each, gain, valued=True)))
     return rows

@@ -11,6 +11,7 @@ from rankdash.core.base.i18n import (
     level_percent,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study.costs import Choice
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
@@ -44,7 +45,7 @@ def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
     line = cost_words.in_short(context(study), choice, scenario)
     beside, details = st.columns([9, 1], vertical_alignment="center")
     beside.markdown(" ".join([*marks, line]))
-    with details.popover(_("Details"), type="tertiary"):
+    with details.popover(_p("button", "Details"), type="tertiary"):
         st.markdown(cost_words.headline(context(study), choice, scenario))
         grounds(study, choice, scenario)
 
@@ -67,9 +68,9 @@ def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Cho
     rows = assumption_rows(study, scenario, choices)
     st.dataframe(
         {
-            _("assumption"): [row[0] for row in rows],
-            _("value"): [row[1] for row in rows],
-            _("meaning"): [row[2] for row in rows],
+            _p("column", "assumption"): [row[0] for row in rows],
+            _p("column", "value"): [row[1] for row in rows],
+            _p("column", "meaning"): [row[2] for row in rows],
         },
         hide_index=True,
         alt=_("All sources, definitions and settings"),
@@ -89,7 +90,7 @@ def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Cho
 def badge(kind: Answer) -> str:
     """Return the answer in a word, in Markdown: whether a system pays."""
     words: dict[Answer, str] = {
-        "yes": _("pays"),
+        "yes": _p("state", "pays"),
         "maybe": _("probably pays"),
         "open": _("break-even only"),
         "unproven": _("not proven"),

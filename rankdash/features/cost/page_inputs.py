@@ -15,6 +15,7 @@ import streamlit as st
 from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import error_text, quantity, speaking
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import distinct
 from rankdash.core.study.costs import Choice, hit_title
 from rankdash.core.study.pricing import bill
@@ -102,7 +103,7 @@ def three(study: Study, system: str) -> None:
     _slider(searches)
     _settable(
         f"cost.{value.name}",
-        _("{title} ({unit})", title=_(value.title), unit=unit(value)),
+        _("{title} ({unit})", title=_p("setting", value.title), unit=unit(value)),
         number_of(value, address.one(value.name)) if changed(value) else None,
         list(decades(value)),
         default_of(value),
@@ -196,7 +197,9 @@ def _slider(each: Assumption) -> None:
     # A slider with other ends is another one: it is not shown a value that it has not got.
     key = f"cost.{each.name}" if usual else f"cost.{each.name}.{low:g}.{high:g}"
     label = (
-        _("{title} ({unit})", title=_(each.title), unit=unit(each)) if unit(each) else _(each.title)
+        _("{title} ({unit})", title=_p("setting", each.title), unit=unit(each))
+        if unit(each)
+        else _p("setting", each.title)
     )
 
     def changed() -> None:
@@ -239,14 +242,18 @@ def exact() -> None:
     with st.form("cost.exact", border=False):
         typed = {
             each.name: st.number_input(
-                _("{title} ({unit})", title=_(each.title), unit=unit(each) or _(each.unit)),
+                _(
+                    "{title} ({unit})",
+                    title=_p("setting", each.title),
+                    unit=unit(each) or _p("unit", each.unit),
+                ),
                 value=float(getattr(now, each.name)),
                 format="%.10g",
                 key=f"cost.exact.{each.name}.{getattr(now, each.name)}",
             )
             for each in ASSUMPTIONS
         }
-        if st.form_submit_button(_("Apply"), type="primary"):
+        if st.form_submit_button(_p("button", "Apply"), type="primary"):
             try:
                 scenario = Assumptions(**typed)
             except DataError as error:
@@ -313,7 +320,7 @@ def other_prices(study: Study, in_focus: str, prices: dict[str, ListedPrice]) ->
         list(prices),
         st.multiselect,
         label=_("Other prices to compare"),
-        placeholder=_("none"),
+        placeholder=_p("choice", "none"),
         format_func=lambda name: words(prices[name]),
     )
 
@@ -337,23 +344,24 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
             "template_tokens", "chunk_tokens", "searches_per_second", "utilisation", "key",
         ),
         column_config={
-            "key": st.column_config.TextColumn(_("key"), required=True),
-            "provider": st.column_config.TextColumn(_("provider"), required=True),
-            "model": st.column_config.TextColumn(_("model")),
+            "key": st.column_config.TextColumn(_p("column", "key"), required=True),
+            "provider": st.column_config.TextColumn(_p("column", "provider"), required=True),
+            "model": st.column_config.TextColumn(_p("column", "model")),
             "unit": st.column_config.SelectboxColumn(
-                _("unit"), options=list(UNITS), required=True, help="; ".join(
-                    f"{name}: {_(meaning)}" for name, meaning in UNITS.items()
-                ),
+                _p("column", "unit"), options=list(UNITS), required=True,
+                help="; ".join(f"{key}: {_p('unit', meaning)}" for key, meaning in UNITS.items()),
             ),
-            "amount": st.column_config.NumberColumn(_("amount"), min_value=0.0, required=True),
-            "currency": st.column_config.TextColumn(_("currency"), max_chars=3),
+            "amount": st.column_config.NumberColumn(
+                _p("column", "amount"), min_value=0.0, required=True
+            ),
+            "currency": st.column_config.TextColumn(_p("column", "currency"), max_chars=3),
             "template_tokens": st.column_config.NumberColumn(_("template tokens"), min_value=0.0),
             "chunk_tokens": st.column_config.NumberColumn(_("longest chunk, tokens"), min_value=0),
             "searches_per_second": st.column_config.NumberColumn(
                 _("searches per second"), help=_("Empty: as the run measured.")
             ),
             "utilisation": st.column_config.NumberColumn(
-                _("use"), min_value=0.0, max_value=1.0, format="percent"
+                _p("price", "use"), min_value=0.0, max_value=1.0, format="percent"
             ),
             "source": st.column_config.TextColumn(_("read where"), required=True),
             "as_of": st.column_config.DateColumn(_("read when"), required=True),
@@ -362,7 +370,7 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
     save, export, back = st.columns(3)
     with export:
         _offer_prices(prices)
-    if save.button(_("Save"), type="primary", key="cost.prices.save", width="stretch"):
+    if save.button(_p("button", "Save"), type="primary", key="cost.prices.save", width="stretch"):
         rows = [entry(row) for row in edited.to_dict("records")]
         _keep_prices(json.dumps({"prices": rows}).encode(), _("the table"))
     st.caption(_("An example stays one until its amount and where it was read are both your own."))
@@ -373,7 +381,7 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
         on_click=lambda: workspace().set_setting(SAVED_PRICES, ""),
     )
     files = uploader(_("Import a price list (TOML or JSON)"), _UPLOAD, type=["toml", "json"])
-    if files and st.button(_("Import"), key="cost.prices.import"):
+    if files and st.button(_p("button", "Import"), key="cost.prices.import"):
         [file] = files
         if file.size > _LARGEST_FILE:
             st.error(_("The file is too large for a price list."), icon=":material/error:")
@@ -383,7 +391,7 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
 
 def _offer_prices(prices: dict[str, ListedPrice]) -> None:
     st.download_button(
-        _("Export"),
+        _p("button", "Export"),
         to_json(list(prices.values())),
         file_name("", "prices", "json"),
         "application/json",
@@ -446,7 +454,7 @@ def choose_currency(prices: Iterable[ListedPrice]) -> None:
         _go_over(now, st.session_state[_KEY])
 
     options = list(scenario.CURRENCIES)
-    pickers.show(st.selectbox, _KEY, into, picked, options)(_("Currency"), options)
+    pickers.show(st.selectbox, _KEY, into, picked, options)(_p("field", "Currency"), options)
     if into != now:
         _offer(now, into)
         return

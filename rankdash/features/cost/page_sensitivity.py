@@ -8,6 +8,7 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text, level_percent, ngettext, number, percent, quantity
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.study import costs
 from rankdash.core.study.costs import BASELINE, Choice
@@ -74,9 +75,9 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
         st.dataframe(
             pd.DataFrame(
                 {
-                    _("assumption"): [row.name for row in rows],
-                    _("from"): [row.low for row in rows],
-                    _("to"): [row.high for row in rows],
+                    _p("column", "assumption"): [row.name for row in rows],
+                    _p("range", "from"): [row.low for row in rows],
+                    _p("range", "to"): [row.high for row in rows],
                     _("{net}, from", net=span.net): [amount(row.net_low) for row in rows],
                     _("{net}, to", net=span.net): [amount(row.net_high) for row in rows],
                 }

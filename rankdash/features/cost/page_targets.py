@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import brief, error_text, paragraph
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.metrics import parse_measure
 from rankdash.core.study.study import Study
 from rankdash.core.value.targets import Goals, Limit, Profile, Target, Targets
@@ -31,8 +32,8 @@ def draw(study: Study) -> None:
         "profile",
         list(saved.profiles),
         choose.selectbox,
-        label=_("Profile"),
-        format_func=lambda name: _(saved.profiles[name].title),
+        label=_p("field", "Profile"),
+        format_func=lambda name: _p("profile", saved.profiles[name].title),
     )
     if key is None:
         return
@@ -104,11 +105,13 @@ def edit(saved: Targets, key: str, profile: Profile) -> None:
         placeholder="–",
         key=f"targets.edit.{key}",
         column_config={
-            "metric": st.column_config.TextColumn(_("metric"), required=True),
+            "metric": st.column_config.TextColumn(_p("column", "metric"), required=True),
             **{
                 level: st.column_config.NumberColumn(title, min_value=0.0, max_value=1.0)
                 for level, title in zip(
-                    _LEVELS, (_("minimum"), _("target"), _("excellent")), strict=True
+                    _LEVELS,
+                    (_p("column", "minimum"), _p("column", "target"), _p("column", "excellent")),
+                    strict=True,
                 )
             },
         },
@@ -125,7 +128,7 @@ def edit(saved: Targets, key: str, profile: Profile) -> None:
         for each in profile.limits
     ]
     save, reset = st.columns(2)
-    if save.button(_("Save"), type="primary", key="targets.save", width="stretch"):
+    if save.button(_p("button", "Save"), type="primary", key="targets.save", width="stretch"):
         try:
             changed = Profile(
                 profile.title,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from rankdash.core.base.i18n import all_of, enumerated, level_percent, paragraph
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import defused, html_safe
 from rankdash.core.study import costs
 from rankdash.core.study.costs import Choice, hit_title
@@ -41,7 +42,7 @@ def draw(draft: Draft) -> str:
             prose(_whose(draft)),
             listed([each for each in sentences if each]),
             _figures(draft),
-            f"<h3>{html_safe(_('Assumptions'))}</h3>",
+            f"<h3>{html_safe(_p('heading', 'Assumptions'))}</h3>",
             _assumptions(draft),
         ]
     )
@@ -53,7 +54,7 @@ def _whose(draft: Draft) -> str:
     unset = [each.name for each in draft.choices if each.unset]
     priced = [study.name(system) for system in study.challengers if study.name(system) not in unset]
     made = [_("Price of {name}", name=name) for name in priced]
-    made += [_(each.title) for each in ASSUMPTIONS if each.name in money.given]
+    made += [_p("setting", each.title) for each in ASSUMPTIONS if each.name in money.given]
     examples = [each.name for each in draft.choices if each.demonstrated]
     sentences = [
         _(
@@ -98,7 +99,7 @@ def _figures(draft: Draft) -> str:
 def _assumptions(draft: Draft) -> str:
     hit = hit_title(draft.study)
     rows = words.assumption_table(draft.money.assumptions, draft.choices, draft.money.currency, hit)
-    head = (_("assumption"), _("value"), _("meaning"))
+    head = (_p("column", "assumption"), _p("column", "value"), _p("column", "meaning"))
     return table(PageTable(head, rows))
 
 
@@ -119,13 +120,20 @@ def as_csv(
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([_("data set"), defused(data)])
-    writer.writerow([_("metric"), metric])
-    writer.writerow([_("currency"), currency])
+    writer.writerow([_p("column", "metric"), metric])
+    writer.writerow([_p("column", "currency"), currency])
     for choice in choices:
         if choice.demonstrated:
             writer.writerow([_("example values"), defused(choice.name)])
     writer.writerow([])
-    titles = [_("option"), _("figure"), _("value"), _("low"), _("high"), _("reason")]
+    titles = [
+        _p("column", "option"),
+        _p("column", "figure"),
+        _p("column", "value"),
+        _p("column", "low"),
+        _p("column", "high"),
+        _p("missing value", "reason"),
+    ]
     writer.writerow(titles)
     for choice in choices:
         for title, estimate in _csv_figures(choice):
@@ -138,7 +146,7 @@ def as_csv(
                 ]
             )
     writer.writerow([])
-    writer.writerow([_("assumption"), _("value"), _("meaning")])
+    writer.writerow([_p("column", "assumption"), _p("column", "value"), _p("column", "meaning")])
     for row in words.assumption_table(scenario, choices, currency, hit):
         writer.writerow([defused(cell) for cell in row])
     return out.getvalue().encode("utf-8-sig", "replace")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rankdash.core.base.i18n import all_of, brief, ngettext, number, signed_percent
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import meets
 from rankdash.core.study.costs import Choice, system_of
 from rankdash.core.study.labelling import only_estimates
@@ -59,11 +60,16 @@ def figures(
     price and caveats."""
     target_ms, span = (study.money or Money()).assumptions.latency_target_ms, context.period
     head = [
-        *(_("system"), study.measure.title, _("cost of 1,000 searches")),
+        *(_p("column", "system"), study.measure.title, _("cost of 1,000 searches")),
         *(span.cost, span.value, span.net, _("return on the cost"), _("months to pay back")),
         *(_("break-even: value gained for 1% quality"), _("break-even searches a day")),
         _("break-even: value of 1% quality, 1,000 searches"),
-        *(_("break-even price of 1,000 searches"), _("p95 added"), _("price"), _("caveats")),
+        *(
+            _("break-even price of 1,000 searches"),
+            _("p95 added"),
+            _p("column", "price"),
+            _p("column", "caveats"),
+        ),
     ]
     rows = [
         [
@@ -154,7 +160,7 @@ def assumption_table(
     rows = []
     for each in ASSUMPTIONS:
         amount = value(each, getattr(scenario, each.name), currency)
-        rows.append((_(each.title), amount, _(each.help)))
+        rows.append((_p("setting", each.title), amount, _(each.help)))
     rows.append(
         (
             _("Answers found"),
@@ -180,7 +186,7 @@ def _priced(bill: Bill) -> str:
     if bill.listed is None:
         return money(bill.per_thousand, bill.currency) if bill.parts else "–"
     price = bill.listed.price
-    return f"{money(price.amount, price.currency)} {_(UNITS[price.unit])}"
+    return f"{money(price.amount, price.currency)} {_p('unit', UNITS[price.unit])}"
 
 
 def _sent(choice: Choice) -> tuple[str, str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.i18n import plain
 from rankdash.core.readers.checks.check import CheckReport
 from rankdash.kit.drawing import draw, style
@@ -59,6 +60,6 @@ def grades_chart(ink: style.Ink, bars: Sequence[tuple[str, int]]) -> go.Figure:
         # Room for the count above the highest bar.
         margin={"t": 24},
         bargap=0.4,
-        xaxis=style.axis(_("label"), type="category"),
-        yaxis=style.axis(_("pairs"), rangemode="tozero", nticks=4),
+        xaxis=style.axis(_p("chart", "label"), type="category"),
+        yaxis=style.axis(_p("chart", "pairs"), rangemode="tozero", nticks=4),
     )

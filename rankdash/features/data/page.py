@@ -16,6 +16,7 @@ from rankdash.core.base.i18n import (
     where_text,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.intake.reading import Kept
 from rankdash.core.readers.checks.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.core.readers.checks.grading import NO_LABELS
@@ -73,11 +74,11 @@ def _counts(report: CheckReport) -> None:
     candidates = report.candidates_per_query
     cards = (
         (
-            _("Queries"),
+            _p("count", "Queries"),
             number(report.queries, 0),
             ngettext("{n} with labels", "{n} with labels", report.labelled_queries),
         ),
-        (_("Documents"), number(report.documents, 0), _characters(report.document_chars)),
+        (_p("count", "Documents"), number(report.documents, 0), _characters(report.document_chars)),
         (
             _("Median candidates"),
             number(candidates.median, 0) if candidates else "–",
@@ -134,11 +135,17 @@ def _findings(report: CheckReport) -> None:
     pairs = list(zip(rows, findings, strict=True))
     actionable = [row for row, finding in pairs if _actionable(finding)]
     rest = [row for row, finding in pairs if not _actionable(finding)]
-    headings = (_("kind"), _("where"), _("what"), _("remedy"), _("examples"))
+    headings = (
+        _p("column", "kind"),
+        _p("column", "where"),
+        _p("column", "what"),
+        _p("column", "remedy"),
+        _p("column", "examples"),
+    )
     if actionable:
         st.html(table_html(headings, actionable))
     else:
-        st.caption(_("Nothing."))
+        st.caption(_p("state", "Nothing."))
     if rest:
         with st.expander(
             ngettext("{n} note on how it was read", "{n} notes on how it was read", len(rest))
@@ -156,15 +163,15 @@ def _remedy(finding: Finding) -> str:
 
 
 def _rankings(dataset_id: str, report: CheckReport) -> None:
-    st.markdown(f"**{_('Rankings')}**")
+    st.markdown(f"**{_p('heading', 'Rankings')}**")
     first = first_stage_name(stored.dataset(dataset_id))
     names = [first if ranking.name == FIRST_STAGE else ranking.name for ranking in report.rankings]
     st.dataframe(
         pd.DataFrame(
             {
-                _("ranking"): names,
-                _("queries"): [ranking.queries for ranking in report.rankings],
-                _("rows"): [ranking.rows for ranking in report.rankings],
+                _p("column", "ranking"): names,
+                _p("column", "queries"): [ranking.queries for ranking in report.rankings],
+                _p("column", "rows"): [ranking.rows for ranking in report.rankings],
                 judged_title(10): [ranking.judged_at_10 for ranking in report.rankings],
                 _("queries with ties"): [ranking.tied_queries for ranking in report.rankings],
             }
@@ -252,7 +259,7 @@ def _box(light: Light) -> None:
         with st.container(horizontal=True):
             view.link("label", _("Label documents"), ":material/label:")
             if light.code == "no_labels":
-                view.link("judge", _("Judge"), ":material/smart_toy:")
+                view.link("judge", _p("page", "Judge"), ":material/smart_toy:")
 
 
 # What became of uploaded files: a data set that is ready, that cannot be reranked, or was here.
@@ -322,7 +329,7 @@ def show_stored(saved: Kept) -> str | None:
 def _next_step(dataset_id: str, *, labelled: bool) -> None:
     """The page that does what this data set needs next."""
     if workspace().runs(dataset_id):
-        view.link("overview", _("Compare"), ":material/monitoring:", address.offered())
+        view.link("overview", _p("page", "Compare"), ":material/monitoring:", address.offered())
     elif labelled:
         view.link("run", _("Run a reranker"), ":material/play_circle:", address.offered())
     else:

@@ -10,6 +10,7 @@ import streamlit as st
 from rankdash.core.base.errors import StoreError
 from rankdash.core.base.i18n import enumerated, error_text, ngettext, paragraph
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.runs import jobs
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.repair import Repaired
@@ -126,7 +127,7 @@ def deleted_dataset(name: str) -> bool:
             key=_OTHER,
         )
         st.button(
-            _("Open"),
+            _p("button", "Open"),
             type="primary",
             icon=":material/database:",
             on_click=_open,
@@ -151,11 +152,11 @@ def deleted_runs() -> None:
     now = _(
         "Baseline now: {baseline}. Systems to compare: {systems}.",
         baseline=markdown_safe(systems[address.one("base") or ""].name, 80),
-        systems=enumerated(markdown_safe(each, 80) for each in compared) or _("none"),
+        systems=enumerated(markdown_safe(each, 80) for each in compared) or _p("choice", "none"),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.warning(paragraph([gone, now]), icon=":material/delete:")
-        st.button(_("Dismiss"), on_click=stored.dismiss, key="deleted.dismiss")
+        st.button(_p("button", "Dismiss"), on_click=stored.dismiss, key="deleted.dismiss")
 
 
 def _open() -> None:

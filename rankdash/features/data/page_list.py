@@ -14,6 +14,7 @@ from rankdash.core.base import text as base_text
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import enumerated, error_text, finding_text, moment, ngettext, number
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import distinct
 from rankdash.core.intake.reading import imported
 from rankdash.core.readers import sources_by_name
@@ -36,10 +37,10 @@ def draw(rows: Sequence[DatasetRow]) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                _("current"): ["●" if row.id == opened else "" for row in rows],
-                _("name"): [row.name for row in rows],
-                _("queries"): [row.queries for row in rows],
-                _("documents"): [row.documents for row in rows],
+                _p("column", "current"): ["●" if row.id == opened else "" for row in rows],
+                _p("column", "name"): [row.name for row in rows],
+                _p("column", "queries"): [row.queries for row in rows],
+                _p("column", "documents"): [row.documents for row in rows],
                 _("labels in the files"): [row.labels for row in rows],
                 _("added (UTC)"): [moment(row.created) for row in rows],
             }
@@ -61,7 +62,7 @@ def draw(rows: Sequence[DatasetRow]) -> None:
 
 def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:
     row_of_buttons = st.container(horizontal=True)
-    if row_of_buttons.button(_("Rename"), icon=":material/edit:"):
+    if row_of_buttons.button(_p("button", "Rename"), icon=":material/edit:"):
         dialogs.rename(
             _("Rename the data set"),
             chosen.name,
@@ -69,7 +70,7 @@ def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:
                 chosen.id, base_text.free(name, [row.name for row in rows if row is not chosen])
             ),
         )
-    if row_of_buttons.button(_("Delete"), icon=":material/delete:"):
+    if row_of_buttons.button(_p("button", "Delete"), icon=":material/delete:"):
         dialogs.delete(_("Delete the data set?"), _what_goes(chosen), lambda: _delete(chosen.id))
 
 
@@ -119,7 +120,7 @@ def draw_open_by_name() -> None:
     with st.form("by_name", border=False):
         field, button = st.columns([5, 1], vertical_alignment="bottom")
         typed = field.text_input(
-            _("Names"),
+            _p("field", "Names"),
             placeholder="hf:BeIR/scifact hf:BeIR/scifact-qrels",
             max_chars=400,
             help=_(
@@ -128,7 +129,7 @@ def draw_open_by_name() -> None:
                 "Of more than 100,000 documents only those with a label or a rank are read."
             ),
         )
-        sent = button.form_submit_button(_("Open"), width="stretch")
+        sent = button.form_submit_button(_p("button", "Open"), width="stretch")
     names = typed.split()
     if not sent or not names:
         return
@@ -209,7 +210,7 @@ def _export(rows: Sequence[DatasetRow]) -> None:
             _("Damaged, and not in the file: {names}.", names=damaged), icon=":material/warning:"
         )
     right.download_button(
-        _("Export"),
+        _p("button", "Export"),
         data=lambda: exported(chosen),
         file_name=file_name(
             names[chosen[0]] if len(chosen) == 1 else "", "workspace", archive.SUFFIX[1:]
@@ -241,10 +242,10 @@ def _import() -> None:
         ),
     )
     if not files or not st.button(
-        _("Import"), type="primary", icon=":material/upload:", key="sharing.import"
+        _p("button", "Import"), type="primary", icon=":material/upload:", key="sharing.import"
     ):
         return
-    bar = st.progress(0.0, text=_("Checking"))
+    bar = st.progress(0.0, text=_p("state", "Checking"))
 
     def progress(done: int, total: int) -> None:
         words = _("{done} of {total} checked", done=number(done, 0), total=number(total, 0))

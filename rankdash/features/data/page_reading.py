@@ -9,6 +9,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import duration, enumerated, ngettext
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.intake.reading import Progress, Reading
 from rankdash.core.readers import (
     Conflict,
@@ -38,7 +39,7 @@ def draw_reading_panel(reading: Reading, files: Sequence[str]) -> None:
             )
             text.caption(" · ".join(_words(progress, reading.seconds)))
             action.button(
-                _("Cancel"),
+                _p("button", "Cancel"),
                 icon=":material/cancel:",
                 key="upload.cancel",
                 on_click=reading.cancel,

@@ -11,6 +11,7 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError, RefusedFilesError
 from rankdash.core.base.i18n import enumerated, error_text, language_name, ngettext
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.intake.reading import Kept, Reading, guessed, is_large, warm
 from rankdash.core.readers import (
     FIELDS,
@@ -116,7 +117,7 @@ def _panel() -> bool:
         st.info(text, icon=":material/folder_zip:")
         return False
     left, middle, right, last, ids = st.columns(5)
-    name = left.text_input(_("Name"), placeholder=_("taken from the files"), max_chars=80)
+    name = left.text_input(_p("field", "Name"), placeholder=_("taken from the files"), max_chars=80)
     first, made = middle.selectbox(
         _("First-stage ranking"),
         [("", None), *((file.name, None) for file in files), *(("", how) for how in _made())],
@@ -326,7 +327,7 @@ def field_title(name: str) -> str:
         "doc_id": _("Document id"),
         "document": _("Document text"),
         "title": _("Document title"),
-        "label": _("Label"),
+        "label": _p("field", "Label"),
         "score": _("First-stage score"),
         "rank": _("First-stage rank"),
         "reranked": _("Score of another system"),
@@ -363,7 +364,7 @@ def _words_form(needed: WordsNeeded) -> dict[str, float | None] | None:
     scale = _GRADES
     if all(word.gain is not None for word in needed.words) and len(needed.words) > 2:
         scale = st.radio(
-            _("Scale"),
+            _p("field", "Scale"),
             (_GRADES, _GAINS),
             format_func=lambda value: {
                 _GRADES: _("grades: 3, 2, 1, 0"),
@@ -401,8 +402,8 @@ def _words_form(needed: WordsNeeded) -> dict[str, float | None] | None:
 def _read_or_forget() -> bool:
     """The buttons of a form that asks about files; whether its answer was sent."""
     with st.container(horizontal=True):
-        sent = st.form_submit_button(_("Read"), type="primary")
-        st.form_submit_button(_("Cancel"), on_click=_forget)
+        sent = st.form_submit_button(_p("button", "Read"), type="primary")
+        st.form_submit_button(_p("button", "Cancel"), on_click=_forget)
     return sent
 
 
@@ -517,7 +518,10 @@ def draw_baseline(needed: BaselineNeeded, forget: Callable[[], None]) -> str | N
     )
     with st.container(horizontal=True):
         sent = st.button(
-            _("Read"), type="primary", key="upload.baseline.read", disabled=chosen is None
+            _p("button", "Read"),
+            type="primary",
+            key="upload.baseline.read",
+            disabled=chosen is None,
         )
-        st.button(_("Cancel"), key="upload.baseline.cancel", on_click=forget)
+        st.button(_p("button", "Cancel"), key="upload.baseline.cancel", on_click=forget)
     return chosen if sent else None

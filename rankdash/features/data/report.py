@@ -13,6 +13,7 @@ from rankdash.core.base.i18n import (
     where_text,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe
 from rankdash.core.readers.checks.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.core.study.labelling import sampled_from
@@ -38,7 +39,7 @@ _LONGEST = 200
 
 def draw(draft: Draft) -> str:
     report = draft.study.check
-    parts = [table(PageTable((_("what"), _("value")), _counts(draft)))]
+    parts = [table(PageTable((_p("column", "what"), _p("column", "value")), _counts(draft)))]
     if report is None:
         return parts[0] + prose(_("The check report of this data set is missing."))
     parts += [
@@ -59,8 +60,8 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
     rows = [
         (_("Data set"), data.name),
         (_("Its id, a hash of the content"), data.id),
-        (_("Queries"), number(len(data.queries), 0)),
-        (_("Documents"), number(len(data.documents), 0)),
+        (_p("count", "Queries"), number(len(data.queries), 0)),
+        (_p("count", "Documents"), number(len(data.documents), 0)),
         (
             _("Judgments (relevance labels)"),
             label_count(len(data.qrels), sampled_from(study)),
@@ -112,8 +113,14 @@ def _rankings(draft: Draft, report: CheckReport) -> str:
         )
         for each in report.rankings
     ]
-    head = (_("ranking"), _("queries"), _("rows"), judged_title(10), _("queries with ties"))
-    return table(PageTable(head, rows, frozenset(range(1, 5))), _("Rankings"))
+    head = (
+        _p("column", "ranking"),
+        _p("column", "queries"),
+        _p("column", "rows"),
+        judged_title(10),
+        _("queries with ties"),
+    )
+    return table(PageTable(head, rows, frozenset(range(1, 5))), _p("heading", "Rankings"))
 
 
 def _findings(report: CheckReport) -> str:
@@ -137,7 +144,12 @@ def _table(findings: list[Finding]) -> str:
         )
         for each in findings
     ]
-    head = (_("kind"), _("what"), _("remedy in rankdash"), _("examples"))
+    head = (
+        _p("column", "kind"),
+        _p("column", "what"),
+        _("remedy in rankdash"),
+        _p("column", "examples"),
+    )
     return table(filled(head, rows))
 
 

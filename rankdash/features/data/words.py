@@ -9,6 +9,7 @@ from typing import Literal
 from rankdash.core.base.errors import Finding
 from rankdash.core.base.i18n import finding_text, ngettext, number
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.readers.checks.check import CheckReport
 from rankdash.core.readers.checks.grading import NO_LABELS
 
@@ -73,7 +74,7 @@ def lights(report: CheckReport, sampled_from: int = 0) -> tuple[Light, ...]:
         "ids": _("Ids fit"),
         "direction": _("Direction of grades"),
         "rows": _("Rows and texts"),
-        "rankings": _("Rankings"),
+        "rankings": _p("heading", "Rankings"),
     }
     all_lights = tuple(_light(report, name, title) for name, title in titles.items())
     if not sampled_from:

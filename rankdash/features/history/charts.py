@@ -12,6 +12,7 @@ from babel.dates import format_skeleton
 
 from rankdash.core.base.i18n import brief, enumerated, language, level_percent, ngettext
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import LEVEL
 from rankdash.kit.drawing import draw, style
 
@@ -158,7 +159,7 @@ def trend_chart(
     if any(point.failed for point in points):
         traces.append(_failures(points, places, f"y{len(panels) + 1}"))
         scale = {"rangemode": "tozero", "nticks": 3, "tickformat": ",d"}
-        panels.append((_("failed"), _FAILED, scale))
+        panels.append((_p("chart", "failed"), _FAILED, scale))
     total = sum(height + _GAP for _title, height, _scale in panels)
     axes, notes, top = {}, [], float(total)
     for place, (title, height, scale) in enumerate(panels, start=1):

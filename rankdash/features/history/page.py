@@ -17,6 +17,7 @@ from babel.dates import format_skeleton
 from rankdash.core.base.i18n import brief, language, moment, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import moment as moment_words
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.runs.combining import KIND as FUSION
 from rankdash.core.study import history as study_history
 from rankdash.core.study.history import Trend, differing, p_of_any_pair
@@ -299,7 +300,9 @@ def looks(history: Past) -> None:
         false=number(by_chance, 1),
     )
     if study.statistics.correction != "none":
-        way = {"holm": _("Holm"), "bh": _("Benjamini–Hochberg")}[study.statistics.correction]
+        way = {"holm": _p("correction", "Holm"), "bh": _p("correction", "Benjamini–Hochberg")}[
+            study.statistics.correction
+        ]
         corrected = _("The p values are corrected for all {n} ({way}).", n=number(made, 0), way=way)
         st.info(
             paragraph([text, corrected]),
@@ -351,7 +354,7 @@ def draw_run(history: Past, system_id: str) -> None:
                 )
             )
             action.button(
-                _("Unpin"),
+                _p("button", "Unpin"),
                 icon=":material/keep_off:",
                 key="history.unpin",
                 on_click=_unpin,
@@ -415,7 +418,7 @@ def draw_pair(history: Past, chosen: Sequence[str]) -> None:
                 width="stretch",
             )
             st.button(
-                _("Swap"),
+                _p("button", "Swap"),
                 icon=":material/swap_horiz:",
                 key="history.swap",
                 on_click=_choose,
@@ -465,8 +468,8 @@ def _differences(history: Past, before: str, after: str) -> None:
         # What one kind leaves empty and the other does not have is no difference.
         if one not in _NOTHING or other not in _NOTHING
     ]
-    st.markdown(f"**{_('Differences')}**")
-    if not any(part != _("run") for part, *_rest in rows):
+    st.markdown(f"**{_p('heading', 'Differences')}**")
+    if not any(part != _p("group", "run") for part, *_rest in rows):
         st.caption(_("No difference in their recorded settings and machine."))
     if not rows:
         return
@@ -476,7 +479,7 @@ def _differences(history: Past, before: str, after: str) -> None:
         placeholder="–",
         column_config={
             "part": st.column_config.TextColumn("", width=90),
-            "name": st.column_config.TextColumn(_("what"), width=170),
+            "name": st.column_config.TextColumn(_p("column", "what"), width=170),
             "before": st.column_config.TextColumn(history.name(before)),
             "after": st.column_config.TextColumn(history.name(after)),
         },
@@ -487,24 +490,28 @@ def _differences(history: Past, before: str, after: str) -> None:
 def _recorded(history: Past, run: RunRow | None) -> list[tuple[str, Mapping[str, object]]]:
     """(part, name → value) of all that is known of how a system came about."""
     if run is None:
-        return [(_("settings"), {}), (_("machine"), {}), (_("run"), {})]
+        return [
+            (_p("group", "settings"), {}),
+            (_p("group", "machine"), {}),
+            (_p("group", "run"), {}),
+        ]
     titles = setting_titles(run.reranker)
     return [
         (
-            _("settings"),
+            _p("group", "settings"),
             {
-                _("reranker"): reranker_title(run.reranker),
-                _("depth"): _("all") if run.depth is None else str(run.depth),
+                _p("column", "reranker"): reranker_title(run.reranker),
+                _p("column", "depth"): _p("choice", "all") if run.depth is None else str(run.depth),
                 **{titles.get(name, name): value for name, value in run.settings.items()},
             },
         ),
-        (_("machine"), run_records.record(run.id).machine),
+        (_p("group", "machine"), run_records.record(run.id).machine),
         (
-            _("run"),
+            _p("group", "run"),
             {
                 _("made (UTC)"): moment(run.created),
-                _("done"): run.queries_done,
-                _("failed"): run.queries_failed,
+                _p("column", "done"): run.queries_done,
+                _p("column", "failed"): run.queries_failed,
                 _("not run"): run.queries_skipped,
                 _("p95 ms"): brief(history.p95_ms(run)),
             },

@@ -12,6 +12,7 @@ import streamlit as st
 from rankdash.core.base import text as base_text
 from rankdash.core.base.i18n import enumerated, moment, ngettext
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.ranking import digest
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.columns import columns
@@ -117,18 +118,20 @@ def _columns(
     }
     text, count = st.column_config.TextColumn, st.column_config.NumberColumn
     config |= {
-        "number": count(_("run"), format="%.0f", width=42, pinned=True),
+        "number": count(_p("column", "run"), format="%.0f", width=42, pinned=True),
         "name": text(
-            _("name"), width=_LETTER * max(map(base_text.columns, shown)) + 20, pinned=True
+            _p("column", "name"),
+            width=_LETTER * max(map(base_text.columns, shown)) + 20,
+            pinned=True,
         ),
-        "role": text(_("baseline"), width=62),
+        "role": text(_p("column", "baseline"), width=62),
         "p95": count(_("p95 ms"), width=70),
-        "failed": count(_("failed"), format="%.0f", width=60),
-        "note": text(_("note"), width="medium"),
+        "failed": count(_p("column", "failed"), format="%.0f", width=60),
+        "note": text(_p("column", "note"), width="medium"),
         "made": text(_("made (UTC)"), width=170),
-        "reranker": text(_("reranker"), width=130),
-        "remarks": text(_("remarks"), width="medium"),
-        "settings": text(_("settings"), width="medium"),
+        "reranker": text(_p("column", "reranker"), width=130),
+        "remarks": text(_p("column", "remarks"), width="medium"),
+        "settings": text(_p("column", "settings"), width="medium"),
     }
     for name, width in _WIDTHS.items():
         config[name]["width"] = width
@@ -138,8 +141,8 @@ def _columns(
 
 def _role(history: Past, system: str) -> str | None:
     if system == history.pinned:
-        return _("pinned")
-    return _("current") if system == history.study.baseline else None
+        return _p("state", "pinned")
+    return _p("state", "current") if system == history.study.baseline else None
 
 
 def _remarks(run: RunRow | None, row: Mapping[Hashable, Any]) -> list[str]:

@@ -22,6 +22,7 @@ from rankdash.core.base.i18n import (
     reason_text,
     signed,
 )
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.dataset import Judgements
 from rankdash.core.sampling.bias_corrected import ranked_judges
@@ -135,9 +136,13 @@ def _agreement(agreement: JudgeAgreement) -> None:
         )
         st.html(
             table_html(
-                [_("Measure"), _("value"), _("{level} interval", level=percent(0.95))],
                 [
-                    [_("kappa"), *_kappa(agreement.unweighted)],
+                    _p("column", "Measure"),
+                    _p("column", "value"),
+                    _("{level} interval", level=percent(0.95)),
+                ],
+                [
+                    [_p("column", "kappa"), *_kappa(agreement.unweighted)],
                     [_("kappa, quadratic"), *_kappa(agreement.quadratic)],
                     [_("same grade"), percent(overall["agree"]), ""],
                     [_("judge higher"), percent(overall["over"]), ""],
@@ -193,8 +198,15 @@ def _matrix(kappa: Kappa) -> str:
 def _groups(study: Study, judge: Judgements) -> None:
     table = agreement_groups(study, judge)
     headings = [
-        *(_("Group"), _("Pairs"), _("Same"), _("Higher"), _("Lower"), _("Difference")),
-        _("Kappa"),
+        *(
+            _p("column", "Group"),
+            _p("column", "Pairs"),
+            _p("column", "Same"),
+            _p("column", "Higher"),
+            _p("column", "Lower"),
+            _p("column", "Difference"),
+        ),
+        _p("column", "Kappa"),
     ]
     rows = [
         [
@@ -243,7 +255,7 @@ def draw_choice(study: Study, rows: Sequence[JudgeRow], challenger: str) -> None
         for each in ranked_judges(by_judge).to_dict("records")
     ]
     headings = [
-        *(_("Judge"), _("kappa"), _("judge alone"), _("corrected by people")),
+        *(_p("column", "Judge"), _p("column", "kappa"), _("judge alone"), _("corrected by people")),
         *(_("worth × the labels"), _("queries saved")),
     ]
     st.html(table_html(headings, cells))
@@ -401,14 +413,14 @@ def _read(study: Study, row: JudgeRow, pairs: pd.DataFrame, key: str) -> None:
     data, shown = study.dataset, pairs.head(_MOST)
     names = data.names_of(shown["doc_id"])
     # The grades first: however long the texts are, they are in sight.
-    grades = {_("Judge"): shown["grade"].map(_grade)}
+    grades = {_p("column", "Judge"): shown["grade"].map(_grade)}
     if "label" in shown:
-        grades[_("People")] = shown["label"].map(plain)
-        grades[_("Difference")] = shown["difference"].map(lambda each: signed(each, 0))
+        grades[_p("column", "People")] = shown["label"].map(plain)
+        grades[_p("column", "Difference")] = shown["difference"].map(lambda each: signed(each, 0))
     columns = {
         **grades,
-        _("Query"): [data.query_names[query][:_CELL] for query in shown["query_id"]],
-        _("Document"): [names[doc][:_CELL] for doc in shown["doc_id"]],
+        _p("column", "Query"): [data.query_names[query][:_CELL] for query in shown["query_id"]],
+        _p("column", "Document"): [names[doc][:_CELL] for doc in shown["doc_id"]],
     }
     chosen = st.dataframe(
         pd.DataFrame(columns),
@@ -440,9 +452,9 @@ def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
     ]
     left, right = st.columns(2, gap="large")
     with left:
-        st.caption(_("Query"))
+        st.caption(_p("heading", "Query"))
         st.text(data.query_names[pair["query_id"]])
-        st.caption(_("Document"))
+        st.caption(_p("heading", "Document"))
         st.text(str(data.document_text().get(pair["doc_id"], ""))[:_LONGEST])
     with right:
         if "label" in pair:
@@ -472,11 +484,11 @@ def _failures(study: Study, row: JudgeRow) -> None:
         st.dataframe(
             pd.DataFrame(
                 {
-                    _("Query"): [
+                    _p("column", "Query"): [
                         study.dataset.query_names[query][:_CELL] for query in shown["query_id"]
                     ],
-                    _("Document"): [names[doc][:_CELL] for doc in shown["doc_id"]],
-                    _("Reason"): [reason_text(error) for error in shown["error"]],
+                    _p("column", "Document"): [names[doc][:_CELL] for doc in shown["doc_id"]],
+                    _p("column", "Reason"): [reason_text(error) for error in shown["error"]],
                 }
             ),
             hide_index=True,

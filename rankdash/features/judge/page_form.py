@@ -14,6 +14,7 @@ import streamlit as st
 from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import duration, error_text, ngettext, number
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import SettingValue
 from rankdash.core.data.dataset import Judgements
 from rankdash.core.intake.reading import tried
@@ -148,7 +149,7 @@ def _pool_choice(
         help=_("The first k of each ranking, as on the page Label."),
     )
     sample = right.slider(
-        _("Queries"),
+        _p("field", "Queries"),
         1,
         max(queries, 2),
         queries,
@@ -171,7 +172,7 @@ def _kind(dataset_id: str) -> JudgeKind:
         OWN: _("a prompt of one's own"),
     }
     chosen = st.selectbox(
-        _("Prompt"),
+        _p("field", "Prompt"),
         list(KINDS),
         format_func=titles.__getitem__,
         key=pickers.in_words("judge.prompt"),

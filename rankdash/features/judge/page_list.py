@@ -16,6 +16,7 @@ from rankdash.core.base.i18n import (
     problem_text,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.workspace.jobs.judges import JudgeRow, StoredJudges
 from rankdash.features.judge.judge import KINDS, OWN
 from rankdash.kit.widgets import address, dialogs, pickers, redraw, scenario, settings_form, stored
@@ -43,7 +44,7 @@ def chosen(dataset_id: str) -> JudgeRow | None:
         _SHOWN,
         ids,
         st.selectbox,
-        label=_("Judge"),
+        label=_p("field", "Judge"),
         format_func=lambda each: (
             f"{shortened(rows[each].name, _LONGEST)} · {moment(rows[each].created)}"
         ),
@@ -113,11 +114,11 @@ def _state(row: JudgeRow) -> str:
         return _("cancelling after the current batch")
     return {
         "queued": _("waiting for its turn"),
-        "running": _("asking"),
-        "done": _("done"),
-        "failed": _("failed"),
-        "cancelled": _("cancelled"),
-        "interrupted": _("interrupted"),
+        "running": _p("state", "asking"),
+        "done": _p("state", "done"),
+        "failed": _p("state", "failed"),
+        "cancelled": _p("state", "cancelled"),
+        "interrupted": _p("state", "interrupted"),
     }[row.state]
 
 
@@ -188,7 +189,7 @@ def _actions(row: JudgeRow, text: DeltaGenerator, action: DeltaGenerator) -> Non
     judges = StoredJudges(workspace())
     if row.live:
         if action.button(
-            _("Cancel"),
+            _p("button", "Cancel"),
             key=f"judge.cancel.{row.id}",
             icon=":material/cancel:",
             disabled=row.cancelling,
@@ -197,8 +198,10 @@ def _actions(row: JudgeRow, text: DeltaGenerator, action: DeltaGenerator) -> Non
             st.rerun(scope="app")
         return
     if row.can_resume:
-        _resume(row, _("Resume") if row.open else _("Ask again"), "resume", text, action)
-    if action.button(_("Delete"), key=f"judge.delete.{row.id}", icon=":material/delete:"):
+        _resume(row, _p("button", "Resume") if row.open else _("Ask again"), "resume", text, action)
+    if action.button(
+        _p("button", "Delete"), key=f"judge.delete.{row.id}", icon=":material/delete:"
+    ):
         dialogs.delete(
             _("Delete this judge?"),
             [

@@ -13,6 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rankdash.core.base.i18n import duration, number, percent, plain
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.ranking import digest
 from rankdash.core.sampling.label_plan import next_pairs
 from rankdash.core.workspace.notes import (
@@ -73,7 +74,12 @@ def draw(dataset_id: str, plan_id: str, who: str) -> None:
         plan.draw_estimate_strip(labelling)
         if labelling.status.settled and not labelling.complete:
             _conclusive(labelling)
-    fold(_("People"), "label.people", ":material/group:", lambda: draw_people(labelling))
+    fold(
+        _p("heading", "Annotators"),
+        "label.people",
+        ":material/group:",
+        lambda: draw_people(labelling),
+    )
 
 
 def _conclusive(labelling: Labelling) -> None:
@@ -148,7 +154,7 @@ def _nothing_left(labelling: Labelling, who: str, is_open: bool) -> None:
         _("No document is left for you. Labelled by you: {n}.", n=number(mine, 0)),
         icon=":material/done_all:",
     )
-    view.link("overview", _("Overview"), ":material/arrow_forward:")
+    view.link("overview", _p("page", "Overview"), ":material/arrow_forward:")
 
 
 # One document of one query, to be labelled: nothing on it tells who ranked it, where, or how.
@@ -186,9 +192,10 @@ def draw_card(labelling: Labelling, pair: Pair) -> None:
         body = html_safe(_("(no title and no text; its id is {id})", id=pair[1]))
     more = "…" if len(text) > _LONGEST_TEXT else ""
     st.html(
-        f"{_STYLE}<div class='rd-label'><div class='rd-head'><small>{html_safe(_('Query'))}"
+        f"{_STYLE}<div class='rd-label'><div class='rd-head'>"
+        f"<small>{html_safe(_p('heading', 'Query'))}"
         f"{_place(labelling, pair)}</small><div class='rd-query'>{html_safe(query)}</div></div>"
-        f"<small>{html_safe(_('Document'))}</small>{head}"
+        f"<small>{html_safe(_p('heading', 'Document'))}</small>{head}"
         f"<p tabindex='0'>{body}{more}</p></div>"
     )
 
@@ -207,7 +214,7 @@ def query_so_far(labelling: Labelling, query_id: str, who: str) -> None:
             ]
             for doc, label in zip(previous["doc_id"], previous["label"], strict=True)
         ]
-        st.html(table_html([_("Your labels for this query"), _("Label")], rows))
+        st.html(table_html([_("Your labels for this query"), _p("column", "Label")], rows))
 
 
 def _marked(text: str, query_terms: QueryTerms) -> str:
@@ -277,7 +284,7 @@ def draw_keys(labelling: Labelling, pair: Pair, who: str) -> None:
         )
         last = labelling.last_of(who)
         st.button(
-            _("Back"),
+            _p("button", "Back"),
             key=f"labelling.back.{card}",
             icon=":material/undo:",
             shortcut="b",
@@ -290,7 +297,7 @@ def draw_keys(labelling: Labelling, pair: Pair, who: str) -> None:
             ),
         )
         st.button(
-            _("Pause"),
+            _p("button", "Pause"),
             key=f"labelling.pause.{card}",
             icon=":material/pause:",
             shortcut="p",
@@ -327,7 +334,7 @@ def paused(labelling: Labelling, who: str) -> None:
     """What stands in place of a card during a pause."""
     st.info(_("Paused. All labels are saved."), icon=":material/pause:")
     st.button(
-        _("Continue"),
+        _p("button", "Continue"),
         key="labelling.continue",
         icon=":material/play_arrow:",
         shortcut="p",
@@ -340,7 +347,7 @@ def _note(dataset_id: str, pair: Pair, who: str, card: str) -> None:
     # Another name once it is stored, so that the field lets go of the cursor and the keys.
     key = f"labelling.note.{card}.{st.session_state.get(_NOTES, 0)}"
     st.text_input(
-        _("Note"),
+        _p("field", "Note"),
         value=LabelNotes(workspace()).of(dataset_id, pair, who),
         max_chars=LONGEST_LABEL_NOTE,
         key=key,
@@ -359,11 +366,11 @@ def _keep_note(dataset_id: str, pair: Pair, who: str, key: str) -> None:
 def _grade_words(grade: float, top: float) -> str:
     between = {
         1.0: (),
-        2.0: (_("relevant"),),
-        3.0: (_("slightly relevant"), _("relevant")),
-        4.0: (_("slightly relevant"), _("partly relevant"), _("relevant")),
+        2.0: (_p("grade", "relevant"),),
+        3.0: (_("slightly relevant"), _p("grade", "relevant")),
+        4.0: (_("slightly relevant"), _("partly relevant"), _p("grade", "relevant")),
     }[top]
-    best = _("highly relevant") if between else _("relevant")
+    best = _("highly relevant") if between else _p("grade", "relevant")
     return (_("not relevant"), *between, best)[int(grade)]
 
 
@@ -428,7 +435,7 @@ def draw_people(labelling: Labelling) -> None:
         return
     rows = [
         [
-            each.name or _("unknown"),
+            each.name or _p("state", "unknown"),
             number(each.answers, 0),
             *(number(each.grades.get(grade, 0), 0) for grade in labelling.grades),
             number(each.cannot_tell, 0),
@@ -436,7 +443,11 @@ def draw_people(labelling: Labelling) -> None:
         for each in progress.raters
     ]
     grades = [f"{grade:g}" for grade in labelling.grades]
-    st.html(table_html([_("Person"), _("Documents"), *grades, _("cannot tell")], rows))
+    st.html(
+        table_html(
+            [_p("column", "Person"), _p("column", "Documents"), *grades, _("cannot tell")], rows
+        )
+    )
     if math.isfinite(progress.seconds):
         st.caption(_("{time} for a document, at the median.", time=duration(progress.seconds)))
     for each in progress.agreements:

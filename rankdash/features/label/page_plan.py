@@ -23,6 +23,7 @@ from rankdash.core.base.i18n import (
     plain,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.label_plan import ADDITIVE, MODES, VALUE_SHARE, LabelPlan
 from rankdash.core.study.judged import verdicts
@@ -76,7 +77,7 @@ def draw(dataset_id: str, before: Labelling | None) -> None:
     effort = st.container()
     last = _usual(dataset_id) if before is None else before.settings
     compared = _compared(names, last)
-    with st.expander(_("Settings"), icon=":material/tune:", key="labelling.settings"):
+    with st.expander(_p("heading", "Settings"), icon=":material/tune:", key="labelling.settings"):
         settings = _settings(dataset_id, compared, last, before)
         guidelines = st.text_area(
             _("Guidelines: what makes a document relevant"),
@@ -120,7 +121,7 @@ def _compared(names: dict[str, str], last: LabelSettings) -> tuple[str, ...]:
     """The baseline and the systems to compare with it; offered are those of a plan."""
     left, right = st.columns(2)
     baseline = left.selectbox(
-        _("Baseline"),
+        _p("field", "Baseline"),
         list(names),
         index=list(names).index(last.systems[0]),
         format_func=names.__getitem__,
@@ -144,7 +145,7 @@ def _settings(
     measure = parse_measure(last.metric)
     left, right = st.columns(2)
     metric = left.selectbox(
-        _("Metric"),
+        _p("field", "Metric"),
         ADDITIVE,
         index=ADDITIVE.index(measure.metric.name),
         format_func=lambda name: parse_measure(f"{name}@10").metric.title,
@@ -225,13 +226,13 @@ def _judge(dataset_id: str, top: float, last: str) -> str:
         return ""
     options = ["", *judges]
     chosen: str = st.selectbox(
-        _("Judge"),
+        _p("field", "Judge"),
         options,
         index=options.index(last) if last in options else 0,
         format_func=lambda each: (
             shortened(f"{judges[each].name} · {moment(judges[each].created)}", 80)
             if each
-            else _("none")
+            else _p("choice", "none")
         ),
         key=f"labelling.judge.{top:g}",
         help=_(
@@ -313,7 +314,7 @@ def _offer(dataset_id: str, settings: LabelSettings) -> bool:
         )
         st.caption(paragraph(_facts(dataset_id, plan)))
         _draw_verdict(view.study("label"))
-        view.link("overview", _("Overview"), ":material/arrow_forward:")
+        view.link("overview", _p("page", "Overview"), ":material/arrow_forward:")
         return False
     _draw_effort(len(plan.order), settings)
     st.caption(paragraph(_facts(dataset_id, plan)))
@@ -468,7 +469,9 @@ def draw_plan_notes(labelling: Labelling) -> None:
     settings, stored_plan = labelling.settings, labelling.kept
     if stored_plan.guidelines:
         with st.container(border=True):
-            st.markdown(f"**{_('Guidelines')}**\n\n{paragraphs_safe(stored_plan.guidelines)}")
+            st.markdown(
+                f"**{_p('heading', 'Guidelines')}**\n\n{paragraphs_safe(stored_plan.guidelines)}"
+            )
     st.caption(
         _(
             "Keys: a digit for the grade, U for cannot tell, B for back, P for a pause. A key "

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import brief, enumerated, level_percent, number, paragraph
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import LEVEL
 from rankdash.core.base.text import columns
 from rankdash.core.study import latency as study_latency
@@ -97,7 +98,7 @@ def rows(study: Study, target_ms: float) -> list[Row]:
     }
     systems = []
     for system, times in timed(study).items():
-        noise = _("disturbed") if system in inverted else ""
+        noise = _p("state", "disturbed") if system in inverted else ""
         if study_latency.busy(study, system):
             noise = _("busy machine")
         late, level = times.apart.timed_out, study.statistics.level

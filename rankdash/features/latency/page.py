@@ -9,6 +9,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import brief, enumerated, level_percent, number, percent
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.runs.concurrency import within_target
 from rankdash.core.study import latency
 from rankdash.core.study.latency import FEWEST_FITTED, Against
@@ -45,7 +46,10 @@ def growth(study: Study) -> None:
             st.segmented_control,
             default="documents" if varied or not tokens else "tokens",
             label=_("X axis"),
-            format_func={"documents": _("Documents"), "tokens": _("Tokens")}.__getitem__,
+            format_func={
+                "documents": _p("choice", "Documents"),
+                "tokens": _p("choice", "Tokens"),
+            }.__getitem__,
             required=True,
         )
         against: Against = "tokens" if chosen == "tokens" else "documents"
@@ -136,14 +140,14 @@ def _significant(value: float) -> str:
 
 
 def _growth_tables(clouds: list[charts_load.Cloud], against: Against) -> None:
-    unit = _("documents") if against == "documents" else _("tokens")
+    unit = _p("axis", "documents") if against == "documents" else _p("axis", "tokens")
     lines = [
         {
-            _("system"): cloud.name,
-            _("queries"): cloud.fit.n,
+            _p("column", "system"): cloud.name,
+            _p("column", "queries"): cloud.fit.n,
             _("ms each"): cloud.fit.slope,
-            _("low"): cloud.fit.low,
-            _("high"): cloud.fit.high,
+            _p("column", "low"): cloud.fit.low,
+            _p("column", "high"): cloud.fit.high,
             _("ms at 0"): cloud.fit.intercept,
         }
         for cloud in clouds
@@ -163,7 +167,9 @@ def _growth_tables(clouds: list[charts_load.Cloud], against: Against) -> None:
             )
         )
     points = pd.concat([cloud.points.assign(system=cloud.name) for cloud in clouds])
-    points = points[["system", "x", "ms"]].set_axis([_("system"), unit, _("ms")], axis="columns")
+    points = points[["system", "x", "ms"]].set_axis(
+        [_p("column", "system"), unit, _p("column", "ms")], axis="columns"
+    )
     st.dataframe(points, hide_index=True, height=280, alt=_("Every timed query"))
     if against == "documents":
         rules = charts_load.RULES_OF_THUMB.rename(columns={"documents": unit})
@@ -240,15 +246,15 @@ def _best_in_words(study: Study, each: charts_load.Measurement, target_ms: float
 def _levels_table(measured: list[charts_load.Measurement]) -> None:
     rows = [
         {
-            _("system"): each.name,
-            _("concurrent"): level.in_flight,
-            _("queries/s"): level.queries_per_second,
-            _("pairs/s"): level.pairs_per_second,
+            _p("column", "system"): each.name,
+            _p("column", "concurrent"): level.in_flight,
+            _p("column", "queries/s"): level.queries_per_second,
+            _p("column", "pairs/s"): level.pairs_per_second,
             "p50": level.p50_ms,
             "p95": level.p95_ms,
-            _("answered"): level.queries,
-            _("failed"): level.failed,
-            _("seconds"): level.seconds,
+            _p("column", "answered"): level.queries,
+            _p("column", "failed"): level.failed,
+            _p("column", "seconds"): level.seconds,
         }
         for each in measured
         for level in each.levels
@@ -258,7 +264,9 @@ def _levels_table(measured: list[charts_load.Measurement]) -> None:
         signed_cells(pd.DataFrame(rows), {}, times=("p50", "p95")),
         hide_index=True,
         placeholder="–",
-        column_config=dict.fromkeys((_("queries/s"), _("pairs/s"), _("seconds")), decimal),
+        column_config=dict.fromkeys(
+            (_p("column", "queries/s"), _p("column", "pairs/s"), _p("column", "seconds")), decimal
+        ),
         row_height=name_rows(each.name for each in measured),
         alt=_("Throughput at each level"),
     )
@@ -279,7 +287,7 @@ def draw_tokens(study: Study) -> None:
             "reader",
             readers,
             st.segmented_control,
-            label=_("System"),
+            label=_p("field", "System"),
             label_visibility="collapsed",
             format_func=lambda each: short_name(study, each),
             required=True,
@@ -322,7 +330,7 @@ def _share(value: float) -> str:
 
 def _length_table(table: pd.DataFrame) -> None:
     shown = table.assign(stop=table["stop"].where(table["stop"] < math.inf) - 1)
-    titles = [_("tokens, from"), _("to"), _("read to the end"), _("cut")]
+    titles = [_("tokens, from"), _p("range", "to"), _("read to the end"), _p("token", "cut")]
     st.dataframe(
         shown.set_axis(titles, axis="columns"),
         hide_index=True,

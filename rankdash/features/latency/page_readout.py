@@ -18,6 +18,7 @@ from rankdash.core.base.i18n import (
     percent,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.runs.combining import KIND as FUSION
 from rankdash.core.study import latency
@@ -82,11 +83,11 @@ def draw(study: Study, timings: dict[str, Times]) -> float:
             "latency",
             [PERCENTILES, DISTRIBUTION],
             st.segmented_control,
-            label=_("Chart"),
+            label=_p("field", "Chart"),
             label_visibility="collapsed",
             format_func={
-                PERCENTILES: _("Percentiles"),
-                DISTRIBUTION: _("Distribution"),
+                PERCENTILES: _p("choice", "Percentiles"),
+                DISTRIBUTION: _p("choice", "Distribution"),
             }.__getitem__,
             required=True,
         )
@@ -306,15 +307,17 @@ def _of_calls(times: Times) -> list[str]:
 def numbers(study: Study, timings: dict[str, Times]) -> None:
     """Everything that was measured, a row a system."""
     columns: dict[str, Any] = {
-        _("system"): st.column_config.TextColumn(width="medium"),
-        **dict.fromkeys([_("cold start, s"), _("pairs/s"), _("tokens/s")], _format("%.1f")),
+        _p("column", "system"): st.column_config.TextColumn(width="medium"),
+        **dict.fromkeys(
+            [_("cold start, s"), _p("column", "pairs/s"), _p("column", "tokens/s")], _format("%.1f")
+        ),
         _("timed how often"): _format("%.0f"),
     }
     rows = pd.DataFrame([_row(study.name(system), times) for system, times in timings.items()])
     timed = (
         *("p50", "p90", "p95", "p99", _("first call")),
         *(_("p50, low"), _("p50, high"), _("p95, low"), _("p95, high")),
-        *(_("mean"), _("standard deviation"), _("deviation of repeats")),
+        *(_p("column", "mean"), _("standard deviation"), _("deviation of repeats")),
     )
     st.dataframe(
         signed_cells(rows, {}, times=[each for each in timed if each in rows]),
@@ -340,9 +343,9 @@ def _format(pattern: str) -> Any:
 def _row(name: str, times: Times) -> dict[str, object]:
     summary, apart, measured = times.summary, times.apart, times.run.measured
     row = {
-        _("system"): name,
+        _p("column", "system"): name,
         _("queries timed"): summary.n,
-        _("mean"): summary.mean,
+        _p("column", "mean"): summary.mean,
         _("standard deviation"): summary.deviation,
         "p50": summary.p50,
         _("p50, low"): summary.p50_interval[0],
@@ -359,11 +362,11 @@ def _row(name: str, times: Times) -> dict[str, object]:
             _("first call"): measured.first_call_ms,
             _("timed how often"): measured.repeats,
             _("deviation of repeats"): times.repeats_deviation,
-            _("pairs/s"): measured.pairs_per_second,
-            _("tokens/s"): measured.tokens_per_second,
+            _p("column", "pairs/s"): measured.pairs_per_second,
+            _p("column", "tokens/s"): measured.tokens_per_second,
         }
     return row | {
-        _("failed"): apart.failed,
+        _p("column", "failed"): apart.failed,
         _("given up"): apart.timed_out,
         _("asked again"): apart.retried,
         _("not timed"): apart.untimed,

@@ -11,6 +11,7 @@ from rankdash.core.base.i18n import (
     number,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.data.ranking import Run
 from rankdash.core.study import latency
@@ -80,8 +81,21 @@ def _quantiles(study: Study) -> str:
             )
         )
     head = (
-        *(_("system"), _("queries timed"), _("target"), _("within {ms} ms", ms=brief(target))),
-        *(_("mean"), _("standard deviation"), "p50", "p90", "p95", "p99", _("cold start")),
+        *(
+            _p("column", "system"),
+            _("queries timed"),
+            _p("column", "target"),
+            _("within {ms} ms", ms=brief(target)),
+        ),
+        *(
+            _p("column", "mean"),
+            _("standard deviation"),
+            "p50",
+            "p90",
+            "p95",
+            "p99",
+            _("cold start"),
+        ),
     )
     return table(PageTable(head, rows, frozenset({1, *range(3, 11)})))
 
@@ -113,8 +127,14 @@ def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> s
     if not rows:
         return ""
     head = (
-        *(_("system"), _("concurrent clients"), _("queries/s"), _("p50 ms"), _("p95 ms")),
-        _("failed"),
+        *(
+            _p("column", "system"),
+            _("concurrent clients"),
+            _p("column", "queries/s"),
+            _("p50 ms"),
+            _("p95 ms"),
+        ),
+        _p("column", "failed"),
     )
     text = _("Throughput, measured at this many concurrent clients and not derived from latency:")
     return prose(text) + table(PageTable(head, rows, frozenset(range(1, 6))))
@@ -136,7 +156,7 @@ def _machines(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str
             )
         )
     head = (
-        *(_("measured on"), _("processor"), _("threads in use")),
+        *(_("measured on"), _p("column", "processor"), _("threads in use")),
         *(_("load average, start → end"), _("operating system")),
     )
     content = filled(head, rows)

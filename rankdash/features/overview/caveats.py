@@ -27,6 +27,7 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.dataset import FirstStage
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.metrics import Judged, parse_measure
@@ -85,7 +86,7 @@ class Caveat(ABC):
 
     def label(self, study: Study, fit: Fit = str) -> str:
         """Return the caveat in a few words."""
-        return _(self.title)
+        return _p("caveat", self.title)
 
     @abstractmethod
     def sentence(self, study: Study, fit: Fit = str) -> str:

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import enumerated, level_percent
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import FEWEST_QUERIES, LEVEL
 from rankdash.core.study.groups import DERIVED_SEGMENTS
 from rankdash.core.study.headroom import SHARES, shares
@@ -87,8 +88,8 @@ def group(study: Study, challenger: str, segment: str) -> pd.DataFrame:
     values = table["segment"]
     return table.assign(
         name=segment,
-        segment=_(derived.title) if derived is not None else segment,
-        value=values if derived is None else [_(value) for value in values],
+        segment=_p("segment", derived.title) if derived is not None else segment,
+        value=values if derived is None else [_p("segment", value) for value in values],
         small=table["size"] != "enough",
     )
 
@@ -494,7 +495,7 @@ def _value_headroom(kind: str, value: float) -> str:
 def part_titles() -> dict[str, str]:
     """Part of the best possible mean → its words, in the order of the legend."""
     return {
-        "baseline": _("baseline"),
+        "baseline": _p("chart", "baseline"),
         "won": _("potential gain realised"),
         "lost": _("lost by reranking"),
         "to_win": _("potential gain left"),

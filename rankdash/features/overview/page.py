@@ -12,6 +12,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import number, paragraph
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import distinct
 from rankdash.core.metrics import MetricDefinition, parse_measure, registry
 from rankdash.core.study.groups import contrasts
@@ -94,7 +95,7 @@ def metrics(study: Study) -> None:
 
 
 def _metrics(study: Study, columns: int) -> None:
-    st.subheader(_("Metrics"), anchor=False)
+    st.subheader(_p("heading", "Metrics"), anchor=False)
     widgets_charts.draw(charts.systems(study, columns), key="overview.systems")
 
 
@@ -113,8 +114,8 @@ def systems_table(study: Study) -> None:
         hide_index=True,
         placeholder="–",
         column_config={
-            "metric": st.column_config.TextColumn(_("metric"), pinned=True),
-            "system": st.column_config.TextColumn(_("system"), pinned=True),
+            "metric": st.column_config.TextColumn(_p("column", "metric"), pinned=True),
+            "system": st.column_config.TextColumn(_p("column", "system"), pinned=True),
             **config,
         },
         row_height=name_rows(study.names.values()),
@@ -171,7 +172,7 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
     st.dataframe(
         pd.DataFrame(
             rules_in_words(study.conventions, study.statistics),
-            columns=[_("setting"), _("current value")],
+            columns=[_p("column", "setting"), _("current value")],
         ),
         hide_index=True,
         alt=_("Metric conventions used"),
@@ -184,7 +185,7 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
 def _definition(metric: MetricDefinition) -> None:
     """A metric with its formula drawn, and the same in words below."""
     with st.container(border=True, gap="xsmall"):
-        st.markdown(f"**{_(metric.title)}** (`{metric.spec}`)  \n{_(metric.meaning)}")
+        st.markdown(f"**{_p('metric', metric.title)}** (`{metric.spec}`)  \n{_(metric.meaning)}")
         st.latex(metric.latex)
         source = _("Source: {source}.", source=_(metric.reference))
         # Plain text: asterisks and underscores of a formula are no markup.
@@ -197,7 +198,7 @@ def _left_out(study: Study, specs: Sequence[str]) -> pd.DataFrame:
     rows = []
     for system_id in study.chosen:
         evaluation = study.evaluate(system_id, tuple(specs))
-        row: dict[str, object] = {_("system"): study.name(system_id)}
+        row: dict[str, object] = {_p("column", "system"): study.name(system_id)}
         row.update({title: evaluation.counts.get(key, 0) for key, title in titles.items()})
         rows.append(row)
     return pd.DataFrame(rows)
@@ -222,7 +223,7 @@ def _headroom_table(study: Study) -> None:
     titles = part_titles()
     columns = {titles[part]: table[part].round(4) for part in SHARES}
     st.dataframe(
-        pd.DataFrame({_("system"): table["system"].map(study.names), **columns}),
+        pd.DataFrame({_p("column", "system"): table["system"].map(study.names), **columns}),
         hide_index=True,
         row_height=name_rows(study.names.values()),
         alt=_("How the best possible mean splits for each system"),
@@ -236,7 +237,9 @@ def kinds(study: Study, system: str) -> None:
     if not kinds:
         st.caption(_("No kind of queries has two groups to compare."))
         return
-    titles = {each: each if each in own else _(charts.DERIVED[each].title) for each in kinds}
+    titles = {
+        each: each if each in own else _p("segment", charts.DERIVED[each].title) for each in kinds
+    }
     first = _("The kind whose groups differ most is first (F test).")
     st.caption(paragraph([_against(study, system), first]))
     chosen = pickers.pick_free(
@@ -273,15 +276,15 @@ def _table(table: pd.DataFrame, p: str) -> None:
         signed_cells(
             pd.DataFrame(
                 {
-                    _("group"): table["value"],
-                    _("queries"): table["n"],
-                    _("change"): table["delta"],
-                    _("low"): table["low"],
-                    _("high"): table["high"],
+                    _p("column", "group"): table["value"],
+                    _p("column", "queries"): table["n"],
+                    _p("column", "change"): table["delta"],
+                    _p("column", "low"): table["low"],
+                    _p("column", "high"): table["high"],
                     p: table["p_corrected"],
                 }
             ),
-            dict.fromkeys((_("change"), _("low"), _("high")), 3),
+            dict.fromkeys((_p("column", "change"), _p("column", "low"), _p("column", "high")), 3),
         ),
         hide_index=True,
         placeholder="–",

@@ -13,6 +13,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number, paragraph
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import CONTROL, middle
 from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study.leaderboard import Axis, Standing, known_axes, standings, usual_axis
@@ -58,7 +59,7 @@ def draw(study: Study, in_focus: str) -> None:
 def draw_choice(study: Study) -> None:
     """Draw the same table without numbers: without labels, or while they are sampled."""
     if len(study.systems) > 1:
-        title = {"title": _("System"), "up": True}
+        title = {"title": _p("column", "System"), "up": True}
         _board(study, _table(study, [title], {each: [] for each in study.chosen}))
 
 
@@ -84,7 +85,7 @@ def _data(study: Study, axis: Axis, in_focus: str) -> dict[str, Any]:
     rows = standings(study)
     titles: list[dict[str, Any]] = [
         {"title": names.title.value, "up": True},
-        {"title": _("Verdict"), "up": True},
+        {"title": _p("column", "Verdict"), "up": True},
     ]
     titles += [
         {
@@ -122,7 +123,10 @@ def _table(
     # The newest first.
     others = [each for each in [*study.systems][::-1] if each not in cells]
     return {
-        "words": {"title": _("Leaderboard"), **(_announced(len(others)) if others else {})},
+        "words": {
+            "title": _p("heading", "Leaderboard"),
+            **(_announced(len(others)) if others else {}),
+        },
         "columns": columns,
         "by": 0,
         "few": _FEW,
@@ -197,7 +201,7 @@ def _axis(study: Study, axes: Sequence[Axis]) -> Axis:
         list(axes),
         st.segmented_control,
         default=usual,
-        label=_("Trade-off"),
+        label=_p("field", "Trade-off"),
         label_visibility="collapsed",
         format_func=words.__getitem__,
         required=True,

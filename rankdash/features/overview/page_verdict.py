@@ -8,6 +8,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import number, paragraph, percent
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe
 from rankdash.core.statistics.planning import POWER
 from rankdash.core.statistics.verdict import PROVEN, Verdict
@@ -75,7 +76,7 @@ def draw(study: Study, system: str) -> None:
     row = study.comparison.row(system, study.spec)
     # Without a change the line says too little.
     opened = "" if math.isfinite(row["delta"]) and verdict.kind != "too_few" else " open"
-    label = html_safe(_("Caveats"))
+    label = html_safe(_p("heading", "Caveats"))
     st.html(
         f"{_STYLE}<style>.rd-tip {{ background: {widgets_charts.ink().hover}; }}</style>"
         f"<div class=rd-verdict><details{opened}><summary>{_line(study, system, verdict)}"

@@ -15,6 +15,7 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.study import latency
@@ -123,7 +124,11 @@ def _judged(draft: Draft, challenger: str) -> str:
         for title, change in three_ways(verdict.three)
     ]
     metric, level = study.measure.title, level_percent(study.statistics.level)
-    head = (_("way"), _("change in {metric}", metric=metric), _("{level} interval", level=level))
+    head = (
+        _p("column", "way"),
+        _("change in {metric}", metric=metric),
+        _("{level} interval", level=level),
+    )
     sentences = [
         bias_sentence(study, verdict),
         judged_sentence(study, verdict),
@@ -132,7 +137,7 @@ def _judged(draft: Draft, challenger: str) -> str:
     return "".join(
         [
             prose(paragraph([each for each in sentences if each])),
-            table(PageTable((*head, _("queries")), rows, numbers=frozenset((1, 2, 3)))),
+            table(PageTable((*head, _p("column", "queries")), rows, numbers=frozenset((1, 2, 3)))),
             draft.chart(judge_charts.three_ways(study, challenger)),
             draft.chart(judge_charts.label_curve(study, challenger)),
             listed(
@@ -256,7 +261,7 @@ def _one_estimates(draft: Draft, challenger: str) -> str:
             _("What it costs"),
             prose(cost_words.headline(draft.context, choice, draft.money.assumptions)),
         ),
-        (_("Risk"), listed(estimate_risks(estimate))),
+        (_p("heading", "Risk"), listed(estimate_risks(estimate))),
     ]
     return "".join(
         [
@@ -299,13 +304,17 @@ def segments(draft: Draft) -> str:
             "reason to test, not a proof."
         ),
         *(
-            draft.explained(_(each.title), _(each.meaning), _(each.note) if each.note else "")
+            draft.explained(
+                _p("segment", each.title), _(each.meaning), _(each.note) if each.note else ""
+            )
             for name, each in _derived(draft).items()
             if name in text
         ),
     ]
     if omitted:
-        titles = [_(_derived(draft)[n].title) if n in _derived(draft) else n for n in omitted]
+        titles = [
+            _p("segment", _derived(draft)[n].title) if n in _derived(draft) else n for n in omitted
+        ]
         notes.append(
             _(
                 "Not listed, because all queries have the same value or nearly each has its own: "
@@ -346,7 +355,13 @@ def _segments(draft: Draft, challenger: str) -> str:
         for _at, row in rows.iterrows()
     ]
     head = (
-        *(_("grouped by"), _("group"), _("queries"), study.measure.title, _("change")),
+        *(
+            _("grouped by"),
+            _p("column", "group"),
+            _p("column", "queries"),
+            study.measure.title,
+            _p("column", "change"),
+        ),
         _("{level} interval of the change", level=level_percent(study.statistics.level)),
         *(p_title(charts.groups_corrected(study, rows)), _("helped · same · hurt")),
     )
@@ -387,7 +402,13 @@ def reasons(draft: Draft) -> str:
             for code, row in counts.iterrows()
         ]
         out = left_out_text(study.comparison.left_out(challenger, study.spec))
-        head = (_("why"), _("queries"), _("mean change"), _("adds to the mean"), _("meaning"))
+        head = (
+            _p("column", "why"),
+            _p("column", "queries"),
+            _("mean change"),
+            _("adds to the mean"),
+            _p("column", "meaning"),
+        )
         parts.append(
             f"<h3>{html_safe(draft.against(challenger))}</h3>"
             f"{table(PageTable(head, rows, frozenset((1, 2, 3))))}"
@@ -426,13 +447,13 @@ def _headroom(draft: Draft) -> str:
     text = paragraph([text, *notes(study)])
     head = (
         *(
-            _("system"),
-            _("baseline"),
-            _("realised"),
+            _p("column", "system"),
+            _p("column", "baseline"),
+            _p("column", "realised"),
             _("potential gain left"),
             _("not in its list"),
         ),
-        *(_("perfect"), _("potential gain realised"), _("documents reordered")),
+        *(_p("column", "perfect"), _("potential gain realised"), _("documents reordered")),
     )
     content = PageTable(head, rows, frozenset(range(1, 7)))
     return together(prose(text), draft.chart(drawn)) + as_table(content)

@@ -9,6 +9,7 @@ from functools import partial
 
 from rankdash.core.base.i18n import all_of, level_percent, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe
 from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study import latency
@@ -49,7 +50,7 @@ def means(draft: Draft) -> str:
         ]
         for row in study.comparison.frame.to_dict("records")
     ]
-    head = [_("metric"), _("system"), *(each.title for each in shown)]
+    head = [_p("column", "metric"), _p("column", "system"), *(each.title for each in shown)]
     sentences = [
         _(
             "Each mean is over all queries that the system has a value for; each change is over "
@@ -81,7 +82,7 @@ def _targets(draft: Draft) -> str:
     goals = draft.study.goals
     if goals is None:
         return ""
-    title = _("Targets: {profile}", profile=_(goals.profile.title))
+    title = _("Targets: {profile}", profile=_p("profile", goals.profile.title))
     content = PageTable(
         targets.head(), targets.target_rows(draft.study, goals), frozenset(range(2, 8))
     )
@@ -184,13 +185,13 @@ def _columns(study: Study, axis: Axis) -> list[BoardColumn]:
     Pareto-optimal. What does not exist is a dash with its reason."""
     level, corrected = study.statistics.level, study.comparison.corrected
     rows = {system: study.comparison.row(system, study.spec) for system in study.chosen}
-    against = _("latency") if axis == "p95" else _("price")
-    pareto = Cell(_("Pareto"), _("quality, {axis}", axis=against), optimal_meaning(axis))
-    price = Cell(_("Price"), _("1,000 searches"))
+    against = _p("axis", "latency") if axis == "p95" else _p("axis", "price")
+    pareto = Cell(_p("column", "Pareto"), _("quality, {axis}", axis=against), optimal_meaning(axis))
+    price = Cell(_p("column", "Price"), _("1,000 searches"))
     return [
         BoardColumn(
             "system",
-            Cell(_("System"), _("best first")),
+            Cell(_p("column", "System"), _("best first")),
             lambda row: Cell(study.name(row.system), _state(row)),
             always=True,
         ),
@@ -232,7 +233,7 @@ def _optimal(axis: Axis, row: Standing) -> Cell:
     if axis in row.unsure:
         return Cell(_("within noise"))
     is_optimal = row.pareto[axis]
-    words = {True: _("✓ optimal"), False: _("dominated"), None: DASH}
+    words = {True: _("✓ optimal"), False: _p("state", "dominated"), None: DASH}
     return Cell(words[is_optimal], order=None if is_optimal is None else float(is_optimal))
 
 
@@ -272,7 +273,7 @@ def leaderboard_html(study: Study, axis: Axis) -> str:
             )
             + "</tr>"
         )
-    label = html_safe(_("Leaderboard"))
+    label = html_safe(_p("heading", "Leaderboard"))
     return (
         f"{_STYLE}<div class='rd-board'><table aria-label='{label}'>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"

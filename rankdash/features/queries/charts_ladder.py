@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import enumerated, ngettext, plain
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import columns, fits
 from rankdash.core.data.arrays import Flags, Floats
 from rankdash.features.queries.ladder import Ladder
@@ -90,7 +91,7 @@ def ladder_chart(
     `shown`. The customdata of a node is its document id, unescaped.
     """
     drawn = placed(shown(ladder, every=every))
-    heads = {**titles, IDEAL: _("ideal")}
+    heads = {**titles, IDEAL: _p("chart", "ideal")}
     hover = _hovers(drawn, heads, names)
     traces = [
         *_lines(drawn, ink, focus),
@@ -125,11 +126,11 @@ def ladder_chart(
 def _lines(drawn: Drawn, ink: style.Ink, focus: str | None) -> Iterator[dict[str, object]]:
     relevant = drawn.source.relevant
     looks = (
-        (True, 1, _("risen"), style.BETTER, "solid", 3),
-        (True, -1, _("fallen"), style.WORSE, "dash", 3),
+        (True, 1, _p("chart", "risen"), style.BETTER, "solid", 3),
+        (True, -1, _p("chart", "fallen"), style.WORSE, "dash", 3),
         (True, 0, _("same rank"), ink.text, "dot", 3),
-        (False, 1, _("risen"), ink.line, "solid", 1.2),
-        (False, -1, _("fallen"), ink.line, "dash", 1.2),
+        (False, 1, _p("chart", "risen"), ink.line, "solid", 1.2),
+        (False, -1, _p("chart", "fallen"), ink.line, "dash", 1.2),
         (False, 0, _("same rank"), ink.line, "dot", 1.2),
     )
     parts: dict[tuple[bool, int, bool], tuple[list[float], list[float]]] = {}
@@ -179,7 +180,7 @@ def _nodes(
     relevant, unjudged = drawn.source.relevant, np.isnan(drawn.source.label)
     last = len(drawn.columns) - 1
     for chosen, name, symbol, wide, fill, line, text in (
-        (relevant, _("relevant"), "circle", 2, ink.text, ink.text, ink.background),
+        (relevant, _p("chart", "relevant"), "circle", 2, ink.text, ink.text, ink.background),
         (~relevant & ~unjudged, _("not relevant"), "square", 0, ink.background, ink.line,
          ink.muted),
         (unjudged, _("no label"), "diamond-wide", 5, ink.background, ink.line, ink.muted),

@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.core.base import i18n
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import number, paragraph, percent, signed
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import CONTROL, shortened
 from rankdash.core.study.study import Study
 from rankdash.core.words.latency import milliseconds
@@ -134,7 +135,7 @@ def draw(study: Study, challenger: str, row: pd.Series) -> None:
                 lambda: page_occlusion.draw_occlusion(study, challenger, ladder, query_id, query),
             )
 
-    fold(_("Details"), "queries.details", ":material/query_stats:", details)
+    fold(_p("heading", "Details"), "queries.details", ":material/query_stats:", details)
 
 
 def _values(study: Study, challenger: str, row: pd.Series) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import enumerated, number, percent, plain
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study.reasons.reasons import FAULTS
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import outcome_words, state_words
@@ -44,7 +45,7 @@ def tally(study: Study, listing: Listing) -> None:
         "outcome": {**outcome_words(), "same": outcome_words()["same"] + band},
         "fault": fault_words(),
     }
-    titles = {"outcome": _("Change"), "fault": _("Why not perfect")}
+    titles = {"outcome": _p("field", "Change"), "fault": _("Why not perfect")}
     orders: dict[str, Sequence[str]] = {"outcome": OUTCOMES, "fault": FAULTS}
     bars: list[dict[str, Any]] = [
         {
@@ -102,7 +103,7 @@ def draw(
     )
     order = _order(listing, titles)
     active = sum(bool(address.several(name)) for name in _FOLDED)
-    label = _("Filters ({n})", n=number(active, 0)) if active else _("Filters")
+    label = _("Filters ({n})", n=number(active, 0)) if active else _p("button", "Filters")
     with st.popover(label, icon=":material/tune:", width="content", key="queries.filters"):
         filters = _folded(listing, tags, depth, titles, others)
     if any(address.several(name) for name in address.QUERY_FILTERS):
@@ -126,15 +127,19 @@ def _folded(
     options = _segment_options(listing.segments)
     every = sorted(tags_in(tags))
     outcomes = _several(
-        "outcome", _present(listing, "outcome", OUTCOMES), _("Outcome"), outcome_words()
+        "outcome", _present(listing, "outcome", OUTCOMES), _p("field", "Outcome"), outcome_words()
     )
-    reasons = _several("reason", _present(listing, "reason"), _("Why"), reason_words())
-    faults = _several("fault", _present(listing, "fault", FAULTS), _("Fault"), fault_words())
+    reasons = _several("reason", _present(listing, "reason"), _p("field", "Why"), reason_words())
+    faults = _several(
+        "fault", _present(listing, "fault", FAULTS), _p("field", "Fault"), fault_words()
+    )
     segments = _several("segment", list(options), _("Kind of query"), _segment_words(options))
     states = _several(
-        "state", _present(listing, "state", (OK,)), _("State"), state_words(), least=2
+        "state", _present(listing, "state", (OK,)), _p("field", "State"), state_words(), least=2
     )
-    chosen_tags = _several("tag", every, _("Tag"), {tag: shortened(tag, 40) for tag in every})
+    chosen_tags = _several(
+        "tag", every, _p("field", "Tag"), {tag: shortened(tag, 40) for tag in every}
+    )
     axis = Axis.to(listing.highest)
     sides = {
         side: _range(side, _("Value of {system}", system=markdown_safe(titles[side], 80)), axis)
@@ -150,7 +155,7 @@ def _folded(
         before=sides["before"],
         after=sides["after"],
         values=_values(others, axis),
-        delta=_range("delta", _("Change"), Axis.to(listing.reach, both_ways=True)),
+        delta=_range("delta", _p("field", "Change"), Axis.to(listing.reach, both_ways=True)),
         judged=_share(depth),
     )
 
@@ -195,7 +200,7 @@ def _order(listing: Listing, titles: Mapping[str, str]) -> str:
         default="hurt",
         # Another order begins with its first query.
         clears=["q"],
-        label=_("Order"),
+        label=_p("field", "Order"),
         label_visibility="collapsed",
         width=_SORT,
         format_func=words.__getitem__,
@@ -218,7 +223,7 @@ def _several(
         options,
         st.multiselect,
         label=label,
-        placeholder=_("all"),
+        placeholder=_p("choice", "all"),
         format_func=lambda value: words.get(value, value),
     )
 
@@ -335,7 +340,7 @@ def _share(depth: str) -> float:
         st.segmented_control,
         default="0",
         label=_("{metric} on both sides at least", metric=depth),
-        format_func=lambda value: _("any") if value == "0" else percent(float(value)),
+        format_func=lambda value: _p("choice", "any") if value == "0" else percent(float(value)),
         required=True,
     )
     if chosen == "0":

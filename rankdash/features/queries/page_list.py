@@ -15,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import language, number, percent, signed, speaking
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import csv_bytes
 from rankdash.core.data.ranking import digest
 from rankdash.core.study.study import Study
@@ -139,14 +140,14 @@ def steps(rows: Rows, opened: str) -> None:
     ids = rows.ids
     position = ids.index(opened)
     st.button(
-        _("Previous"),
+        _p("button", "Previous"),
         disabled=position == 0,
         on_click=_land,
         args=(ids[max(position - 1, 0)],),
         shortcut="k",
     )
     st.button(
-        _("Next"),
+        _p("button", "Next"),
         disabled=position == len(ids) - 1,
         on_click=_land,
         args=(ids[min(position + 1, len(ids) - 1)],),
@@ -162,7 +163,7 @@ def _land(query_id: str) -> None:
 
 def files(study: Study, challenger: str, rows: Rows, marks: pd.DataFrame, opened: str) -> None:
     """The menu of the files."""
-    with st.popover(_("Download"), key="queries.files", width="content"):
+    with st.popover(_p("button", "Download"), key="queries.files", width="content"):
         download(study, challenger, rows.frame, marks)
         button(study, challenger, opened)
 
@@ -210,7 +211,7 @@ def draw(rows: Rows, listing: Listing, marks: pd.DataFrame, order: str) -> None:
         "total": len(rows.ids),
         "size": WINDOW,
         "colours": [style.BETTER, style.FIRST_STAGE, style.WORSE],
-        "words": {"list": _("Queries"), "said": words},
+        "words": {"list": _p("heading", "Queries"), "said": words},
         "rows": [*map(list, zip(*columns, strict=True))],
     }
     _LIST("queries.list", data, heard)
@@ -268,16 +269,16 @@ def follow(rows: Rows, opened: str) -> None:
 def titles(before: str, after: str) -> dict[str, str]:
     """Column → its name in the orders. before, after: the names of the systems."""
     return {
-        "text": _("query"),
+        "text": _p("column", "query"),
         "before": before,
         "after": after,
-        "delta": _("change"),
+        "delta": _p("column", "change"),
         "ceiling": _("best possible (oracle)"),
-        "reason": _("why"),
-        "state": _("state"),
+        "reason": _p("column", "why"),
+        "state": _p("column", "state"),
         "to_win": _("potential gain left"),
-        "spread": _("disagreement"),
-        "latency_ms": _("ms"),
+        "spread": _p("column", "disagreement"),
+        "latency_ms": _p("column", "ms"),
         "judged_before": _("judged, baseline"),
         "judged_after": _("judged, compared"),
     }

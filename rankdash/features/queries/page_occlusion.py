@@ -15,6 +15,7 @@ from rankdash.core.base import i18n
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import duration, error_text, ngettext, number, paragraph, signed
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import SettingValue
 from rankdash.core.data.explanation import Explanation, Level, Stage
 from rankdash.core.data.ranking import Run
@@ -239,10 +240,10 @@ def _table(stage: Stage, text: str, alt: str) -> None:
                 _("removed part"), width="large" if stage.level == "sentence" else 135
             ),
             "effect": st.column_config.NumberColumn(
-                _("effect"), width=75, help=_("The score less that without it.")
+                _p("column", "effect"), width=75, help=_("The score less that without it.")
             ),
-            "does": st.column_config.TextColumn(_("effect"), width=115),
-            "places": st.column_config.NumberColumn(_("times"), format="%d", width=50),
+            "does": st.column_config.TextColumn(_p("column", "effect"), width=115),
+            "places": st.column_config.NumberColumn(_p("count", "times"), format="%d", width=50),
         },
         alt=alt,
     )
@@ -418,7 +419,7 @@ def _result(question: _Question, text: str, delete: Callable[[], None]) -> None:
     except (ValueError, RecursionError):
         st.error(_("This result cannot be read."), icon=":material/error:")
         if not read_only() and st.button(
-            _("Delete"), icon=":material/delete:", key="occlusion.delete"
+            _p("button", "Delete"), icon=":material/delete:", key="occlusion.delete"
         ):
             again = _("The result will be deleted. It can be worked out again.")
             dialogs.delete(_("Delete this result?"), [again], delete)
@@ -439,7 +440,10 @@ def _progress(row: ExplanationRow, rows: Explanations) -> None:
             _("waiting for its turn") if row.state == "queued" else _("loading model, warming up")
         )
     if action.button(
-        _("Cancel"), key="occlusion.cancel", icon=":material/cancel:", disabled=row.cancelling
+        _p("button", "Cancel"),
+        key="occlusion.cancel",
+        icon=":material/cancel:",
+        disabled=row.cancelling,
     ):
         rows.cancel(row.id)
         st.rerun(scope="app")

@@ -12,6 +12,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import number, plain
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import CONTROL, columns, distinct, middle, shortened
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import grade
@@ -117,9 +118,9 @@ def _words(study: Study, *, graded: bool, more: int) -> dict[str, Any]:
         "cut": _("cutoff {k}", k=study.cutoff),
         "missed": _("Relevant documents that neither list shows"),
         "more": _("{n} more", n=number(more, 0)) if more > 0 else "",
-        "label": _("Label"),
-        "saving": _("Saving…"),
-        "undo": _("Undo"),
+        "label": _p("field", "Label"),
+        "saving": _p("state", "Saving…"),
+        "undo": _p("button", "Undo"),
         "keys": grading if graded else _("Keys: [ ] document · J K query"),
     }
 

@@ -13,6 +13,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import error_text, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import distinct, distinguishing
 from rankdash.core.data.ranking import digest
 from rankdash.core.study.reasons.contributions import Split
@@ -108,7 +109,7 @@ def _tables(study: Study, row: pd.Series, split: Split, names: Mapping[str, str]
         ),
         hide_index=True,
         placeholder="–",
-        column_config={**_columns(), "kind": st.column_config.TextColumn(_("category"))},
+        column_config={**_columns(), "kind": st.column_config.TextColumn(_p("column", "category"))},
         alt=_("Documents that were promoted above the one that changed most"),
     )
 
@@ -116,10 +117,10 @@ def _tables(study: Study, row: pd.Series, split: Split, names: Mapping[str, str]
 def _columns() -> dict[str, Any]:
     """The columns that both tables have."""
     return {
-        "document": st.column_config.TextColumn(_("document"), width="medium"),
+        "document": st.column_config.TextColumn(_p("column", "document"), width="medium"),
         "rank_before": st.column_config.NumberColumn(_("rank before"), format="%.0f"),
         "rank_after": st.column_config.NumberColumn(_("rank after"), format="%.0f"),
-        "label": st.column_config.NumberColumn(_("label"), format="%g"),
+        "label": st.column_config.NumberColumn(_p("column", "label"), format="%g"),
     }
 
 
@@ -130,7 +131,7 @@ def _table(split: Split, names: Mapping[str, str]) -> None:
     counted = (documents["label"] > 0) | (documents["delta"].abs() > _ZERO)
     rows = documents[counted]
     total = {
-        "document": _("sum"),
+        "document": _p("row", "sum"),
         "rank_before": math.nan,
         "rank_after": math.nan,
         "label": math.nan,
@@ -150,7 +151,7 @@ def _table(split: Split, names: Mapping[str, str]) -> None:
             **_columns(),
             "before": st.column_config.NumberColumn(_("counted before"), format=decimal),
             "after": st.column_config.NumberColumn(_("counts now"), format=decimal),
-            "delta": st.column_config.NumberColumn(_("contribution")),
+            "delta": st.column_config.NumberColumn(_p("column", "contribution")),
         },
         alt=_("Contribution of each document to the value, before and after"),
     )
@@ -175,7 +176,7 @@ def draw_ladder(study: Study, ladder: Ladder) -> None:
         [_NOTABLE, _EVERY],
         choices.segmented_control,
         default=_NOTABLE,
-        label=_("Documents"),
+        label=_p("field", "Documents"),
         format_func={
             _NOTABLE: _("relevant, crossing k or moved 3 ranks"),
             _EVERY: _("all near the top"),
@@ -190,7 +191,7 @@ def draw_ladder(study: Study, ladder: Ladder) -> None:
         choices.selectbox,
         default=_NOBODY,
         label=_("Follow one document"),
-        format_func=lambda doc: shortened(names[doc], 60) if doc else _("none"),
+        format_func=lambda doc: shortened(names[doc], 60) if doc else _p("choice", "none"),
     )
     if not focus:
         address.choose("follow", None)
@@ -246,11 +247,13 @@ def _table_ladder(ladder: Ladder, titles: dict[str, str], texts: dict[str, Text]
         pd.DataFrame(columns),
         hide_index=True,
         column_config={
-            "doc": st.column_config.TextColumn(_("document"), width="small"),
-            "text": st.column_config.TextColumn(_("begins"), width="medium"),
-            "label": st.column_config.NumberColumn(_("label"), format="%g", width="small"),
+            "doc": st.column_config.TextColumn(_p("column", "document"), width="small"),
+            "text": st.column_config.TextColumn(_p("column", "begins"), width="medium"),
+            "label": st.column_config.NumberColumn(
+                _p("column", "label"), format="%g", width="small"
+            ),
             **{f"rank {system}": number_column(titles[system]) for system in ladder.systems},
-            "ideal": number_column(_("ideal")),
+            "ideal": number_column(_p("column", "ideal")),
         },
         alt=_("The rank of each document in every system"),
     )
@@ -326,7 +329,7 @@ def _remarks(dataset_id: str, query_id: str) -> None:
 
     titles = distinct({tag: tag for tag in (*tags, *offered)})
     pickers.show(st.multiselect, tags_key, tags, changed)(
-        _("Tags"),
+        _p("field", "Tags"),
         list(titles),
         format_func=lambda tag: titles.get(tag, tag),
         accept_new_options=True,
@@ -334,7 +337,7 @@ def _remarks(dataset_id: str, query_id: str) -> None:
         placeholder=_("choose or type"),
     )
     pickers.show(st.text_area, text_key, note.text, changed)(
-        _("Note"),
+        _p("field", "Note"),
         max_chars=LONGEST_NOTE,
         height=110,
         placeholder=_("Your findings, for yourself and for the report"),
@@ -347,10 +350,10 @@ def _remarks(dataset_id: str, query_id: str) -> None:
 
 def _saved(dataset_id: str, note: Note, before: Note | None) -> None:
     line, undo = st.columns([3, 1], vertical_alignment="center")
-    line.caption(saved(note) if note.changed else _("Empty"))
+    line.caption(saved(note) if note.changed else _p("state", "Empty"))
     if before is not None:
         undo.button(
-            _("Undo"),
+            _p("button", "Undo"),
             icon=":material/undo:",
             key="notes.undo",
             on_click=_keep,

@@ -8,6 +8,7 @@ import pandas as pd
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number, paragraph, plain, signed
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe, shortened
 from rankdash.core.words.queries import left_out_words
 from rankdash.core.words.verdicts import reason_words
@@ -138,6 +139,6 @@ def _without(draft: Draft, challenger: str) -> str:
     more = len(rows) - _MOST_FAILED
     if more > 0:
         text += " " + ngettext("{n} more is not listed.", "{n} more are not listed.", more)
-    head = (_("query"), _("id"), _("why excluded"), _("what is known"))
+    head = (_p("column", "query"), _p("column", "id"), _("why excluded"), _("what is known"))
     listing = table(filled(head, rows[:_MOST_FAILED]))
-    return f"<h4>{html_safe(_('Excluded'))}</h4>{prose(text)}{listing}"
+    return f"<h4>{html_safe(_p('heading', 'Excluded'))}</h4>{prose(text)}{listing}"

@@ -23,6 +23,7 @@ from rankdash.core.base.i18n import (
     plain,
     signed,
 )
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import distinguishing, html_safe, middle, shortened
 from rankdash.core.metrics import parse_measure
 from rankdash.core.study.reasons.contributions import Split
@@ -101,7 +102,8 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
             *([_(measure.metric.note)] if measure.metric.note else []),
         ],
         made=PageTable(
-            (_("setting"), _("current value")), rules_in_words(study.conventions, study.statistics)
+            (_p("column", "setting"), _("current value")),
+            rules_in_words(study.conventions, study.statistics),
         ),
         versions=_(
             "Made by rankdash {version} (Python {python}, {charts}) on {when} UTC. Nothing "
@@ -148,13 +150,13 @@ def _contributions(split: Split, pair: tuple[str, str], names: dict[str, str]) -
     before, after = (_("rank in {system}", system=shortened(name, _NAME)) for name in pair)
     return PageTable(
         (
-            _("document"),
-            _("label"),
+            _p("column", "document"),
+            _p("column", "label"),
             before,
             after,
             _("contribution before"),
             _("contribution after"),
-            _("change"),
+            _p("column", "change"),
         ),
         [
             (
@@ -203,7 +205,12 @@ def _values(study: Study, challenger: str, query_id: str) -> PageTable:
         title = best_order(split is not None and split.own)
         rows.append((title, number(best), signed(best - before), "–"))
     return PageTable(
-        (_("system"), study.measure.title, _("change"), judged_title(study.cutoff)),
+        (
+            _p("column", "system"),
+            study.measure.title,
+            _p("column", "change"),
+            judged_title(study.cutoff),
+        ),
         rows,
         frozenset({1, 2, 3}),
     )
@@ -292,7 +299,7 @@ def _places(ladder: Ladder, titles: dict[str, str], names: dict[str, str]) -> Pa
         return None
     near = ladder.picked(ladder.near)
     return PageTable(
-        (_("document"), _("label"), *titles.values(), _("ideal")),
+        (_p("column", "document"), _p("column", "label"), *titles.values(), _p("column", "ideal")),
         [
             (
                 names.get(doc, doc),
@@ -313,7 +320,13 @@ def _corrections(
         return None
     titles = study.dataset.document_names[0]
     return PageTable(
-        (_("document"), _("uploaded"), _("corrected"), _("who"), _("when (UTC)")),
+        (
+            _p("column", "document"),
+            _p("correction", "uploaded"),
+            _p("correction", "corrected"),
+            _p("correction", "who"),
+            _("when (UTC)"),
+        ),
         [
             (
                 titles.get(each.doc_id, each.doc_id),

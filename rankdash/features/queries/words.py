@@ -18,6 +18,7 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study.reasons.contributions import CARRIED, Split, Statement
 from rankdash.core.study.reasons.reasons import Fault
 from rankdash.core.study.study import Study
@@ -293,11 +294,11 @@ def _rank(rank: float) -> str:
 def fault_words() -> dict[str, str]:
     """Code of a `Fault` → a word."""
     return {
-        "retriever": _("retriever"),
-        "labels": _("labels"),
-        "reranker": _("reranker"),
+        "retriever": _p("fault", "retriever"),
+        "labels": _p("fault", "labels"),
+        "reranker": _p("fault", "reranker"),
         "mixed": _("mixed (no single cause)"),
-        "none": _("none"),
+        "none": _p("fault", "none"),
     }
 
 

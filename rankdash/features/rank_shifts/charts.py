@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import level_percent, ngettext
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import LEVEL
 from rankdash.features.rank_shifts.shifts import UNRANKED, Flow
 from rankdash.kit.drawing import draw, style
@@ -382,7 +383,7 @@ def _compact(count: int) -> str:
 
 
 def _bin(name: str) -> str:
-    return _("none") if name == UNRANKED else name.replace(">", "&gt;")
+    return _p("choice", "none") if name == UNRANKED else name.replace(">", "&gt;")
 
 
 # How far each two systems agree: Kendall's τ and rank-biased overlap, with their intervals.

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import level_percent
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import LEVEL, TIE_BAND
 from rankdash.core.statistics.alignment import direction
 from rankdash.kit.drawing import draw, style
@@ -185,9 +186,9 @@ def margins_chart(
     several = {n: style.queries(n) for n in set(marks["n"].tolist()) if n > 1}
     traces: list[style.Trace] = []
     for value, name, colour, symbol in (
-        (1, _("helped"), style.BETTER, "triangle-up-open"),
-        (0, _("same"), ink.muted, "circle-open"),
-        (-1, _("hurt"), style.WORSE, "triangle-down-open"),
+        (1, _p("chart", "helped"), style.BETTER, "triangle-up-open"),
+        (0, _p("chart", "same"), ink.muted, "circle-open"),
+        (-1, _p("chart", "hurt"), style.WORSE, "triangle-down-open"),
     ):
         part = marks[sign == value]
         hover = [

@@ -9,6 +9,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number, paragraph, percent
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study.study import Study
 from rankdash.features.rank_shifts import charts
 from rankdash.features.rank_shifts import study as rank_shifts_study
@@ -176,7 +177,7 @@ def _count_tables(table: pd.DataFrame, way: Flow) -> None:
     bands.dataframe(
         pd.DataFrame(
             {
-                _("rank"): way.bands["band"].replace(unranked),
+                _p("column", "rank"): way.bands["band"].replace(unranked),
                 _("came in from these ranks"): way.bands["entered"],
                 _("dropped out to these ranks"): way.bands["left"],
             }
@@ -205,9 +206,9 @@ def sizes(study: Study, challenger: str) -> None:
         share = st.column_config.NumberColumn(format="percent")
         columns = {
             _("ranks moved"): table["step"],
-            _("relevant"): table["relevant"],
+            _p("column", "relevant"): table["relevant"],
             _("share of relevant"): table["relevant_share"],
-            _("others"): table["other"],
+            _p("column", "others"): table["other"],
             _("share of others"): table["other_share"],
         }
         st.dataframe(
@@ -238,11 +239,11 @@ def by_query(study: Study, challenger: str) -> None:
         shown,
         f"shifts.queries.{challenger}",
         {
-            "query": st.column_config.TextColumn(_("query"), width="large"),
+            "query": st.column_config.TextColumn(_p("column", "query"), width="large"),
             "tau": st.column_config.NumberColumn("τ", format="%.3f"),
             "rbo": st.column_config.NumberColumn("RBO", format="%.3f"),
             "common": st.column_config.NumberColumn(_("documents in both")),
-            "delta": st.column_config.NumberColumn(_("change"), format="%.3f"),
+            "delta": st.column_config.NumberColumn(_p("column", "change"), format="%.3f"),
         },
         _("Agreement and change of every query"),
     )
@@ -310,8 +311,8 @@ def _document_table(study: Study, table: pd.DataFrame, key: str, alt: str) -> No
         shown,
         key,
         {
-            "query": st.column_config.TextColumn(_("query"), width="medium"),
-            "document": st.column_config.TextColumn(_("document"), width="medium"),
+            "query": st.column_config.TextColumn(_p("column", "query"), width="medium"),
+            "document": st.column_config.TextColumn(_p("column", "document"), width="medium"),
             "before": st.column_config.NumberColumn(_("rank before"), format=whole),
             "after": st.column_config.NumberColumn(_("rank after"), format=whole),
             "up": st.column_config.NumberColumn(_("ranks up"), format=whole),
@@ -388,9 +389,9 @@ def draw_agreement(study: Study) -> None:
 def _table(study: Study, table: pd.DataFrame) -> None:
     names = study.names
     columns = {
-        _("system"): table["one"].map(names),
+        _p("column", "system"): table["one"].map(names),
         _("other system"): table["other"].map(names),
-        _("queries"): table["n"],
+        _p("column", "queries"): table["n"],
         "τ": table["tau"],
         _("τ, low"): table["tau_low"],
         _("τ, high"): table["tau_high"],

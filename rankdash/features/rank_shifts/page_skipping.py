@@ -18,6 +18,7 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study import labelling
 from rankdash.core.study.labelling import TOLERANCE
 from rankdash.core.study.study import Study
@@ -218,24 +219,27 @@ def _threshold_table(skipping: Skipping) -> None:
     columns = {
         _("margin from"): curve["threshold"].where(curve["skipped"] > 0),
         _("queries skipped"): curve["skipped"],
-        _("share"): curve["share"],
-        _("mean"): curve["mean"],
-        _("change"): curve["change"],
-        _("low"): curve["low"],
-        _("high"): curve["high"],
+        _p("column", "share"): curve["share"],
+        _p("column", "mean"): curve["mean"],
+        _p("column", "change"): curve["change"],
+        _p("column", "low"): curve["low"],
+        _p("column", "high"): curve["high"],
         _("at random"): curve["random"],
     }
     st.dataframe(
         signed_cells(
             pd.DataFrame(columns),
-            dict.fromkeys((_("change"), _("low"), _("high"), _("at random")), 4),
+            dict.fromkeys(
+                (_p("column", "change"), _p("column", "low"), _p("column", "high"), _("at random")),
+                4,
+            ),
         ),
         hide_index=True,
         placeholder="–",
         column_config={
             _("margin from"): st.column_config.NumberColumn(format="%.4f"),
-            _("share"): st.column_config.NumberColumn(format="percent"),
-            _("mean"): st.column_config.NumberColumn(format="%.4f"),
+            _p("column", "share"): st.column_config.NumberColumn(format="percent"),
+            _p("column", "mean"): st.column_config.NumberColumn(format="%.4f"),
         },
         alt=_("Share skipped, mean and loss for each threshold"),
     )
@@ -256,9 +260,9 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                _("system"): frame["system"],
-                _("margin"): frame["margin"].map(words),
-                _("queries"): frame["n"],
+                _p("column", "system"): frame["system"],
+                _p("column", "margin"): frame["margin"].map(words),
+                _p("column", "queries"): frame["n"],
                 _("median gap"): frame["median"],
                 near: frame["near"],
                 tied: frame["tied"],
@@ -280,11 +284,11 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
         skipping = _skipping(study, challenger, margin, tolerance)
         sentences.append(
             {
-                _("margin"): words[margin],
+                _p("column", "margin"): words[margin],
                 _("better than chance by"): skipping.advantage,
-                _("low"): skipping.advantage_low,
-                _("high"): skipping.advantage_high,
-                _("a guide to which queries to skip"): _("yes")
+                _p("column", "low"): skipping.advantage_low,
+                _p("column", "high"): skipping.advantage_high,
+                _("a guide to which queries to skip"): _p("answer", "yes")
                 if skipping.margin_helps
                 else _("not proven"),
             }
@@ -292,7 +296,9 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
     st.dataframe(
         signed_cells(
             pd.DataFrame(sentences),
-            dict.fromkeys((_("better than chance by"), _("low"), _("high")), 4),
+            dict.fromkeys(
+                (_("better than chance by"), _p("column", "low"), _p("column", "high")), 4
+            ),
         ),
         hide_index=True,
         placeholder="–",

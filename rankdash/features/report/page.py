@@ -13,6 +13,7 @@ import streamlit as st
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.i18n import error_text, language, speaking
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.notes import Notes
@@ -105,7 +106,7 @@ def draw_form(usual_title: str, lacking: Mapping[str, str]) -> Front | None:
         st.text_input,
         "title",
         "",
-        label=_("Title"),
+        label=_p("field", "Title"),
         placeholder=usual_title,
         max_chars=LONGEST_TITLE,
     )
@@ -118,7 +119,7 @@ def draw_form(usual_title: str, lacking: Mapping[str, str]) -> Front | None:
                 st.checkbox,
                 f"section.{each.id}",
                 True,
-                label=_(each.title),
+                label=_p("section", each.title),
                 disabled=each.id in lacking,
                 help=lacking.get(each.id),
             )
@@ -128,7 +129,7 @@ def draw_form(usual_title: str, lacking: Mapping[str, str]) -> Front | None:
         st.text_area,
         "note",
         "",
-        label=_("Note"),
+        label=_p("field", "Note"),
         placeholder=_("The decision, who made it, and the next steps"),
         max_chars=LONGEST_NOTE,
         help=_("Shown below the title, exactly as typed."),
@@ -171,7 +172,7 @@ def _logo() -> bytes | None:
             file = markdown_safe(shortened(name, _FILE_NAME))
             st.markdown(_("Logo: {file}", file=file), width="content")
             st.button(
-                _("Remove"),
+                _p("button", "Remove"),
                 icon=":material/close:",
                 key="report.logo.away",
                 on_click=lambda: st.session_state.pop(_LOGO),
@@ -179,7 +180,7 @@ def _logo() -> bytes | None:
         return content
     uploader.field(_LOGO_MEGABYTES)
     st.file_uploader(
-        _("Logo"),
+        _p("field", "Logo"),
         type=["png", "jpg", "jpeg", "gif", "webp"],
         max_upload_size=_LOGO_MEGABYTES,
         key=_UPLOAD,
@@ -250,7 +251,7 @@ def draw_exports(study: Study, front: Front | None) -> None:
     )
     _row(
         study.dataset.name,
-        _("Everything"),
+        _p("file", "Everything"),
         _(
             "One zip with the report, all files below, the charts as pictures and a manifest "
             "that describes each file. To archive a decision, or to hand everything over."

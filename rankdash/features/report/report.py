@@ -18,6 +18,7 @@ from rankdash.core.base.i18n import (
     speaking,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe
 from rankdash.core.readers import Source
 from rankdash.core.study import latency
@@ -198,7 +199,11 @@ def _written(study: Study, front: Front, most: int | None = None) -> tuple[Page,
     ids = set(front.sections) & set(sections_of(study)) or {"decision"}
     chosen = [each for each in SECTIONS if each.id in ids]
     parts = [
-        section(_(each.title), offered(each.estimated if estimated else each.drawn)(draft), each.id)
+        section(
+            _p("section", each.title),
+            offered(each.estimated if estimated else each.drawn)(draft),
+            each.id,
+        )
         for each in chosen[:most]
     ]
     # What a reader came for stands before the way to the rest.
@@ -252,7 +257,9 @@ def _queries(study: Study) -> str:
 
 def _contents(chosen: list[Section]) -> str:
     """Links to the sections, for the screen."""
-    links = "".join(f'<a href="#{each.id}">{html_safe(_(each.title))}</a>' for each in chosen)
+    links = "".join(
+        f'<a href="#{each.id}">{html_safe(_p("section", each.title))}</a>' for each in chosen
+    )
     return f"<nav>{links}</nav>" if len(chosen) > 1 else ""
 
 

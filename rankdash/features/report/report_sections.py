@@ -22,6 +22,7 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe
 from rankdash.core.metrics import parse_measure
 from rankdash.core.statistics.verdict import PROVEN
@@ -71,17 +72,27 @@ def rules(draft: Draft) -> str:
         "A query that failed, or has no value for another reason on one side, is excluded from "
         "both sides of that comparison and counted as excluded: it is never a zero."
     )
-    head = (_("metric"), _("meaning"), _("formula"), _("source"))
+    head = (
+        _p("column", "metric"),
+        _p("column", "meaning"),
+        _p("column", "formula"),
+        _p("column", "source"),
+    )
     return "".join(
         [
             prose(text),
             table(PageTable(head, definitions)),
             f"<h3>{html_safe(_('Metric conventions used'))}</h3>",
-            table(PageTable((_("setting"), _("current value"), _("meaning")), _in_force(draft))),
+            table(
+                PageTable(
+                    (_p("column", "setting"), _("current value"), _p("column", "meaning")),
+                    _in_force(draft),
+                )
+            ),
             f"<h3>{html_safe(_('Statistics and causes'))}</h3>",
             table(
                 PageTable(
-                    (_("what"), _("definition")),
+                    (_p("column", "what"), _p("column", "definition")),
                     methods(study.statistics, study.comparison.corrected),
                 )
             ),
@@ -103,7 +114,7 @@ def _counts(draft: Draft) -> str:
         for system, evaluation in draft.study.evaluations.items()
     ]
     numbers = frozenset(range(1, len(titles) + 1))
-    return table(PageTable((_("system"), *titles.values()), rows, numbers))
+    return table(PageTable((_p("column", "system"), *titles.values()), rows, numbers))
 
 
 def origin(draft: Draft) -> str:
@@ -114,33 +125,36 @@ def origin(draft: Draft) -> str:
         run = study.run(system)
         rows: list[tuple[str, str]] = []
         if run is None:
-            rows.append((_("Description"), _("the ranking that the others rerank")))
+            rows.append((_p("heading", "Description"), _("the ranking that the others rerank")))
         else:
             rows += [
-                (_("Reranker"), run.reranker),
-                (_("Depth"), _("all candidates") if run.depth is None else number(run.depth, 0)),
-                (_("Run"), run.id),
+                (_p("heading", "Reranker"), run.reranker),
+                (
+                    _p("heading", "Depth"),
+                    _("all candidates") if run.depth is None else number(run.depth, 0),
+                ),
+                (_p("heading", "Run"), run.id),
                 *([(_("Made (UTC)"), moment(run.created))] if run.created else []),
-                (_("Settings"), _listed(run.settings)),
-                (_("Machine"), _listed(run.machine)),
+                (_p("heading", "Settings"), _listed(run.settings)),
+                (_p("heading", "Machine"), _listed(run.machine)),
             ]
         parts.append(
             together(
                 f"<h3>{html_safe(study.name(system))}</h3>",
-                table(PageTable((_("what"), _("value")), rows)),
+                table(PageTable((_p("column", "what"), _p("column", "value")), rows)),
             )
         )
     made = [
         ("rankdash", rankdash.__version__),
         ("Python", platform.python_version()),
-        (_("Charts"), CHART_ENGINE),
+        (_p("heading", "Charts"), CHART_ENGINE),
         (_("Report made on"), platform.platform()),
         (_("Report made (UTC)"), moment(datetime.now(UTC).isoformat(timespec="seconds"))),
     ]
     parts.append(
         together(
             f"<h3>{html_safe(_('This report'))}</h3>",
-            table(PageTable((_("what"), _("value")), made)),
+            table(PageTable((_p("column", "what"), _p("column", "value")), made)),
         )
     )
     return "".join(parts)
@@ -165,7 +179,7 @@ def draw_decision(draft: Draft) -> str:
     parts = [
         (_("What was found"), _found(draft, best_decision)),
         (_("What it costs"), _cost(draft, best_decision)),
-        (_("Risk"), listed(words.risks(study, best_decision))),
+        (_p("heading", "Risk"), listed(words.risks(study, best_decision))),
         (_("Before you pay"), listed(words.gaps(study, best_decision))),
     ]
     kind = best_decision.kind

@@ -9,6 +9,7 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import distinct, free
 from rankdash.core.rerankers.fusion import FUSION_SETTINGS, Fusion
 from rankdash.core.runs.combining import CombinedRun, fuse
@@ -50,7 +51,7 @@ def _form(dataset_id: str) -> None:
         )
     titles = distinct({each: systems[each].name for each in systems})
     chosen = st.multiselect(
-        _("Rankings"),
+        _p("field", "Rankings"),
         list(systems),
         placeholder=_("at least two"),
         format_func=titles.__getitem__,
@@ -61,7 +62,7 @@ def _form(dataset_id: str) -> None:
     left, middle, right = st.columns([2, 1, 2])
     of_method, of_k = FUSION_SETTINGS
     method = left.selectbox(
-        _(of_method.title),
+        _p("setting", of_method.title),
         list(of_method.choices),
         format_func=choice_titles(of_method).__getitem__,
         key=pickers.in_words("combine.method"),
@@ -84,16 +85,18 @@ def _form(dataset_id: str) -> None:
     taken = {system.name for system in systems.values()}
     usual = free(_usual_name(method), taken)
     name = right.text_input(
-        _("Name"), max_chars=_LONGEST_NAME, placeholder=usual, key="combine.name"
+        _p("field", "Name"), max_chars=_LONGEST_NAME, placeholder=usual, key="combine.name"
     ).strip()
     weights = _weights(chosen, systems)
-    if st.button(_("Fuse"), icon=":material/merge:", disabled=len(chosen) < 2, key="combine.start"):
+    if st.button(
+        _p("button", "Fuse"), icon=":material/merge:", disabled=len(chosen) < 2, key="combine.start"
+    ):
         parts = [_part(dataset_id, systems[system]) for system in chosen]
         _combine(dataset_id, parts, (method, weights, k), free(name or usual, taken))
 
 
 def _usual_name(method: str) -> str:
-    names = {"rrf": "RRF", "minmax": _("Scores 0–1"), "z": _("z-scores")}
+    names = {"rrf": "RRF", "minmax": _("Scores 0–1"), "z": _p("choice", "z-scores")}
     return _("Fused ({method})", method=names[method])
 
 

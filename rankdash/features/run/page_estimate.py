@@ -13,6 +13,7 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import duration, ngettext, number
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.rerankers import Request, RerankerKind, defaults
 from rankdash.core.rerankers.neural import packaged
@@ -78,7 +79,7 @@ def say(
         # The form says what is wrong with them.
         return
     total = sum(each, Estimate(0, 0.0, 0.0, 0.0))
-    st.caption(" · ".join([_(kind.title), *scenario.parts(total, host)]))
+    st.caption(" · ".join([_p("reranker", kind.title), *scenario.parts(total, host)]))
 
 
 def _estimate(

@@ -21,6 +21,7 @@ from rankdash.core.base import text as base_text
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import duration, error_text, ngettext, number, paragraph
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import WithoutText
 from rankdash.core.rerankers import (
     RerankerKind,
@@ -59,13 +60,13 @@ def draw(dataset_id: str) -> None:
     offered, lacking = _offered(), lacking_packages()
     share, preselected = partial(_unknown_share, dataset_id), _preselection(dataset_id)
     chosen = st.multiselect(
-        _("Rerankers"),
+        _p("field", "Rerankers"),
         list(offered),
         default=["bm25"] if lacking else list(preselected.rerankers),
-        placeholder=_("none"),
+        placeholder=_p("choice", "none"),
         # All would start paid services too.
         select_all=False,
-        format_func=lambda name: _(offered[name].title),
+        format_func=lambda name: _p("reranker", offered[name].title),
         # What is chosen for one language is no choice for another.
         key=pickers.in_words(
             "run.rerankers.other_letters" if preselected.fused else "run.rerankers"
@@ -77,7 +78,7 @@ def draw(dataset_id: str) -> None:
     plan = _plan(dataset_id, preselected, chosen)
     settings, key_fields, requested = {}, {}, {}
     for name in chosen:
-        with st.expander(_(offered[name].title), expanded=len(chosen) == 1):
+        with st.expander(_p("reranker", offered[name].title), expanded=len(chosen) == 1):
             st.caption(_(offered[name].meaning))
             settings[name] = _draw_settings(
                 offered[name], offered, stored.dataset(dataset_id).language, share
@@ -136,7 +137,7 @@ def draw(dataset_id: str) -> None:
     ):
         no_key = {name: each.missing for name, each in key_fields.items() if each.missing}
         for name, missing in no_key.items():
-            text = _("{where}: {what}", where=_(offered[name].title), what=missing)
+            text = _("{where}: {what}", where=_p("reranker", offered[name].title), what=missing)
             redraw.hold()
             st.error(text, icon=":material/key_off:")
         if not no_key:
@@ -154,11 +155,11 @@ def _draw_settings(
     own = replace(kind, settings=tuple(each for each in kind.settings if each.name not in stages))
     known = share if kind.models else (lambda model: math.nan)
     values = settings_form.draw(own, language, known, _implied)
-    titles = {spec.name: _(spec.title) for spec in kind.settings}
+    titles = {spec.name: _p("setting", spec.title) for spec in kind.settings}
     for name, stage in stages.items():
         member = offered[str(values[stage])]
         with st.container(border=True):
-            st.markdown(f"**{titles[stage]}: {_(member.title)}**")
+            st.markdown(f"**{titles[stage]}: {_p('reranker', member.title)}**")
             # Its fields are not those of the same reranker beside the cascade.
             nested = replace(member, name=f"{kind.name}.{stage}.{member.name}")
             chosen = _draw_settings(nested, offered, language, share)
@@ -224,7 +225,7 @@ def _plan(dataset_id: str, preselected: defaults.Preselection, chosen: Sequence[
     )
     key = f"run.sample.{dataset_id}.{sampled}"
     sample = right.slider(
-        _("Queries"),
+        _p("field", "Queries"),
         1,
         max(queries, 2),
         preselected.queries if sampled else queries,
@@ -350,7 +351,11 @@ def _start(
         dialogs.say_error(error_text(error))
         return
     except _RefusedError as refused:
-        text = _("{where}: {what}", where=_(refused.kind.title), what=error_text(refused.error))
+        text = _(
+            "{where}: {what}",
+            where=_p("reranker", refused.kind.title),
+            what=error_text(refused.error),
+        )
         dialogs.say_error(text)
         return
     worker().ensure()
@@ -395,10 +400,12 @@ def run_name(dataset_id: str, wish: Wish) -> str:
     kind, settings, plan = wish.kind, wish.variant.settings, wish.plan
     model = str(settings.get("model", "")).rstrip("/").split("/")[-1]
     stages = [str(settings[stage]) for stage in ("first", "second") if stage in settings]
-    parts = [model or " → ".join(stages) or _service_name(kind, settings) or _(kind.title)]
+    parts = [
+        model or " → ".join(stages) or _service_name(kind, settings) or _p("reranker", kind.title)
+    ]
     if kind.group == "llm" or kind.name == LateInteraction.name:
         # One model may well be asked in several ways.
-        parts.append(_(kind.title))
+        parts.append(_p("reranker", kind.title))
     if plan.depth is not None and all(name != DEPTH for name, _value in wish.variant.differs):
         parts.append(_("top {n}", n=plan.depth))
     parts += variant_words(kind, wish.variant)
@@ -421,8 +428,13 @@ def draw_variants(
     """The variants that are asked for: one, as set, where nothing varies; none where what was typed
     cannot be run, which is said."""
     specs = {spec.name: spec for spec in kind.settings if _varies(spec)}
-    titles = {DEPTH: _("Depth"), **{name: _(spec.title) for name, spec in specs.items()}}
-    with st.expander(_("Variants"), icon=":material/account_tree:", key=f"variants.{kind.name}"):
+    titles = {
+        DEPTH: _p("setting", "Depth"),
+        **{name: _p("setting", spec.title) for name, spec in specs.items()},
+    }
+    with st.expander(
+        _p("heading", "Variants"), icon=":material/account_tree:", key=f"variants.{kind.name}"
+    ):
         chosen = st.multiselect(
             _("Run it once for each value of"),
             list(titles),
@@ -454,7 +466,7 @@ def draw_variants(
 
 def variant_words(kind: RerankerKind, variant: Variant) -> list[str]:
     """What a variant has of its own, a piece for each setting that varies."""
-    titles = {spec.name: _(spec.title) for spec in kind.settings}
+    titles = {spec.name: _p("setting", spec.title) for spec in kind.settings}
     return [
         _("top {n}", n=value) if name == DEPTH else f"{titles[name]} {_shown(value)}"
         for name, value in variant.differs
@@ -463,7 +475,7 @@ def variant_words(kind: RerankerKind, variant: Variant) -> list[str]:
 
 def _shown(value: SettingValue) -> str:
     if isinstance(value, bool):
-        return _("yes") if value else _("no")
+        return _p("answer", "yes") if value else _p("answer", "no")
     return value if isinstance(value, str) else number(value, 0 if value == int(value) else 3)
 
 
@@ -476,7 +488,10 @@ def _values(kind: str, name: str, title: str, spec: SettingSpec | None) -> Seque
     key = f"variants.{kind}.{name}"
     if spec is not None and (spec.choices or spec.type is bool):
         options = [*spec.choices] or ["true", "false"]
-        shown = {"true": _("yes"), "false": _("no")} | settings_form.choice_titles(spec)
+        shown = {
+            "true": _p("answer", "yes"),
+            "false": _p("answer", "no"),
+        } | settings_form.choice_titles(spec)
         return st.multiselect(
             title,
             options,

@@ -22,6 +22,7 @@ from rankdash.core.base.i18n import (
     refused_text,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.rerankers import get
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import LIVE, JobRow
@@ -106,7 +107,7 @@ def _draw_grid(rows: Sequence[JobRow]) -> None:
             ]
             text.progress(share, text=" · ".join(parts))
             if action.button(
-                _("Cancel"),
+                _p("button", "Cancel"),
                 key=f"cancel.{grid}",
                 icon=":material/cancel:",
                 disabled=all(row.cancelling for row in live),
@@ -121,7 +122,7 @@ def _draw_grid(rows: Sequence[JobRow]) -> None:
         if not stopped or live:
             return
         _offer_resume(stopped, grid, text, action)
-        if action.button(_("Remove"), key=f"remove.{grid}", icon=":material/delete:"):
+        if action.button(_p("button", "Remove"), key=f"remove.{grid}", icon=":material/delete:"):
             _remove(stopped)
 
 
@@ -139,7 +140,9 @@ def _offer_comparison(every: Sequence[JobRow]) -> None:
         return
     text, action = st.columns([5, 1], vertical_alignment="center")
     text.success(ngettext("{n} variant is done.", "{n} variants are done.", len(variants)))
-    if action.button(_("Compare"), icon=":material/monitoring:", key=f"compare.{seen[-1]}"):
+    if action.button(
+        _p("button", "Compare"), icon=":material/monitoring:", key=f"compare.{seen[-1]}"
+    ):
         seen.remove(seen[-1])
         address.choose("base", runs[0])
         address.choose("system", runs[1 : view.MOST_COMPARED])
@@ -176,7 +179,7 @@ def _offer_overview(every: Sequence[JobRow]) -> None:
         text.warning(done, icon=":material/warning:")
     else:
         text.success(_("Done: {names}.", names=names), icon=":material/check_circle:")
-    if action.button(_("Compare"), icon=":material/monitoring:", key="compare.done"):
+    if action.button(_p("button", "Compare"), icon=":material/monitoring:", key="compare.done"):
         watched.clear()
         address.choose("system", list(runs)[: view.MOST_COMPARED])
         view.go("overview")
@@ -190,7 +193,7 @@ def _draw_job(row: JobRow) -> None:
             if row.total:
                 text.progress(_share(row), text=_progress(row))
             if action.button(
-                _("Cancel"),
+                _p("button", "Cancel"),
                 key=f"cancel.{row.id}",
                 icon=":material/cancel:",
                 disabled=row.cancelling,
@@ -208,7 +211,9 @@ def _draw_job(row: JobRow) -> None:
                     )
                 )
             _offer_resume([row], row.id, text, action)
-            if action.button(_("Remove"), key=f"remove.{row.id}", icon=":material/delete:"):
+            if action.button(
+                _p("button", "Remove"), key=f"remove.{row.id}", icon=":material/delete:"
+            ):
                 _remove([row])
 
 
@@ -224,7 +229,7 @@ def _offer_resume(
         return
     with text:
         key_field = settings_form.draw_key_field(kind, rows[0].settings, key, fixed=True)
-    if action.button(_("Resume"), key=f"resume.{key}", icon=":material/resume:"):
+    if action.button(_p("button", "Resume"), key=f"resume.{key}", icon=":material/resume:"):
         if key_field.missing:
             text.error(key_field.missing, icon=":material/key_off:")
             return
@@ -272,14 +277,14 @@ def _state(row: JobRow) -> str:
         if row.stage in preparing:
             return f"{preparing[row.stage]} · {duration(_seconds_since(row.started))}"
         return {
-            "scoring": _("scoring"),
+            "scoring": _p("state", "scoring"),
             "timing": _("all scored; measuring the throughput"),
-        }.get(row.stage, _("starting"))
+        }.get(row.stage, _p("state", "starting"))
     return {
         "queued": _("waiting for its turn"),
-        "failed": _("failed"),
-        "cancelled": _("cancelled"),
-        "interrupted": _("interrupted"),
+        "failed": _p("state", "failed"),
+        "cancelled": _p("state", "cancelled"),
+        "interrupted": _p("state", "interrupted"),
     }[row.state]
 
 
@@ -364,7 +369,11 @@ def _panel() -> None:
         cache.limit = new_limit * _MEGABYTE
         st.rerun()
     if right.button(
-        _("Clear"), icon=":material/delete:", width="stretch", disabled=not pairs, key="cache.clear"
+        _p("button", "Clear"),
+        icon=":material/delete:",
+        width="stretch",
+        disabled=not pairs,
+        key="cache.clear",
     ):
         dialogs.delete(_("Clear the score cache?"), cost(pairs), cache.clear)
 
@@ -421,12 +430,12 @@ def draw_cluster() -> Actors | None:
     for column, each in zip(st.columns(len(ACTOR_SETTINGS)), ACTOR_SETTINGS, strict=True):
         whole = each.type is int
         entered = column.number_input(
-            _(each.title),
+            _p("setting", each.title),
             int(each.least) if whole else float(each.least),
             int(each.most) if whole else float(each.most),
             None,
             step=1 if whole else 0.25,
-            help=_("{help} Empty: {unset}.", help=_(each.help), unset=_(each.unset)),
+            help=_("{help} Empty: {unset}.", help=_(each.help), unset=_p("choice", each.unset)),
             key=f"run.actors.{each.name}",
             persist_state="session",
         )

@@ -20,6 +20,7 @@ from rankdash.core.base.i18n import (
     percent,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN, Level, Measured
 from rankdash.core.data.ranking import SHIPPED_WITH, Run, digest
 from rankdash.core.rerankers import get
@@ -42,7 +43,7 @@ _NAME_WIDTH, _NAME_COLUMNS = 270, 35
 
 
 def draw(dataset_id: str) -> None:
-    st.subheader(_("Runs"), anchor=False)
+    st.subheader(_p("heading", "Runs"), anchor=False)
     rows = list(stored.rows(dataset_id).values())[::-1]
     if not rows:
         st.caption(_nothing_listed(dataset_id))
@@ -56,11 +57,11 @@ def draw(dataset_id: str) -> None:
         on_select="rerun",
         selection_mode="multi-row",
         column_config={
-            _("name"): st.column_config.TextColumn(width=_NAME_WIDTH),
-            _("remarks"): st.column_config.TextColumn(width="medium"),
-            _("note"): st.column_config.TextColumn(width="medium"),
+            _p("column", "name"): st.column_config.TextColumn(width=_NAME_WIDTH),
+            _p("column", "remarks"): st.column_config.TextColumn(width="medium"),
+            _p("column", "note"): st.column_config.TextColumn(width="medium"),
             _("start s"): st.column_config.NumberColumn(format="%.1f"),
-            _("pairs/s"): st.column_config.NumberColumn(format="localized"),
+            _p("column", "pairs/s"): st.column_config.NumberColumn(format="localized"),
         },
         alt=_("The runs of this data set, newest first"),
     )
@@ -93,7 +94,7 @@ def _nothing_listed(dataset_id: str) -> str:
 
 
 def _rename(chosen: Sequence[RunRow], rows: Sequence[RunRow]) -> None:
-    if st.button(_("Rename"), icon=":material/edit:", disabled=len(chosen) != 1):
+    if st.button(_p("button", "Rename"), icon=":material/edit:", disabled=len(chosen) != 1):
         dialogs.rename(
             _("Rename the run"),
             chosen[0].name,
@@ -104,7 +105,7 @@ def _rename(chosen: Sequence[RunRow], rows: Sequence[RunRow]) -> None:
 
 
 def _offer_delete(chosen: Sequence[RunRow]) -> None:
-    if st.button(_("Delete"), icon=":material/delete:", disabled=not chosen):
+    if st.button(_p("button", "Delete"), icon=":material/delete:", disabled=not chosen):
         dialogs.delete(
             _("Delete these runs?"),
             _what_goes(chosen),
@@ -130,27 +131,35 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
     notes, pinned = RunNotes(workspace()).all(dataset_id), Pins(workspace()).of(dataset_id)
     table = pd.DataFrame(
         {
-            _("name"): [text.middle(row.name, _NAME_COLUMNS) for row in rows],
-            _("baseline"): [_("pinned") if row.id == pinned else None for row in rows],
-            _("reranker"): [reranker_title(row.reranker) for row in rows],
-            _("depth"): [_("all") if row.depth is None else str(row.depth) for row in rows],
-            _("done"): [row.queries_done for row in rows],
-            _("failed"): [row.queries_failed for row in rows],
+            _p("column", "name"): [text.middle(row.name, _NAME_COLUMNS) for row in rows],
+            _p("column", "baseline"): [
+                _p("state", "pinned") if row.id == pinned else None for row in rows
+            ],
+            _p("column", "reranker"): [reranker_title(row.reranker) for row in rows],
+            _p("column", "depth"): [
+                _p("choice", "all") if row.depth is None else str(row.depth) for row in rows
+            ],
+            _p("column", "done"): [row.queries_done for row in rows],
+            _p("column", "failed"): [row.queries_failed for row in rows],
             _("p50 ms"): [p50 for p50, _p95 in times],
             _("p95 ms"): [p95 for _p50, p95 in times],
-            _("pairs/s"): [round(row.pairs_per_second or 0) or None for row in rows],
-            _("note"): [notes[row.id].text if row.id in notes else None for row in rows],
-            _("remarks"): ["; ".join(each.remarks()) or None for each in records],
-            _("runtime"): [
+            _p("column", "pairs/s"): [round(row.pairs_per_second or 0) or None for row in rows],
+            _p("column", "note"): [notes[row.id].text if row.id in notes else None for row in rows],
+            _p("column", "remarks"): ["; ".join(each.remarks()) or None for each in records],
+            _p("column", "runtime"): [
                 " → ".join(name for _stage, name in each.runtimes) or None for each in records
             ],
             _("start s"): [row.load_ms / 1000 for row in rows],
             _("made (UTC)"): [moment(row.created) for row in rows],
-            _("settings"): [settings_in_words(row.settings) for row in rows],
+            _p("column", "settings"): [settings_in_words(row.settings) for row in rows],
         }
     )
     # Most data sets have no pinned run and no note: then they take no room.
-    unused = [name for name in (_("baseline"), _("note")) if table[name].isna().all()]
+    unused = [
+        name
+        for name in (_p("column", "baseline"), _p("column", "note"))
+        if table[name].isna().all()
+    ]
     return table.drop(columns=unused)
 
 
@@ -332,12 +341,12 @@ def _levels(levels: Sequence[Level]) -> None:
             pd.DataFrame(
                 {
                     _("concurrent clients"): [level.in_flight for level in levels],
-                    _("queries/s"): [level.queries_per_second for level in levels],
-                    _("pairs/s"): [level.pairs_per_second for level in levels],
+                    _p("column", "queries/s"): [level.queries_per_second for level in levels],
+                    _p("column", "pairs/s"): [level.pairs_per_second for level in levels],
                     _("p50 ms"): [level.p50_ms for level in levels],
                     _("p95 ms"): [level.p95_ms for level in levels],
-                    _("answered"): [level.queries for level in levels],
-                    _("failed"): [level.failed for level in levels],
+                    _p("column", "answered"): [level.queries for level in levels],
+                    _p("column", "failed"): [level.failed for level in levels],
                 }
             ),
             {},
@@ -347,8 +356,8 @@ def _levels(levels: Sequence[Level]) -> None:
         column_config={
             name: st.column_config.NumberColumn(format=digits)
             for name, digits in (
-                (_("queries/s"), "%.1f"),
-                (_("pairs/s"), "%.1f"),
+                (_p("column", "queries/s"), "%.1f"),
+                (_p("column", "pairs/s"), "%.1f"),
             )
         },
         alt=_("Measured throughput by concurrent clients"),
@@ -369,7 +378,7 @@ def _failures(run: Run) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                _("query"): list(failed["query_id"]),
+                _p("column", "query"): list(failed["query_id"]),
                 _("why it failed"): [i18n.reason_text(reason) for reason in failed["reason"]],
             }
         ),
@@ -385,11 +394,17 @@ def _facts(run: Run) -> None:
         if name.removeprefix("first_").removeprefix("second_") not in _IN_SENTENCES
     }
     with st.expander(_("Settings and machine"), key=f"run.facts.{run.id}"):
-        for title, values in ((_("setting"), run.settings), (_("machine"), machine)):
+        for title, values in (
+            (_p("column", "setting"), run.settings),
+            (_p("column", "machine"), machine),
+        ):
             if values:
                 st.dataframe(
                     pd.DataFrame(
-                        {title: list(values), _("value"): [str(value) for value in values.values()]}
+                        {
+                            title: list(values),
+                            _p("column", "value"): [str(value) for value in values.values()],
+                        }
                     ),
                     hide_index=True,
                     alt=title,

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base import text as base_text
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.kit.drawing import draw, style
 
 _LETTER, _LINE, _OFF = 7.0, 16.0, 10.0
@@ -89,7 +90,7 @@ def _frontier_alt(
             name=point.name,
             quality=style.number(point.quality),
             x=written(point.x),
-            state=_("Pareto-optimal") if point.front else _("dominated"),
+            state=_p("state", "Pareto-optimal") if point.front else _p("state", "dominated"),
         )
         for point in points
         if point.known

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text
-from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.kit.widgets import redraw
 from rankdash.kit.widgets.text import markdown_safe
 
@@ -23,10 +23,14 @@ _RED = """<style>
 def rename(title: str, current: str, apply: Callable[[str], None]) -> None:
     @st.dialog(title, on_dismiss="rerun")
     def ask() -> None:
-        name = st.text_input(_("Name"), value=current, max_chars=80).strip()
+        name = st.text_input(_p("field", "Name"), value=current, max_chars=80).strip()
         confirm, cancel = st.columns(2)
         if confirm.button(
-            _("Rename"), type="primary", key="rename.confirm", disabled=not name, width="stretch"
+            _p("button", "Rename"),
+            type="primary",
+            key="rename.confirm",
+            disabled=not name,
+            width="stretch",
         ):
             apply(name[:80])
             st.rerun()
@@ -46,7 +50,7 @@ def delete(title: str, sentences: list[str], apply: Callable[[], None]) -> None:
         st.html(_RED)
         confirm, cancel = st.columns(2)
         if confirm.button(
-            _("Delete"),
+            _p("button", "Delete"),
             type="primary",
             key="delete.confirm",
             icon=":material/delete:",
@@ -61,7 +65,7 @@ def delete(title: str, sentences: list[str], apply: Callable[[], None]) -> None:
 
 
 def _offer_cancel(place: DeltaGenerator) -> None:
-    if place.button(_("Cancel"), key="dialog.cancel", width="stretch"):
+    if place.button(_p("button", "Cancel"), key="dialog.cancel", width="stretch"):
         st.rerun()
 
 

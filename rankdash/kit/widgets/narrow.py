@@ -10,8 +10,8 @@ import json
 
 import streamlit as st
 
-from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import language
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.kit.drawing.frontier import PHONE_STYLE
 
 WIDE = 1100
@@ -67,7 +67,7 @@ def style() -> None:
     if language() != "en":
         # Streamlit writes the button of a field for files in English only.
         button = '[data-testid="stFileUploaderDropzone"] button p'
-        word = json.dumps(_("Upload"), ensure_ascii=False)
+        word = json.dumps(_p("button", "Upload"), ensure_ascii=False)
         st.html(
             f"<style>{button} {{ font-size: 0; }} "
             f"{button}::after {{ content: {word}; font-size: 1rem; }}</style>"

@@ -10,6 +10,7 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import moment, ngettext, number, percent, refused_text
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.rerankers import kinds
@@ -86,13 +87,13 @@ def reranker_title(name: str) -> str:
     if name == COMBINED:
         return _("Fused runs")
     title = next((kind.title for kind in kinds() if kind.name == name), None)
-    return name if title is None else _(title)
+    return name if title is None else _p("reranker", title)
 
 
 def setting_titles(reranker: str) -> dict[str, str]:
     """Setting → what the form calls it; a name that is not in it has no other word."""
     settings = next((kind.settings for kind in kinds() if kind.name == reranker), ())
-    return {setting.name: _(setting.title) for setting in settings}
+    return {setting.name: _p("setting", setting.title) for setting in settings}
 
 
 def settings_in_words(settings: Mapping[str, object]) -> str:
@@ -156,7 +157,7 @@ def draw_run_note(run_id: str) -> None:
     if not note.changed and before is None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(saved(note) if note.changed else _("Deleted"), width="content")
+        st.caption(saved(note) if note.changed else _p("state", "Deleted"), width="content")
         if note.text:
             st.button(
                 _("Delete the note"),
@@ -167,7 +168,7 @@ def draw_run_note(run_id: str) -> None:
             )
         if before is not None:
             st.button(
-                _("Undo"),
+                _p("button", "Undo"),
                 icon=":material/undo:",
                 key="run_note.undo",
                 on_click=_keep,

@@ -17,6 +17,7 @@ from rankdash.core.base.errors import RankdashError, SpecError
 from rankdash.core.base.i18n import enumerated, error_text, finding_text, number, paragraph, percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import language as reader_language
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import (
     CONVENTION_PRESETS,
     PRESET_SETTINGS,
@@ -128,7 +129,7 @@ def _rows(
 def _long_text(kind: str, spec: SettingSpec) -> str:
     return str(
         st.text_area(
-            _(spec.title),
+            _p("setting", spec.title),
             str(spec.default),
             height=_LINE_PIXELS * (spec.lines + 1),
             help=_(spec.help),
@@ -139,7 +140,7 @@ def _long_text(kind: str, spec: SettingSpec) -> str:
 
 
 def _widget(kind: str, spec: SettingSpec, implied: str) -> str | int | float | bool:
-    label, help_text, key = _(spec.title), _(spec.help), f"setting.{kind}.{spec.name}"
+    label, help_text, key = _p("setting", spec.title), _(spec.help), f"setting.{kind}.{spec.name}"
     if spec.type is bool:
         return st.checkbox(
             label, bool(spec.default), help=help_text, key=key, persist_state="session"
@@ -166,7 +167,8 @@ def _widget(kind: str, spec: SettingSpec, implied: str) -> str | int | float | b
                 str(spec.default),
                 help=help_text,
                 key=key,
-                placeholder=implied or (None if spec.default or spec.required else _("default")),
+                placeholder=implied
+                or (None if spec.default or spec.required else _p("choice", "default")),
                 persist_state="session",
             )
         )
@@ -187,9 +189,9 @@ def _widget(kind: str, spec: SettingSpec, implied: str) -> str | int | float | b
 
 def choice_titles(spec: SettingSpec) -> dict[str, str]:
     """Choice → what a form calls it."""
-    by_itself = {"auto": _("auto")}
+    by_itself = {"auto": _p("choice", "auto")}
     return {
-        value: _(title) if title != value else by_itself.get(value, value)
+        value: _p("choice", title) if title != value else by_itself.get(value, value)
         for value, title in spec.words.items()
     }
 
@@ -477,7 +479,7 @@ def draw_comparison_settings(labels: Sequence[float]) -> None:
     tops = [top for top in {*positive, *_TOPS} if top >= max(positive, default=0.0)]
     st.markdown(f"**{_('Metric conventions')}**")
     _draw_settings(CONVENTION_SETTINGS, {"threshold": positive, "err_top_label": tops})
-    st.markdown(f"**{_('Statistics')}**")
+    st.markdown(f"**{_p('heading', 'Statistics')}**")
     _draw_statistics()
 
 
@@ -537,7 +539,7 @@ def _draw_settings(settings: Sequence[Setting], numbers: Mapping[str, Sequence[f
                 list(options),
                 st.selectbox,
                 default=key_of(setting.default),
-                label=_(setting.title),
+                label=_p("setting", setting.title),
                 help=_(setting.help),
                 format_func=options.__getitem__,
             )

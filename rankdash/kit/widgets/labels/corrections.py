@@ -16,6 +16,7 @@ from rankdash.core.base import text as base_text
 from rankdash.core.base.errors import Finding, RankdashError
 from rankdash.core.base.i18n import enumerated, error_text, moment, ngettext, number
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import csv_bytes
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import digest
@@ -152,15 +153,17 @@ def _table(dataset_id: str, rows: Sequence[Correction], place: str) -> None:
     )
     shown = rows[:_MOST_SHOWN]
     columns = {
-        _("document"): [shortened(titles.get(each.doc_id, each.doc_id), _TEXT) for each in shown],
-        _("uploaded"): [label_words(_uploaded(dataset_id, each)) for each in shown],
-        _("corrected"): [label_words(each.label) for each in shown],
-        _("who"): [each.who for each in shown],
+        _p("column", "document"): [
+            shortened(titles.get(each.doc_id, each.doc_id), _TEXT) for each in shown
+        ],
+        _p("correction", "uploaded"): [label_words(_uploaded(dataset_id, each)) for each in shown],
+        _p("correction", "corrected"): [label_words(each.label) for each in shown],
+        _p("correction", "who"): [each.who for each in shown],
         _("when (UTC)"): [moment(each.made) for each in shown],
     }
     if place == "data":
         queries = [shortened(texts.get(each.query_id, each.query_id), _TEXT) for each in shown]
-        columns = {_("query"): queries, **columns}
+        columns = {_p("column", "query"): queries, **columns}
     if len(rows) > _MOST_SHOWN:
         st.caption(_("The latest {n} are shown.", n=number(_MOST_SHOWN, 0)))
     event = st.dataframe(
@@ -280,7 +283,7 @@ def draw_new_labels(dataset_id: str) -> None:
     conflict: Conflict = st.selectbox(
         _("Where a pair has a label already"),
         get_args(Conflict),
-        format_func=lambda rule: _(CONFLICTS[rule]),
+        format_func=lambda rule: _p("choice", CONFLICTS[rule]),
         key=pickers.in_words("labels.conflict"),
     )
     if not files or not st.button(_("Add these labels"), type="primary", key="labels.add"):

@@ -22,6 +22,7 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.estimate import Estimate
@@ -416,7 +417,7 @@ def draw_labelled_queries(study: Study, labelling: Labelling) -> None:
         return
     st.subheader(_("Labelled queries"), anchor=False)
     shown = {
-        "query": _("query"),
+        "query": _p("column", "query"),
         "labelled": _("labelled documents"),
         "documents": _("documents that can change the result"),
         "highest": _("highest label"),

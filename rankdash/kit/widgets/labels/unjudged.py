@@ -15,6 +15,7 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text, finding_text, ngettext, number, plain, signed
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import csv_bytes
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.readers import put_right, reversed_note
@@ -45,19 +46,19 @@ def draw(study: Study) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                _("system"): bounds["system"].map(names),
-                _("judged"): bounds["judged"],
+                _p("column", "system"): bounds["system"].map(names),
+                _p("column", "judged"): bounds["judged"],
                 _("documents without a label"): bounds["unjudged"],
                 _("as not relevant"): bounds["value"],
                 _("lowest possible"): bounds["lowest"],
                 _("highest possible"): bounds["highest"],
-                _("bounds"): [_kind(kind) for kind in bounds["kind"]],
+                _p("column", "bounds"): [_kind(kind) for kind in bounds["kind"]],
             }
         ),
         hide_index=True,
         row_height=name_rows(names.values()),
         column_config={
-            _("judged"): st.column_config.NumberColumn(format="percent"),
+            _p("column", "judged"): st.column_config.NumberColumn(format="percent"),
             **{
                 name: st.column_config.NumberColumn(format="%.3f")
                 for name in (_("as not relevant"), _("lowest possible"), _("highest possible"))
@@ -76,7 +77,9 @@ def _order(study: Study) -> bool:
     chosen = st.segmented_control(
         _("Order of the list of what to label next"),
         [_DRAWN, _LARGEST],
-        format_func=lambda each: _("drawn") if each == _DRAWN else _("largest effect first"),
+        format_func=lambda each: (
+            _p("choice", "drawn") if each == _DRAWN else _("largest effect first")
+        ),
         key="unjudged.order",
         default=_DRAWN,
         required=True,
@@ -209,9 +212,11 @@ def _needed(settled: UnjudgedComparison) -> str:
 
 
 def _kind(kind: str) -> str:
-    return {"tight": _("exact"), "outer": _("safe, maybe wide"), "range": _("range of the metric")}[
-        kind
-    ]
+    return {
+        "tight": _p("state", "exact"),
+        "outer": _("safe, maybe wide"),
+        "range": _("range of the metric"),
+    }[kind]
 
 
 # Labels whose lowest grade is the best: reverse them, and undo it.
@@ -253,7 +258,7 @@ def _offer(dataset_id: str, report: CheckReport) -> None:
     before = np.array([bar.low for bar in report.label_histogram])
     st.html(
         table_html(
-            (_("label"), _("becomes"), _("pairs")),
+            (_p("column", "label"), _p("column", "becomes"), _p("column", "pairs")),
             [
                 (plain(bar.low), plain(after), number(bar.count, 0))
                 for bar, after in zip(report.label_histogram, put_right(before, worst), strict=True)
