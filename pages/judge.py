@@ -18,13 +18,7 @@ study = view.study("judge")
 page_damaged.judges(study.stored_id)
 row = page_list.chosen(study.stored_id)
 if row is None:
-    st.write(
-        _(
-            "A language model grades documents beside people. Its grades never become labels: they "
-            "lower how many labels people have to give, and people's labels show how far it can be "
-            "trusted."
-        )
-    )
+    page_form.draw_answer(study)
     if not read_only():
         page_form.draw(study)
         page_form.draw_file(study.stored_id)

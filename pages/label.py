@@ -15,7 +15,7 @@ st.title(_p("page", "Label"))
 dataset_id = view.dataset("label")
 labelling = plan.current(dataset_id)
 if labelling is None:
-    st.write(
+    st.caption(
         _(
             "rankdash picks the documents whose labels say most about which ranking is better, "
             "and says when it is settled."

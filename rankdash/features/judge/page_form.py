@@ -52,6 +52,21 @@ _KEY = "judge"
 Settings = Mapping[str, SettingValue]
 
 
+def draw_answer(study: Study) -> None:
+    """Draw how far a judge can be trusted while there is none, and what it is for."""
+    lead = _("**No LLM judge has graded documents of this data set yet.**")
+    if n := study.dataset.labelled_queries:
+        trust = ngettext(
+            "Human labels of {n} query will show how far it can be trusted.",
+            "Human labels of {n} queries will show how far it can be trusted.",
+            n,
+        )
+    else:
+        trust = _("Label documents to see how far it can be trusted.")
+    st.markdown(f"{lead} {trust}")
+    st.caption(_("Its grades never become labels: they lower how many labels people have to give."))
+
+
 def draw(study: Study) -> None:
     """Offered are the baseline and the leader; without labels, which name none, all systems."""
     dataset_id, compared = study.stored_id, study.chosen
@@ -96,14 +111,17 @@ def draw(study: Study) -> None:
                 len(pool.excluded),
             )
         )
-    if not st.button(
-        _("Start the judge"),
-        type="primary",
-        icon=":material/play_arrow:",
-        key="judge.start",
-        disabled=bool(entry.missing),
-        help=entry.missing or None,
-    ):
+    with effort.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button(
+            _("Start the judge"),
+            type="primary",
+            icon=":material/play_arrow:",
+            key="judge.start",
+            disabled=bool(entry.missing),
+        )
+        if entry.missing:
+            st.caption(entry.missing)
+    if not pressed:
         return
     names = stored.systems(dataset_id)
     wish = JudgeRequest(

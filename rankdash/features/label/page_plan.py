@@ -26,6 +26,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.label_plan import ADDITIVE, MODES, VALUE_SHARE, LabelPlan
+from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study.judged import verdicts
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
@@ -33,6 +34,7 @@ from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.verdicts import change_fact, chip
 from rankdash.core.workspace.notes import LONGEST_GUIDELINES, LabelPlans
 from rankdash.features.label.page import REPLACED
+from rankdash.kit.html import interval
 from rankdash.kit.html.interval import SHADES, parts_html, stacked_html
 from rankdash.kit.widgets import address, dialogs, stored, view
 from rankdash.kit.widgets.cache import cache
@@ -309,12 +311,12 @@ def _offer(dataset_id: str, settings: LabelSettings) -> bool:
         st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
         return False
     if not len(plan.order):
+        _draw_verdict(view.study("label"))
         st.success(
             _("All documents that can change the result have a label."), icon=":material/done_all:"
         )
         st.caption(paragraph(_facts(dataset_id, plan)))
-        _draw_verdict(view.study("label"))
-        view.link("overview", _p("page", "Overview"), ":material/arrow_forward:")
+        view.link("overview", _("See the verdict"), ":material/gavel:")
         return False
     _draw_effort(len(plan.order), settings)
     st.caption(paragraph(_facts(dataset_id, plan)))
@@ -333,14 +335,17 @@ def _draw_verdict(study: Study) -> None:
         return
     system = view.focus(study)
     row = study.comparison.row(system, study.spec)
-    line = _(
+    title = _(
         "{challenger} against {baseline}: {verdict}",
-        challenger=f"**{view.safe_name(study, system)}**",
-        baseline=view.safe_name(study, study.baseline),
-        verdict=f"**{chip(row['verdict'])}**",
+        challenger=study.name(system),
+        baseline=study.name(study.baseline),
+        verdict=chip(row["verdict"]),
     )
-    change = change_fact(row, study.statistics)
-    st.markdown(" · ".join([line, study.measure.title, *([change] if change else [])]))
+    value, low, high = row["delta"], row["delta_low"], row["delta_high"]
+    axis, proven = interval.common_axis((value, low, high)), row["verdict"] in PROVEN
+    change = f"{study.measure.title} {change_fact(row, study.statistics)}".strip()
+    picture = interval.interval_html(value, low, high, axis, change, proven=proven, labelled=True)
+    st.html(interval.rows_html([(title, picture, change)]))
 
 
 def _draw_effort(count: int, settings: LabelSettings) -> None:

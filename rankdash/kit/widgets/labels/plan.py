@@ -358,7 +358,8 @@ def _progress(labelling: Labelling, state: LabelStatus) -> tuple[float, str]:
         text = _(
             "The first interval comes after about {n} labels.", n=number(goal + first.known, 0)
         )
-        return min(first.labels / max(goal, 1), 0.99), text
+        reached = (first.labels + first.known) / max(goal + first.known, 1)
+        return min(reached, 0.99), text
     return first.labels / (first.labels + max(state.needed, 1)), effort_sentence(state)
 
 
