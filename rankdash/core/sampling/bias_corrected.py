@@ -1,13 +1,15 @@
-"""A judge's verdict, corrected by people: the mean change from people's queries and a judge's.
+"""A judge's verdict, corrected with human labels: the mean change from human-labelled queries and a
+judge's grades.
 
-Every query has a change that the judge's grades let expect (`expected_changes`); some also have one
-by people's labels. The judge's error is measured on those and taken off, so that a judge that errs,
-evenly or in favour of one system, costs precision and moves nothing (prediction-powered inference).
+Every query has a change predicted from the judge's grades (`expected_changes`); some also have a
+change by human labels. The judge's error is measured on those and subtracted, so a judge that errs,
+evenly or in favour of one system, reduces the precision but does not bias the result
+(prediction-powered inference).
 
-Source: Angelopoulos, Duchi and Zrnic 2023, PPI++: Efficient Prediction-Powered Inference. What
-differs: t intervals; two queries that are taken to be unseen (see `_UNSEEN`); and the judge is
-weighed by how it varies on people's queries, which on real sets makes the interval narrower and
-hold as often.
+Source: Angelopoulos, Duchi and Zrnic 2023, PPI++: Efficient Prediction-Powered Inference.
+    Differences: t intervals; two pseudo-queries on which the judge is uninformative (see
+    `_UNSEEN`); and the weight of the judge uses its variance on the human-labelled queries, which
+    makes the interval narrower on real sets with the same coverage.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ from rankdash.core.sampling.label_plan import LabelPool
 from rankdash.core.sampling.rater_agreement import JudgeAgreement
 
 FEWEST_PEOPLE = 10
-"""Below so many queries of people's there is no corrected number."""
+"""The minimum number of human-labelled queries for a corrected number."""
 
-# A judge that agrees on a handful of queries shows no spread in what it gets wrong: two queries are
-# taken to be unseen on which it is no help. Without them coverage falls to 91 % at 20 queries.
+# The errors of a judge that agrees on a few queries show no spread, so two pseudo-queries are added
+# on which it is uninformative. Without them coverage falls to 91 % at 20 queries.
 _UNSEEN = 2.0
 _STEPS = 12
 _ROUNDING = 1e-12
@@ -37,10 +39,12 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class MeanChange:
-    """A mean change over n queries with its standard error, its t interval, and the two-sided p of
-    no change; NaN where there is none: of fewer than `FEWEST_QUERIES`, beyond which an interval
-    says nothing, there is a mean alone. Where all queries change by the same amount the error is 0,
-    low and high are the mean, and there is no p."""
+    """A mean change over n queries with its standard error, t interval, and two-sided p value of no
+    change; NaN if undefined.
+
+    With fewer than `FEWEST_QUERIES` queries only the mean is defined. If all queries change by the
+    same amount, the error is 0, low and high equal the mean, and p is NaN.
+    """
 
     mean: float
     error: float
@@ -51,7 +55,7 @@ class MeanChange:
 
     @classmethod
     def of(cls, mean: float, error: float, n: int, level: float) -> MeanChange:
-        """For n - 1 degrees of freedom."""
+        """Return the interval and p for n - 1 degrees of freedom."""
         if n < FEWEST_QUERIES:
             return replace(cls.none(n), mean=mean)
         reach = _quantile(level, n) * error
@@ -66,12 +70,13 @@ class MeanChange:
 
 @dataclass(frozen=True)
 class Corrected:
-    """The mean change, challenger minus baseline, in three ways.
+    """The mean change, challenger minus baseline, computed in three ways.
 
-    people: from people's queries alone. judge: from the judge's grades alone, over all queries that
-    it has a value for; its interval knows nothing of the judge's errors. corrected: from both; of n
-    of people's queries; without numbers for fewer than `FEWEST_PEOPLE` of them. weight: of the
-    judge, from 0 (no help) to 1. others: queries that the judge alone has a value for.
+    people: from human labels only. judge: from the judge's grades only, over all queries for which
+        it has a value; its interval ignores the judge's errors. corrected: from both, with n
+        human-labelled queries; NaN for fewer than `FEWEST_PEOPLE` of them.
+    weight: of the judge, from 0 (uninformative) to 1. others: queries with a value from the judge
+        only.
     """
 
     people: MeanChange
@@ -84,28 +89,28 @@ class Corrected:
 
     @property
     def enough(self) -> bool:
-        """Whether people labelled enough queries for a corrected number."""
+        """True if there are enough human-labelled queries for a corrected number."""
         return self.people.n >= FEWEST_PEOPLE
 
     @property
     def worth(self) -> float:
-        """How many times as many queries people would have to label, without the judge, to be as
-        precise; NaN where there is no corrected number, or no spread."""
+        """The factor by which more human-labelled queries are needed without the judge for the same
+        precision; NaN without a corrected number, or without spread."""
         if not self.corrected.error > 0:
             return float("nan")
         return (self.people.error / self.corrected.error) ** 2
 
     @property
     def saved(self) -> float:
-        """How many more queries people would have to label, without the judge, to be as precise;
-        NaN where `worth` is."""
+        """The number of additional human-labelled queries needed without the judge for the same
+        precision; NaN if `worth` is NaN."""
         return self.people.n * (self.worth - 1)
 
     @property
     def more(self) -> int | None:
-        """How many more queries people would have to label until the corrected interval leaves out
-        0, if the mean stays and further queries vary as those so far; None where all of them would
-        not do, or there is no corrected number."""
+        """The number of additional human-labelled queries until the corrected interval excludes 0,
+        if the mean stays and further queries vary like the present ones; None if all queries are
+        not enough, or there is no corrected number."""
         if not self.enough:
             return None
         first = self.people.n
@@ -121,9 +126,12 @@ class Corrected:
         return counts[at] - first if at < len(counts) else None
 
     def curve(self) -> list[tuple[int, float, float]]:
-        """What labelling on would bring, if further queries vary as those so far: for more and more
-        of people's queries, from those there are to all, (queries, half the width of the interval
-        of people alone, half that of the corrected one). Empty without a corrected number."""
+        """Return the effect of further labels, if further queries vary like the present ones.
+
+        Each entry is (human-labelled queries, half the width of the interval from human labels,
+        half the width of the corrected interval), from the present number of queries to all. Empty
+        without a corrected number.
+        """
         if not self.enough:
             return []
         sample, first = self._sample, self.people.n
@@ -147,33 +155,35 @@ def correct(
     labelled: Flags | None = None,
     level: float,
 ) -> Corrected:
-    """The mean change of Q queries in three ways.
+    """Return the mean change of Q queries, computed in three ways.
 
-    people: (Q,) the change by people's labels; NaN where there is none. judge: (Q,) by the judge's
-    grades; NaN where it has no value, because it failed or finds nothing relevant. expected: (Q,)
-    what people's other queries say that these grades let expect (`expected_changes`), which takes
-    the judge's place in the corrected change; None: the judge's own. It is no help where it is NaN.
-    labelled: (Q,) whether people labelled the whole query, so that one without a value has none
-    (nothing is relevant); None: those with a value.
+    people: (Q,) the change by human labels; NaN without one.
+    judge: (Q,) the change by the judge's grades; NaN without one, because it failed or grades
+        nothing as relevant.
+    expected: (Q,) the change predicted from the grades with the human labels of the other queries
+        (`expected_changes`), used instead of `judge` in the corrected change; uninformative if NaN.
+        None: `judge`.
+    labelled: (Q,) whether the whole query has human labels, so that a query without a value has
+        none (nothing is relevant); None: queries with a value.
 
-    People's queries are taken to be a random sample of all. The mean is that over the queries that
-    have a value by people's labels.
+    Human-labelled queries are assumed to be a random sample of all. The mean is over the queries
+    with a value by human labels.
     """
-    known = ~np.isnan(people)
-    annotated = known if labelled is None else labelled
+    with_value = ~np.isnan(people)
+    annotated = with_value if labelled is None else labelled
     helper = judge if expected is None else expected
     sample = _Sample.of(people[annotated], helper[annotated], helper[~annotated])
     n = sample.values
-    alone = MeanChange.none(n)
+    human = MeanChange.none(n)
     if n:
-        alone = MeanChange.of(sample.mean, sample.people_error(n), n, level)
+        human = MeanChange.of(sample.mean, sample.people_error(n), n, level)
     weight, corrected = 0.0, MeanChange.none(n)
     if n >= FEWEST_PEOPLE:
         weight, error = sample.corrected(n)
         moved = weight * (sample.others_mean - sample.judge_mean) / sample.share
-        corrected = MeanChange.of(sample.mean + moved, error, n, level) if weight else alone
+        corrected = MeanChange.of(sample.mean + moved, error, n, level) if weight else human
     return Corrected(
-        people=alone,
+        people=human,
         judge=_plain(judge[~np.isnan(judge)], level),
         corrected=corrected,
         weight=weight,
@@ -185,9 +195,9 @@ def correct(
 
 @dataclass(frozen=True)
 class _Sample:
-    """What the formulas need of n labelled queries, `values` of them with a value, and of the other
-    ones. Values of people and judge are less their means, and 0 where there is none: such a query
-    says nothing of the mean.
+    """The statistics of n human-labelled queries, `values` of them with a value, and of the other
+    queries. Values are centred on their means; missing ones are 0, as such a query carries no
+    information about the mean.
 
     squares, products, judge_squares: sums over the labelled queries about their means.
     """
@@ -205,19 +215,19 @@ class _Sample:
 
     @classmethod
     def of(cls, people: Floats, judge: Floats, others: Floats) -> _Sample:
-        known = people[~np.isnan(people)]
-        # A query that neither people nor the judge have a value for is not a part of any sample.
+        values = people[~np.isnan(people)]
+        # A query without any value is not part of a sample.
         others = others[~np.isnan(others)]
         everyone = np.concatenate([judge, others])
         graded = everyone[~np.isnan(everyone)]
         centre = graded.mean() if len(graded) else 0.0
-        mean = float(known.mean()) if len(known) else float("nan")
+        mean = float(values.mean()) if len(values) else float("nan")
         change = np.nan_to_num(people - mean)
         judged, other = np.nan_to_num(judge - centre), others - centre
         spread = judged - (judged.mean() if len(judged) else 0.0)
         return cls(
             n=len(people),
-            values=len(known),
+            values=len(values),
             others=len(other),
             mean=mean,
             judge_mean=float(judged.mean()) if len(judged) else 0.0,
@@ -230,31 +240,31 @@ class _Sample:
 
     @property
     def share(self) -> float:
-        """Of the labelled queries that have a value."""
+        """The share of the labelled queries with a value."""
         return self.values / self.n
 
     def people_error(self, count: float) -> float:
-        """The standard error of people alone, of so many queries with a value."""
+        """Return the standard error from human labels only, for `count` queries with a value."""
         return float(np.sqrt(self._variance / count)) if self.values > 1 else float("nan")
 
     def corrected(self, count: float) -> tuple[float, float]:
-        """What the judge counts beside so many queries with a value, and the standard error then. A
-        judge that would not lower it counts 0."""
-        alone, remaining = self.people_error(count), self._left(count)
+        """Return the judge's weight for `count` human-labelled queries with a value, and the
+        standard error. The weight is 0 if the judge would not reduce the error."""
+        human, remaining = self.people_error(count), self._left(count)
         if not (remaining >= 2 and self.squares and self.judge_squares):
-            return 0.0, alone
+            return 0.0, human
         slope = self.products / self.judge_squares
         weight = float(np.clip(slope / (1 + count / self.share / remaining), 0.0, 1.0))
         rest = self.squares - 2 * weight * self.products + weight**2 * self.judge_squares
-        # Two values are fitted: the mean and the weight.
-        known, fitted = rest / (self.values - 2), count - 2
-        residual = (fitted * known + _UNSEEN * self._variance) / (fitted + _UNSEEN)
+        # Two parameters are fitted: the mean and the weight.
+        observed, fitted = rest / (self.values - 2), count - 2
+        residual = (fitted * observed + _UNSEEN * self._variance) / (fitted + _UNSEEN)
         tail = weight**2 * self.others_variance / remaining / self.share**2
         error = float(np.sqrt(residual / count + tail))
-        return (weight, error) if error < alone else (0.0, alone)
+        return (weight, error) if error < human else (0.0, human)
 
     def _left(self, count: float) -> float:
-        """The queries that people have not labelled then."""
+        """Return the number of queries without human labels at this count."""
         return self.n + self.others - count / self.share
 
     @property
@@ -263,7 +273,7 @@ class _Sample:
 
 
 def _without_rounding(values: Floats) -> float:
-    """The sum of squares; 0 where only the last digits differ."""
+    """Return the sum of squares; 0 if the values differ only by rounding."""
     return float((values**2).sum()) if len(values) and np.ptp(values) > _ROUNDING else 0.0
 
 
@@ -282,53 +292,54 @@ def _quantile(level: float, n: float) -> float:
     return float(special.stdtrit(n - 1, (1 + level) / 2)) if n > 1 else float("nan")
 
 
-# What a judge's grades let expect of a change, learned from people's labels.
+# Changes predicted from a judge's grades, learned from human labels.
 #
-# People's labels say what a grade is worth on documents that the challenger ranks higher, that the
-# baseline ranks higher, and that neither does. Each document of a query then gets a label sampled
-# from what people said of such documents, several times, and the mean of the changes is what to
-# expect. So a judge that grades too high, or in favour of one system, follows people's changes as
-# well as its grades allow. A missing grade is one more grade: documents on which the judge fails
-# may be relevant more or less often than others, and their query keeps what its other grades let
-# expect.
+# Human labels show the relevance behind a grade, separately for documents that the challenger ranks
+# higher, that the baseline ranks higher, and that both rank the same. Each document of a query then
+# gets labels sampled from the human labels of such documents, several times, and the mean of the
+# resulting changes is the prediction. A judge that grades too high, or in favour of one system,
+# thus predicts the changes as well as its grades allow. A missing grade is treated as one more
+# grade: documents on which the judge fails may be relevant more or less often than others, and
+# their query still uses its other grades.
 #
-# What people said of a query is never used for that query (each is left out in turn, as in
-# cross-prediction-powered inference: Zrnic and Candès 2024). So the expected changes err on
-# people's queries as they do on all others, and may be corrected as any other judge's (`correct`).
+# Human labels of a query are never used for its own prediction (leave-one-out, as in
+# cross-prediction-powered inference: Zrnic and Candès 2024). The predictions therefore err on
+# human-labelled queries as they do on all others, and can be corrected like any judge's changes
+# (`correct`).
 
-# Labels of a query, sampled so many times: with 64, real sets give the same to 1 %.
+# The number of samples of a query's labels; 64 samples differ by only 1 % on real sets.
 _DRAWS = 16
 _ORDERS = 64
-# A group of documents starts from what was said of the group that it is a part of.
+# The prior of a group is the distribution of its parent group, with this many pseudo-labels.
 _PSEUDO_LABELS = 2.0
-# Neighbouring grades with fewer labelled documents than this are one.
+# Neighbouring grades with fewer labelled documents than this are merged.
 _FEWEST_LABELS = 5
-# More different labels than these are taken to the nearest of as many.
+# More distinct labels than this are rounded to the nearest of this many values.
 _MOST_LABELS = 16
 
 
 def expected_changes(
     pool: LabelPool, grades: Floats, labels: Floats, changes: Callable[[Floats], Floats]
 ) -> Floats:
-    """Return (Q,) the change to expect of each query; NaN if the judge graded nothing of it, and if
-    no draw has a value.
+    """Return (Q,) the predicted change of each query; NaN if the judge graded none of its
+    documents, or if no sample has a value.
 
-    pool: N pairs of Q queries of the baseline and the challenger, in this order. grades: (N,) by
-    the judge, NaN where there is none. labels: (N,) by people, NaN where there is none. changes:
-    from (N,) labels to (Q,) changes by the metric, NaN where a query has no value.
+    pool: N pairs of Q queries of the baseline and the challenger, in this order.
+    grades: (N,) by the judge, NaN if missing. labels: (N,) human labels, NaN if missing.
+    changes: a function from (N,) labels to (Q,) changes in the metric, NaN if a query has no value.
     """
     labelled, graded = ~np.isnan(labels), ~np.isnan(grades)
     answered = np.bincount(pool.query, graded, len(pool.query_ids)) > 0
-    known = labelled & answered[pool.query]
-    if not known.any():
+    usable = labelled & answered[pool.query]
+    if not usable.any():
         return np.full(len(pool.query_ids), np.nan)
-    values, label = _few_values(labels[known])
+    values, label = _few_values(labels[usable])
     before, after = pool.ranks
-    cell = _levels(grades, known) * 3 + 1 + (after < before) - (after > before)
-    # Pairs of the same kind share a row, of the same query where people labelled it.
+    cell = _levels(grades, usable) * 3 + 1 + (after < before) - (after > before)
+    # Pairs of the same kind share a row; human-labelled queries have separate rows.
     owner = np.where(np.isin(pool.query, pool.query[labelled]), pool.query, -1)
     first, row = _distinct(owner, cell)
-    shares = _shares(owner[first], cell[first], row[known], label, len(values))
+    shares = _shares(owner[first], cell[first], row[usable], label, len(values))
     bounds = np.cumsum(shares, axis=1)[:, :-1].T
     sampled = []
     for place in _places(pool):
@@ -343,11 +354,11 @@ def expected_changes(
 
 
 def _shares(owner: Integers, cell: Integers, row: Integers, label: Integers, size: int) -> Floats:
-    """(R, L) how often people gave each label, of L, to pairs like those of each row, without those
-    of its own query.
+    """Return (R, L) the share of each of L labels among pairs like those of each row, without the
+    pairs of its own query.
 
-    owner, cell: (R,) the row's query, -1 for those that people did not label, and its kind. row,
-    label: (K,) of each labelled pair.
+    owner, cell: (R,) the row's query, -1 for queries without human labels, and its kind.
+    row, label: (K,) of each labelled pair.
     """
     shares = np.full((len(owner), size), 1 / size)
     for group in (np.zeros_like(cell), cell // 3, cell):
@@ -361,20 +372,22 @@ def _shares(owner: Integers, cell: Integers, row: Integers, label: Integers, siz
 
 
 def _distinct(owner: Integers, group: Integers) -> tuple[Integers, Integers]:
-    """Where each combination of the two stands first, and (N,) which combination each has."""
+    """Return the first index of each combination of the two, and (N,) the combination of each
+    element."""
     codes = (owner + 1) * (group.max() + 1) + group
     _, first, which = np.unique(codes, return_index=True, return_inverse=True)
     return first, which
 
 
 def _counts(group: Integers, label: Integers, groups: int, size: int) -> Floats:
-    """(G, L) how often each label is in each group."""
+    """Return (G, L) how often each label occurs in each group."""
     counts: Floats = np.bincount(group * size + label, minlength=groups * size).astype(np.float64)
     return counts.reshape(groups, size)
 
 
 def _few_values(labels: Floats) -> tuple[Floats, Integers]:
-    """At most `_MOST_LABELS` values, ascending, and (K,) which of them is nearest to each label."""
+    """Return at most `_MOST_LABELS` values, ascending, and (K,) the index of the value nearest to
+    each label."""
     values, label = np.unique(labels, return_inverse=True)
     if len(values) > _MOST_LABELS:
         values = np.unique(np.quantile(labels, np.linspace(0, 1, _MOST_LABELS)))
@@ -383,9 +396,9 @@ def _few_values(labels: Floats) -> tuple[Floats, Integers]:
 
 
 def _levels(grades: Floats, known: Flags) -> Integers:
-    """Return (N,) the judge's grades as numbers from 0: neighbours are taken together from the
-    highest to the lowest until people labelled enough of each. A missing grade has the number after
-    the last, however few are labelled: what is not known of it is what is known of all."""
+    """Return (N,) the judge's grades as numbers from 0: neighbouring grades are merged, from the
+    highest to the lowest, until each level has enough human labels. A missing grade has the last
+    number, however few are labelled, and then falls back to the distribution of all."""
     missing = np.isnan(grades)
     used, place = np.unique(-grades[~missing], return_inverse=True)
     labelled = np.bincount(place[known[~missing]], minlength=len(used))
@@ -396,7 +409,7 @@ def _levels(grades: Floats, known: Flags) -> Integers:
         count += int(more)
         if count >= _FEWEST_LABELS:
             current, count = current + 1, 0
-    # What is left at the end is too little for a level of its own.
+    # The remaining grades are too few for a separate level.
     level = np.minimum(level, max(current - 1, 0))
     numbers = np.full(len(grades), max(current, 1))
     numbers[~missing] = level[place]
@@ -404,9 +417,9 @@ def _levels(grades: Floats, known: Flags) -> Integers:
 
 
 def _places(pool: LabelPool) -> Iterator[Floats]:
-    """For each draw (N,) numbers from 0 to 1: spread evenly over the draws of each pair, and in no
-    step with those of other pairs. They depend on the ids of the pair alone, so that the order of
-    systems and queries changes nothing."""
+    """Yield, for each sample, (N,) numbers from 0 to 1, spread evenly over the samples of each pair
+    and independent between pairs. They depend only on the ids of the pair, so that the order of
+    systems and queries does not matter."""
     orders = np.tile(np.arange(_DRAWS) / _DRAWS, (_ORDERS, 1))
     steps = np.random.default_rng(0).permuted(orders, axis=1).T
     query, doc = (
@@ -418,7 +431,7 @@ def _places(pool: LabelPool) -> Iterator[Floats]:
         yield (step[order] + shift) % 1
 
 
-# Several judges on the same people's queries: which of them saves most.
+# Several judges on the same human-labelled queries: which of them saves most.
 
 _COLUMNS = (
     *("judge", "pairs", "kappa", "kappa_low", "kappa_high"),
@@ -429,17 +442,19 @@ _COLUMNS = (
 
 
 def ranked_judges(judges: Mapping[str, tuple[Corrected, JudgeAgreement]]) -> pd.DataFrame:
-    """One row for each judge, that which makes the change most certain first.
+    """Return one row for each judge, the one with the smallest standard error first.
 
-    judges: name → its correction of one comparison and its agreement with people.
+    judges: name → its correction of one comparison and its agreement with human labels.
 
-    Columns: judge; pairs that people graded too; kappa and quadratic with their 95 % intervals;
-    over, under: the shares of pairs graded higher, or lower, than people do; people_queries: those
-    with a value; others: queries that only the judge has; alone: the change by the judge alone;
-    corrected, low, high; people_error and error: the standard errors without the judge and with it;
-    worth, saved: as `Corrected` has them. NaN where there is no number.
+    Columns: judge; pairs that also have a human label; kappa and quadratic with their 95 %
+        intervals; over, under: the shares of pairs graded higher, or lower, than the human label;
+        people_queries: human-labelled queries with a value; others: queries with a value from the
+        judge only; alone: the change by the judge only; corrected, low, high; people_error and
+        error: the standard errors without the judge and with it; worth, saved: as in `Corrected`.
+        NaN if undefined.
 
-    A judge with a higher kappa may save less: what counts is how well its changes follow people's.
+    A judge with a higher kappa may save less: what matters is how well its changes correlate with
+    those from human labels.
     """
     rows = []
     for name, (correction, agreed) in judges.items():

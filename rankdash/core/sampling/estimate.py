@@ -1,4 +1,5 @@
-"""The difference between rankings by the labels so far, with an interval at each label."""
+"""Estimates of the difference between rankings from some of the labels, with an interval that is
+valid after each label."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ from rankdash.core.sampling.label_plan import (
     LabelPlan,
 )
 
-# The true difference is farther from the estimate in one of ten cases, by a normal distribution. Of
-# the first forecasts of 500 plans for each of three pairs of systems without a difference and four
-# with one, at least 90 % were enough.
+# With a normal distribution, the true difference is farther from the estimate in 10 % of cases. In
+# simulations of 500 plans each, for three pairs of systems without a difference and four with one,
+# at least 90 % of the first forecasts were sufficient.
 _CAUTION = 1.645
 
 State = Literal["too_early", "open", "settled", "complete"]
@@ -28,32 +29,33 @@ State = Literal["too_early", "open", "settled", "complete"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A difference, challenger minus baseline, by a metric, from some of the labels.
+    """A difference, challenger minus baseline, in a metric, estimated from some of the labels.
 
-    state: "too_early" for an interval; "open": the interval contains 0; "settled": it does not, and
-        may be acted on, however often one looked; "complete": all labels that weigh anything are
-        there, and `difference` is exact for these queries.
+    state: "too_early": no interval yet; "open": the interval contains 0; "settled": it excludes 0,
+        and stays valid however often it is read; "complete": all labels with a weight are present,
+        and `difference` is exact for these queries.
     difference: the mean over the queries, in units of the metric; NaN before the first label.
-    low, high: the interval that is valid at every look, the intersection of those at all looks so
-        far; NaN while it is too early.
-    like_these_low, like_these_high: the interval for queries like these, from one look: the spread
-        between queries comes on top. NaN while it is too early, and for fewer than two queries.
-    labels: those of the draws that are answered, up to the first that is not, or not in all of its
-        pairs. waiting: labels of later draws, which count when their turn comes. known: labels that
-        were there before. pairs: all that weigh anything, those included.
-    needed: more labels until it is settled, if the difference is as estimated; at most what is
-        left; None while it is too early. needed_most: the same if the difference is smaller by
-        1.645 standard errors, which is enough in at least nine of ten cases: all that are left if
-        it may be 0.
-    saved: about how many labels more it would take without the judge for as narrow an interval, or,
-        where it is settled, to settle it, if labels vary as those so far; below 0 where the judge
-        costs labels; None without a judge, and while it is too early.
-    conclusive_at: how many labels of the draws there were when the interval first excluded 0, which
-        no later label takes back; None while it contains 0.
-    relative, relative_low, relative_high: the difference as a part of the baseline's value (0.2 =
-        20 % higher), with the interval that is valid at every look and excludes 0 with the other;
-        NaN while the baseline's value is not known well enough, and for plans of earlier versions
-        that sample no document at the same rank in both.
+    low, high: the anytime-valid interval, the intersection of the intervals so far; NaN while it is
+        too early.
+    like_these_low, like_these_high: the interval for new queries of this kind, valid for a single
+        look: it also includes the variance between queries. NaN while it is too early, and for
+        fewer than two queries.
+    labels: labels of the draws that are complete, up to the first incomplete one.
+    waiting: labels of later draws, which count when their turn comes.
+    known: labels from before the plan. pairs: all pairs with a weight, including those.
+    needed: labels needed until the result is conclusive, if the difference is as estimated; at most
+        the number of remaining labels; None while it is too early.
+    needed_most: the same if the difference is smaller by 1.645 standard errors, which is sufficient
+        in at least 90 % of cases: all remaining labels if the difference may be 0.
+    saved: about how many more labels it would take without the judge for an interval as narrow or,
+        for a conclusive result, for the same conclusion, if labels vary like the present ones;
+        below 0 if the judge costs labels; None without a judge, and while it is too early.
+    conclusive_at: the number of labels when the interval first excluded 0, which later labels do
+        not change; None while it contains 0.
+    relative, relative_low, relative_high: the difference as a share of the baseline's value (0.2 =
+    20 % higher), with an anytime-valid interval that excludes 0 exactly if the other one does; NaN
+    while the baseline's value is too uncertain, and for plans of earlier versions, which sample no
+    document at the same rank in both.
     """
 
     baseline: str
@@ -81,35 +83,35 @@ class Estimate:
 
     @property
     def settled(self) -> bool:
-        """Whether it is certain enough which of the two is better."""
+        """True if the result is conclusive."""
         return self.state == "settled" or (self.state == "complete" and self.difference != 0)
 
     @property
     def kind(self) -> Literal["better", "worse", "unproven", "too_few"]:
-        """The kind of verdict that it allows: "unproven" while it is not settled, "too_few" before
-        the first interval."""
+        """The kind of the verdict: "unproven" while it is inconclusive, "too_few" before the first
+        interval."""
         if self.settled:
             return "better" if self.difference > 0 else "worse"
         return "too_few" if self.state == "too_early" else "unproven"
 
 
 def next_draw(plan: LabelPlan, labels: Floats) -> int | None:
-    """The place in `plan.order` of the first draw without a label, from 0; None where all have one.
+    """Return the index in `plan.order` of the first pair without a label; None if all have one.
 
-    labels: (N,) of the pool; NaN where there is none.
+    labels: (N,) of the pool; NaN if missing.
     """
     unanswered = np.isnan(labels[plan.order])
     return int(np.argmax(unanswered)) if unanswered.any() else None
 
 
 def estimate(plan: LabelPlan, labels: Floats, guess: Guess | None = None) -> tuple[Estimate, ...]:
-    """What the labels say, for each contrast of the plan.
+    """Return the estimate of each contrast of the plan.
 
-    labels: (N,) of each pair of the pool on the scale of the metric; NaN where there is none.
-    guess: of the gains; None for that from the ranks.
+    labels: (N,) of each pair of the pool on the scale of the metric; NaN if missing.
+    guess: predictions of the gains; None for predictions from the ranks.
 
-    Only draws up to the first without a label count: which pairs lack one may depend on what they
-    would be.
+    Only draws up to the first incomplete one count: which pairs lack a label may depend on their
+    relevance.
 
     Raises DataError for a label above the top of the scale.
     """
@@ -118,8 +120,8 @@ def estimate(plan: LabelPlan, labels: Floats, guess: Guess | None = None) -> tup
 
 
 def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None) -> Estimate:
-    alone = Guess.from_ranks(plan.pool)
-    guess = judge or alone
+    by_rank = Guess.from_ranks(plan.pool)
+    guess = judge or by_rank
     first_open = next_draw(plan, gains)
     weights = plan.weights[contrast]
     before = plan.weighs & ~np.isnan(plan.known)
@@ -150,7 +152,7 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None
         figures["difference"] = mean
         if path.looks[-1]:
             low, high = float(path.low[-1]), float(path.high[-1])
-            # Later draws can lead beyond what earlier intervals contain.
+            # Later draws can lead beyond the earlier intervals.
             mean = min(max(mean, low), high)
             figures.update(difference=mean, low=low, high=high)
             state = "open" if conclusive_at is None else "settled"
@@ -159,8 +161,8 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None
             most = 0 if state == "settled" else _needed(plan, path, reach, _CAUTION) - n
             like_these = _like_these(plan, contrast, gains, guess, n, mean)
             if guesses:
-                without, _ = follow_draws(plan, contrast, gains, alone, draws)
-                # Once it is settled, what makes it narrower settles nothing.
+                without, _ = follow_draws(plan, contrast, gains, by_rank, draws)
+                # For a conclusive result, a narrower interval saves no labels.
                 enough = max(half, abs(mean))
                 saved = _labels_for(plan, without, reach, enough)
                 saved -= _labels_for(plan, path, reach, enough)
@@ -191,8 +193,8 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None
 
 
 def _conclusive(plan: LabelPlan, path: ConfidenceSequence) -> tuple[int | None, int]:
-    """After how many labels of the draws an interval first excluded 0, and on which side: it stays
-    excluded. None and 0 where none did."""
+    """Return after how many labels an interval first excluded 0, and on which side: it stays
+    excluded. None and 0 if none did."""
     sign = np.sign(path.low) * (path.low > 0) - (path.high < 0)
     if not sign[-1]:
         return None, 0
@@ -200,35 +202,35 @@ def _conclusive(plan: LabelPlan, path: ConfidenceSequence) -> tuple[int | None, 
 
 
 def _part(path: ConfidenceSequence) -> tuple[float, float, float]:
-    """The difference as a part of the baseline's value, with its interval; NaN while that is not
-    known well enough."""
+    """Return the difference as a share of the baseline's value, with its interval; NaN while the
+    value is too uncertain."""
     if path.ratio is None or path.ratio_low is None or path.ratio_high is None:
         return (math.nan,) * 3
     ratios = path.ratio[-1], path.ratio_low[-1], path.ratio_high[-1]
     if not np.isfinite(ratios).all():
         return (math.nan,) * 3
-    # No value is below 0.
+    # The value of a system is never below 0.
     value, low, high = (max(float(each), -1.0) for each in ratios)
     return value, low, high
 
 
 def _exact_part(plan: LabelPlan, contrast: int, gains: Floats, difference: float) -> float:
-    """The difference as a part of the baseline's value, with all labels; NaN where some of the
-    baseline's documents have none, or none of them has a gain."""
-    held = plan.baselines[contrast] > 0
-    total = float((plan.baselines[contrast] * gains)[held].sum())
+    """Return the difference as a share of the baseline's value, with all labels; NaN if some of the
+    baseline's documents lack a label, or none of them has a gain."""
+    ranked = plan.baselines[contrast] > 0
+    total = float((plan.baselines[contrast] * gains)[ranked].sum())
     return difference / total if total > 0 else math.nan
 
 
 def _each_draw(
     plan: LabelPlan, weights: Floats, gains: Floats, guess: Guess
 ) -> tuple[Floats, Floats, Guess]:
-    """(D,) the weight of each draw in a total, its gain (0 where a label is missing), and the
-    groups of its guess.
+    """Return (D,) the weight of each draw in a total, (D,) its gain (0 if a label is missing), and
+    the predictions of the gains.
 
-    weights: (N,) of each pair of the pool in the total. Where queries are sampled, the weight is
-    the root of the sum of the squared weights of a query's pairs, the gain what they move the total
-    by in such weights, and all are one group.
+    weights: (N,) of each pair of the pool in the total. If queries are sampled, the weight is the
+        root of the sum of the squared weights of a query's pairs, the gain is their contribution to
+        the total in units of this weight, and all draws are one group.
     """
     weights = weights[plan.order]
     won = np.nan_to_num(gains[plan.order])
@@ -244,10 +246,12 @@ def _each_draw(
 def follow_draws(
     plan: LabelPlan, contrast: int, gains: Floats, guess: Guess, draws: int
 ) -> tuple[ConfidenceSequence, float]:
-    """The first draws of a plan with the difference of a contrast, also as a part of the baseline's
-    value where that can be known, and the squared reach of a draw.
+    """Return the confidence sequence of the first draws of a plan for the difference of a contrast,
+    also as a share of the baseline's value if that can be estimated, and the squared reach of a
+    draw.
 
-    gains: (N,) of each pair of the pool; NaN where a label is missing. guess: of the gains.
+    gains: (N,) of each pair of the pool; NaN if a label is missing. guess: predictions of the
+        gains.
     """
     weights, totals = plan.weights[contrast], plan.baselines[contrast]
     before = ~np.isnan(plan.known) & ((weights != 0) | (totals > 0))
@@ -256,10 +260,10 @@ def follow_draws(
     if plan.mode != "query":
         count = _sums(guess.groups[before], np.ones(int(before.sum())), size)
         seen = count, _sums(guess.groups[before], gains[before], size)
-    there = np.where(before, gains, 0.0)
+    known_gains = np.where(before, gains, 0.0)
     reach = _squared_reach(draw_weights, draw_weights, plan.drawing)
     of = None
-    # Documents at the same rank in all systems are sampled in plans that have a share for them.
+    # Only plans with a `share` sample documents at the same rank in all systems.
     if not (np.isnan(plan.known) & ~plan.weighs & (totals > 0)).any():
         whole, held, _ = _each_draw(plan, totals, gains, guess)
         shared = _sums(plan.draw, (weights * totals)[plan.order], len(plan.drawing))
@@ -267,7 +271,7 @@ def follow_draws(
             whole[:draws],
             held[:draws],
             _sums(sampled.groups, whole, size),
-            float((totals * there).sum()),
+            float((totals * known_gains).sum()),
             _squared_reach(shared, np.ones(len(shared)), plan.drawing),
             _squared_reach(whole, whole, plan.drawing),
         )
@@ -282,7 +286,7 @@ def follow_draws(
         unit=float(plan.drawing.sum()),
         reach=reach,
         seen=seen,
-        base=float((weights * there).sum()),
+        base=float((weights * known_gains).sum()),
         fewest=plan.fewest,
         alpha=plan.alpha,
         of=of,
@@ -291,27 +295,28 @@ def follow_draws(
 
 
 def _sums(groups: Integers, values: Floats, size: int) -> Floats:
-    """(G,) of each group. Of no values bincount would make integers."""
+    """Return (G,) the sum of each group. Without values, bincount would return integers."""
     return np.bincount(groups, values, size).astype(np.float64)
 
 
 def _needed(plan: LabelPlan, path: ConfidenceSequence, reach: float, caution: float = 0.0) -> int:
-    """Labels until it is settled, from the first, if the difference is smaller than estimated by so
-    many standard errors."""
+    """Return the labels needed until the result is conclusive, counted from the first, if the
+    difference is smaller than estimated by `caution` standard errors."""
     error = np.sqrt(path.spread[-1] * path.noise[-1]) / path.weight[-1]
     enough = _half_ahead(plan, path, reach) < abs(path.mean[-1]) - caution * error
     return _labels_to(plan, np.append(np.zeros(len(path.mean), dtype=bool), enough))
 
 
 def _labels_for(plan: LabelPlan, path: ConfidenceSequence, reach: float, half: float) -> int:
-    """Labels until half the interval is as narrow as that, from the first."""
-    so_far = path.looks & (path.half <= half)
-    return _labels_to(plan, np.append(so_far, _half_ahead(plan, path, reach) <= half))
+    """Return the labels needed until half the interval is at most `half`, counted from the
+    first."""
+    past = path.looks & (path.half <= half)
+    return _labels_to(plan, np.append(past, _half_ahead(plan, path, reach) <= half))
 
 
 def _half_ahead(plan: LabelPlan, path: ConfidenceSequence, reach: float) -> Floats:
-    """Half the interval after each of the draws to come. They are known, so that only the spread is
-    taken to stay as it is."""
+    """Return half the interval after each of the remaining draws. Their weights are known; the
+    spread is assumed to stay the same."""
     n = len(path.mean)
     ahead = plan.remaining[n:]
     each = _draw_weight(ahead)
@@ -322,7 +327,7 @@ def _half_ahead(plan: LabelPlan, path: ConfidenceSequence, reach: float) -> Floa
 
 
 def _labels_to(plan: LabelPlan, enough: Flags) -> int:
-    """The labels of the draws up to the first that is enough, or of all."""
+    """Return the labels of the draws up to the first that is enough, or of all."""
     last = int(np.argmax(enough)) if enough.any() else len(enough) - 1
     return int(np.searchsorted(plan.draw, last, side="right"))
 
@@ -330,11 +335,11 @@ def _labels_to(plan: LabelPlan, enough: Flags) -> int:
 def _like_these(
     plan: LabelPlan, contrast: int, gains: Floats, guess: Guess, n: int, mean: float
 ) -> tuple[float, float]:
-    """A t interval over the queries' own values, each estimated from its labels, so that their
-    spread holds both that between queries and that of the draws.
+    """Return a t interval over the queries' own values, each estimated from its labels, so that
+    their variance includes both the variance between queries and the sampling variance.
 
-    A draw is among the first n with about the probability 1 - exp(-(its size) × time), where time
-    is such that n are expected (Horvitz and Thompson; Cohen and Kaplan 2007, bottom-k sketches).
+    A draw is among the first n with a probability of about 1 - exp(-(its size) × time), with `time`
+    such that n are expected (Horvitz and Thompson; Cohen and Kaplan 2007, bottom-k sketches).
     """
     queries = len(plan.pool.query_ids)
     if queries < 2:
@@ -342,17 +347,17 @@ def _like_these(
     weights, weighs = plan.weights[contrast], plan.weighs
     labelled = weighs & ~np.isnan(plan.known)
     labelled[plan.order[:n]] = True
-    held = np.where(labelled, gains, 0.0)
+    labelled_gains = np.where(labelled, gains, 0.0)
     size, groups = len(guess.start), guess.groups
     count = np.bincount(groups[labelled], minlength=size) + PSEUDO_LABELS
     learned = (
-        np.bincount(groups[labelled], held[labelled], size) + PSEUDO_LABELS * guess.start
+        np.bincount(groups[labelled], labelled_gains[labelled], size) + PSEUDO_LABELS * guess.start
     ) / count
     expected = learned[groups]
     chance = np.ones(len(plan.pool))
     chance[plan.order] = _chances(plan.drawing, int(plan.draw[n - 1]) + 1 if n else 0)[plan.draw]
-    parts = weights * (expected + np.where(labelled, (held - expected) / chance, 0.0))
-    # Weights are shares of the mean over all queries.
+    parts = weights * (expected + np.where(labelled, (labelled_gains - expected) / chance, 0.0))
+    # Weights are contributions to the mean over all queries.
     estimates = np.bincount(plan.pool.query[weighs], parts[weighs], queries) * queries
     reach = (
         special.stdtrit(queries - 1, (1 + plan.level) / 2)
@@ -365,7 +370,7 @@ def _like_these(
 def _chances(drawing: Floats, n: int) -> Floats:
     if n == len(drawing):
         return np.ones(len(drawing))
-    # With all that the server imports at its start it would be a tenth of it.
+    # Imported here: with the imports of the server's start, it would take a tenth of them.
     from scipy.optimize import brentq
 
     relative = drawing / drawing.sum()
@@ -378,27 +383,27 @@ def _chances(drawing: Floats, n: int) -> Floats:
     return chances
 
 
-# The running estimate of a total from draws without replacement, with an interval that holds at
-# every look: one may look after each label and stop whenever it says enough.
+# The running estimate of a total from sampling without replacement, with an anytime-valid interval:
+# it may be read after each label, and labelling may stop at any time.
 #
-# Each draw gives an unbiased value for the total: what is known, plus the guess of all the rest,
-# plus what the sampled pair says of that guess's error. Late values vary less, because less is left
-# to guess, and weigh more. Their mean has an asymptotic confidence sequence. Its intervals contain
-# the total at every look together, so their running intersection does too: it only ever gets
-# narrower.
+# Each draw gives an unbiased value of the total: the known part, plus the predictions of the rest,
+# plus the weighted prediction error of the sampled pair. Late values vary less, because less
+# remains to be predicted, and have a larger weight. Their mean has an asymptotic confidence
+# sequence. All its intervals contain the total simultaneously, so their running intersection does
+# too, which only becomes narrower.
 #
-# The ratio of two totals is each number r for which the interval of "first - r × second" contains
-# 0, as in Fieller's interval, so that it excludes 0 at a look if and only if that of the first
-# does.
+# The interval of the ratio of two totals is the set of numbers r for which the interval of "first -
+# r × second" contains 0, as in Fieller's interval; it excludes 0 if and only if the interval of the
+# first total does.
 #
 # Sources: Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Time-uniform central limit theory
-# and asymptotic confidence sequences; for the draws, Shekhar et al. 2023 (see draws.py); Fieller
-# 1954, Some problems in interval estimation.
+# and asymptotic confidence sequences; for the draws, Shekhar et al. 2023 (see label_plan.py);
+# Fieller 1954, Some problems in interval estimation.
 
 _RHO = 0.15
-# Without a bound the last draws, with hardly anything left, would outweigh all that came before.
+# Without a bound, the last draws, with hardly anything remaining, would outweigh all earlier ones.
 _MOST_WEIGHT = 4.0
-# Draws that agree with their guess show no spread: two residuals of size 1 are taken to be unseen.
+# Draws that agree with their predictions show no spread, so two residuals of size 1 are added.
 _UNSEEN = 2.0
 
 
@@ -406,12 +411,14 @@ _UNSEEN = 2.0
 class ConfidenceSequence:
     """The estimate after each of n draws; every array is (…, n).
 
-    mean: the estimate. half: half the width of the interval of this draw alone. low, high: the
-    intersection of the intervals up to this draw; the last one that is not empty; infinite before
-    the first. spread: the variance of a draw while nothing is sampled. weight, noise: running sums
-    of each draw's weight, and of its variance in units of `spread`. looks: whether an interval may
-    be read. ratio, ratio_low, ratio_high: the same of the total as a part of another one; None
-    where none was asked for, NaN and infinite while that one may be 0.
+    mean: the estimate. half: half the width of this draw's own interval.
+    low, high: the intersection of the intervals up to this draw; the last non-empty one; infinite
+        before the first.
+    spread: the variance of a draw while nothing is sampled. weight, noise: running sums of each
+        draw's weight, and of its variance in units of `spread`.
+    looks: whether an interval may be read.
+    ratio, ratio_low, ratio_high: the same for the ratio to another total; None if none was
+        requested, NaN and infinite while the other total may be 0.
     """
 
     mean: Floats
@@ -429,10 +436,10 @@ class ConfidenceSequence:
 
 @dataclass(frozen=True, eq=False)
 class _Divisor:
-    """What a total is a part of, sampled by the same draws.
+    """The other total of a ratio, sampled by the same draws.
 
-    weights, gains: (…, n) of each draw in this total. left, base: as `follow` has them. cross,
-    reach: the squared reach of both totals together, and of this one, as `_squared_reach` gives it.
+    weights, gains: (…, n) of each draw in this total. left, base: as for `follow`. cross, reach:
+        the squared reach of both totals together, and of this one, from `_squared_reach`.
     """
 
     weights: Floats
@@ -460,17 +467,18 @@ def follow(
     alpha: float,
     of: _Divisor | None = None,
 ) -> ConfidenceSequence:
-    """Follow n draws.
+    """Return the confidence sequence of n draws.
 
-    weights, drawing, gains, groups: (…, n) of each draw: its weight in the total, what its
-        probability was in proportion to, its gain, and the group of its guess.
-    group_weights: (…, G) the sum of all weights of each group before the first draw. start: (G,)
-        the gain that each group starts from. remaining: (…, n) the share not sampled before each
-        draw.
-    unit: the sum of `drawing` over all that there is to sample. reach: as `_squared_reach` gives
-    it. seen: (G,) how many labels of each group were there before, and the sum of their gains.
-    base: what the pairs add whose labels were there before. fewest: draws before an interval is
-        given. alpha: the probability that the interval ever fails. of: what the total is a part of.
+    weights, drawing, gains, groups: (…, n) of each draw: its weight in the total, its unnormalised
+        sampling probability, its gain, and its group of predictions.
+    group_weights: (…, G) the sum of all weights of each group before the first draw.
+    start: (G,) the initial prediction of each group.
+    remaining: (…, n) the share not sampled before each draw.
+    unit: the sum of `drawing` over everything to sample. reach: from `_squared_reach`.
+    seen: (G,) the number of earlier labels of each group, and the sum of their gains.
+    base: the contribution of the pairs with earlier labels. fewest: draws before the first
+        interval.
+    alpha: the probability that any interval misses the total. of: the other total of a ratio.
     """
 
     def value(weights: Floats, gains: Floats, group_weights: Floats, base: float) -> Floats:
@@ -510,14 +518,15 @@ def follow(
 
 
 def _squared_reach(weights: Floats, others: Floats, drawing: Floats) -> float:
-    """How far the value of a draw is from its total where its gain is 1 away from the guess, as the
-    mean square: for the (D,) weights of all there is to sample in a total and in another one (or
-    the same), and what it is sampled in proportion to."""
+    """Return the mean squared distance of a draw's value from its total if its gain is 1 away from
+    the prediction: for (D,) weights in a total and in another one (or the same), and (D,)
+    unnormalised sampling probabilities."""
     return float((weights * others / drawing).sum() * drawing.sum())
 
 
 def _draw_weight(remaining: Floats) -> Floats:
-    """What each draw weighs in the estimate: one over the variance of its value, within a bound."""
+    """Return the weight of each draw in the estimate: one over the variance of its value, within a
+    bound."""
     weight: Floats = np.minimum(1 / remaining, _MOST_WEIGHT) ** 2
     return weight
 
@@ -525,8 +534,8 @@ def _draw_weight(remaining: Floats) -> Floats:
 def _half_width(
     spread: Floats | float, weight: Floats, noise: Floats, draws: Floats, reach: float, alpha: float
 ) -> Floats:
-    """Half the interval after (…) draws: the asymptotic confidence sequence of Waudby-Smith et al.,
-    with as many draws of equal variance as these weigh."""
+    """Return half the interval after (…) draws: the asymptotic confidence sequence of Waudby-Smith
+    et al. with the effective number of draws of equal variance."""
     half: Floats = np.sqrt(spread + _UNSEEN * reach / draws) * _bound(weight, noise, alpha)
     return half
 
@@ -544,28 +553,28 @@ def _mean(value: Floats, each: Floats) -> Floats:
 
 
 def _shared_spread(first: Floats, second: Floats, each: Floats, noise: Floats) -> Floats:
-    """The covariance of two values of a draw while nothing is sampled; the variance of one and the
-    same."""
+    """Return the covariance of two values of a draw while nothing is sampled; the variance if both
+    are the same."""
     draws = np.arange(1.0, first.shape[-1] + 1)
-    # Centred on the first value, so that little is lost to rounding where all are nearly equal.
+    # Centred on the first value to limit rounding errors if all are nearly equal.
     one, other = first - first[..., :1], second - second[..., :1]
-    middle, beside = _mean(one, each), _mean(other, each)
+    middle, other_middle = _mean(one, each), _mean(other, each)
     square = (
         np.cumsum(each**2 * one * other, axis=-1)
         - middle * np.cumsum(each**2 * other, axis=-1)
-        - beside * np.cumsum(each**2 * one, axis=-1)
-        + middle * beside * np.cumsum(each**2, axis=-1)
+        - other_middle * np.cumsum(each**2 * one, axis=-1)
+        + middle * other_middle * np.cumsum(each**2, axis=-1)
     )
     covariance: Floats = square / noise * draws / np.maximum(draws - 1, 1)
     return np.maximum(covariance, 0.0) if first is second else covariance
 
 
 def _together(low: Floats, high: Floats, looks: Flags) -> tuple[Floats, Floats]:
-    """The running intersection of the intervals at the looks; the last that is not empty."""
+    """Return the running intersection of the intervals at the looks; the last non-empty one."""
     lows = np.maximum.accumulate(np.where(looks, low, -np.inf), axis=-1)
     highs = np.minimum.accumulate(np.where(looks, high, np.inf), axis=-1)
-    full = (lows <= highs).sum(axis=-1, keepdims=True)
-    last = np.minimum(np.arange(lows.shape[-1]), full - 1)
+    nonempty = (lows <= highs).sum(axis=-1, keepdims=True)
+    last = np.minimum(np.arange(lows.shape[-1]), nonempty - 1)
     return np.take_along_axis(lows, last, axis=-1), np.take_along_axis(highs, last, axis=-1)
 
 
@@ -586,5 +595,5 @@ def _ratio(
 
 
 def _before(steps: Floats) -> Floats:
-    """(…, n, G) the sum over the draws before each."""
+    """Return (…, n, G) the sum over the draws before each draw."""
     return np.cumsum(steps, axis=-2) - steps

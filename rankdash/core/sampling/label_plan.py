@@ -1,12 +1,12 @@
-"""What there is to label, and in which order: the pool of pairs, the metric, the sampled pairs.
+"""Labelling plans: the pool of pairs, the metric, and the sampled pairs in their order.
 
     pool = pool_of({"first stage": a, "MiniLM": b}, 10)
     plan = LabelPlan.make(pool, Additive.of("dcg@10", top=3), seed=1)
-    plan.order                                   # the pairs to label, in this order
-    (found,) = estimate(plan, labels)            # at any time: the difference, and whether settled
+    plan.order                              # the pairs to label, in this order
+    (result,) = estimate(plan, labels)      # at any time: the difference, and whether conclusive
 
 A draw is one step of the sampling: a pair of query and document, or all pairs of a query, to be
-labelled. A guess is what the gain of a pair is assumed to be before it has a label.
+labelled. A guess is the prediction of a pair's gain before it has a label.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from rankdash.core.metrics.definitions import EXPONENTIAL, LINEAR, GainForm, raw
 
 @dataclass(frozen=True, eq=False)
 class LabelPool:
-    """N pairs of Q queries that all of S systems answer, by query.
+    """N pairs of Q queries that all of S systems rank, sorted by query.
 
     systems: their names. query_ids: (Q,) object array of str. query: (N,) index of the query.
     doc_ids: (N,) object array of str. ranks: (S, N) float64, the rank in each system from 1; inf
-    where it is beyond the depth. excluded: the queries that some systems lack.
+        beyond the depth. excluded: the queries that some systems lack.
     """
 
     systems: tuple[str, ...]
@@ -49,13 +49,13 @@ class LabelPool:
 
     @cached_property
     def index(self) -> pd.MultiIndex:
-        """(N,) query id and document id of each pair, to look pairs up by."""
+        """(N,) query id and document id of each pair, as a lookup index."""
         return pd.MultiIndex.from_arrays([self.query_ids[self.query], self.doc_ids])
 
     def aligned(self, table: pd.DataFrame, column: str = "label") -> Floats:
-        """(N,) a value of each pair; NaN where the table has none.
+        """Return (N,) a value of each pair; NaN if the table has none.
 
-        table: query_id, doc_id and the column, one row a pair; other pairs are ignored.
+        table: query_id, doc_id and the column, one row per pair; other pairs are ignored.
         """
         keyed = pd.Series(
             table[column].to_numpy(dtype=np.float64),
@@ -65,16 +65,16 @@ class LabelPool:
 
 
 def pool_of(rankings: Mapping[str, Ranking], depth: int, *, fewest: int = 2) -> LabelPool:
-    """The pool of the first `depth` of each ranking, as in TREC pooling.
+    """Return the pool of the first `depth` documents of each ranking, as in TREC pooling.
 
-    rankings: name → ranking, ties settled. fewest: how many there must be.
+    rankings: name → ranking, with ties resolved. fewest: the minimum number of rankings.
 
-    Raises DataError where there are fewer, or where they share no query.
+    Raises DataError if there are fewer, or if they share no query.
     """
     if len(rankings) < fewest:
         raise DataError(
-            "Labels settle a question between two rankings; given: {count}.",
-            remedy="Give at least two rankings of the same queries.",
+            "A labelling plan needs at least two rankings; {count} provided.",
+            remedy="Provide at least two rankings of the same queries.",
             count=len(rankings),
         )
     lists = list(rankings.values())
@@ -84,7 +84,7 @@ def pool_of(rankings: Mapping[str, Ranking], depth: int, *, fewest: int = 2) -> 
     if not len(queries):
         raise DataError(
             "The rankings have no query in common.",
-            remedy="Give rankings of the same queries, with the same query ids.",
+            remedy="Provide rankings of the same queries, with the same query ids.",
         )
     everyone = dict.fromkeys(query for ranking in lists for query in ranking.query_ids)
     documents = pd.Index(pd.unique(np.concatenate([each.doc_ids for each in lists])))
@@ -110,7 +110,7 @@ def pool_of(rankings: Mapping[str, Ranking], depth: int, *, fewest: int = 2) -> 
 def _within(
     ranking: Ranking, queries: pd.Index, documents: pd.Index, depth: int
 ) -> tuple[Integers, Integers]:
-    """A number for each shared query and document within the depth, and its rank."""
+    """Return a code for each shared query and document within the depth, and its rank."""
     query = queries.get_indexer(pd.Index(ranking.query_ids, dtype=object))
     document = documents.get_indexer(pd.Index(ranking.doc_ids, dtype=object))
     rank = places(ranking.offsets)
@@ -120,12 +120,11 @@ def _within(
     return codes, rank[inside]
 
 
-# A guess of each gain before it is labelled: it lowers how many labels are needed and never
-# changes what they say, whatever the guess is worth.
+# Predictions of the gains of unlabelled pairs: they reduce the number of labels needed and never
+# bias the result, however bad they are.
 #
-# Pairs are in groups, such as one for each grade of a judge. The guess for a group is the mean
-# gain of the labels sampled from it so far, with two pseudo-labels at the value that the group
-# starts from.
+# Pairs are in groups, such as one for each grade of a judge. The prediction for a group is the mean
+# gain of its labels sampled so far, with two pseudo-labels at the group's initial value.
 
 PSEUDO_LABELS = 2.0
 _RANK_BANDS = (1.0, 3.0, 10.0)
@@ -133,15 +132,18 @@ _RANK_BANDS = (1.0, 3.0, 10.0)
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """groups: (N,) the group of each pair of the pool, from 0. start: (G,) the gain, from 0 to 1,
-    that each group starts from."""
+    """Predictions of gains by group.
+
+    groups: (N,) the group of each pair of the pool, from 0. start: (G,) the initial gain of each
+        group, from 0 to 1.
+    """
 
     groups: Integers
     start: Floats
 
     @classmethod
     def from_ranks(cls, pool: LabelPool) -> Self:
-        """Groups by the best rank in any system; all start from 0."""
+        """Return groups by the best rank in any system; all start at 0."""
         best = pool.ranks.min(axis=0)
         return cls(
             np.searchsorted(np.array(_RANK_BANDS), best).astype(np.int64),
@@ -150,30 +152,30 @@ class Guess:
 
     @classmethod
     def from_gains(cls, gains: Floats) -> Self:
-        """A group for each gain that a judge's grades stand for, and one for what it did not grade.
+        """Return a group for each gain of a judge's grades, and one for pairs without a grade.
 
-        gains: (N,) from 0 to 1; NaN where the judge has no grade.
+        gains: (N,) from 0 to 1; NaN without a grade.
         """
         values, groups = np.unique(np.where(np.isnan(gains), -1.0, gains), return_inverse=True)
         return cls(groups.astype(np.int64), np.maximum(values, 0.0))
 
 
-# Metrics that are sums over documents, (weight of the rank) × (gain of the label): what can be
+# Metrics that are sums over documents, (weight of the rank) × (gain of the label), and can be
 # estimated from some of the labels.
 #
-# NDCG, MAP and recall divide by what all labels of a query say, so they need complete labels.
+# NDCG, MAP and recall are normalised by all labels of a query, so they need complete labels.
 
 _FORMS = {"dcg": LINEAR, "dcg_exp": EXPONENTIAL}
 ADDITIVE = (*_FORMS, "precision", "rbp")
-"""The metrics of the registry that are such sums."""
+"""The additive metrics of the registry."""
 
 
 @dataclass(frozen=True)
 class Additive:
-    """A metric with a cutoff that is a sum over documents, and the scale of its labels.
+    """An additive metric with a cutoff, and the scale of its labels.
 
-    top: the highest label of the scale. threshold: the lowest label that is relevant, for
-    precision and RBP.
+    top: the highest label of the scale. threshold: the lowest relevant label, for precision and
+        RBP.
     """
 
     measure: Measure
@@ -182,14 +184,17 @@ class Additive:
 
     @classmethod
     def of(cls, spec: str, *, top: float, threshold: float = 1.0) -> Self:
-        """Raises SpecError for a metric that is no such sum or has no cutoff, and for a scale whose
-        top is not above 0 or below the threshold."""
+        """Return the metric of a spec such as "dcg@10".
+
+        Raises SpecError for a metric that is not additive or has no cutoff, and for a scale whose
+        top is not above 0 or below the threshold.
+        """
         measure = parse_measure(spec)
         if measure.metric.name not in ADDITIVE or measure.k is None:
             raise SpecError(
-                "{spec} cannot be estimated from some of the labels.",
-                remedy="Use a sum over documents with a cutoff: dcg@10, dcg_exp@10, precision@10 "
-                "or rbp@10. The others need all labels of a query.",
+                "{spec} cannot be estimated from a sample of the labels.",
+                remedy="Use a sum over documents with a cutoff: dcg@10, dcg_exp@10, "
+                "precision@10 or rbp@10. Other metrics need all labels of a query.",
                 spec=spec,
             )
         if not (
@@ -213,8 +218,9 @@ class Additive:
         return _FORMS.get(self.measure.metric.name)
 
     def weights(self, ranks: Floats) -> Floats:
-        """What a document with the gain 1 adds to its query's value, at (…) ranks from 1; 0 beyond
-        the cutoff. In the units of the metric, so that sums are what `evaluate` gives."""
+        """Return the contribution of a document with the gain 1 to its query's value, at (…) ranks
+        from 1; 0 beyond the cutoff. In the units of the metric, so that sums equal the values of
+        `evaluate`."""
         inside = ranks <= self.k
         rank = np.where(inside, ranks, 1.0)
         if self._form is not None:
@@ -227,14 +233,14 @@ class Additive:
         return np.where(inside, weight, 0.0)
 
     def gains(self, labels: Floats) -> Floats:
-        """(n,) what labels are worth, from 0 to 1; NaN where there is none. A negative label is
-        worth 0. Raises DataError for a label above the top of the scale."""
+        """Return (n,) the gains of labels, from 0 to 1; NaN without a label. A negative label has
+        the gain 0. Raises DataError for a label above the top of the scale."""
         over = labels > self.top
         if over.any():
             raise DataError(
-                "A label is {label}, above the top of the scale, which is {top}.",
-                remedy="Give labels on this scale, or start another plan with the scale that they "
-                "have: the labels so far count there as known.",
+                "A label is {label}, but the highest grade of the scale is {top}.",
+                remedy="Use grades on this scale, or start a new plan with the scale of these "
+                "labels: existing labels count there too.",
                 label=f"{labels[over].max():g}",
                 top=f"{self.top:g}",
             )
@@ -245,15 +251,15 @@ class Additive:
         return gains
 
 
-# Which pairs to label, in which order: draws with known probabilities.
+# The sampled pairs and their order: draws with known probabilities.
 #
-# Draws are without replacement, so that no label is asked for twice and an unbiased estimate is
-# there at every point. The order depends on the seed and the rankings only, never on a label. What
-# is sampled is one of `MODES`:
+# Sampling is without replacement, so that no label is requested twice and the estimate is unbiased
+# at any time. The order depends only on the seed and the rankings, never on a label. The sampling
+# unit is one of `MODES`:
 #
-# - "weight": pairs, each time with a probability in proportion to what the pair weighs in the
-#   difference, so that those tend to come early that can move the answer most; a share of the draws
-#   goes by what the pair weighs in the systems' own values;
+# - "weight": pairs, with a probability proportional to their weight in the difference, so that
+#   pairs that can change the result most tend to come early; a share of the draws is proportional
+#   to the weight of the pair in the systems' own values;
 # - "random": pairs, all equally likely, so that the first n are a random sample of that size;
 # - "query": queries, all equally likely, each with all of its pairs.
 #
@@ -268,22 +274,23 @@ Mode = Literal["weight", "random", "query"]
 MODES: tuple[Mode, ...] = ("weight", "random", "query")
 
 VALUE_SHARE = 0.2
-"""The share of the draws by weight that new plans give to the systems' own values."""
+"""The share of weighted draws that new plans use for the systems' own values."""
 
 FEWEST_DRAWS, FEWEST_QUERIES, FEWEST_NON_ZERO = 50, 20, 10
-"""No interval is given before so many draws of pairs, or of whole queries, and so many among them
-that move the difference: with fewer, coverage falls short on sparse labels."""
+"""The minimum number of draws of pairs, of draws of whole queries, and of draws among them that
+change the difference, for an interval: with fewer, coverage is too low on sparse labels."""
 
 
 @dataclass(frozen=True)
 class LabelSettings:
-    """What a plan is made from; the same settings and rankings make the same plan again.
+    """The settings of a plan; the same settings and rankings make the same plan again.
 
-    systems: their ids, the baseline first. metric: a sum over documents with a cutoff, such as
-    "dcg@10". top: the highest grade. threshold: the lowest that is relevant. double: the share of
-    the pairs that two people label. judge: the id of the judge whose grades are the guess of the
-    gains; "" for none. share: of the draws for the systems' own values; 0 in plans of earlier
-    versions.
+    systems: their ids, the baseline first. metric: an additive metric with a cutoff, such as
+        "dcg@10".
+    top: the highest grade. threshold: the lowest relevant grade. double: the share of the pairs
+        that two annotators label. judge: the id of the judge whose grades predict the gains; "" for
+        none.
+    share: of the draws for the systems' own values; 0 in plans of earlier versions.
     """
 
     systems: tuple[str, ...]
@@ -301,16 +308,17 @@ class LabelSettings:
 
 @dataclass(frozen=True, eq=False)
 class LabelPlan:
-    """Draws from a pool that settle the difference of some pairs of systems by a metric.
+    """A sampling plan that estimates the difference in a metric for pairs of systems.
 
     contrasts: (baseline, challenger) as indexes into the pool's systems, one for each verdict.
-    seed: of the order. known: (N,) labels that were there before the first draw, NaN where there
-    was none; they count in full and are not sampled. order: (M,) the pairs to label, in the order
-    in which they are sampled: all without a label that weigh anything. level: the probability that
-    all intervals of all verdicts hold at every look together. mode: what is sampled, one of
-    `MODES`. share: of the draws that go by the systems' own values, so that a difference can be
-    stated as a part of the baseline's: documents at the same rank in all systems are then sampled
-    too. 0 in plans of earlier versions.
+    seed: of the order. known: (N,) labels from before the first draw, NaN without one; they count
+        in full and are not sampled.
+    order: (M,) the pairs to label, in sampling order: all with a weight and without a label.
+    level: the probability that all intervals of all verdicts are valid simultaneously.
+    mode: the sampling unit, one of `MODES`.
+    share: of the draws for the systems' own values, which allow the difference to be expressed as a
+        share of the baseline's value: documents at the same rank in all systems are then sampled
+        too. 0 in plans of earlier versions.
     """
 
     pool: LabelPool
@@ -336,10 +344,10 @@ class LabelPlan:
         mode: Mode = "weight",
         share: float = 0.0,
     ) -> Self:
-        """A plan for some contrasts; where none is given, for each system against the first.
+        """Return a plan for some contrasts; by default, for each system against the first.
 
-        Raises DataError where the rankings are the same within the cutoff, so that no label could
-        make a difference.
+        Raises DataError if the rankings are equal within the cutoff, so that no label can change
+        the result.
         """
         before = np.full(len(pool), np.nan) if known is None else known
         chosen = tuple(contrasts) or tuple((0, other) for other in range(1, len(pool.systems)))
@@ -347,8 +355,8 @@ class LabelPlan:
         plan = cls(pool, metric, chosen, seed, before, empty, level, mode, share)
         if not plan.reach.any():
             raise DataError(
-                "The rankings are the same within the first {k} of every query, so that no label "
-                "makes a difference.",
+                "The rankings are equal in the first {k} documents of every query, so labels "
+                "cannot change the result.",
                 remedy="Compare other rankings, or a metric with a larger cutoff.",
                 k=metric.k,
             )
@@ -365,14 +373,16 @@ class LabelPlan:
 
     @cached_property
     def weights(self) -> Floats:
-        """(C, N) what each pair adds to the mean difference of a contrast if its gain is 1."""
+        """(C, N) the contribution of each pair to the mean difference of a contrast if its gain is
+        1."""
         baselines, challengers = np.array(self.contrasts).T
         weights: Floats = self._worth[challengers] - self._worth[baselines]
         return weights
 
     @cached_property
     def baselines(self) -> Floats:
-        """(C, N) what each pair adds to the mean of the baseline of a contrast if its gain is 1."""
+        """(C, N) the contribution of each pair to the mean of a contrast's baseline if its gain is
+        1."""
         weights: Floats = self._worth[[baseline for baseline, _ in self.contrasts]]
         return weights
 
@@ -383,19 +393,20 @@ class LabelPlan:
 
     @cached_property
     def reach(self) -> Floats:
-        """(N,) how far each pair can move the differences: the sum of the sizes of its weights."""
+        """(N,) the maximum effect of each pair on the differences: the sum of its absolute
+        weights."""
         reach: Floats = np.abs(self.weights).sum(axis=0)
         return reach
 
     @cached_property
     def size(self) -> Floats:
-        """(N,) what the probability of a pair is in proportion to where pairs are sampled by
-        weight: its reach, and what it weighs in the values of the systems."""
+        """(N,) the unnormalised sampling probability of a pair in the mode "weight": its reach, and
+        its weight in the values of the systems."""
         if not self.share:
             return self.reach
         worth = self._worth.sum(axis=0)
-        moves, holds = self.reach / self.reach.sum(), worth / worth.sum()
-        size: Floats = (1 - self.share) * moves + self.share * holds
+        moves, contributes = self.reach / self.reach.sum(), worth / worth.sum()
+        size: Floats = (1 - self.share) * moves + self.share * contributes
         return size
 
     @cached_property
@@ -406,7 +417,7 @@ class LabelPlan:
 
     @cached_property
     def draw(self) -> Integers:
-        """(M,) the number of the draw, from 0, that each pair of `order` is part of."""
+        """(M,) the number of the draw, from 0, that contains each pair of `order`."""
         if self.mode != "query":
             return np.arange(len(self.order))
         owner = self.pool.query[self.order]
@@ -415,25 +426,26 @@ class LabelPlan:
 
     @property
     def fewest(self) -> int:
-        """Draws before anything is said of a difference."""
+        """The minimum number of draws for an interval."""
         return FEWEST_QUERIES if self.mode == "query" else FEWEST_DRAWS
 
     @cached_property
     def drawing(self) -> Floats:
-        """(D,) what the probability of each of the draws is in proportion to."""
+        """(D,) the unnormalised probability of each draw."""
         if self.mode == "weight":
             return self.size[self.order]
         return np.ones(int(self.draw.max(initial=-1)) + 1)
 
     @cached_property
     def remaining(self) -> Floats:
-        """(D,) the share of all there is to sample that has not been sampled before each draw; 1
-        for the first."""
+        """(D,) the share of everything to sample that was not sampled before each draw; 1 for the
+        first."""
         return _unsampled_share(self.drawing)
 
     @property
     def probabilities(self) -> Floats:
-        """(M,) the probability that the draw of each pair of `order` had, after those before it."""
+        """(M,) the sampling probability of the draw of each pair of `order`, after the draws before
+        it."""
         if not len(self.order):
             return np.zeros(0)
         probabilities: Floats = (self.drawing / self.drawing.sum() / self.remaining)[self.draw]
@@ -441,48 +453,49 @@ class LabelPlan:
 
     @property
     def alpha(self) -> float:
-        """The share of error that each contrast may have (Bonferroni)."""
+        """The error probability of each contrast (Bonferroni)."""
         return (1 - self.level) / len(self.contrasts)
 
     def names(self, contrast: int) -> tuple[str, str]:
-        """How baseline and challenger of a contrast are called."""
+        """Return the names of the baseline and the challenger of a contrast."""
         baseline, challenger = self.contrasts[contrast]
         return self.pool.systems[baseline], self.pool.systems[challenger]
 
 
 def _unsampled_share(drawing: Floats) -> Floats:
-    """(…, M) for (…, M) what is sampled, in order: the share of it all that comes at or after each
-    draw. Summed from the end, so that the last ones are not what rounding left over."""
+    """Return, for (…, M) unnormalised probabilities in sampling order, the share of their sum at or
+    after each draw. It is summed from the end, so that rounding errors do not dominate the last
+    ones."""
     behind: Floats = np.cumsum(drawing[..., ::-1], axis=-1)[..., ::-1]
     return behind / behind[..., :1]
 
 
-# What raters answered: one label for each pair, and what a rater gets next.
+# Answers of raters: one label for each pair, and the next pairs of a rater.
 #
-# Answers are a table with one row for each, in the order in which they were given: query_id,
-# doc_id, label (float64; NaN for "cannot tell"), rater (str) and time (ISO 8601 in UTC, or ""). A
-# later answer of a rater for a pair replaces the earlier one.
+# Answers are a table with one row for each, in the order in which they arrived: query_id, doc_id,
+# label (float64; NaN for "cannot tell"), rater (str) and time (ISO 8601 in UTC, or ""). A later
+# answer of a rater for a pair replaces the earlier one.
 
 CANNOT_TELL = "cannot tell"
-"""What stands for the label where no rater could tell; every reader of labels knows it."""
+"""The value of the column label if no rater could tell; every reader of labels recognises it."""
 
 COLUMNS = ("query_id", "doc_id", "label", "rater", "time")
 
 
 def no_answers() -> pd.DataFrame:
-    """The table without a row."""
+    """Return an empty table of answers."""
     table = pd.DataFrame({name: pd.Series(dtype=object) for name in COLUMNS})
     return table.astype({"label": np.float64})
 
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """The answers of a pool's pairs.
+    """The answers for the pairs of a pool.
 
     latest: one row for each pair and rater: `COLUMNS`, and pair, its index in the pool.
-    labels: (N,) the mean of the raters' labels; 0 where all of them cannot tell, since a document
-    without a label counts as not relevant; NaN where nobody answered. cannot_tell: (N,) whether
-    that is so. raters: (N,) how many answered.
+    labels: (N,) the mean of the raters' labels; 0 if all of them cannot tell, since an unlabelled
+        document counts as not relevant; NaN without an answer.
+    cannot_tell: (N,) whether all of them cannot tell. raters: (N,) the number of raters.
     """
 
     latest: pd.DataFrame
@@ -492,7 +505,7 @@ class Answered:
 
     @classmethod
     def of(cls, pool: LabelPool, answers: pd.DataFrame) -> Answered:
-        """Answers for other pairs are ignored."""
+        """Return the answers for the pairs of a pool; answers for other pairs are ignored."""
         ids = pd.MultiIndex.from_frame(answers[["query_id", "doc_id"]])
         placed = answers.assign(pair=pool.index.get_indexer(ids))
         latest = placed[placed["pair"] >= 0].drop_duplicates(["pair", "rater"], keep="last")
@@ -515,10 +528,11 @@ def next_pairs(
     doubled: float = 0.0,
     largest: bool = False,
 ) -> Integers:
-    """The pairs that a rater gets next, at most `count`, as indexes into the pool.
+    """Return the next pairs of a rater, at most `count`, as indexes into the pool.
 
     doubled: the share of pairs that a second rater gets too, spread evenly over the draws.
-    largest: those first that can move the differences most, in place of the order of the draws.
+    largest: whether to sort by the maximum effect on the differences instead of the order of the
+        draws.
     """
     order = plan.order
     mine = np.zeros(len(plan.pool), dtype=bool)
@@ -534,9 +548,9 @@ def next_pairs(
 
 
 def draws_table(plan: LabelPlan) -> pd.DataFrame:
-    """One row for each pair of the pool: draw (Int64, from 1; the same for all pairs of a query
-    that was sampled) and probability (of the draw, after those before it). Both are missing where
-    the label was there before, or the pair makes no difference."""
+    """Return one row for each pair of the pool: draw (Int64, from 1; the same for all pairs of a
+    sampled query) and probability (of the draw, after those before it). Both are missing for
+    earlier labels and for pairs without a weight."""
     draw, chance = np.full(len(plan.pool), np.nan), np.full(len(plan.pool), np.nan)
     draw[plan.order] = plan.draw + 1
     chance[plan.order] = plan.probabilities
@@ -544,9 +558,9 @@ def draws_table(plan: LabelPlan) -> pd.DataFrame:
 
 
 def labels_table(plan: LabelPlan, answered: Answered) -> pd.DataFrame:
-    """One row for each pair with a label, as labels that the readers read: query_id, doc_id, label
-    (the mean of several raters', or "cannot tell"), draw and probability (as in `draws_table`),
-    rater (names with semicolons between) and time (of the last answer)."""
+    """Return one row for each pair with a label, in a format that the readers accept: query_id,
+    doc_id, label (the mean of several raters' labels, or "cannot tell"), draw and probability (as
+    in `draws_table`), rater (names with semicolons between) and time (of the last answer)."""
     pool = plan.pool
     labels = np.where(answered.raters > 0, answered.labels, plan.known)
     cells = labels.astype(object)

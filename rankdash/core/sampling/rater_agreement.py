@@ -1,8 +1,8 @@
-"""How far raters agree: a judge with people, overall and by group, and which way it errs; and kappa
-of any two raters.
+"""The agreement of raters: of a judge with human labels, overall and by group, with the direction
+of its errors; and kappa of any two raters.
 
-Agreement describes a judge; it is no licence. A judge with a high kappa that errs in favour of one
-system turns a verdict around: see `bias_corrected.py` for what people's labels make of it.
+High agreement does not make a judge trustworthy. A judge with a high kappa that favours one system
+can reverse a verdict: see `bias_corrected.py` for the correction with human labels.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _PAIR = ["query_id", "doc_id"]
 FAVOUR_LEVEL = 0.95
 """The level of the intervals of agreement and bias."""
 LABEL, GRADE = "label", "grade"
-"""Groups by what people said, and by what the judge said."""
+"""Groups by human label, and by the judge's grade."""
 
 FEWEST_PAIRS = 10
-"""Of fewer pairs there is no kappa and no interval; nor an interval of fewer than `FEWEST_QUERIES`
-queries, over which it is."""
+"""The minimum number of pairs for a kappa and for an interval; an interval also needs
+`FEWEST_QUERIES` queries, over which it is computed."""
 
-# So many labels use the highest grade of their scale.
+# This many labels are assumed to include the highest grade of their scale.
 _MANY_LABELS = 100
 _ROUNDING = 1e-9
 
@@ -46,12 +46,14 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class JudgeAgreement:
-    """A judge beside people, on the pairs that both graded.
+    """A judge compared with human labels, on the pairs that have both.
 
-    pairs: query_id, doc_id, label (people's) and grade (the judge's). without_grade: labelled pairs
-    that the judge has no grade for. threshold, cut: the lowest label and the lowest grade that are
-    relevant. highest, top: of the labels and of the judge's scale. binary: whether these two
-    differ, so that labels and grades are compared as relevant (1) or not (0).
+    pairs: query_id, doc_id, label (human) and grade (the judge's). without_grade: labelled pairs
+        without a grade.
+    threshold, cut: the lowest relevant label and the lowest relevant grade. highest, top: of the
+        labels and of the judge's scale.
+    binary: whether these two differ, so that labels and grades are compared as relevant (1) or not
+        (0).
     """
 
     judge: str
@@ -65,16 +67,16 @@ class JudgeAgreement:
 
     @property
     def copied(self) -> bool:
-        """Whether the grades are people's labels on every pair, as in a copy of them, and these are
-        many enough to tell."""
+        """True if the grades equal the human labels on every pair, and there are enough pairs to
+        suspect a copy."""
         return len(self.pairs) >= FEWEST_PAIRS and bool(
             (self.pairs[LABEL] == self.pairs[GRADE]).all()
         )
 
     @cached_property
     def unweighted(self) -> Kappa:
-        """Its table is the confusion matrix: people in rows, the judge in columns. NaN of fewer
-        than `FEWEST_PAIRS` pairs, as all kappas here."""
+        """The kappa whose table is the confusion matrix: human labels in rows, grades in columns.
+        All kappas here are NaN for fewer than `FEWEST_PAIRS` pairs."""
         return _kappa(*self._compared, self._queries)
 
     @cached_property
@@ -83,7 +85,7 @@ class JudgeAgreement:
 
     @cached_property
     def relevant(self) -> Kappa:
-        """Relevant or not, at the threshold."""
+        """The kappa of relevant or not, at the threshold."""
         return _kappa(*self._binary, self._queries)
 
     @cached_property
@@ -92,16 +94,17 @@ class JudgeAgreement:
         return pd.Series(self._row("", "", np.arange(len(self.pairs))))
 
     def by_group(self, groups: Mapping[str, pd.Series] | None = None) -> pd.DataFrame:
-        """One row for each group: of people's labels, of the judge's grades, and of others.
+        """Return one row for each group: by human label, by the judge's grade, and by `groups`.
 
         groups: name → group of each query (index query id) or of each pair (index query and
-        document id); pairs without one are in none.
+            document id); pairs without a group are omitted.
 
         Columns: by, group; queries, pairs; agree: the share with the same grade; people_relevant
-        and judge_relevant: the shares at or above the threshold; over, under: the shares that the
-        judge grades higher, or lower, than people; difference: the judge's grade less people's, the
-        mean; kappa, quadratic, which groups by label or grade have none of. Each of the last three
-        with its 95 % interval over queries; NaN where there is none: see `FEWEST_PAIRS`.
+            and judge_relevant: the shares at or above the threshold; over, under: the shares that
+            the judge grades higher, or lower, than the human label; difference: the mean of the
+            judge's grade minus the human label; kappa, quadratic, NaN for groups by label or grade.
+            Each of the last three with its 95 % interval over queries; NaN if undefined: see
+            `FEWEST_PAIRS`.
         """
         label, grade = self._compared
         named = [(LABEL, pd.Series(label)), (GRADE, pd.Series(grade))]
@@ -114,8 +117,9 @@ class JudgeAgreement:
         return pd.DataFrame(rows, columns=list(_COLUMNS))
 
     def favours(self, lifted: pd.Series, challenger: str, baseline: str) -> Favour:
-        """How much higher, against people, the judge grades what the challenger ranks higher than
-        what the baseline does. lifted: of `lifted_by`."""
+        """Return how much more the judge over-grades documents that the challenger ranks higher
+        than documents that the baseline ranks higher, compared with human labels. lifted: from
+        `lifted_by`."""
         label, grade = self._compared
         owner = self._aligned(lifted)
         up, down = ((owner == name).to_numpy() for name in (challenger, baseline))
@@ -123,7 +127,7 @@ class JudgeAgreement:
             return Favour(challenger, float("nan"), float("nan"), float("nan"))
         error = grade - label
         difference = float(error[up].mean() - error[down].mean())
-        # A mean over all pairs whose values add up to the difference of the two means.
+        # The difference of the two means as a mean over all pairs.
         share = np.where(up, 1 / up.mean(), 0.0) - np.where(down, 1 / down.mean(), 0.0)
         centred = error - np.where(up, error[up].mean(), error[down].mean())
         reach = _reach(share * centred, self._queries)
@@ -131,8 +135,8 @@ class JudgeAgreement:
 
     @cached_property
     def disagreements(self) -> pd.DataFrame:
-        """query_id, doc_id, label, grade and difference (the judge's less people's) of the pairs
-        that differ, the furthest apart first."""
+        """query_id, doc_id, label, grade and difference (grade minus label) of the pairs that
+        differ, the largest difference first."""
         label, grade = self._compared
         pairs = self.pairs.assign(difference=grade - label)
         pairs = pairs[pairs["difference"] != 0]
@@ -204,20 +208,20 @@ def _kappa(
 
 
 def _reach(values: Floats, queries: Integers) -> float:
-    """Half the interval of their mean; NaN where there is none."""
+    """Return half the interval of the mean of the values; NaN if there are too few."""
     return clustered_reach(values, queries, FAVOUR_LEVEL) if _enough(queries) else float("nan")
 
 
 def _enough(queries: Integers) -> bool:
-    """Whether pairs of these queries have an interval."""
+    """Return whether the pairs of these queries are enough for an interval."""
     return len(queries) >= FEWEST_PAIRS and len(np.unique(queries)) >= FEWEST_QUERIES
 
 
 @dataclass(frozen=True)
 class Favour:
-    """How much higher a judge grades, against people, what a challenger ranks higher than what the
-    baseline does, in grades, with its 95 % interval over queries; NaN where there is none, and of
-    fewer than `FEWEST_PAIRS` pairs."""
+    """The judge's bias in favour of a challenger: how much more it over-grades documents that the
+    challenger ranks higher than documents that the baseline ranks higher, in grades, with its 95 %
+    interval over queries; NaN if undefined, and for fewer than `FEWEST_PAIRS` pairs."""
 
     challenger: str
     difference: float
@@ -226,7 +230,7 @@ class Favour:
 
     @property
     def proven(self) -> bool:
-        """Whether the judge errs in favour of one of the two."""
+        """True if the interval excludes 0: the judge favours one of the two."""
         return self.low > 0 or self.high < 0
 
 
@@ -236,13 +240,14 @@ def agreement(
     *,
     threshold: float,
 ) -> JudgeAgreement:
-    """Compare a judge with human labels: query_id, doc_id and label, one row a pair.
+    """Return the agreement of a judge with human labels: query_id, doc_id and label, one row per
+    pair.
 
     If the highest label is not the judge's highest grade, the scales differ, and the two are
     compared as relevant or not (`_grade_cut`). Fewer than `_MANY_LABELS` labels below the judge's
     highest grade may be on its scale, unless all are 0 and 1.
     """
-    # Any number of labels may have been given: the ones in question are those of the judge's pairs.
+    # There may be more labels; only those of the judge's pairs are compared.
     judged = judgements.table[[*_PAIR, "grade"]]
     both = labels[[*_PAIR, "label"]].astype({"label": np.float64}).merge(judged, on=_PAIR)
     graded = both.dropna().reset_index(drop=True)
@@ -279,8 +284,8 @@ def _grade_cut(judgements: Judgements, values: Floats, threshold: float, highest
 
 
 def lifted_by(pool: LabelPool, challenger: str, baseline: str) -> pd.Series:
-    """Which of two systems ranks each pair of the pool higher, by name; missing where both rank it
-    the same. Index: query and document id."""
+    """Return the name of the system that ranks each pair of the pool higher; missing if both rank
+    it the same. Index: query and document id."""
     before, after = (pool.ranks[pool.systems.index(name)] for name in (baseline, challenger))
     owner = np.full(len(pool), None, dtype=object)
     owner[after < before], owner[after > before] = challenger, baseline
@@ -289,9 +294,11 @@ def lifted_by(pool: LabelPool, challenger: str, baseline: str) -> pd.Series:
 
 @dataclass(frozen=True)
 class Repeats:
-    """How far a judge agrees with itself: repeats of the same judge over the pairs that all of them
-    graded. same: the share of pairs with one grade only; kappa: the mean over pairs of repeats,
-    unweighted; NaN where there is none, and of fewer than `FEWEST_PAIRS` pairs."""
+    """The agreement of a judge with itself: repeats over the pairs that all of them graded.
+
+    same: the share of pairs with only one grade. kappa: the mean over pairs of repeats, unweighted;
+        NaN if undefined, and for fewer than `FEWEST_PAIRS` pairs.
+    """
 
     repeats: int
     pairs: int
@@ -300,7 +307,7 @@ class Repeats:
 
 
 def repeated(repeats: Sequence[Judgements]) -> Repeats:
-    """The agreement of a judge's repeats, at least two."""
+    """Return the agreement of a judge's repeats, at least two."""
     table = pd.concat([each.graded.set_index(_PAIR)["label"] for each in repeats], axis=1).dropna()
     grades = table.to_numpy(dtype=np.float64)
     if not len(grades):
@@ -310,20 +317,20 @@ def repeated(repeats: Sequence[Judgements]) -> Repeats:
         for one in range(len(repeats))
         for other in range(one)
     ]
-    known = [kappa for kappa in kappas if not np.isnan(kappa) and len(grades) >= FEWEST_PAIRS]
+    defined = [kappa for kappa in kappas if not np.isnan(kappa) and len(grades) >= FEWEST_PAIRS]
     return Repeats(
         repeats=len(repeats),
         pairs=len(grades),
         same=float((grades == grades[:, :1]).all(axis=1).mean()),
-        kappa=float(np.mean(known)) if known else float("nan"),
+        kappa=float(np.mean(defined)) if defined else float("nan"),
     )
 
 
-# Judges that judge themselves: a judge that is a compared system, or shares a maker with one.
+# Circular judges: a judge that is a compared system, or shares a maker with one.
 #
-# Such a judge tends to like what its own kind ranks high. Makers are known by the names of their
-# models, which is a guess: a model of another name, or one that was trained on a maker's output, is
-# not seen.
+# Such a judge tends to prefer rankings of related models. Makers are recognised by the names of
+# their models, which is a heuristic: a model with another name, or one that was trained on a
+# maker's output, is not recognised.
 
 _FAMILIES: Mapping[str, str] = {
     "AI21": "ai21|jamba",
@@ -361,7 +368,7 @@ _FAMILIES: Mapping[str, str] = {
     "Zhipu AI": "chatglm|glm|thudm|zai-org|zhipu|zhipuai",
     "01.AI": "01-ai|yi",
 }
-"""Maker → how the names of its models begin, or those of a part of them."""
+"""Maker → a pattern for the beginning of its models' names, or of a part of them."""
 
 _PATTERNS = {
     maker: re.compile(rf"(?<![a-z0-9])(?:{names})(?![a-z])") for maker, names in _FAMILIES.items()
@@ -370,7 +377,7 @@ _PATTERNS = {
 
 @dataclass(frozen=True)
 class Circularity:
-    """A system that the judge is (`same`), or whose maker it shares; maker is "" where unknown."""
+    """A system that is the judge itself (`same`), or shares its maker; maker is "" if unknown."""
 
     system: str
     same: bool
@@ -378,10 +385,9 @@ class Circularity:
 
 
 def circular(judge: str, systems: Mapping[str, Sequence[str]]) -> list[Circularity]:
-    """Which systems the judge cannot be trusted with.
+    """Return the systems for which the judge may be biased.
 
-    judge: its model, such as "gpt-4o-mini". systems: name of each → what it is made of: its models
-    and names.
+    judge: its model, such as "gpt-4o-mini". systems: name → its models and names.
     """
     model, makers = _model(judge), makers_of(judge)
     circularities = []
@@ -394,18 +400,18 @@ def circular(judge: str, systems: Mapping[str, Sequence[str]]) -> list[Circulari
 
 
 def makers_of(model: str) -> tuple[str, ...]:
-    """Who made a model, as far as its name tells: none, one, or several where one was made from
+    """Return the makers in the name of a model: none, one, or several if it was derived from
     another's, such as a "DeepSeek-R1-Distill-Llama-8B"."""
     text = model.lower()
     return tuple(maker for maker, pattern in _PATTERNS.items() if pattern.search(text))
 
 
 def _model(text: str) -> str:
-    """The name without its owner: "openai/gpt-4o" and "gpt-4o" are one."""
+    """Return the name without its owner: "openai/gpt-4o" and "gpt-4o" are equal."""
     return text.lower().strip().rsplit("/", 1)[-1]
 
 
-# Cohen's kappa: how far two raters agree beyond chance, with an interval.
+# Cohen's kappa: the agreement of two raters beyond chance, with an interval.
 
 _LEVEL = 0.95
 Weighting = Literal["unweighted", "quadratic"]
@@ -413,12 +419,13 @@ Weighting = Literal["unweighted", "quadratic"]
 
 @dataclass(frozen=True, eq=False)
 class Kappa:
-    """Agreement of two raters on n pairs.
+    """The agreement of two raters on n pairs.
 
-    kappa: 1 for full agreement, 0 for what chance gives; NaN where both gave one and the same
-        label only, or there is no pair. low, high: its 95 % interval, NaN where there is none.
+    kappa: 1 for full agreement, 0 for chance agreement; NaN if both used only one and the same
+        label, or there are no pairs. low, high: its 95 % interval, NaN if undefined.
     agree: the share of pairs with the same label. grades: (G,) the labels in use, ascending.
-    table: (G, G) how often the first rater (rows) gave each, and the second (columns).
+    table: (G, G) the number of pairs by the label of the first rater (rows) and of the second
+        (columns).
     """
 
     kappa: float
@@ -437,14 +444,14 @@ def cohen_kappa(
     *,
     clusters: Integers | None = None,
 ) -> Kappa:
-    """Kappa of (n,) labels of two raters for the same pairs.
+    """Return kappa of (n,) labels of two raters for the same pairs.
 
-    weighting: "quadratic" counts a disagreement by its squared distance in grades in use.
-    clusters: (n,) the query of each pair, where whole queries were sampled: pairs of one query are
-    alike, so that the interval is wider. None where pairs were sampled.
+    weighting: "quadratic" weights a disagreement by its squared distance in grades in use.
+    clusters: (n,) the query of each pair, if whole queries were sampled: pairs of one query are
+        correlated, so that the interval is wider. None if pairs were sampled.
 
-    Sources: Cohen 1960 and 1968; the standard error is that of Fleiss, Cohen and Everitt 1969, over
-    queries that of the same first-order terms summed by query.
+    Sources: Cohen 1960 and 1968; the standard error of Fleiss, Cohen and Everitt 1969 or, over
+        queries, of the same first-order terms summed by query.
     """
     grades, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
     size, n = len(grades), len(first)
@@ -471,18 +478,18 @@ def cohen_kappa(
         variance = (share * term**2).sum() - ((1 - kappa) * chance) ** 2
         normal = special.ndtri((1 + _LEVEL) / 2)
         reach = float(normal * np.sqrt(max(float(variance), 0.0) / n) / chance)
-    # Of few pairs the interval would reach beyond what a kappa can be.
+    # With few pairs the interval would exceed the range of kappa.
     low, high = float(np.maximum(kappa - reach, -1.0)), float(np.minimum(kappa + reach, 1.0))
     return Kappa(kappa, low, high, agree, n, grades, table)
 
 
-# The spread of a mean whose values come in clusters, such as pairs of the same query: those of one
-# cluster are alike, so that they say less than as many that were sampled one by one.
+# The variance of a mean of clustered values, such as pairs of the same query: values of one cluster
+# are correlated, so they carry less information than independent ones.
 
 
 def clustered_reach(values: Floats, clusters: Integers, level: float) -> float:
-    """Half the width of the t interval of the mean of (n,) values, for (n,) numbers of clusters;
-    NaN for fewer than two of them.
+    """Return half the width of the t interval of the mean of (n,) values, for (n,) numbers of
+    clusters; NaN for fewer than two clusters.
 
     Source: Liang and Zeger 1986, the variance that is robust to clusters, G / (G - 1) included.
     """

@@ -1,4 +1,4 @@
-"""The status of a plan: estimates, raters, agreement, and how many more labels it takes."""
+"""The status of a labelling plan: estimates, raters, agreement, and the number of labels needed."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from rankdash.core.sampling.label_plan import (
 )
 from rankdash.core.sampling.rater_agreement import Kappa, cohen_kappa
 
-# A longer pause between two answers of a rater is not work.
+# A longer interval between two answers of a rater counts as a pause.
 _PAUSE_S = 300.0
 
 
 @dataclass(frozen=True)
 class Rater:
-    """What one rater answered: how often each grade, how often "cannot tell", and the median
-    seconds for an answer, pauses excluded (NaN where no two answers have a time)."""
+    """The answers of one rater: the count of each grade and of "cannot tell", and the median
+    seconds per answer, excluding pauses (NaN if no two answers have a time)."""
 
     name: str
     grades: Mapping[float, int]
@@ -50,7 +50,7 @@ class Rater:
         return sum(self.grades.values()) + self.cannot_tell
 
     def numbers(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields for JSON."""
         return {
             "rater": self.name,
             "answers": self.answers,
@@ -62,14 +62,14 @@ class Rater:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How far two raters agree on the pairs that both gave a label."""
+    """The agreement of two raters on the pairs that both labelled."""
 
     raters: tuple[str, str]
     unweighted: Kappa
     quadratic: Kappa
 
     def numbers(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields for JSON."""
         kinds = {"unweighted": self.unweighted, "quadratic": self.quadratic}
         return {
             "raters": list(self.raters),
@@ -89,12 +89,13 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class LabelStatus:
-    """Where a plan stands.
+    """The status of a plan.
 
-    mode: what is sampled. estimates: one for each contrast; none where labels were sampled by no
-    plan for these systems. cannot_tell: pairs that count as not relevant because no rater could
-    tell. raters: by name. agreements: for each two raters with a pair in common. seconds: the
-    median for an answer over all raters; NaN where unknown.
+    mode: the sampling unit. estimates: one for each contrast; empty if no plan for these systems
+        fits the sampled labels.
+    cannot_tell: pairs that count as not relevant because no rater could tell. raters: by name.
+    agreements: for each two raters with a pair in common. seconds: the median for an answer over
+        all raters; NaN if unknown.
     """
 
     mode: Mode
@@ -106,13 +107,14 @@ class LabelStatus:
 
     @property
     def needed(self) -> int | None:
-        """Labels more until all contrasts are settled; None while it is too early to say."""
+        """Labels needed until all contrasts are conclusive; None while it is too early for an
+        estimate."""
         each = [estimate.needed for estimate in self.estimates if estimate.needed is not None]
         return max(each) if each and len(each) == len(self.estimates) else None
 
     @property
     def needed_most(self) -> int | None:
-        """The same in at least nine of ten cases; at most what is left."""
+        """Labels that are sufficient in at least 90 % of cases; at most all remaining ones."""
         each = [
             estimate.needed_most for estimate in self.estimates if estimate.needed_most is not None
         ]
@@ -120,38 +122,38 @@ class LabelStatus:
 
     @property
     def left(self) -> int:
-        """All labels that are still to come, of the contrast with most of them."""
+        """The number of remaining labels, of the contrast with most of them."""
         return max((each.pairs - each.known - each.labels for each in self.estimates), default=0)
 
     @property
     def pairs(self) -> int:
-        """All pairs that can move a difference, of the contrast with most of them."""
+        """The number of pairs that can change a difference, of the contrast with most of them."""
         return max((each.pairs for each in self.estimates), default=0)
 
     @property
     def saved(self) -> int | None:
-        """About how many labels the judge has saved so far: how many more it would take without it
-        to be as far; None without a judge, and while it is too early to say."""
+        """About how many labels the judge has saved: how many more would be needed without it for
+        the same precision; None without a judge, and while it is too early for an estimate."""
         each = [estimate.saved for estimate in self.estimates if estimate.saved is not None]
         return max(each) if each and len(each) == len(self.estimates) else None
 
     @property
     def settled(self) -> bool:
-        """Whether every contrast is."""
+        """True if every contrast is conclusive."""
         return bool(self.estimates) and all(estimate.settled for estimate in self.estimates)
 
     @property
     def complete(self) -> bool:
-        """Whether all labels are there that can move a difference."""
+        """True if all labels that can change a difference are present."""
         return bool(self.estimates) and all(each.state == "complete" for each in self.estimates)
 
     @property
     def seconds_left(self) -> float:
-        """The time for the labels that are needed, by one rater; NaN where unknown."""
+        """The time for the labels needed, by one rater; NaN if unknown."""
         return math.nan if self.needed is None else self.needed * self.seconds
 
     def numbers(self) -> dict[str, Any]:
-        """All of it for JSON: unrounded, None where there is no value."""
+        """Return all fields for JSON: unrounded, None for NaN."""
         return {
             "mode": self.mode,
             "settled": self.settled,
@@ -178,12 +180,12 @@ def status(
     *,
     resumed: Mapping[str, Sequence[str]] | None = None,
 ) -> LabelStatus:
-    """Where the plan stands.
+    """Return the status of a plan.
 
-    judge: (N,) grades of a judge on the scale of the metric, to guess from; NaN where it has none.
-    Where queries are sampled, nothing is guessed from it.
-    resumed: name of a rater → when they went on after each pause, ISO 8601 in UTC; the pause before
-    counts for no answer.
+    judge: (N,) grades of a judge on the scale of the metric, as predictions; NaN without a grade.
+        They are not used if queries are sampled.
+    resumed: name of a rater → when they resumed after each pause, ISO 8601 in UTC; the preceding
+        pause does not count as time for an answer.
 
     Raises DataError for a label or grade above the top of the scale.
     """
@@ -217,13 +219,13 @@ def _rater(name: str, labels: pd.Series[float], seconds: Floats) -> Rater:
 
 
 def _seconds(times: pd.Series[str], resumed: Sequence[str]) -> Floats:
-    """What lies between one answer, or the end of a pause, and the next answer."""
+    """Return the times from one answer, or the end of a pause, to the next answer."""
     moments = pd.Series([*resumed, *times[times != ""]], dtype=object)
     dates = pd.to_datetime(moments, utc=True, format="ISO8601", errors="coerce").sort_values(
         kind="stable"
     )
     steps = np.asarray(dates.diff().dt.total_seconds(), dtype=np.float64)
-    # The ends of pauses are the first of the moments.
+    # The ends of pauses are the first moments.
     steps = steps[dates.index >= len(resumed)]
     intervals: Floats = steps[(steps > 0) & (steps <= _PAUSE_S)]
     return intervals
@@ -252,10 +254,10 @@ def _or_none(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-# What sampled labels say, where only their file is at hand: the rankings and the
-# probabilities in the file tell from which plan they are.
+# The status of sampled labels from their file only: the rankings and the probabilities in the file
+# identify their plan.
 
-# Files hold probabilities with all of their digits.
+# Files contain probabilities with all of their digits.
 _SAME = 1e-9
 _USUAL = (1, 3, 5, 10, 20, 50, 100)
 
@@ -269,13 +271,15 @@ def status_of_sampled(
     level: float,
     judge: Judgements | None = None,
 ) -> LabelStatus | None:
-    """Where the labels stand; None where their probabilities are those of no plan for the rankings.
+    """Return the status of sampled labels; None if their probabilities match no plan for the
+    rankings.
 
-    rankings: name → ranking, the baseline first, ties settled. sampled: query_id, doc_id, label,
-    draw and probability of each pair, as `labels_table` has them. specs: metrics that are asked
-    about; a plan is for one of them, or for a sum over documents at the cutoff of one or at a usual
-    one. The top of the scale is the highest label. judge: whose grades, brought to that scale, are
-    the guess where documents were sampled.
+    rankings: name → ranking, the baseline first, with ties resolved.
+    sampled: query_id, doc_id, label, draw and probability of each pair, as in `labels_table`.
+    specs: the requested metrics; a plan is for one of them, or for an additive metric at the cutoff
+        of one or at a usual cutoff. The top of the scale is the highest label.
+    judge: the judge whose grades, mapped to that scale, are the predictions if documents were
+        sampled.
 
     With several challengers the plan may be for all, or for one of them.
     """
@@ -303,8 +307,8 @@ def _guess(plan: LabelPlan, judge: Judgements) -> Guess:
 
 
 def _cutoffs(rankings: Mapping[str, Ranking], sampled: pd.DataFrame) -> list[int]:
-    """The usual cutoffs that all sampled pairs are within, in some ranking, and the smallest
-    such."""
+    """Return the smallest cutoff within which every sampled pair is ranked by some system, and the
+    larger usual ones."""
     try:
         pool = pool_of(
             rankings, max(int(np.diff(each.offsets).max()) for each in rankings.values())
@@ -341,8 +345,8 @@ def _together(names: Sequence[str]) -> Iterator[Sequence[str]]:
 def _plan(
     pool: LabelPool, metric: Additive, sampled: pd.DataFrame, level: float
 ) -> LabelPlan | None:
-    """The plan whose draws have the probabilities of the file; of several the one for which most of
-    its labels count."""
+    """Return the plan whose draws have the probabilities of the file; if several do, the one for
+    which most labels count."""
     best: tuple[int, LabelPlan | None] = (0, None)
     labels = pool.aligned(sampled)
     draw, chance = pool.aligned(sampled, "draw"), pool.aligned(sampled, "probability")
@@ -365,18 +369,18 @@ def _plan(
         )
         placed = _placed(plan, draw)
         answered = next_draw(placed, labels)
-        there = placed.order[:answered]
-        same = np.isclose(placed.probabilities[:answered], chance[there], rtol=_SAME, atol=0.0)
-        # Whatever else was sampled is a pair of the plan too.
+        drawn = placed.order[:answered]
+        same = np.isclose(placed.probabilities[:answered], chance[drawn], rtol=_SAME, atol=0.0)
+        # All other sampled pairs are pairs of the plan too.
         inside = sampled["draw"].notna().sum() == (~np.isnan(draw[plan.order])).sum()
-        if same.all() and inside and len(there) > best[0]:
-            best = len(there), placed
+        if same.all() and inside and len(drawn) > best[0]:
+            best = len(drawn), placed
     return best[1]
 
 
 def _placed(plan: LabelPlan, draw: Floats) -> LabelPlan:
-    """The plan with the pairs that were sampled in the order of their draws; what is still open
-    fills the gaps, in any order: it counts for nothing before it is labelled."""
+    """Return the plan with the sampled pairs in the order of their draws; unlabelled pairs fill the
+    gaps in any order, because they do not count before they are labelled."""
     order = plan.order
     owner = plan.pool.query[order] if plan.mode == "query" else np.arange(len(order))
     turns = pd.Series(draw[order]).groupby(owner).max()
@@ -385,7 +389,7 @@ def _placed(plan: LabelPlan, draw: Floats) -> LabelPlan:
 
 
 def _filled(numbers: Floats) -> Floats:
-    """(n,) the numbers, and for those that are missing the ones from 1 to n that nobody has."""
+    """Return (n,) the numbers, with the unused ones from 1 to n for those that are missing."""
     filled = numbers.copy()
     free = np.setdiff1d(np.arange(1.0, len(numbers) + 1), numbers)
     missing = np.flatnonzero(np.isnan(numbers))

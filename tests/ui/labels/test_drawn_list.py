@@ -126,7 +126,7 @@ def test_draws_of_another_plan_and_labels_above_the_scale_are_not_taken(workspac
     for other in (moved, table.drop(columns=["draw", "probability"])):
         assert not take(shop, other)
     table.loc[19, "label"] = 7
-    with pytest.raises(DataError, match="above the top of the scale"):
+    with pytest.raises(DataError, match="highest grade of the scale"):
         take(shop, table)
     assert Corrections(workspace).log(shop) == []
 
