@@ -270,10 +270,21 @@ def anchors(file: Path) -> list[str]:
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
-def test_both_readmes_say_the_same_name_every_page_and_are_short():
+def test_the_first_page_of_each_language_links_to_every_page():
+    pages = {*DOCS.glob("*.md"), *DOCS.glob("*.ipynb"), *DOCS.glob("tasks/*.md")}
+    for first, own in (("index.md", False), ("index.zh.md", True)):
+        links = {(DOCS / link).resolve() for link in LINK.findall(text_of(DOCS / first))}
+        in_language = {each for each in pages if each.name.endswith(".zh.md") == own}
+        english = {each for each in pages - in_language if own and not has_chinese(each)}
+        assert (in_language | english) - {DOCS / first} <= links
+
+
+def has_chinese(page: Path) -> bool:
+    return page.with_suffix(".zh.md").is_file()
+
+
+def test_both_readmes_are_alike_and_short():
     english, chinese = text_of(README), text_of(CHINESE)
-    pages = [*DOCS.glob("*.md"), *DOCS.glob("*.ipynb")]
-    assert {f"docs/{page.name}" for page in pages} <= set(LINK.findall(english))
     command = next(line for line in english.splitlines() if "python -m tests" in line)
     assert command in code(english, "sh")[-1]
     assert f"\nversion: {rd.__version__}\n" in text_of(ROOT / "CITATION.cff")
