@@ -34,6 +34,13 @@ def test_measure_a_run_and_read_its_latency(visit, shop):
     visit.sees("Within 500 ms for 95% of queries: BM25.")
     chart = page.get_by_label(re.compile("Latency of a query in milliseconds. BM25: p50"))
     expect(chart.first).to_be_attached()
+    # A click anywhere in a row reads it out, a second one closes it.
+    row = page.locator(".stPlotlyChart .nsewdrag").first
+    row.click(position={"x": 100, "y": 20})
+    page.wait_for_url(re.compile("row="))
+    visit.sees("80 of 80 within the target")
+    row.click(position={"x": 100, "y": 20})
+    expect(page.get_by_text("80 of 80 within the target")).to_be_hidden()
     page.get_by_text("Distribution", exact=True).click()
     expect(page.get_by_label(re.compile("Share of queries answered within")).first).to_be_attached()
     page.wait_for_url(re.compile("latency=distribution"))

@@ -155,11 +155,16 @@ class _Scale:
             title = _("milliseconds for one query")
             layout = {"range": [0, (1 + _ROOM) * high], "showgrid": True}
             layout |= {"tickvals": _round_ticks(high), "tickformat": ",.3~f"}
-        self.axis = style.axis(title, **layout)
+        self.axis: dict[str, Any] = style.axis(title, **layout)
 
     def at(self, ms: float) -> float:
         """Where an annotation stands on the axis."""
         return math.log10(max(ms, 1e-6)) if self.log else ms
+
+    def share(self, ms: float) -> float:
+        """How far right a time is drawn, 0 to 1."""
+        low, high = self.axis["range"]
+        return float((self.at(ms) - low) / (high - low))
 
 
 _LINEAR, _ROOM = 10, 0.04
@@ -194,8 +199,13 @@ _FURNITURE = 110
 _NAME_AT, _BAR_AT, _BAR = 0.26, -0.18, 0.28
 # Of a name with its answer, as a phone has room for; a name is not cut to fewer than the last.
 _COLUMNS, _FEWEST_COLUMNS = 50, 18
-_MARGIN = {"l": 66, "r": 88}
-"""Pixels for the labels of the outermost percentiles."""
+_MARGIN = {"l": 8, "r": 16}
+# The share of a phone's plot that the percentiles take.
+_NUMBERS = 0.45
+
+
+# Of what stays as it is when a row is chosen.
+_UNFADED: Mapping[str, Any] = {"unselected": {"marker": {"opacity": 1}}}
 
 
 def _latency_rows_alt(systems: Sequence[Row], target_ms: float) -> str:
@@ -223,11 +233,11 @@ def latency_rows_chart(
     times = [time for row in systems for time in (row.summary.p50, row.summary.p95 or math.nan)]
     slowest = [row.slowest for row in systems if row.summary.p95 is not None]
     scale = _Scale([target_ms, *times, *(time for pair in ends for time in pair), *slowest])
-    traces: list[style.Trace] = []
+    places = [len(systems) - 1.0 - place for place in range(len(systems))]
+    traces = [_areas(systems, places, scale, target_ms, ink)]
     target = _target(target_ms, scale, ink)
-    for place, row in enumerate(systems):
-        at = len(systems) - 1.0 - place
-        traces += _row_traces(row, at + _BAR_AT, marks[row.system], _hover(row, target_ms), ink)
+    for row, at in zip(systems, places, strict=True):
+        traces += _row_traces(row, at + _BAR_AT, marks[row.system], ink)
         target["annotations"] += _row_words(row, at, scale, ink)
     traces += _row_keys(systems, level, ink)
     return style.finish(
@@ -242,15 +252,35 @@ def latency_rows_chart(
     )
 
 
-def _row_traces(
-    row: Row, at: float, mark: style.Mark, hover: str, ink: style.Ink
-) -> list[style.Trace]:
+def _areas(
+    systems: Sequence[Row],
+    places: Sequence[float],
+    scale: _Scale,
+    target_ms: float,
+    ink: style.Ink,
+) -> style.Trace:
+    """All of each row, for the pointer: grey once it is chosen."""
+    start, end = (10**each if scale.log else each for each in scale.axis["range"])
+    return draw.bar(
+        [end - start] * len(systems),
+        places,
+        orientation="h",
+        base=[start] * len(systems),
+        width=[1] * len(systems),
+        marker={"color": "rgba(0,0,0,0)", "line": {"width": 0}},
+        selected={"marker": {"color": ink.grid, "opacity": 1}},
+        customdata=[row.system for row in systems],
+        hover=[_hover(row, target_ms) for row in systems],
+    )
+
+
+def _row_traces(row: Row, at: float, mark: style.Mark, ink: style.Ink) -> list[style.Trace]:
     summary, sure = row.summary, row.sure
     value = summary.p50 if summary.p95 is None else summary.p95
     # Hollow says here that the answer is not sure, and not which system it is.
     symbol = mark.symbol.removesuffix("-dot").removesuffix("-open") + ("" if sure else "-open")
     point = draw.scatter(
-        [value], [at], "markers", marker=draw.marker(mark.colour, symbol, 11), hover=[hover]
+        [value], [at], "markers", marker=draw.marker(mark.colour, symbol, 11), **_UNFADED
     )
     if summary.p95 is None:
         return [point]
@@ -262,7 +292,7 @@ def _row_traces(
         base=[summary.p50],
         width=[_BAR],
         marker=draw.hatched(mark.colour, "/", ink) if row.noise else draw.solid(soft, ink),
-        hover=[hover],
+        **_UNFADED,
     )
     low, high = summary.p95_interval
     line = draw.scatter(
@@ -279,53 +309,38 @@ def _row_traces(
             "line": {"color": mark.colour, "width": 2},
         },
         cliponaxis=False,
-        hover=[hover, hover],
+        **_UNFADED,
     )
     return [bar, line, point] if math.isfinite(low) else [bar, point]
 
 
 def _row_words(row: Row, at: float, scale: _Scale, ink: style.Ink) -> list[style.Trace]:
-    """The name with the answer, and the percentiles at both ends of what is drawn."""
-    summary = row.summary
-    words = [row.answer, *filter(None, [row.noise])]
-    room = max(_COLUMNS - sum(columns(each) + 3 for each in words), _FEWEST_COLUMNS)
-    header = " · ".join([f"<b>{style.short(row.name, room)}</b>", *words])
-    notes = [
-        draw.note(
-            0,
-            at + _NAME_AT,
-            header,
-            ink.text,
-            xref="paper",
-            xanchor="left",
-            xshift=-_MARGIN["l"],
-            bgcolor=ink.background,
-        ),
-        draw.note(
-            scale.at(summary.p50),
-            at + _BAR_AT,
-            f"p50 {brief(summary.p50)}",
-            ink.text,
-            xanchor="right",
-            xshift=-8,
-            bgcolor=ink.background,
-        ),
-    ]
+    """The name with the answer, and the percentiles at that side of the bar which has room for
+    them, else beside the name."""
+    summary, end = row.summary, row.summary.p50
+    numbers = f"p50 {brief(summary.p50)}"
     if summary.p95 is not None:
         low, high = summary.p95_interval
         farthest = high if math.isfinite(high) else row.slowest if math.isfinite(low) else 0
-        notes.append(
-            draw.note(
-                scale.at(max(farthest, summary.p95)),
-                at + _BAR_AT,
-                f"p95 <b>{brief(summary.p95)}</b>",
-                ink.text,
-                xanchor="left",
-                xshift=10,
-                bgcolor=ink.background,
-            )
-        )
-    return notes
+        end = max(farthest, summary.p95)
+        numbers += f" · p95 <b>{brief(summary.p95)}</b>"
+    words = [row.answer, *filter(None, [row.noise])]
+    room = _COLUMNS - sum(columns(each) + 3 for each in words)
+    place: dict[str, Any] = {"y": at + _BAR_AT}
+    if scale.share(summary.p50) >= _NUMBERS:
+        place |= {"x": scale.at(summary.p50), "xanchor": "right", "xshift": -8}
+    elif scale.share(end) <= 1 - _NUMBERS:
+        place |= {"x": scale.at(end), "xanchor": "left", "xshift": 10}
+    else:
+        place = {"x": 1, "xref": "paper", "xanchor": "right", "xshift": _MARGIN["r"]}
+        place["y"] = at + _NAME_AT
+        room -= columns(numbers)
+    header = " · ".join([f"<b>{style.short(row.name, max(room, _FEWEST_COLUMNS))}</b>", *words])
+    left = {"xref": "paper", "xanchor": "left", "xshift": -_MARGIN["l"]}
+    return [
+        draw.note(0, at + _NAME_AT, header, ink.text, bgcolor=ink.background, **left),
+        draw.note(0, 0, numbers, ink.text, bgcolor=ink.background) | place,
+    ]
 
 
 def _row_keys(systems: Sequence[Row], level: float, ink: style.Ink) -> list[style.Trace]:
@@ -416,6 +431,7 @@ def _curve(row: Row, mark: style.Mark, hover: str, ink: style.Ink) -> list[style
         [each for _ms, each in marked],
         "markers",
         name=name,
+        customdata=[row.system] * len(marked),
         marker={
             "color": mark.colour,
             "symbol": mark.symbol,

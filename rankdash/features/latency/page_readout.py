@@ -93,7 +93,16 @@ def draw(study: Study, timings: dict[str, Times]) -> float:
         )
         target_ms = target()
     line.markdown(answer(study, target_ms))
-    shared(_chart, study, target_ms, shown or PERCENTILES)
+    shown = shown or PERCENTILES
+    if (drawn := shared(_chart, study, target_ms, shown)) is not None:
+        figure, alt = drawn
+        key = f"latency.{shown}"
+        widgets_charts.show(figure, alt=alt, key=key, on_select=lambda: _choose_row(key))
+    if (row := address.one("row")) in timings:
+        _one(safe_name(study, row), timings[row], target_ms, study.statistics.level)
+    else:
+        address.lose("row", row)
+        st.caption(_("Click a system to read how it was measured."))
     not_timed(study, timings)
     if notes := busy_notes(study):
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -103,10 +112,17 @@ def draw(study: Study, timings: dict[str, Times]) -> float:
     return target_ms
 
 
-def _chart(study: Study, target_ms: float, shown: str) -> None:
+def _chart(study: Study, target_ms: float, shown: str) -> tuple[Any, str] | None:
     draw_chart = charts.distribution if shown == DISTRIBUTION else charts.latency
-    if (drawing := draw_chart(study, target_ms)) is not None:
-        widgets_charts.draw(drawing, key=f"latency.{shown}")
+    drawing = draw_chart(study, target_ms)
+    return None if drawing is None else widgets_charts.drawn(drawing)
+
+
+def _choose_row(key: str) -> None:
+    """The system that was clicked has its sentences below, until a second click."""
+    clicked = [point["customdata"] for point in st.session_state[key]["selection"]["points"]]
+    address.choose("row", clicked[0] if clicked else None)
+    address.publish()
 
 
 def answer(study: Study, target_ms: float) -> str:

@@ -77,6 +77,7 @@ FIELDS: Mapping[str, str | None] = {
     "margin": "first",
     "loss": f"{TOLERANCE:g}",
     "cell": None,
+    "row": None,
     "paid": None,
     **{each.name: f"{each.default:g}" for each in ASSUMPTIONS},
     **{each.name: key_of(each.default) for each in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)},
@@ -84,7 +85,7 @@ FIELDS: Mapping[str, str | None] = {
 }
 # Without the data set these say nothing: they are ids and names within it.
 OF_A_DATA_SET = (
-    *("base", "system", "vs", "left", "right", "runs", "q", "doc", "follow", "reader"),
+    *("base", "system", "vs", "left", "right", "runs", "q", "doc", "follow", "reader", "row"),
     *("judge", "judge_shown", "segment", "tag", "values", "against", "price", "thousand"),
 )
 # What is settled before a page is drawn, and its address says though nobody chose it.

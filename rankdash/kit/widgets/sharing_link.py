@@ -185,6 +185,7 @@ def title(name: str) -> str:
         "margin": _("Margin of the first stage"),
         "loss": _("Acceptable loss, as a share of the mean"),
         "cell": _("Documents from one band of ranks to another"),
+        "row": _p("field", "System"),
         "paid": _("Price of reranking 1,000 searches"),
         "profile": _p("field", "Profile"),
         "lang": _p("field", "Language"),
