@@ -1,4 +1,5 @@
-"""Start with `streamlit run app.py`; `streamlit run app.py -- --read-only` only shows."""
+"""Start with `streamlit run app.py`; `streamlit run app.py -- --read-only` for a read-only
+dashboard."""
 
 import os
 import sys

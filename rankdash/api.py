@@ -354,8 +354,8 @@ def report(
     target = Path(path)
     if not target.parent.is_dir():
         raise DataError(
-            "There is no folder {folder}.",
-            remedy="Create it first, or write elsewhere.",
+            "The folder {folder} does not exist.",
+            remedy="Create it first, or choose another folder.",
             folder=str(target.parent),
         )
     front = report_report.front_of(title, note, logo, sections, language)

@@ -234,7 +234,7 @@ def slips(data: rd.Dataset, run: rd.Run, folder: Path) -> dict[str, Callable[[],
         "no section 'prices'": lambda: rd.report(data, run, target, sections=["prices"]),
         "no language 'fr'": lambda: rd.report(data, run, target, language="fr"),
         "no assumption 'a'": lambda: rd.report(data, run, target, assumptions={"a": 1.0}),
-        "There is no folder": lambda: rd.report(data, run, folder / "none" / "r.html"),
+        "does not exist": lambda: rd.report(data, run, folder / "none" / "r.html"),
         "cannot be read": lambda: rd.report(data, run, target, logo=folder / "none.png"),
         "study must be a Study, not a whole number": lambda: rd.standings(5),
     }

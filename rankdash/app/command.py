@@ -1,8 +1,8 @@
-"""Runs one command, and says what happens when something goes wrong.
+"""Running one command and reporting its errors.
 
 Exit codes: 0 done; 1 the data has errors (`check`), some queries failed (`rerank`) or a condition
-is not met (`gate`); 2 nothing could be done, with one line on standard error that says what, where
-and what to do; 130 stopped by Ctrl+C.
+    is not met (`gate`); 2 nothing could be done, with one line on standard error that contains the
+    problem, its location and a remedy; 130 stopped by Ctrl+C.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rankdash.kit.commands.registry import COMMANDS, put
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command (None: the program's own arguments) and give its exit code."""
+    """Run one command (None: the program's own arguments) and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end the command.
         if hasattr(stream, "reconfigure"):
@@ -37,14 +37,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("Stopped.\n")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough. Python would complain once more when it closes the stream.
+        # The reader closed the pipe. Python would complain again when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except OSError as problem:
         return _refuse(f"{problem.filename or 'The system'}: {problem.strerror or problem}.")
     except Exception as problem:  # noqa: BLE001 - a user is never shown a traceback
         return _refuse(
-            f"This is a fault of rankdash, please report it: {type(problem).__name__}: {problem}"
+            f"This is a bug in rankdash, please report it: {type(problem).__name__}: {problem}"
         )
     return code
 
@@ -64,10 +64,11 @@ def _take_settings(name: str, command: Parser, typed: Sequence[str]) -> None:
 
 
 def _parser(typed: Sequence[str]) -> Parser:
-    """Only the command that was typed is loaded, and what it needs."""
+    """Return the parser; only the module of the typed command is loaded."""
     parser = Parser(
         prog="rankdash",
-        description="Does reranking help, for which queries? Without a command: the dashboard.",
+        description="Measure whether a reranker improves your search, and on which queries. "
+        "Without a command: open the dashboard.",
     )
     parser.add_argument("--version", action="version", version=f"rankdash {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)

@@ -1,4 +1,4 @@
-"""The frame around every page: runs first at each rerun, then the page that was asked for."""
+"""The frame around every page, which runs first at each rerun, and then runs the requested page."""
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
@@ -22,17 +22,17 @@ from rankdash.kit.widgets import (
 from rankdash.kit.widgets.stored import workspace
 
 # Before the pages: the browser would fetch a page's own icon from a font service; this file is
-# served from here.
+# served locally.
 st.set_page_config(page_title="rankdash", page_icon=ASSETS / "logo.svg", layout="wide")
 pickers.restore()
 sidebar.choose_language()
 
 
 def page_of(name: str, title: str, icon: str) -> st.Page:
-    # The page that opens first stands at "/", whatever its name.
-    first = name == "overview"
-    path = "start" if first else name
-    return st.Page(view.page(name), title=title, icon=icon, url_path=path, default=first)
+    # The page that opens first is at "/", whatever its name.
+    is_first = name == "overview"
+    path = "start" if is_first else name
+    return st.Page(view.page(name), title=title, icon=icon, url_path=path, default=is_first)
 
 
 # In the order of work.
@@ -59,7 +59,7 @@ pages = [page for group in menu.values() for page in group]
 
 
 def named_overview() -> None:
-    """Who types the name of the first page gets there too."""
+    """Open the first page for a visitor who types its name."""
     view.go("overview")
 
 
@@ -87,23 +87,23 @@ with workspace().database.held_open():
         view.settle_focus(page.url_path or "overview")
     link = sharing_link.begin()
     try:
-        # A click that came with a page of what is gone must not act on another data set.
+        # A click on a page of a deleted data set must not act on another one.
         if gone is None or not page_damaged.deleted_dataset(gone):
             damaged = page_damaged.dataset()
             if not damaged:
                 page_damaged.runs()
             if analysis and not damaged:
                 page_damaged.deleted_runs()
-            # On Data it can be added again or deleted.
+            # On Data, a damaged data set can be added again or deleted.
             if not damaged or page.url_path == "data":
                 page.run()
     except StopException:
-        # An empty state: nothing more is to come, and what was drawn is all there is.
+        # An empty state: nothing more will be drawn, so the page is complete.
         pickers.shown()
         uploader.end_page()
         raise
     sharing_link.finish(link)
-    # Once more, with what the page has chosen.
+    # Again, with the choices of the page.
     sidebar.update_menu(links, pages)
     pickers.shown()
     uploader.end_page()

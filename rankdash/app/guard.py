@@ -1,6 +1,7 @@
-"""Who is answered: requests under a name of this server, so that no page of another site can make a
-browser speak with it under a name of its own (DNS rebinding); and what changes something only from
-its own pages, so that no other page can, not even one from another port of this machine."""
+"""Protection of the server: against DNS rebinding, only requests under one of its names are
+answered, so that no page of another site can make a browser talk to it under its own name; and
+requests that change something are accepted only from rankdash's own pages, not even from another
+port of this machine."""
 
 from __future__ import annotations
 
@@ -22,21 +23,20 @@ from rankdash.core.base.shipped import FRONT_VARIABLE
 _HOST = re.compile(r"(?P<name>\[[^\[\]]*\]|[^:\[\]]*)(:\d*)?")
 _METRICS = "/_stcore/metrics"
 _REFUSED = (
-    "rankdash does not answer under the name {host!r}. Whoever starts it lists its names: "
-    "rankdash serve --allow-host NAME, or " + HOSTS + ".\n"
+    "rankdash does not answer requests for the host {host!r}. Ask the server administrator to list "
+    "the allowed names: rankdash serve --allow-host NAME, or " + HOSTS + ".\n"
 )
 _ELSEWHERE = (
-    "rankdash takes this from its own pages only, not from {origin!r}. A proxy has to pass the "
-    "name it is reached under (Host), or the name has to be listed: --allow-host NAME, or "
-    + HOSTS
-    + ".\n"
+    "rankdash accepts this request only from its own pages, not from {origin!r}. A proxy must pass "
+    "the original Host header, or its name must be listed: --allow-host NAME, or " + HOSTS + ".\n"
 )
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_CLOSED = "Metrics are closed; " + METRICS + "=1 opens them.\n"
+_CLOSED = "Metrics are disabled. To enable them, set " + METRICS + "=1.\n"
 
 
 class Guard:
-    """Passes requests and web sockets on, but for those under another name and for metrics."""
+    """Middleware that passes requests and web sockets on, except under another host name and for
+    metrics."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -53,7 +53,8 @@ class Guard:
 
 
 def bound_to() -> str:
-    """The address at which browsers reach the server: that of the front, where there is one."""
+    """Return the address at which browsers reach the server: the front's address, if there is a
+    front."""
     front = os.environ.get(FRONT_VARIABLE)
     if front is not None:
         return front.rpartition(":")[0]
@@ -61,10 +62,11 @@ def bound_to() -> str:
 
 
 def is_own_name(host: str, address: str) -> bool:
-    """Whether a Host header names this server.
+    """Return whether a Host header names this server.
 
-    host: as it was sent, with or without a port. address: what the server is bound to; a server
-    that other machines reach answers under every IP address, which no other site can make its own.
+    host: as it was sent, with or without a port. address: the address that the server is bound to;
+        a server that other machines can reach answers under every IP address, which no other site
+        can use as its name.
     """
     name = _without_port(host).casefold().rstrip(".")
     if is_loopback(name) or not names(HOSTS).isdisjoint({name, ANY}):
@@ -88,9 +90,9 @@ def _refusal(scope: Scope) -> PlainTextResponse | None:
 
 
 def _is_own_page(origin: str, host: str) -> bool:
-    """Whether a page of this origin is one of this server, asked as `host`: the same name and port,
-    or a listed name, because a proxy may leave out its port. Streamlit itself lets in every port of
-    this machine."""
+    """Return whether an origin is a page of this server, requested as `host`: the same name and
+    port, or a listed name, because a proxy may omit its port. Streamlit itself accepts every port
+    of this machine."""
     place = origin.partition("://")[2].casefold()
     if place and place == host.casefold():
         return True
@@ -104,7 +106,7 @@ def _values(scope: Scope, header: bytes) -> list[str]:
 
 
 def _without_port(host: str) -> str:
-    """The name or address in a Host header; "" where it is none."""
+    """Return the name or address in a Host header; "" if it is invalid."""
     match = _HOST.fullmatch(host)
     return "" if match is None else match["name"]
 
@@ -117,22 +119,23 @@ def _is_address(name: str) -> bool:
     return True
 
 
-# Connections of browsers: how long the head of a request may take to arrive, and how many may wait
-# for theirs. A server that waits without end has no file handles left for others.
+# Limits of browser connections: the time for the head of a request, and the number of connections
+# that wait for it. A server without them would run out of file handles.
 
 if sys.platform != "win32":
     import resource
 
 HEAD_SECONDS = 20.0
-"""From the start of a connection, or the first byte of a later request, to the end of the head."""
+"""The time limit from the start of a connection, or the first byte of a later request, to the end
+of the head."""
 
 _MOST, _MOST_WAITING = 1024, 256
-# Of the file handles that a process has, so many are for files and other processes.
+# The number of file handles that are reserved for files and other processes.
 _OWN_HANDLES = 32
 
 
 def most_connections() -> int:
-    """How many a process may have, with the file handles that it has."""
+    """Return the maximum number of connections of a process, by its limit of file handles."""
     if sys.platform == "win32":
         return _MOST
     handles, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -140,13 +143,14 @@ def most_connections() -> int:
 
 
 class Waiting:
-    """The connections whose request has no complete head yet."""
+    """The connections whose request head is incomplete."""
 
     def __init__(self) -> None:
         self._timers: dict[asyncio.BaseTransport, asyncio.TimerHandle] = {}
 
     def begin(self, transport: asyncio.WriteTransport) -> None:
-        """Close it if the head is not complete in time, or too many others begin to wait."""
+        """Close the connection if the head is not complete in time, or if too many later ones
+        wait."""
         if transport not in self._timers:
             if len(self._timers) >= min(most_connections() // 2, _MOST_WAITING):
                 self.close_oldest()
@@ -154,12 +158,12 @@ class Waiting:
             self._timers[transport] = loop.call_later(HEAD_SECONDS, self._close, transport)
 
     def end(self, transport: asyncio.WriteTransport) -> None:
-        """The head is complete, or the connection has ended."""
+        """Stop the timer: the head is complete, or the connection has ended."""
         if (timer := self._timers.pop(transport, None)) is not None:
             timer.cancel()
 
     def close_oldest(self) -> bool:
-        """Close the connection that waits for longest; False if none waits."""
+        """Close the connection that has waited longest; return False if none waits."""
         oldest = next(iter(self._timers), None)
         if isinstance(oldest, asyncio.WriteTransport):
             self._close(oldest)
@@ -174,7 +178,7 @@ _waiting = Waiting()
 
 
 class Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
-    """uvicorn's own, with these limits."""
+    """uvicorn's protocol with these limits."""
 
     transport: asyncio.Transport
 

@@ -1,9 +1,9 @@
 """`serve --processes n`: several servers behind one address, and one worker for all of them.
 
-A cookie keeps a browser with one server, which holds its session, its uploads and its files. Every
-request has a connection of its own behind the front, which reads no more of it than its head; what
-the servers check, such as the host and the origin, they check as if they were asked directly. A
-server that ends is started again, and its browsers go to another until it is there.
+A cookie binds a browser to one server, which has its session, uploads and files. Every request has
+a separate connection behind the front, which reads only its head; the servers check the host and
+the origin as for direct requests. A server that ends is restarted, and its browsers use another one
+until it is ready.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UPGRADE = re.compile(rb"(?im)^upgrade:\s*websocket\s*$")
 
 @dataclass
 class _Server:
-    """One of the servers. port: None while it cannot be asked."""
+    """One of the servers. port: None until it is ready."""
 
     place: int
     port: int | None = None
@@ -59,8 +59,9 @@ class _Server:
 
 
 class Front:
-    """Servers, each started by a command to which its port is added, and what is between them and
-    the browsers. address: host:port, as the servers are told; base_path: without slashes."""
+    """The front of several servers, each started by a command with a port appended, which relays
+    between them and the browsers. address: host:port, as passed to the servers; base_path: without
+    slashes."""
 
     def __init__(
         self, command: Sequence[str], count: int, *, address: str, base_path: str = ""
@@ -69,7 +70,7 @@ class Front:
         self._address = address
         self._servers = [_Server(place) for place in range(count)]
         self._cookie_path = f"/{base_path}"
-        # What one server signs, another has to know.
+        # The servers verify each other's cookies.
         self._secret = secrets.token_hex(32)
         self._worker = _worker()
         self._ended = asyncio.Event()
@@ -78,7 +79,7 @@ class Front:
         self._waiting = Waiting()
 
     async def serve(self, listener: socket.socket) -> int:
-        """Until `end`, or until servers cannot be started: the exit code."""
+        """Serve until `end` is called, or servers cannot be started; return the exit code."""
         front = await asyncio.start_server(self._connected, sock=listener, limit=_HEAD_BYTES)
         tasks = [asyncio.create_task(self._keep(server)) for server in self._servers]
         await self._ended.wait()
@@ -96,7 +97,7 @@ class Front:
         self._ended.set()
 
     async def _keep(self, server: _Server) -> None:
-        """Start a server as often as it ends."""
+        """Start a server whenever it ends."""
         quick = 0
         says = {FIRST_VARIABLE: "1"} if server.place == 0 else {}
         while quick < QUICK_DEATHS:
@@ -117,9 +118,9 @@ class Front:
                         PIPE_VARIABLE: str(writing),
                     },
                     pass_fds=(writing,),
-                    # Ctrl+C is for the front, which ends its servers. Not a new session: Linux may
-                    # share processors between sessions first, and then the worker gives way to
-                    # nobody.
+                    # Ctrl+C goes to the front, which ends its servers. Not a new session: Linux may
+                    # divide processors between sessions first, and then the worker would not yield
+                    # to the servers.
                     process_group=0,
                 )
             finally:
@@ -134,7 +135,7 @@ class Front:
         self.end(INCOMPLETE)
 
     async def _watch(self, server: _Server, process: asyncio.subprocess.Process, port: int) -> int:
-        """Its exit code, in the end."""
+        """Mark the server as ready once it answers; return its exit code when it ends."""
         ended = asyncio.create_task(process.wait())
         try:
             while not ended.done() and not await _answers(port):
@@ -150,7 +151,7 @@ class Front:
                 self._any_up.clear()
 
     async def _listen(self, pipe: int) -> None:
-        """Do what a server asks of the worker."""
+        """Pass a server's messages on to the worker."""
         reader = asyncio.StreamReader()
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(pipe, "rb", 0)
@@ -169,8 +170,8 @@ class Front:
             except asyncio.LimitOverrunError:
                 writer.write(_refusal("431 Request Header Fields Too Large"))
         with contextlib.suppress(OSError, TimeoutError):
-            # Closed with something unread, such as the rest of too large an upload, the answer
-            # would be lost on its way.
+            # Read the rest, such as a refused upload: closing a connection with unread data would
+            # lose the answer.
             writer.write_eof()
             async with asyncio.timeout(_LINGER_SECONDS):
                 while await reader.read(_PIECE_BYTES):
@@ -180,15 +181,15 @@ class Front:
             await writer.wait_closed()
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request of a browser to its server, and all that follows it."""
+        """Relay one request of a browser, and everything that follows it, to its server."""
         self._waiting.begin(writer.transport)
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         finally:
             self._waiting.end(writer.transport)
         chosen = _CHOSEN.search(head)
-        known = int(chosen[1]) if chosen else None
-        connection = await self._reached(known)
+        bound_place = int(chosen[1]) if chosen else None
+        connection = await self._reached(bound_place)
         if connection is None:
             writer.write(_refusal("503 Service Unavailable"))
             return
@@ -196,7 +197,7 @@ class Front:
         server.connections += 1
         try:
             behind.write(_forwarded(head, str(writer.get_extra_info("peername")[0])))
-            place = None if server.place == known else server.place
+            place = None if server.place == bound_place else server.place
             await _first_of(_copy(reader, behind), self._answer(answer, writer, place))
         finally:
             server.connections -= 1
@@ -205,23 +206,25 @@ class Front:
     async def _answer(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, place: int | None
     ) -> None:
-        """Pass an answer on. place: of the server that the browser shall keep to."""
+        """Relay the response; set the cookie if `place`, the number of the browser's new server, is
+        passed."""
         if place is not None:
             writer.write(self._with_cookie(await reader.readuntil(b"\r\n\r\n"), place))
         await _copy(reader, writer)
 
     async def _reached(
-        self, known: int | None
+        self, bound_place: int | None
     ) -> tuple[_Server, asyncio.StreamReader, asyncio.StreamWriter] | None:
-        """The server that a browser knows, else the one with the fewest connections, and a
-        connection with it; None where none comes up."""
+        """Return the server in a browser's cookie, or else the server with the fewest connections,
+        and a connection to it; None if none starts in time."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_START_SECONDS):
                 while await self._any_up.wait():
                     up = [server for server in self._servers if server.port is not None]
-                    up.sort(key=lambda each: (each.place != known, each.connections))
+                    up.sort(key=lambda each: (each.place != bound_place, each.connections))
                     for server in up:
-                        # One that was just killed refuses before its end is known.
+                        # A server that was just killed refuses connections before its end is
+                        # noticed.
                         with contextlib.suppress(OSError):
                             return server, *await asyncio.open_connection(
                                 _LOOPBACK, server.port, limit=_HEAD_BYTES
@@ -231,7 +234,7 @@ class Front:
 
     def _with_cookie(self, head: bytes, place: int) -> bytes:
         line, rest = head.split(b"\r\n", 1)
-        # What comes before the answer itself is no place for cookies.
+        # An interim response cannot set cookies.
         if line.split(b" ")[1:2] == [b"100"]:
             return head
         cookie = f"{COOKIE}={place}; Path={self._cookie_path}; HttpOnly; SameSite=Lax"
@@ -239,17 +242,17 @@ class Front:
 
 
 async def until_stopped(front: Front, listener: socket.socket) -> int:
-    """Serve until a signal asks for the end: the exit code."""
+    """Serve until SIGINT or SIGTERM; return the exit code."""
     loop = asyncio.get_running_loop()
     for number, code in ((signal.SIGINT, INTERRUPTED), (signal.SIGTERM, DONE)):
         loop.add_signal_handler(number, front.end, code)
-    # A terminal may stop those of its programs that write while another is in front.
+    # A terminal may stop programs that write while another one is in the foreground.
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     return await front.serve(listener)
 
 
 def listening(host: str, port: int | None) -> socket.socket:
-    """A socket there; without a port at 8501 or the next free one. Raises OSError."""
+    """Return a listening socket; without a port, at 8501 or the next free one. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     first = int(os.environ.get("STREAMLIT_SERVER_PORT", "8501"))
     ports = (port,) if port is not None else range(first, first + 100)
@@ -263,7 +266,8 @@ def listening(host: str, port: int | None) -> socket.socket:
 
 
 def _worker() -> WorkerProcess | None:
-    """None where the workspace is only shown; what is wrong with it the servers say."""
+    """Return the worker; None if the workspace is read-only or cannot be opened (the servers report
+    the error)."""
     try:
         workspace = Workspace.open()
         if workspace.read_only:
@@ -279,7 +283,7 @@ def _free_port() -> int:
 
 
 async def _answers(port: int) -> bool:
-    """Whether a server has started: until then it takes connections and says nothing."""
+    """Return whether a server answers: before that, it accepts connections without answering."""
     try:
         reader, writer = await asyncio.open_connection(_LOOPBACK, port)
     except OSError:
@@ -306,8 +310,9 @@ async def _stopped(process: asyncio.subprocess.Process | None) -> None:
 
 
 def _forwarded(head: bytes, peer: str) -> bytes:
-    """The head of a request as a server gets it: after its answer the connection ends, so that the
-    next request may be another browser's. Who asks, only a proxy on this machine may say."""
+    """Return the request head for a server: the connection closes after the response, because the
+    next request may come from another browser, and the client's address is set, unless a proxy on
+    this machine already did."""
     line, rest = head.split(b"\r\n", 1)
     if not _UPGRADE.search(rest.replace(b"\r", b"")):
         rest = b"Connection: close\r\n" + _HOP.sub(b"", rest)
@@ -326,10 +331,10 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         await writer.drain()
 
 
-async def _first_of(asking: Awaitable[None], answering: Awaitable[None]) -> None:
-    """Until the answer ends. A browser that has gone ends it too; one that only has nothing more to
-    ask cannot be told from it, and browsers do not do that."""
-    tasks = [asyncio.ensure_future(asking), asyncio.ensure_future(answering)]
+async def _first_of(requests: Awaitable[None], responses: Awaitable[None]) -> None:
+    """Run both directions until either ends, then cancel the other one. A half-closed connection,
+    which browsers do not use, counts as closed."""
+    tasks = [asyncio.ensure_future(requests), asyncio.ensure_future(responses)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

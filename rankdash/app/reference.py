@@ -1,4 +1,4 @@
-"""Writes the reference of all commands from their parsers:
+"""Generates the reference of all commands from their parsers:
 
 python -m rankdash.app.reference > docs/commands.md
 """
@@ -18,22 +18,22 @@ _HEAD = """\
 
 # Commands
 
-What `COMMAND --help` says, for all commands. Exit code 2 is for what could not be done, with one
-line on standard error that says what, where and what to do.
+The output of `COMMAND --help` for all commands. Exit code 2 means that nothing could be done; one
+line on standard error contains the problem, its location and a remedy.
 
-`-` is standard input where a file is read, and standard output where one is written.
-Each command has some of the formats {formats}.
+`-` as a file name means standard input or standard output. Each command supports
+some of the formats {formats}.
 """
 _SETTINGS = """\
 ## rankdash.toml
 
-{commands} take options from `rankdash.toml` in the current folder, or else from the table
+{commands} read options from `rankdash.toml` in the current folder, or else from the table
 `[tool.rankdash]` of `pyproject.toml` there. A key is the name of an option, without the dashes in
-front. It holds for every command that has the option; in a table such as `[gate]` or
-`[tool.rankdash.gate]` it holds for that command alone, and goes first. What is typed goes before
-the file.
+front. It applies to every command that has the option; in a table such as `[gate]` or
+`[tool.rankdash.gate]` it applies to that command only and takes precedence. Typed options take
+precedence over the file.
 
-An option that may be repeated takes one value or a list; a condition also a table, such as
+An option that may be repeated accepts one value or a list; a condition also a table, such as
 `min = {{"ndcg@10" = 0.8}}`; a switch `true` or `false`. Paths are relative to the file.
 
 | key | commands |
@@ -42,7 +42,7 @@ An option that may be repeated takes one value or a list; a condition also a tab
 
 
 def text() -> str:
-    """The reference as Markdown. It depends on the parsers alone, not on the terminal."""
+    """Return the reference as Markdown. It depends only on the parsers, not on the terminal."""
     return "".join(_parts())
 
 
@@ -82,7 +82,7 @@ def _command(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _spelled(action: argparse.Action) -> str:
-    """An option with its other spellings and its value."""
+    """Return an option with its other spellings and its value."""
     value = action.metavar or "|".join(map(str, action.choices or ()))
     if action.nargs in ("+", "*"):
         value = f"{value} …"

@@ -1,4 +1,4 @@
-"""`serve`: the dashboard, from any folder."""
+"""`serve`: starts the dashboard, from any folder."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _BASE_PATH = re.compile(r"[\w.~-]+(/[\w.~-]+)*", re.ASCII)
 
 def add(parser: Parser) -> None:
     parser.description = (
-        "Open the dashboard in the browser; Ctrl+C ends it. `rankdash` without a command does the "
-        "same. All other settings come from the variables of Streamlit, such as "
+        "Open the dashboard in the browser; Ctrl+C ends it. `rankdash` without a command does "
+        "the same. All Streamlit settings also work as environment variables, such as "
         "STREAMLIT_SERVER_PORT."
     )
     parser.option(
@@ -41,43 +41,43 @@ def add(parser: Parser) -> None:
     )
     parser.number("--port", "the port (default: 8501, or the next free one; 0: any)", kind=int)
     parser.option(
-        "--base-path", "PATH", "the path in front of every page, as behind a proxy at /PATH"
+        "--base-path", "PATH", "the path before every page, such as behind a proxy at /PATH"
     )
     parser.several(
         "--allow-host",
         "NAME",
-        "a name under which the dashboard is reached, as that of a proxy; requests under another "
-        "are refused (also: RANKDASH_HOSTS)",
+        "a host name of the dashboard, such as a proxy's name; requests under other names are "
+        "refused (also: RANKDASH_HOSTS)",
     )
     parser.several(
         "--allow-key",
         "VARIABLE",
-        "where other machines reach the dashboard: a variable whose key its visitors may use, such "
-        "as COHERE_API_KEY (also: RANKDASH_KEYS; default: none)",
+        "if other machines can open the dashboard: a variable with an API key that visitors may "
+        "use, such as COHERE_API_KEY (also: RANKDASH_KEYS; default: none)",
     )
     parser.several(
         "--allow-service",
         "HOST",
-        "where other machines reach the dashboard: a host that runs may ask, and no other (also: "
+        "if other machines can open the dashboard: the only hosts that runs may contact (also: "
         "RANKDASH_SERVICES; default: every host with a public address)",
     )
-    parser.flag("--read-only", "show the workspace: nothing is changed, and no reranker runs")
+    parser.flag("--read-only", "show the workspace without changing it; rerankers cannot run")
     parser.option(
         "--home", "FOLDER", "the workspace (default: RANKDASH_HOME, or your user data directory)"
     )
     parser.number(
         "--processes",
-        "how many servers share the work behind the address, each with its own browsers and its "
-        "own memory; at most one for each processor is of use (default: 1 on this machine only; if "
-        "other machines can open the dashboard, one for each processor, at most 4)",
+        "the number of server processes behind the address, each with its own visitors and "
+        "memory; more than one per processor does not help (default: 1 on this machine only; if "
+        "other machines can open the dashboard, one per processor, at most 4)",
         kind=int,
     )
-    parser.flag("--no-browser", "print the address only")
+    parser.flag("--no-browser", "only print the address")
     parser.set_defaults(command=serve)
 
 
 def serve(arguments: argparse.Namespace) -> int:
-    """Run the server until it is stopped. Raises UsageError where it cannot listen there."""
+    """Run the server until it is stopped. Raises UsageError if it cannot listen at the address."""
     settings: dict[str, object] = {}
     if arguments.host is not None:
         settings["server.address"] = arguments.host
@@ -104,17 +104,15 @@ def serve(arguments: argparse.Namespace) -> int:
     if count is None:
         count = _usual_processes(arguments.host)
         if count > 1:
-            sys.stdout.write(
-                f"{count} processes share the work; --processes sets another number.\n"
-            )
+            sys.stdout.write(f"{count} server processes; set another number with --processes.\n")
     if count != 1:
         return _several(arguments, count, settings)
     if FRONT_VARIABLE in os.environ:
         threading.Thread(target=_end_with_front, daemon=True).start()
     from uvicorn.config import HTTP_PROTOCOLS
 
-    # As `streamlit run` in a shell, which reads the settings beside the app; in this process, so
-    # that whoever stops it stops the server.
+    # As `streamlit run` in a shell, which reads the settings next to the app; in this process, so
+    # that a signal to this process stops the server.
     options = [f"--{name}={value}" for name, value in settings.items()]
     sys.argv = ["streamlit", "run", str(APP), *options]
     signal.signal(signal.SIGINT, _stopped)
@@ -125,10 +123,10 @@ def serve(arguments: argparse.Namespace) -> int:
 
 
 def _usual_processes(host: str | None) -> int:
-    """How many serve if the command names no number: a laptop has one visitor."""
-    alone = allowed.is_loopback(host or os.environ.get(_ADDRESS_VARIABLE) or _LOOPBACK)
-    cannot = os.name == "nt" or _CERTIFICATE_VARIABLE in os.environ
-    if alone or cannot or FRONT_VARIABLE in os.environ:
+    """Return the default number of servers; 1 on this machine only, which has one visitor."""
+    local = allowed.is_loopback(host or os.environ.get(_ADDRESS_VARIABLE) or _LOOPBACK)
+    unsupported = os.name == "nt" or _CERTIFICATE_VARIABLE in os.environ
+    if local or unsupported or FRONT_VARIABLE in os.environ:
         return 1
     from rankdash.core.rerankers.neural.runtimes import threads
 
@@ -136,15 +134,15 @@ def _usual_processes(host: str | None) -> int:
 
 
 def _several(arguments: argparse.Namespace, count: int, settings: Mapping[str, object]) -> int:
-    """The same by several servers. Raises UsageError where that cannot be."""
+    """Run several servers. Raises UsageError if that is not possible."""
     if not 1 <= count <= _MOST_PROCESSES:
         raise UsageError(f"--processes is a number from 1 to {_MOST_PROCESSES}, not {count}.")
     if os.name == "nt":
-        raise UsageError("Windows cannot share an address like this; leave --processes out.")
+        raise UsageError("--processes does not work on Windows; remove it.")
     if os.environ.get(_CERTIFICATE_VARIABLE):
         raise UsageError(
-            "Several processes speak plain HTTP; put a proxy with the certificate in front of "
-            "them, or leave --processes out."
+            "Several processes support plain HTTP only; put a proxy with the certificate in "
+            "front of them, or remove --processes."
         )
     from rankdash.app.processes import Front, listening, until_stopped
 
@@ -153,7 +151,7 @@ def _several(arguments: argparse.Namespace, count: int, settings: Mapping[str, o
         listener = listening(host, arguments.port)
     except OSError as problem:
         raise UsageError(_why(problem, host, arguments.port or 0)) from problem
-    # The worker, which the front starts, is told by it.
+    # The worker, which the front starts, inherits the setting.
     allowed.bound(host)
     path = str(settings.get("server.baseUrlPath", ""))
     options = [
@@ -174,14 +172,13 @@ def _several(arguments: argparse.Namespace, count: int, settings: Mapping[str, o
 
 
 def _end_with_front() -> None:
-    """End this server when the process that started it has ended, in whatever way."""
+    """End this server when the process that started it has ended for any reason."""
     sys.stdin.buffer.read()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _stopped(_number: int, _frame: object) -> NoReturn:
-    """The end by Ctrl+C, which the server leaves to whoever started it: a KeyboardInterrupt would
-    be answered by Streamlit."""
+    """Exit on Ctrl+C, without the KeyboardInterrupt, which Streamlit would handle."""
     sys.stderr.write("Stopped.\n")
     raise SystemExit(INTERRUPTED)
 
@@ -189,12 +186,12 @@ def _stopped(_number: int, _frame: object) -> NoReturn:
 def _base_path(text: str) -> str:
     path = text.strip("/")
     if path and not _BASE_PATH.fullmatch(path):
-        raise UsageError(f"{text!r} is no path of an address; write one such as /rankdash.")
+        raise UsageError(f"{text!r} is not a URL path; use one such as /rankdash.")
     return path
 
 
 def _refuse_what_cannot_listen(host: str, port: int) -> None:
-    """Raises UsageError where no server can listen there; port 0: any."""
+    """Raise UsageError if no server can listen at the address. port: 0 for any."""
     if not 0 <= port <= 65535:
         raise UsageError(f"A port is a number from 1 to 65535, not {port}.")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -209,10 +206,12 @@ def _refuse_what_cannot_listen(host: str, port: int) -> None:
 
 def _why(problem: OSError, host: str, port: int) -> str:
     if isinstance(problem, socket.gaierror) or problem.errno == errno.EADDRNOTAVAIL:
-        return f"This machine has no address {host!r}; leave --host out to be reached from here."
+        return (
+            f"This machine has no address {host!r}; remove --host to listen on this machine only."
+        )
     if problem.errno == errno.EADDRINUSE:
         return (
-            f"Port {port} is taken by another program; choose another --port, or leave it out to "
-            "take the next free one."
+            f"Port {port} is in use by another program; choose another --port, or remove it to "
+            "use the next free one."
         )
     return f"Port {port} cannot be opened: {problem.strerror}; choose another --port."

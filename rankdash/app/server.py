@@ -1,4 +1,4 @@
-"""The life of the server: what it prepares, announces, redirects and ends."""
+"""The life of the server: preparation, start message, redirects, and shutdown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from rankdash.kit.widgets import redraw
 from rankdash.kit.widgets.stored import read_only, work_on, worker, workspace
 from rankdash.kit.widgets.text import markdown_safe
 
-# The addresses that stand for all of a machine.
+# The addresses that mean all network interfaces.
 _EVERY = ("0.0.0.0", "::")  # noqa: S104
 
 _PAGES = (
@@ -45,7 +45,7 @@ _PAGES = (
 )
 IMPORTED_BEFORE = (
     *(f"rankdash.features.{each}" for each in _PAGES),
-    # What these import on their first use, which takes longer than to draw a page.
+    # Modules that these import on their first use, which takes longer than drawing a page.
     *("scipy.special", "streamlit.emojis", "pyarrow.dataset", "PIL.Image"),
 )
 
@@ -55,23 +55,24 @@ _log = logging.getLogger(__name__)
 
 
 def prepare() -> None:
-    """Do beforehand what the first visitor would wait for and does not depend on data."""
+    """Do the work before the first visit that does not depend on data."""
     for module in IMPORTED_BEFORE:
         importlib.import_module(module)
     for code in i18n.LANGUAGES:
         with i18n.speaking(code):
             i18n.number(0.0)
-    # Streamlit asks once where it was started from, which looks up the file of every module.
+    # Streamlit calls this once, which looks up the file of every module.
     inspect.stack()
-    # No collection walks again what is there by now.
+    # Later garbage collections skip all present objects.
     gc.collect()
     gc.freeze()
 
 
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
-    """Go on with what waits, remove what killed servers left; end the worker with the server."""
-    # The worker is told by it.
+    """Resume waiting work, remove leftovers of killed servers, and end the worker with the
+    server."""
+    # The worker inherits the setting.
     allowed.bound(bound_to())
     try:
         if not read_only():
@@ -80,7 +81,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
         elif (trouble := workspace().trouble) is not None:
             _log.error("%s", trouble)
     except RankdashError as error:
-        # The pages meet the same error and say it; a server that will not start says nothing.
+        # The pages show the same error; a server that does not start could not show it.
         _log.error("%s", error)
     reading.sweep_uploads()
     prepare()
@@ -94,16 +95,16 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
             try:
                 worker().stop()
             except RankdashError as error:
-                # Its work is marked as interrupted by the next start.
+                # The next start marks its work as interrupted.
                 _log.error("%s", error)
 
 
 def announce() -> None:
-    """Print the address, and open it in a browser where there is one and nobody declined it."""
+    """Print the address, and open it in a browser unless the server is headless."""
     host, port = bound_to(), st.get_option("server.port")
     front = os.environ.get(FRONT_VARIABLE)
     if front is not None:
-        # One of several servers, of which one says where they are.
+        # Only one of several servers prints the address.
         if FIRST_VARIABLE not in os.environ:
             return
         port = front.rpartition(":")[2]
@@ -122,15 +123,15 @@ def announce() -> None:
 
 
 def on_script_error(error: Exception) -> bool:
-    """Say what went wrong in words; the traceback goes to the log."""
+    """Show the error as text; the traceback goes to the log."""
     if isinstance(error, RankdashError):
         st.error(markdown_safe(error_text(error), _LONGEST_ERROR), icon=":material/error:")
         return True
     _log.exception("A page failed", exc_info=error)
     st.error(
         _(
-            "Something went wrong in rankdash itself. Your data is unchanged. Reload the page; "
-            "if it happens again, the server's log has the details."
+            "An internal error occurred in rankdash. Your data is unchanged. Reload the page; "
+            "if it happens again, see the server's log for details."
         ),
         icon=":material/error:",
     )
@@ -138,7 +139,7 @@ def on_script_error(error: Exception) -> bool:
 
 
 class PageCase:
-    """Redirects a request for a page in another case, such as /Data; passes on the rest."""
+    """Middleware that redirects requests for a page in another case, such as /Data."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -152,7 +153,8 @@ class PageCase:
             await RedirectResponse(target)(scope, receive, send)
 
     def _target(self, scope: Scope) -> str | None:
-        """The address of the page, relative to the one asked for; None for any other request."""
+        """Return the address of the page, relative to the requested one; None for any other
+        request."""
         path: str = scope["path"]
         name = path.rstrip("/").rpartition("/")[2]
         if name == name.lower() or name.lower() not in self._names:

@@ -1,4 +1,5 @@
-"""The sidebar: data set and language everywhere; systems, metric and rules where numbers are."""
+"""The sidebar: data set and language on every page; systems, metric and rules on pages with
+numbers."""
 
 from __future__ import annotations
 
@@ -32,15 +33,15 @@ from rankdash.kit.widgets.view import (
 )
 
 Menu = tuple[list[DeltaGenerator], dict[str, list[str]]]
-"""The links, and the choices that they carry."""
+"""The links, and the query parameters in them."""
 
 CUTOFFS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
-# Columns of text that fit into a box of the sidebar, and for "(pinned)".
+# The width of a select box in columns of text, and of "(pinned)".
 _NAME_WIDTH, _PINNED = 26, 9
 
 
 def choose_language() -> None:
-    """Put the language of the address, else the browser's, into the session. Where it changes, an
+    """Store the language of the address, or else of the browser, in the session. If it changes, an
     open sample changes with it."""
     chosen = address.one("lang")
     if chosen not in LANGUAGES:
@@ -53,17 +54,17 @@ def choose_language() -> None:
 
 
 def draw_sidebar(*, analysis: bool) -> str | None:
-    """Data set and language everywhere; systems, metric and rules where numbers are shown.
+    """Draw data set and language on every page; systems, metric and rules on pages with numbers.
 
-    Returns the name of the chosen data set where another window deleted it: then nothing is chosen
+    Return the name of the chosen data set if another window deleted it: then no other one is chosen
     in its place.
     """
     with st.sidebar:
         if read_only():
             st.caption(
                 _(
-                    ":material/visibility: **Read only.** You can look at everything; nothing "
-                    "can be changed."
+                    ":material/visibility: **Read only.** You can view everything, but not "
+                    "change anything."
                 )
             )
         rows = {row.id: row for row in workspace().datasets()}
@@ -92,8 +93,8 @@ def _draw_choices(rows: Mapping[str, DatasetRow], *, analysis: bool) -> None:
         label=_("Data set"),
         default=page_samples.offered(rows, st.session_state[language.STATE]),
         format_func=lambda value: page_samples.called(rows[value]),
-        # What was chosen within one data set is no choice in the next, even where an id is in
-        # both: the first stage is in every one, and the next may have a pinned baseline.
+        # Choices within one data set do not apply to the next, even if an id is in both: the first
+        # stage is in every one, and the next may have a pinned baseline.
         clears=address.OF_A_DATA_SET,
     )
     if dataset_id and analysis and stored.damage(dataset_id) is None:
@@ -103,7 +104,7 @@ def _draw_choices(rows: Mapping[str, DatasetRow], *, analysis: bool) -> None:
 
 
 def _retried(row: RunRow, rows: Mapping[str, RunRow]) -> bool:
-    """Whether a later run with the same settings has fewer failed queries."""
+    """Return whether a later run with the same settings has fewer failed queries."""
     return any(
         (each.reranker, each.settings, each.depth) == (row.reranker, row.settings, row.depth)
         and each.created > row.created
@@ -121,14 +122,14 @@ def _draw_comparison(dataset_id: str) -> None:
     pinned = Pins(workspace()).of(dataset_id)
     baseline = pickers.settle_one("base", list(systems), pinned)
     others = [system for system in systems if system != baseline]
-    # A quick look at a few queries is compared when asked for, and not by default; nor is a run
-    # whose failed queries were retried.
+    # A run over a sample of queries is not compared by default, nor is a run whose failed queries
+    # were retried.
     whole = [
         name
         for name in others
         if name not in rows or not (rows[name].queries_skipped or _retried(rows[name], rows))
     ]
-    # The table on Overview chooses others.
+    # The user can choose others in the table on Overview.
     pickers.settle_several("system", others, (whole or others)[-MOST_COMPARED:])
     metric = pickers.pick_one(
         "metric",
@@ -137,12 +138,12 @@ def _draw_comparison(dataset_id: str) -> None:
         default="ndcg",
         label=_p("field", "Metric"),
         format_func=lambda value: _p("metric", registry[value].title),
-        help=_("Its meaning, formula and source are at the end of Overview."),
+        help=_("Its definition, formula and source are at the end of Overview."),
     )
     if (plan := labels_plan.sampled(dataset_id)) is not None:
         st.caption(
             _(
-                "Not in use: the labels are a sample, and the result is by {metric}.",
+                "Not used: the labels are a sample, so the result is in {metric}.",
                 metric=plan.metric,
             )
         )
@@ -155,7 +156,7 @@ def _draw_comparison(dataset_id: str) -> None:
             default="10",
             label=_("Cutoff k"),
             format_func=lambda value: _p("choice", "all") if value == WHOLE_LIST else value,
-            help=_("How far down the list a searcher looks."),
+            help=_("The number of results that a user looks at."),
         )
     settings_form.draw_conventions()
     usual = pinned if pinned in systems else next(iter(systems))
@@ -183,8 +184,8 @@ def _draw_baseline(systems: Mapping[str, System], pinned: str | None) -> None:
         default=pinned,
         label=_p("field", "Baseline"),
         help=_(
-            "Your search today: what every other system is compared with. The first stage is the "
-            "order of the search before any reranking. Defaults to the run pinned on History."
+            "Your current search, with which all other systems are compared. The first stage is "
+            "the ranking before any reranking. Defaults to the run pinned on History."
         ),
         format_func=lambda value: (
             _("{name} (pinned)", name=middle(systems[value].name, _NAME_WIDTH - _PINNED))
@@ -207,7 +208,8 @@ def _draw_labels() -> None:
 
 
 def draw_menu(place: DeltaGenerator, groups: Mapping[str, Sequence[st.Page]]) -> Menu:
-    """One link a page under the title of its group; returns the links and what they carry."""
+    """Draw the links to the pages under the titles of their groups; return the links and their
+    query parameters."""
     links, carried = [], address.offered()
     for title, pages in groups.items():
         place.caption(title)
@@ -216,8 +218,8 @@ def draw_menu(place: DeltaGenerator, groups: Mapping[str, Sequence[st.Page]]) ->
 
 
 def update_menu(menu: Menu, pages: Sequence[st.Page]) -> None:
-    """The links again, where they carry other choices now. They stay where they are: a link that
-    is taken away and comes back misses a click."""
+    """Update the links if the choices changed. They stay in place: replacing a link would lose a
+    click."""
     links, before = menu
     carried = address.offered()
     if carried != before:
@@ -225,7 +227,7 @@ def update_menu(menu: Menu, pages: Sequence[st.Page]) -> None:
             link.page_link(page, query_params=carried, width="stretch")
 
 
-# Logging in and out, where the server's secrets name a provider: for names on notes, no more.
+# Login and logout, if the server's secrets name a provider: only for names on notes.
 
 
 def draw_login() -> None:
@@ -239,7 +241,7 @@ def draw_login() -> None:
         _("Log in"),
         icon=":material/login:",
         width="stretch",
-        help=_("Notes and corrections are then signed with your name."),
+        help=_("Your name is then added to notes and corrections."),
     ):
         _log_in()
 

@@ -1,7 +1,7 @@
-"""The static files of Streamlit: compressed once, and what is added to the page's head.
+"""The static files of Streamlit, compressed once, and additions to the page's head.
 
 Streamlit sends them uncompressed; its page requests the script of an element, such as a chart, only
-when it draws the first one, and folds the sidebar on phones only.
+when it draws the first one, and folds the sidebar only on phones.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ ELEMENTS = (
     *("Html", "PageLink", "Selectbox", "ButtonGroup", "Slider", "Button", "BidiComponent"),
     "PlotlyChart",
 )
-"""The elements of the first page, by the first word of their scripts' names; the largest last."""
+"""The elements of the first page, by the first word of their scripts' names; the largest is last.
+"""
 
 _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# More would take the first visitor longer than what it saves in size.
+# A higher quality would take longer for the first visitor than it saves.
 _BROTLI_QUALITY = 5
 _GZIP_LEVEL = 6
 _FOR_A_YEAR = "public, immutable, max-age=31536000"
 _EACH_TIME = "no-cache"
 # Pixels of the window's width.
 _FOLDED_BELOW = 1000
-# Streamlit remembers by the first name whether a person folded the sidebar.
+# Streamlit stores under the first name whether the user folded the sidebar.
 _FOLD = """<script>
       {
         const place = "stSidebarCollapsed-", byUs = "rankdash.folded", kept = window.localStorage;
@@ -57,8 +58,8 @@ _IMPORT = re.compile(r'(?:from|import)\s*"\./([\w.-]+\.js)"')
 
 
 class StaticFiles:
-    """Answers requests for scripts and styles with compressed files, and adds to the page of all
-    addresses what is missing in its head. Passes on the rest, such as ranges."""
+    """Middleware that answers requests for scripts and styles with compressed files, and completes
+    the head of the page at all addresses. Other requests, such as ranges, pass."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -80,7 +81,8 @@ class StaticFiles:
             await _answer(headers, body, _TYPES[file.suffix], _FOR_A_YEAR)(scope, receive, send)
 
     def _with_links(self, scope: Scope, receive: Receive, send: Send, encoding: str) -> Send:
-        """Send the page with links in place of Streamlit's; all else as it comes."""
+        """Return a `send` that replaces Streamlit's page by the page with links; other messages
+        pass."""
         start: Message | None = None
 
         async def replaced(message: Message) -> None:
@@ -118,21 +120,22 @@ def _base() -> str:
 
 @cache
 def _files() -> dict[str, Path]:
-    """Path → file, of those that become smaller; their names contain a hash of their content."""
+    """Return path → file, for files that compression makes smaller; their names contain a hash of
+    their content."""
     files = (each for each in (FOLDER / "static").rglob("*") if each.suffix in _TYPES)
     return {f"/{each.relative_to(FOLDER).as_posix()}": each for each in files}
 
 
 def _encoding(headers: Headers) -> str:
-    """The best that both sides know: "br", "gzip", or "" for none."""
+    """Return the best encoding that both sides support: "br", "gzip", or "" for none."""
     accepted = {
         name.strip(): float(weight.partition("q=")[2] or 1)
         for each in headers.get("accept-encoding", "").lower().split(",")
         for name, _, weight in [each.partition(";")]
         if re.fullmatch(r"(q=[\d.]{1,5})?", weight.strip())
     }
-    known = ("br", "gzip") if pa.Codec.is_available("brotli") else ("gzip",)
-    return next((each for each in known if accepted.get(each)), "")
+    supported = ("br", "gzip") if pa.Codec.is_available("brotli") else ("gzip",)
+    return next((each for each in supported if accepted.get(each)), "")
 
 
 @dataclass(frozen=True)
@@ -168,28 +171,26 @@ def _body(content: bytes, encoding: str) -> _Body:
 
 
 def preloaded(page: str) -> Iterable[tuple[str, str]]:
-    """The scripts of the elements and all that they import, without those that the page names,
+    """Return the scripts of the elements and all their imports, except those that the page names,
     each with the attribute of its priority."""
     folder = FOLDER / "static" / "js"
-    found: dict[str, str] = {}
+    scripts: dict[str, str] = {}
     for element in ELEMENTS:
         waiting = sorted(each.name for each in folder.glob(f"{element}.*.js"))
         priority = ' fetchpriority="low"' if element == ELEMENTS[-1] else ""
         while waiting:
             name = waiting.pop()
-            if name not in found and name not in page and (folder / name).is_file():
-                found[name] = priority
+            if name not in scripts and name not in page and (folder / name).is_file():
+                scripts[name] = priority
                 waiting += _IMPORT.findall((folder / name).read_text(encoding="utf-8"))
-    return found.items()
+    return scripts.items()
 
 
-def _answer(headers: Headers, body: _Body, kind: str, kept: str) -> Response:
-    """The response with a body, or that the browser has it."""
-    sent = {"ETag": body.tag, "Vary": "Accept-Encoding", "Cache-Control": kept}
-    known = (
-        each.strip().removeprefix("W/") for each in headers.get("if-none-match", "").split(",")
-    )
-    if not {body.tag, "*"}.isdisjoint(known):
+def _answer(headers: Headers, body: _Body, kind: str, caching: str) -> Response:
+    """Return the response with a body, or with status 304 if the browser has it."""
+    sent = {"ETag": body.tag, "Vary": "Accept-Encoding", "Cache-Control": caching}
+    tags = (each.strip().removeprefix("W/") for each in headers.get("if-none-match", "").split(","))
+    if not {body.tag, "*"}.isdisjoint(tags):
         return Response(status_code=304, headers=sent)
     if body.encoding:
         sent["Content-Encoding"] = body.encoding

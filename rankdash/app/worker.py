@@ -1,4 +1,4 @@
-"""`python -m rankdash.app.worker`: the worker, with what the features have it do."""
+"""`python -m rankdash.app.worker`: the worker with the services of the features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def services() -> Services:
-    """Return what the features have the worker do."""
+    """Return the services of the features for the worker."""
     from rankdash.core.runs.worker import Services
     from rankdash.features.judge.asking import Judging
     from rankdash.features.queries.occlusion import Explainer
@@ -26,5 +26,5 @@ if __name__ == "__main__":
     with starting():
         from rankdash.core.runs.worker import main
 
-        found = services()
-    raise SystemExit(main(found))
+        registered = services()
+    raise SystemExit(main(registered))

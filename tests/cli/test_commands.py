@@ -97,7 +97,7 @@ print(gc.isenabled(), gc.get_freeze_count() > 10_000, before == os.environ, file
         (
             ZeroDivisionError("by the\nway"),
             2,
-            "error: This is a fault of rankdash, please report it: ZeroDivisionError: by the way\n",
+            "error: This is a bug in rankdash, please report it: ZeroDivisionError: by the way\n",
         ),
         (KeyboardInterrupt(), INTERRUPTED, "Stopped.\n"),
     ],

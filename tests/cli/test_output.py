@@ -72,5 +72,5 @@ def test_a_target_lies_in_a_folder_that_is_there(tmp_path):
         "standard output",
         "x\\x1b",
     ]
-    with pytest.raises(DataError, match="There is no folder"):
+    with pytest.raises(DataError, match="does not exist"):
         output.target_of(str(tmp_path / "gone" / "x.run"))

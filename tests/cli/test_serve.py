@@ -70,15 +70,15 @@ def test_a_port_that_is_taken_and_a_certificate_for_several_processes_are_refuse
         done = run("serve", "--port", port)
     assert (done.code, starts) == (2, [])
     assert done.err == (
-        f"error: Port {port} is taken by another program; choose another --port, or leave it out "
-        "to take the next free one.\n"
+        f"error: Port {port} is in use by another program; choose another --port, or remove it "
+        "to use the next free one.\n"
     )
     monkeypatch.setenv("STREAMLIT_SERVER_SSL_CERT_FILE", "cert.pem")
     done = run("serve", "--processes", "2")
     assert done.code == 2 and "put a proxy with the certificate in front" in done.err
 
 
-LINE = "{n} processes share the work; --processes sets another number.\n"
+LINE = "{n} server processes; set another number with --processes.\n"
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def command(*typed: object) -> None:
     said = io.StringIO()
     with redirect_stdout(io.StringIO()), redirect_stderr(said):
         refused = main(list(map(str, typed))) == REFUSED
-    assert "This is a fault of rankdash" not in said.getvalue()
+    assert "This is a bug in rankdash" not in said.getvalue()
     if refused:
         raise DataError("{said}", said=said.getvalue())
 

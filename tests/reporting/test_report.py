@@ -211,9 +211,12 @@ def test_every_metric_makes_a_report(metric):
         (b"\xff\xd8\xff\xe0rest", "jpeg"),
         (b"GIF89arest", "gif"),
         (b"RIFF\x00\x00\x00\x00WEBPrest", "webp"),
-        *((each, "no picture") for each in (b"<svg onload='x'/>", b"", b"<html>", b"RIFF0000AVI ")),
-        (PNG[1:], "no picture"),
-        (PNG + b"0" * LARGEST, "at most"),
+        *(
+            (each, "not a supported image")
+            for each in (b"<svg onload='x'/>", b"", b"<html>", b"RIFF0000AVI ")
+        ),
+        (PNG[1:], "not a supported image"),
+        (PNG + b"0" * LARGEST, "the limit is"),
     ],
 )
 def test_a_logo_is_known_by_its_bytes_and_svg_is_refused(content, kind):

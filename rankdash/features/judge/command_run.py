@@ -440,7 +440,7 @@ def _guarded(path: Path, line: int) -> AbstractContextManager[None]:
     return guarded(
         str(path),
         "This is no file of grades that `rankdash judge run` wrote.",
-        "Give --out another name.",
+        "Use another name for --out.",
         line=line,
     )
 

@@ -1,4 +1,4 @@
-"""What the commands share: the parser, exit codes, and arguments that several of them take."""
+"""Shared parts of the commands: the parser, exit codes, and arguments of several commands."""
 
 from __future__ import annotations
 
@@ -35,26 +35,27 @@ _DEFAULT_CHARACTERS = 60
 TEXT = "text"
 FORMATS = (TEXT, "json", "csv", "markdown", "latex", "junit")
 
-# What follows in the help where a data set may be given by its name too.
+# Appended to the help if a data set may also be loaded by its name.
 NAMES = ", or a name such as ir_datasets:beir/scifact/test or hf:organization/name"
 
 
 def described(action: argparse.Action) -> Setting | None:
-    """Return the setting that an option was made from, as by `Parser.settings`."""
+    """Return the setting that an option was made from by `Parser.settings`."""
     owner = getattr(action.type, "__self__", None)
     return owner if isinstance(owner, Setting) else None
 
 
 class UsageError(Exception):
-    """The arguments make no sense; the message is argparse's own."""
+    """Invalid arguments; the message is argparse's own."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Takes no option cut short, which a later option of that beginning would break in a script.
-    Refuses with one line.
+    """A parser that refuses with one line and accepts no abbreviated options, since a later option
+    with the same beginning would break scripts.
 
-    closing: writes the end of the help text when it is asked for. stands_for: from what was typed
-    and the options that a settings file gives, the options in whose place positional arguments are.
+    closing: returns the end of the help text, when it is shown.
+    stands_for: returns the options that positional arguments replace, from the typed arguments and
+        the options in a settings file.
     """
 
     closing: Callable[[], str] | None = None
@@ -66,11 +67,12 @@ class Parser(argparse.ArgumentParser):
     def option(
         self, name: str, metavar: str, help_text: str, *, also: Sequence[str] = (), **settings: Any
     ) -> None:
-        """An option with a value. metavar: FILE or PATH for a file. also: its other spellings."""
+        """Add an option with a value. metavar: FILE or PATH for a file. also: its other
+        spellings."""
         self.add_argument(name, *also, metavar=metavar, help=help_text, **settings)
 
     def several(self, name: str, metavar: str, help_text: str, **settings: Any) -> None:
-        """An option with values, which may be repeated; [] where it is not given."""
+        """Add an option with values, which may be repeated; its default is []."""
         self.option(
             name,
             metavar,
@@ -87,7 +89,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(name, choices=choices, help=help_text, **settings)
 
     def metrics(self, help_text: str, **settings: Any) -> None:
-        """`--metric`, `--metrics` and `-m`: lists of specs, as `metrics_of` reads them."""
+        """Add `--metric`, `--metrics` and `-m`: lists of specs, as `metrics_of` reads them."""
         self.several("--metric", "SPEC", help_text, also=("--metrics",), dest="metrics", **settings)
         self.option(
             "-m", "SPEC", "as --metric, one value at a time", action="append", dest="metrics",
@@ -95,14 +97,14 @@ class Parser(argparse.ArgumentParser):
         )  # fmt: skip
 
     def formats(self, forms: Collection[str], note: str = "") -> None:
-        """`--format` with some of `FORMATS`, and `--json`. note: what is to be known of them."""
+        """Add `--format` with some of `FORMATS`, and `--json`. note: an explanation of the
+        formats."""
         self.choice(
             "--format",
             [form for form in FORMATS if form in forms],
-            "; ".join(filter(None, ("the form of what is written", note)))
-            + " (default: %(default)s)",
+            "; ".join(filter(None, ("output format", note))) + " (default: %(default)s)",
             default=TEXT,
-            # What it was called before all commands had the same names.
+            # Its name before all commands had the same names.
             type=lambda name: TEXT if name == "table" else name,
         )
         self.add_argument(
@@ -119,8 +121,8 @@ class Parser(argparse.ArgumentParser):
         also: Mapping[str, str] = MappingProxyType({}),
         hints: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """An option for each setting, None unless it is given. also: setting → another name of its
-        option. hints: setting → what its help ends with."""
+        """Add an option for each setting; its default is None. also: setting → another name of its
+        option. hints: setting → the end of its help."""
         for spec in specs:
             name = spec.option or spec.name.replace("_", "-")
             names = [f"--{each}" for each in (name, also.get(spec.name)) if each]
@@ -144,7 +146,7 @@ class Parser(argparse.ArgumentParser):
         parsed, rest = super().parse_known_args(args, namespace)
         if self.stands_for is None or any(each.startswith("-") and each != "-" for each in rest):
             return parsed, rest
-        # argparse takes positional arguments only where they first stand together.
+        # argparse accepts positional arguments only in one place.
         if rest:
             parsed.files = [*getattr(parsed, "files", ()), *rest]
         return parsed, []
@@ -159,37 +161,40 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_labels(parser: Parser) -> None:
-    parser.option("--qrels", "FILE", "the labels, in any form that is read", required=True)
+    parser.option("--qrels", "FILE", "the labels, in any supported format", required=True)
 
 
 def add_profile(parser: Parser, help_text: str) -> None:
-    """`--profile`, as `Goals.of` reads it."""
+    """Add `--profile`, as `Goals.of` reads it."""
     from rankdash.core.value.targets import shipped
 
     parser.option(
         "--profile",
         "NAME",
-        f"{help_text}: {', '.join(shipped().profiles)}, or one's own in a file that ends in .json "
-        "(as Overview exports it) or .toml",
+        f"{help_text}: {', '.join(shipped().profiles)}, or your own in a .json file "
+        "(as exported by Overview) or a .toml file",
     )
 
 
 def add_first_stage(parser: Parser) -> None:
-    """`--first-stage`, and how one is made where there is none."""
+    """Add `--first-stage`, and the options to make a first stage if there is none."""
     parser.option(
-        "--first-stage", "NAME", "the ranking of the data set to start from, where it holds several"
+        "--first-stage",
+        "NAME",
+        "the ranking of the data set to use as the first stage, if it contains several",
     )
     parser.choice(
         "--retrieval",
         ("bm25", "bi-encoder", "fused", "listed", "rows"),
-        "how a first stage is made where there is none: retrieved from all documents by BM25, by "
-        "the packaged bi-encoder, or by both; listed: BM25 orders only the documents that the "
-        "files list for a query, which is easier than any search; rows: the order of the rows "
-        "(default: bm25; listed where the files list good and bad documents for each query)",
+        "how a first stage is made if there is none. bm25, bi-encoder, fused: retrieved from "
+        "all documents by BM25, by the packaged bi-encoder, or by both; listed: BM25 orders "
+        "only the documents that the files list for a query, which overstates quality; rows: "
+        "the order of the rows (default: bm25; listed if the files list relevant and irrelevant "
+        "documents for each query)",
     )
     parser.number(
         "--retrieval-depth",
-        "how many of all documents a query gets then (default: %(default)s)",
+        "the number of documents to retrieve per query (default: %(default)s)",
         kind=int,
         dest="retrieved",
         default=100,
@@ -200,51 +205,52 @@ def add_judge(parser: Parser) -> None:
     parser.option(
         "--judge",
         "FILE",
-        "the grades of a judge, such as a language model: CSV or JSON lines of query_id, doc_id "
-        "and grade, as `rankdash judge run` writes them. Its verdict, people's and the one "
-        "corrected by people's labels are set side by side; its grades never become labels",
+        "the grades of an LLM judge: CSV or JSON lines of query_id, doc_id and grade, as "
+        "written by `rankdash judge run`. The output shows the verdicts by human labels, by the "
+        "judge, and by the judge corrected with human labels; grades are never used as labels",
     )
 
 
 def add_label_rules(parser: Parser) -> None:
-    """How labels are read: several of a pair, the lowest grade as the best, and their column."""
+    """Add the options for reading labels: several labels of a pair, scales whose lowest grade is
+    the best, and column names."""
     parser.choice(
         "--conflict",
         ("highest", "lowest", "mean", "refuse"),
-        "which label is kept where a pair has several (default: %(default)s)",
+        "which label to use if a pair has several (default: %(default)s)",
         default="highest",
     )
     parser.number(
         "--reverse-labels",
-        "for labels whose lowest grade is the best, as in Cranfield: each becomes N minus itself, "
-        "so N is the grade that means not relevant; labels below 0 stay",
+        "for labels whose lowest grade is the best, as in Cranfield: each label L becomes N - "
+        'L, so N is the grade for "not relevant"; labels below 0 stay',
         dest="worst_label",
     )
     parser.several(
         "--columns",
         "FIELD=COLUMN",
-        "which column is which, where the guess is wrong; `check` writes the guess. Files of "
-        "labels and of rankings each take the columns that they have. FIELD is query_id, query, "
-        "doc_id, document, title, label, score, rank or reranked; an empty COLUMN is none",
+        "override detected columns, which `check` shows. Each file uses the columns that it "
+        "has. FIELD is query_id, query, doc_id, document, title, label, score, rank or "
+        "reranked; an empty COLUMN ignores the field",
     )
 
 
 def columns_of(pairs: Sequence[str]) -> dict[str, str]:
-    """Field → column, as --columns gives them. Raises SpecError for anything else."""
+    """Return field → column, from the values of --columns. Raises SpecError for anything else."""
     columns: dict[str, str] = {}
     for pair in pairs:
         field, equals, column = pair.partition("=")
         if not equals:
             raise SpecError(
-                "--columns takes FIELD=COLUMN, not {pair!r}.",
+                "--columns needs FIELD=COLUMN, not {pair!r}.",
                 remedy="For example: --columns query=Question label=Grade.",
                 pair=pair,
             )
         field, column = field.strip(), column.strip()
         if columns.setdefault(field, column) != column:
             raise SpecError(
-                "--columns gives {field} two columns: {first} and {second}.",
-                remedy="Give each field once, and rename the column in one of the files.",
+                "--columns assigns two columns to {field}: {first} and {second}.",
+                remedy="Use each field once, and rename the column in one of the files.",
                 field=field,
                 first=columns[field],
                 second=column,
@@ -253,18 +259,18 @@ def columns_of(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def add_settings(parser: Parser, help_text: str) -> None:
-    """`--set`, as `settings_of` reads it."""
+    """Add `--set`, as `settings_of` reads it."""
     parser.option("--set", "KEY=VALUE", help_text, action="append", default=[], dest="settings")
 
 
 def settings_of(pairs: Sequence[str]) -> dict[str, str]:
-    """Name → value, as --set gives them. Raises SettingError for anything else."""
+    """Return name → value, from the values of --set. Raises SettingError for anything else."""
     settings = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise SettingError(
-                "A setting is written key=value, not {pair!r}.",
+                "--set needs key=value, not {pair!r}.",
                 remedy="For example: --set max_length=256",
                 pair=pair,
             )
@@ -273,13 +279,13 @@ def settings_of(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def settings_lines(specs: Iterable[SettingSpec], indent: str) -> list[str]:
-    """A line for each setting with its default, what it does, and its values, for the help text."""
+    """Return a line for each setting with its default, help and values, for the help text."""
     lines = []
     for spec in specs:
         possible = ", ".join(spec.choices) or spec.range or spec.type.__name__
         default = str(spec.default)
         if len(default) > _DEFAULT_CHARACTERS:
-            # A prompt is many lines long.
+            # A prompt has many lines.
             default = textwrap.shorten(default, _DEFAULT_CHARACTERS, placeholder=" …")
         lines.append(f"{indent}{spec.name}={default}  {spec.help} ({possible})")
     return lines
@@ -291,8 +297,8 @@ def add_plugin(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a Python file that defines rerankers of your own; it is run, so name only what you "
-        "trust; may be repeated (docs/rerankers.md)",
+        help="a Python file that defines your own rerankers; the file is executed, so use only "
+        "files that you trust; may be repeated (docs/rerankers.md)",
     )
 
 
@@ -303,18 +309,18 @@ def add_conventions(parser: Parser) -> None:
     parser.choice(
         "--conventions",
         tuple(_PRESETS),
-        "rankdash: every labelled query counts, those without a relevant document apart. "
-        "trec_eval: as `trec_eval` 10 without -c. trec_eval9, BEIR: as version 9 and pytrec_eval, "
-        "which compare scores in single precision. ranx, scikit-learn: see docs/metrics.md "
-        "(default: %(default)s). The options below override single rules",
+        "rankdash: every labelled query counts, except queries without a relevant document. "
+        "trec_eval: as `trec_eval` 10 without -c. trec_eval9, BEIR: as version 9 and "
+        "pytrec_eval, which compare scores in single precision. ranx, scikit-learn: see "
+        "docs/metrics.md (default: %(default)s). The options below override single conventions",
         default="rankdash",
     )
     parser.settings(CONVENTION_SETTINGS, hints={"threshold": "also rel=N in a metric"})
 
 
 def metrics_of(specs: Sequence[str]) -> MetricList:
-    """Metrics as given. Says on standard error which of them take the threshold of another one.
-    Raises SpecError naming the nearest metric, or where there is none."""
+    """Return the metrics of the specs. Report on standard error which of them use the threshold of
+    another one. Raises SpecError with the nearest metric's name, or if there are no metrics."""
     from rankdash.core.metrics import parse_metrics
 
     metrics = parse_metrics(specs)
@@ -326,7 +332,7 @@ def metrics_of(specs: Sequence[str]) -> MetricList:
             )
     if metrics.implied:
         sys.stderr.write(
-            f"note: rel={metrics.threshold:g} is the relevance threshold of all metrics, also of "
+            f"note: rel={metrics.threshold:g} is the relevance threshold of all metrics, including "
             f"{', '.join(metrics.implied)}\n"
         )
     return metrics
@@ -337,8 +343,9 @@ def rules(
     threshold: float | None = None,
     statistics: Callable[[int], StatisticsSettings] | None = None,
 ) -> Rules:
-    """The rules as given. threshold: that of the metrics; statistics: None for those that were
-    given too. Raises SpecError for a value that does not exist, or for two thresholds."""
+    """Return the rules of the arguments. threshold: the threshold in the metrics. statistics: None
+    to use the arguments. Raises SpecError for a value that does not exist, or for two thresholds.
+    """
     from rankdash.core.metrics import one_threshold
     from rankdash.kit.commands.rankings import Rules
 
@@ -347,7 +354,7 @@ def rules(
     if relevant is not None:
         changes["threshold"] = relevant
     if changes.get("missing") == "zero":
-        # A missing query can only score 0 if the labels say which queries there are.
+        # A missing query can score 0 only if the labels define the set of queries.
         changes.setdefault("queries", "qrels")
     return Rules(
         replace(_PRESETS[arguments.conventions], **changes),
@@ -368,12 +375,12 @@ def chosen_settings(arguments: argparse.Namespace, specs: Iterable[Setting]) -> 
 
 
 def add_statistics(parser: Parser) -> None:
-    """Each is None unless given: the defaults are those of `StatisticsSettings`."""
+    """Add the options of `StatisticsSettings`; each is None by default."""
     thumb = f"{RULE_OF_THUMB:g} is a common rule of thumb"
     parser.settings(STATISTICS_SETTINGS, also={"level": "level"}, hints={"worthwhile": thumb})
 
 
-# The option that says how the queries of labels are found.
+# How labels are matched with queries.
 
 
 def add_match(parser: Parser) -> None:
@@ -381,7 +388,7 @@ def add_match(parser: Parser) -> None:
     parser.choice(
         "--match",
         ("id", "order"),
-        "how the queries of labels are found: by their id, or, if the labels count them 1, 2, "
-        "3 …, by their order in the file of queries (default: %(default)s)",
+        "how labels are matched with queries: by query id, or, if the labels number the queries "
+        "1, 2, 3 …, by their order in the file of queries (default: %(default)s)",
         default="id",
     )

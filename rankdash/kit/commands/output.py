@@ -1,5 +1,5 @@
-"""What a command writes: text for a terminal, in which nothing from the data can move the cursor or
-break columns, and files, which are none of those that are read."""
+"""The output of commands: text for a terminal, in which no data can move the cursor or break
+columns, and files, which never overwrite input files."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
     from rankdash.core.runs.results import Usage
 
 _GAP = "  "
-# As a target: standard output.
+# The target that means standard output.
 STANDARD = "-"
 
 
 def printable(text: str) -> str:
-    """The text with control characters written out, as "\\x1b"."""
+    """Return the text with control characters escaped, as "\\x1b"."""
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
     )
 
 
 def one_line(text: str) -> str:
-    """Printable, with line breaks and runs of blanks as one blank."""
+    """Return the printable text with line breaks and runs of blanks as one blank."""
     return printable(" ".join(text.split()))
 
 
 def or_null(value: object) -> object:
-    """The value for JSON, which has no NaN."""
+    """Return the value for JSON, which has no NaN."""
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal the text takes; a Chinese character takes two."""
+    """Return the width of the text in columns of a terminal; a Chinese character takes two."""
     return sum(
         0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
         for each in text
@@ -55,8 +55,8 @@ def columns(text: str) -> int:
 
 
 def aligned(rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
-    """Lines with their cells in columns; the first `left` columns start at the left, the others
-    end at the right."""
+    """Return lines with aligned cells; the first `left` columns are left-aligned, the others
+    right-aligned."""
     shown = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(columns, column)) for column in zip(*shown, strict=True)]
     lines = []
@@ -72,7 +72,7 @@ def aligned(rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
 
 
 def finding_line(finding: Finding) -> str:
-    """The finding, where it is, what to do, and an example."""
+    """Return the finding with its location, remedy and an example, in one line."""
     parts = [f"{finding.where}:" if finding.where else "", finding.text]
     parts.append(finding.remedy.format(**finding.params))
     if finding.examples:
@@ -81,26 +81,27 @@ def finding_line(finding: Finding) -> str:
 
 
 def warn(findings: Iterable[Finding]) -> None:
-    """Errors and warnings on standard error, each once, a line each."""
+    """Write errors and warnings to standard error, each once and on one line."""
     serious = (finding for finding in findings if finding.severity != "note")
     for line in dict.fromkeys(finding_line(finding) for finding in serious):
         sys.stderr.write(f"warning: {line}\n")
 
 
 def csv_line(cells: Iterable[str]) -> str:
-    """A line of CSV, in which no cell runs as a formula."""
+    """Return a line of CSV, in which no cell runs as a formula."""
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(map(defused, cells))
     return line.getvalue()
 
 
 def exact(value: float) -> str:
-    """Every digit; nothing where there is no value."""
+    """Return all digits of a value; "" for NaN."""
     return "" if math.isnan(value) else repr(value)
 
 
 def write(content: bytes, target: Path) -> None:
-    """To a file, or to standard output where the target is "-". Raises what `replacing` raises."""
+    """Write to a file, or to standard output if the target is "-". Raises the errors of
+    `replacing`."""
     if str(target) == STANDARD:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
@@ -110,8 +111,8 @@ def write(content: bytes, target: Path) -> None:
 
 @contextmanager
 def writing(target: Path) -> Iterator[BinaryIO]:
-    """A file to write that stands in the target's place once all is written, or the target is
-    standard output. Raises what `replacing` raises."""
+    """Yield a stream whose content replaces the target, or goes to standard output, once all is
+    written. Raises the errors of `replacing`."""
     if str(target) != STANDARD:
         with base_files.replacing(target) as stream:
             yield stream
@@ -124,7 +125,8 @@ def writing(target: Path) -> Iterator[BinaryIO]:
 
 
 def write_ranking(ranking: Ranking, target: Path, tag: str) -> None:
-    """A ranking as a TREC run, to a file or to standard output. Raises what `write_run` raises."""
+    """Write a ranking as a TREC run, to a file or to standard output. Raises the errors of
+    `write_run`."""
     from rankdash.kit.html.tables import run_bytes, write_run
 
     if str(target) == STANDARD:
@@ -134,17 +136,18 @@ def write_ranking(ranking: Ranking, target: Path, tag: str) -> None:
 
 
 def place_name(target: Path) -> str:
-    """What a message calls the target of `write`."""
+    """Return the name of the target of `write` in messages."""
     return "standard output" if str(target) == STANDARD else printable(str(target))
 
 
 def target_of(out: str) -> Path:
-    """The file to write; "-" is standard output. Raises DataError where its folder is missing."""
+    """Return the file to write; "-" is standard output. Raises DataError if its folder is
+    missing."""
     target = Path(out)
     if not target.parent.is_dir():
         raise DataError(
-            "There is no folder {folder}.",
-            remedy="Create it first, or write elsewhere.",
+            "The folder {folder} does not exist.",
+            remedy="Create it first, or choose another folder.",
             file=out,
             folder=str(target.parent),
         )
@@ -152,22 +155,21 @@ def target_of(out: str) -> Path:
 
 
 def spare_the_input(target: Path, data: Sequence[str]) -> None:
-    """Raises DataError where `target` is one of the input files, or a file inside an input
-    folder."""
+    """Raise DataError if `target` is one of the input files, or a file inside an input folder."""
     if not target.exists():
         return
     for path in map(Path, data):
         files = path.rglob("*") if path.is_dir() else [path]
         if any(file.exists() and file.samefile(target) for file in files):
             raise DataError(
-                "This file belongs to the data set; writing the run would destroy it.",
-                remedy="Give --out another name.",
+                "This file belongs to the data set; writing the run would overwrite it.",
+                remedy="Use another name for --out.",
                 file=str(target),
             )
 
 
 def used_lines(used: Usage) -> Iterator[str]:
-    """How many calls there were, and what they cost."""
+    """Yield the number of calls and their cost."""
     amounts = [f"{quantity(amount)} {printable(unit)}" for unit, amount in used.billed.items()]
     failed = f", {used.failed:,} without an answer" if used.failed else ""
     least = "at least " if used.estimated and amounts else ""

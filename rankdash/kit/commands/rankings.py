@@ -1,4 +1,4 @@
-"""From files to a study: what `evaluate`, `compare`, `gate` and `report` render."""
+"""From files to a study: the shared input of `evaluate`, `compare`, `gate` and `report`."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ if TYPE_CHECKING:
     from rankdash.core.readers.loading import Retrieval
 
 
-# As in malloc.h.
+# The constant in malloc.h.
 _MMAP_THRESHOLD = -3
 MOST_ROWS = 50_000_000
-"""Of a file whose rows are only scored, which takes a tenth of the memory of a data set."""
+"""The row limit of a file that is only scored, which takes a tenth of the memory of a data set."""
 
 
 @dataclass(frozen=True)
 class Files:
-    """What is compared; paths as they were typed.
+    """The files of a comparison; paths as they were typed.
 
     data: of a data set, or else qrels: of its labels, which need a baseline. timings: one for each
-    of the first challengers, or None. retrieval, retrieved: as for `loading.checked`. judge: the
-    grades of a judge.
+        of the first challengers, or None. retrieval, retrieved: as for `loading.checked`. judge:
+        the grades of a judge.
     """
 
     data: Sequence[str] = ()
@@ -79,8 +79,11 @@ class Files:
 
 @dataclass(frozen=True)
 class Rules:
-    """statistics: the settings for a number of labelled queries. conflict: which of several labels
-    of a pair counts. worst_label, columns: as for `readers.read`."""
+    """The rules of a comparison.
+
+    statistics: the settings for a number of labelled queries. conflict: which of several labels of
+        a pair counts. worst_label, columns: as for `readers.read`.
+    """
 
     conventions: Conventions
     statistics: Callable[[int], StatisticsSettings] = StatisticsSettings.for_queries
@@ -92,26 +95,27 @@ class Rules:
 def study_of(
     files: Files, rules: Rules, metric: str, others: Sequence[str] | None, *, check: bool = False
 ) -> Study:
-    """Read every file once, and what follows from them. What the readers find odd goes to standard
-    error. Rankings are called after their files; what else a file ranks is a challenger too.
+    """Return the study of the files, each of which is read once. Warnings of the readers go to
+    standard error. Rankings are named after their files; further rankings in a file are challengers
+    too.
 
-    metric, others: specs, as those of a `Study`. check: check the data set as a whole too, and
-    refuse it for its errors.
+    metric, others: specs, as for `Study`. check: check the data set as a whole too, and refuse it
+        for its errors.
 
-    Raises DataError where a file cannot be used, or ranks none of the labelled queries.
+    Raises DataError if a file cannot be used, or ranks none of the labelled queries.
     """
     from rankdash.core.readers.loading import RETRIEVED, checked
 
-    # What cannot be is refused before the work.
+    # Refuse invalid settings before the work.
     rules.statistics(0)
     large = None if check else _large_study_of(files, rules, metric, others)
     if large is not None:
         return large
-    alone = files.qrels is not None
+    from_labels = files.qrels is not None
     paths = names_of([*([files.baseline] if files.baseline else []), *files.challengers])
-    known = sources_at(files.data or [files.qrels or ""])
+    sources = sources_at(files.data or [files.qrels or ""])
     judge = _judge(files.judge, files.data or [files.qrels or ""])
-    joined = read_beside(known, paths, start=alone, columns=rules.columns)
+    joined = read_beside(sources, paths, start=from_labels, columns=rules.columns)
     parsed = joined.parsed(
         conflict=rules.conflict, worst_label=rules.worst_label, first_stage=files.first_stage
     )
@@ -130,23 +134,23 @@ def study_of(
         candidates = next(iter(joined.rankings.values())).ranking
         tables = (parsed.queries, parsed.documents, parsed.qrels)
         dataset, loaded_runs, report = Dataset(name or parsed.name, *tables, candidates), (), None
-    first = next(iter(joined.rankings)) if alone else first_stage_name(dataset)
+    first = next(iter(joined.rankings)) if from_labels else first_stage_name(dataset)
     challengers = list(paths)[len(paths) - len(files.challengers) :]
     timings = dict(zip(challengers, files.timings, strict=False))
     runs = []
     for system, ranked in joined.rankings.items():
-        if alone and system == first:
+        if from_labels and system == first:
             continue
         run = _run(system, ranked, timings.get(system), dataset, dataset.qrels)
-        # What failed is left out: the ranking does not lack it.
+        # Failed queries are excluded, not missing from the ranking.
         labels = dataset.qrels
         due = labels[~labels["query_id"].isin(run.left_out)] if run.left_out else dataset.labels
         _match(system, ranked, due)
         runs.append(run)
-    if alone and not check:
+    if from_labels and not check:
         _match(first, joined.rankings[first], dataset.labels)
     ids = [run.id for run in runs]
-    baseline = ids.pop(0) if files.baseline and not alone else FIRST_STAGE
+    baseline = ids.pop(0) if files.baseline and not from_labels else FIRST_STAGE
     if not files.challengers:
         ids = [run.id for run in (loaded_runs or runs) if run.id != baseline]
     study = Study.on(
@@ -173,9 +177,8 @@ def scores_of(
     *,
     judge: str | None = None,
 ) -> Study:
-    """As `study_of` labels and rankings, for what needs no more than their ids: of the systems
-    nothing is known but their rankings, and tables of texts are made only if a part of the study
-    asks for them."""
+    """Return the study of labels and rankings for commands that need only ids: the systems have no
+    other data, and tables of texts are read only if a part of the study uses them."""
     joined = read_beside(
         sources_at([qrels]),
         names_of(rankings),
@@ -217,8 +220,8 @@ def scores_of(
 def large_scores_of(
     qrels: str, rankings: Sequence[str], rules: Rules, measures: Sequence[Measure]
 ) -> dict[str, Evaluation] | None:
-    """System name → its metrics, of plain TREC files that are too large to be read as a whole; None
-    for all others. Raises DataError as `scores_of` does."""
+    """Return system name → its metrics, for plain TREC files that are too large to read as a whole;
+    None for others. Raises DataError as `scores_of` does."""
     if rules.columns or qrels in rankings:
         return None
     from rankdash.core.study.large import LargeFiles, evaluate_large
@@ -235,7 +238,7 @@ def large_scores_of(
 def _large_study_of(
     files: Files, rules: Rules, metric: str, others: Sequence[str] | None
 ) -> Study | None:
-    """As `large_scores_of`, of a baseline and its challengers."""
+    """Return the study of large files, as `large_scores_of` reads them; None for others."""
     rankings = [*filter(None, [files.baseline]), *files.challengers]
     if files.qrels is None or files.qrels in rankings or len(rankings) < 2:
         return None
@@ -273,7 +276,7 @@ def _large_study_of(
 def labels_of(
     file: str, arguments: argparse.Namespace, sources: Sequence[Source] = ()
 ) -> pd.DataFrame:
-    """query_id, doc_id and label of a file, read by the rules that are given."""
+    """Return query_id, doc_id and label of a file, read by the rules in the arguments."""
     parsed = read(
         sources or sources_at([file]),
         columns=columns_of(arguments.columns),
@@ -283,19 +286,19 @@ def labels_of(
     warn(parsed.findings)
     if not len(parsed.qrels):
         raise DataError(
-            "The file holds no labels.",
-            remedy="Give rows of query, document and label.",
+            "The file contains no labels.",
+            remedy="Provide rows of query, document and label.",
             file=file,
         )
     return parsed.qrels[["query_id", "doc_id", "label"]]
 
 
 def give_memory_back() -> None:
-    """Have glibc give freed arrays back at once. It would keep ever larger ones for later, which
-    for files of a million rows is a third of the memory that is held at most."""
+    """Make glibc return freed arrays to the system immediately. By default it retains ever larger
+    ones, which for files of a million rows is a third of the peak memory."""
     import pyarrow
 
-    # NumPy's memory comes from there too, so that what one lets go of serves the other.
+    # NumPy uses the same allocator, so both share freed memory.
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -303,11 +306,11 @@ def give_memory_back() -> None:
 
 
 def spare_the_labels(judge: str | Path, labels: Sequence[str]) -> None:
-    """Raises DataError where the file of a judge's grades is one of those of people's labels."""
+    """Raise DataError if the file of a judge's grades is also a file of human labels."""
     if Path(judge).resolve() in {Path(each).resolve() for each in labels}:
         raise DataError(
-            "The grades of the judge are people's labels: both are the same file.",
-            remedy="Give the file that the judge's grades are in, such as `judge run` writes.",
+            "The judge's grades and the human labels are the same file.",
+            remedy="Provide the file with the judge's grades, as written by `judge run`.",
             file=str(judge),
         )
 
@@ -333,21 +336,21 @@ def _with_sampled_labels(study: Study, draws: pd.DataFrame | None) -> Study:
 
 def _no_labels(qrels: str) -> DataError:
     return DataError(
-        "The file holds no labels.",
-        remedy="Give the file that says which documents are relevant.",
+        "The file contains no labels.",
+        remedy="Provide the file that lists relevant documents.",
         file=qrels,
     )
 
 
 def _called(qrels: str) -> str:
-    """What the data set of a file of labels is called."""
+    """Return the name of the data set of a file of labels."""
     return Path(name_of(Path(qrels))).stem
 
 
 def _run(
     name: str, ranked: Beside, timings: Timings | None, dataset: Dataset, labelled: pd.DataFrame
 ) -> Run:
-    """labelled: with the column query_id, of the queries that have labels."""
+    """Return the run of a ranking. labelled: has the column query_id, of the labelled queries."""
     from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 
     run = run_from_ranking(name, dataset.id, ranked.ranking, name_of(ranked.path))
@@ -355,8 +358,8 @@ def _run(
 
 
 def _match(name: str, ranked: Beside, labels: Mapping[str, Any] | pd.DataFrame) -> None:
-    """Say what is odd about ranking and labels together. Raises DataError where they have no query
-    in common."""
+    """Report problems of the ranking with the labels. Raises DataError if they have no query in
+    common."""
     noticed = match_labels(name, ranked.ranking, labels, made_ids=ranked.by_text)
     for finding in noticed:
         if finding.code == "queries_match_nothing":
@@ -365,18 +368,17 @@ def _match(name: str, ranked: Beside, labels: Mapping[str, Any] | pd.DataFrame) 
 
 
 def names_of(runs: Sequence[str]) -> dict[str, Path]:
-    """System name → file: its stem, with as many folders before it as tell two files apart.
+    """Return system name → file: its stem, with as many folders before it as distinguish two files.
 
-    Raises DataError where a file is given twice.
+    Raises DataError if a file is listed twice.
     """
     paths = [Path(run) for run in runs]
     folders = [path.resolve().parts[1:-1] for path in paths]
     twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
     if twice:
-        raise DataError("The ranking is given twice.", remedy="Name it once.", file=str(twice[0]))
+        raise DataError("The ranking is listed twice.", remedy="List it once.", file=str(twice[0]))
     stems = [(*folder, stem_of(name_of(path))) for folder, path in zip(folders, paths, strict=True)]
-    # Two endings of one name in one folder, such as a.trec and a.csv: only the whole name tells
-    # them apart.
+    # Two endings of one name in one folder, such as a.trec and a.csv: only the whole name differs.
     wholes = [(*folder, path.name) for folder, path in zip(folders, paths, strict=True)]
     named: dict[str, Path] = {}
     for path, stem, whole in zip(paths, stems, wholes, strict=True):
@@ -386,34 +388,34 @@ def names_of(runs: Sequence[str]) -> dict[str, Path]:
 
 
 def _telling(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str | None:
-    """The shortest end of the parts that no other has; None where another is the same."""
+    """Return the shortest end of the parts that no other has; None if another is equal."""
     for length in range(1, len(parts) + 1):
         if [other[-length:] for other in others].count(parts[-length:]) == 1:
             return "/".join(parts[-length:])
     return None
 
 
-# What became of each query of a run and how long it took: told, to and from a file.
+# The outcome and latency of each query of a run: printed, written to a file, and read from one.
 
 _COLUMNS = ["query_id", "state", "reason", "latency_ms", "pairs"]
 
 
 def write_timings(run: Run, target: Path) -> None:
-    """As `write_table`, of a run."""
+    """Write the table of a run, as `write_table` does."""
     write_table(run.queries, {} if run.measured is None else run.measured.repeated_ms, target)
 
 
 def write_table(
     queries: pd.DataFrame, repeated: Mapping[str, Sequence[float]], target: Path
 ) -> None:
-    """A row for each query: CSV for a spreadsheet where the name ends in .csv, JSON else. Where
-    queries were timed several times, a column for each time. A latency that was not measured is
-    empty, or null.
+    """Write a row for each query: CSV for a spreadsheet if the name ends in .csv, otherwise JSON.
+    If queries were timed several times, there is a column for each repeat. A latency that was not
+    measured is empty, or null.
 
-    queries: as those of a `Run`. repeated: query id → the latency of each of its repeats, in
-    milliseconds; none where it was timed once.
+    queries: as for a `Run`. repeated: query id → the latencies of its repeats, in milliseconds;
+        empty if it was timed once.
 
-    Raises OSError where nothing can be written.
+    Raises OSError if nothing can be written.
     """
     frame = queries[_COLUMNS]
     if any(repeated.values()):
@@ -444,30 +446,30 @@ class Timings:
 
     @classmethod
     def read(cls, file: str, column: str = LATENCY_COLUMN) -> Timings:
-        """What is odd about the file goes to standard error. Raises DataError where it cannot be
-        used."""
+        """Return the timings in a file; its warnings go to standard error. Raises DataError if it
+        cannot be used."""
         table, noticed = read_timings(Source.from_path(Path(file)), column)
         warn(noticed)
         return cls(file, table)
 
     @property
     def named(self) -> bool:
-        """Whether it says of which queries it speaks."""
+        """True if the file has query ids."""
         return bool((self.table["query_id"] != "").any())
 
     @property
     def lost(self) -> frozenset[str]:
         """The queries that failed or were skipped, as they are spelled and as a spreadsheet may
-        have them."""
+        spell them."""
         ids = self.table.loc[self.table["state"] != "done", "query_id"].tolist()
         return frozenset([*ids, *map(restored, ids)]) - {""}
 
 
 def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
-    """The run with its latencies, and with what failed or was skipped, so that it counts as left
-    out and not as ranked nothing. labelled: the queries with labels.
+    """Return the run with its latencies, without queries that failed or were skipped, so that they
+    count as excluded and not as empty rankings. labelled: the queries with labels.
 
-    Raises DataError where none of the queries that were timed is ranked or labelled.
+    Raises DataError if none of the timed queries is ranked or labelled.
     """
     known = {*run.queries["query_id"], *labelled}
     # A CSV for a spreadsheet may spell an id with an apostrophe in front.
@@ -475,8 +477,9 @@ def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
     table = timings.table.assign(query_id=ids).drop_duplicates("query_id", keep="last")
     if known.isdisjoint(ids):
         raise DataError(
-            "None of the queries that were timed is in the ranking {name}.",
-            remedy="Give the timings of each challenger on this data set, in their order.",
+            "None of the timed queries are in the ranking {name}.",
+            remedy="Provide the timings of each challenger on this data set, in the order of "
+            "the challengers.",
             file=timings.file,
             name=run.name,
         )
@@ -494,7 +497,7 @@ def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
 
 
 def no_result(queries: pd.DataFrame) -> ScoringError:
-    """What to raise where none of the queries of a run has a result."""
+    """Return the error for a run without any result."""
     failed = queries["reason"][queries["state"] == "failed"]
     reason = failed.iloc[0] if len(failed) else "no query has candidates"
     return ScoringError(
@@ -504,8 +507,7 @@ def no_result(queries: pd.DataFrame) -> ScoringError:
 
 
 def tell_queries(queries: pd.DataFrame, target: Path) -> bool:
-    """Name on standard error the queries that failed, and say how many did not; whether all did
-    not."""
+    """Print the failed queries to standard error, with the counts. Return whether none failed."""
     states = queries["state"]
     failed = queries[states == "failed"]
     done, skipped = int((states == "done").sum()), int((states == "skipped").sum())

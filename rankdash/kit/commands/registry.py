@@ -1,7 +1,7 @@
-"""The commands: the module of each, with the function there that puts its options into a parser
-(after a colon; `add` if not named), and its help line.
+"""The commands: the module of each, with the function that adds its options to a parser (after a
+colon; `add` if not named), and its help line.
 
-Only the module of the command that was typed is loaded.
+Only the module of the typed command is loaded.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "serve": ("app.serve", "open the dashboard in the browser"),
     "check": (
         "features.data.command:add_check",
-        "read the files of a data set and say what is in them and what is wrong",
+        "read the files of a data set and report their content and problems found",
     ),
     "evaluate": ("features.overview.command_evaluate", "score rankings against labels"),
     "compare": (
         "features.overview.command_compare",
-        "compare rankings with a baseline: is the gain real, and is it worth it",
+        "compare rankings with a baseline: is the gain proven, and is it worth its cost",
     ),
     "gate": ("features.gate.command", "pass or fail a change by conditions, for CI"),
     "report": (
         "features.report.command",
-        "write what was found as one HTML file that opens without a network",
+        "write the findings as one HTML file that opens without a network",
     ),
     "rerank": ("features.run.command_rerank", "rerank a data set and write a TREC run"),
     "merge": (
         "features.run.command_combine:add_merge",
-        "put the shards of a run, made on several machines, together",
+        "merge the shards of a run that were made on several machines",
     ),
     "fuse": (
         "features.run.command_combine:add_fuse",
@@ -38,25 +38,24 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "label": (
         "features.label.command",
-        "say which documents to label next, and what the labels say so far",
+        "choose documents to label and report the current result",
     ),
     "judge": (
         "features.judge.command",
-        "have a language model grade documents, and say how far its grades can be trusted",
+        "grade documents with an LLM judge, and report how far its grades can be trusted",
     ),
     "rerankers": (
         "features.run.command_rerank:add_rerankers",
-        "list the rerankers and their settings, those of plugins included",
+        "list the rerankers and their settings, including plugins",
     ),
     "workspace": (
         "features.data.command:add_workspace",
-        "write data sets with all that belongs to them into one file, take such a file "
-        "in, or repair the workspace",
+        "export or import data sets as one file, or repair the workspace",
     ),
 }
 
 
 def put(name: str, parser: Parser) -> None:
-    """Put the options of a command into a parser."""
+    """Add the options of a command to a parser."""
     module, _colon, function = COMMANDS[name][0].partition(":")
     getattr(import_module(f"rankdash.{module}"), function or "add")(parser)

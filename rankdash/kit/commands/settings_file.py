@@ -1,10 +1,10 @@
-"""`rankdash.toml`, or `[tool.rankdash]` in `pyproject.toml`: options of commands from a file in the
+"""Options of commands from `rankdash.toml`, or `[tool.rankdash]` in `pyproject.toml`, in the
 current folder.
 
-A key is the name of an option, such as `baseline` or `max_hurt`, and holds for every command that
-has the option. A table `[gate]`, `[evaluate]`, `[compare]` or `[report]` holds for that command
-alone and goes first; what is typed goes before both. Keys and their types are those of the parsers.
-Paths are relative to the file, which is where the command runs.
+A key is the name of an option, such as `baseline` or `max_hurt`, and applies to every command that
+has the option. A table `[gate]`, `[evaluate]`, `[compare]` or `[report]` applies to that command
+only and takes precedence; typed options take precedence over both. Keys and their types are those
+of the parsers. Paths are relative to the file, in whose folder the command runs.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ _FILE, _PROJECT = "rankdash.toml", "pyproject.toml"
 
 
 def apply(command: str, parser: Parser, typed: Sequence[str]) -> None:
-    """Make what the file says the defaults of a command's parser, and say so on standard error.
+    """Use the settings of the file as defaults of a command's parser, and report them on standard
+    error.
 
-    typed: the arguments of the command; what they give is not taken from the file.
+    typed: the arguments of the command; they take precedence over the file.
 
-    Raises DataError, naming file and key, for an unknown key, a wrong type and a missing file.
+    Raises DataError, with file and key, for an unknown key, a wrong type and a missing file.
     """
     file, content = ("", {}) if {"-h", "--help"} & {*typed} else _content()
     if content:
@@ -46,7 +47,7 @@ def _guarded(file: str) -> AbstractContextManager[None]:
     return guarded(
         file,
         "The settings cannot be read: {reason}.",
-        'Give TOML with lines such as: qrels = "qrels.tsv"',
+        'Use TOML with lines such as: qrels = "qrels.tsv"',
     )
 
 
@@ -54,42 +55,42 @@ def _apply(
     file: str, content: Mapping[str, Any], command: str, parser: Parser, typed: Sequence[str]
 ) -> None:
     parsers = {name: parser if name == command else _parser_of(name) for name in COMMANDS}
-    known = {name: options(each) for name, each in parsers.items()}
+    allowed = {name: options(each) for name, each in parsers.items()}
     tables = {name: _table(file, name, content.get(name, {})) for name in COMMANDS}
     shared = {key: value for key, value in content.items() if key not in COMMANDS}
-    _refuse_unknown(file, shared, {key for options in known.values() for key in options})
+    _refuse_unknown(file, shared, {key for options in allowed.values() for key in options})
     for name, table in tables.items():
-        _refuse_unknown(file, table, known[name], f" in [{name}]")
-    actions = known[command]
+        _refuse_unknown(file, table, allowed[name], f" in [{name}]")
+    actions = allowed[command]
     in_file = {
         actions[key].dest for key in map(_plain, (*tables[command], *shared)) if key in actions
     }
-    taken = _typed(command, parser, typed, in_file)
+    used = _typed(command, parser, typed, in_file)
     values: dict[str, Any] = {}
     for table in (tables[command], shared):
         keys: dict[str, str] = {}
         for key, value in table.items():
             action = actions.get(_plain(key))
-            if action is None or _rivals(parser, action) & taken:
+            if action is None or _rivals(parser, action) & used:
                 continue
             rival = next((keys[dest] for dest in _rivals(parser, action) if dest in keys), None)
             if rival is not None:
                 raise _refused(
                     file,
                     key,
-                    "{key!r} cannot stand beside {rival!r}",
-                    remedy="Keep one, or put it into the table of a command, such as [gate].",
+                    "{key!r} cannot be combined with {rival!r}",
+                    remedy="Remove one, or move it into the table of a command, such as [gate].",
                     rival=rival,
                 )
             keys[action.dest] = key
             values[action.dest] = _value(file, key, parser, action, value)
-        taken |= keys.keys()
+        used |= keys.keys()
     _make_defaults(parser, values)
     _say(file, command, [*tables[command], *shared], actions, values)
 
 
 def _content() -> tuple[str, Mapping[str, Any]]:
-    """The name of the file, and what it says; "" and nothing where there is none."""
+    """Return the name of the file and its settings; "" and {} if there is none."""
     for file in (_FILE, _PROJECT):
         if not Path(file).is_file():
             continue
@@ -117,7 +118,7 @@ def _parser_of(command: str, **settings: Any) -> Parser:
 
 
 def options(parser: Parser) -> dict[str, argparse.Action]:
-    """Key → its option, all spellings."""
+    """Return key → its option, for all spellings."""
     return {
         _plain(option.removeprefix("--")): action
         for action in parser._actions
@@ -149,7 +150,7 @@ def _refuse_unknown(
 def _typed(
     command: str, parser: Parser, arguments: Sequence[str], in_file: Collection[str]
 ) -> set[str]:
-    """The options that are typed, by their dest. in_file: those that the file gives."""
+    """Return the options that are typed, by their dest. in_file: options in the file."""
     bare = _parser_of(command, prog=parser.prog)
     for action in bare._actions:
         action.default, action.required = argparse.SUPPRESS, False
@@ -161,13 +162,13 @@ def _typed(
 
 
 def _rivals(parser: Parser, action: argparse.Action) -> set[str]:
-    """The option, and those that exclude it, by their dest."""
+    """Return the option and the options that exclude it, by their dest."""
     groups = (group._group_actions for group in parser._mutually_exclusive_groups)
     return {action.dest, *(each.dest for group in groups if action in group for each in group)}
 
 
 def _value(file: str, key: str, parser: Parser, action: argparse.Action, value: Any) -> Any:
-    """What the option would hold, had the value been typed."""
+    """Return the value that the option would have if it were typed."""
     if action.nargs == 0:
         if not isinstance(value, bool):
             raise _wrong_type(file, key, "true or false", value)
@@ -183,12 +184,12 @@ def _value(file: str, key: str, parser: Parser, action: argparse.Action, value: 
 
 
 def _takes_pairs(action: argparse.Action) -> bool:
-    """Whether its values are conditions such as ndcg@10=0.8, or bare numbers."""
+    """Return whether the values are conditions such as ndcg@10=0.8, or plain numbers."""
     return "=" in str(action.metavar)
 
 
 def _kind(action: argparse.Action) -> tuple[tuple[type, ...], Callable[[Any], Any], str]:
-    """The types that a value may have, what makes it one for the option, and both in words."""
+    """Return the types that a value may have, the function that converts it, and a description."""
     if _takes_pairs(action):
         return (int, float, str), str, f"a number, or a text or table such as {action.metavar}"
     spec = described(action)
@@ -200,8 +201,8 @@ def _kind(action: argparse.Action) -> tuple[tuple[type, ...], Callable[[Any], An
 
 
 def _item(file: str, key: str, action: argparse.Action, value: Any) -> Any:
-    taken, made, expected = _kind(action)
-    if isinstance(value, bool) or not isinstance(value, taken):
+    types, made, expected = _kind(action)
+    if isinstance(value, bool) or not isinstance(value, types):
         listed = ", or a list of them" if isinstance(action.default, list) else ""
         raise _wrong_type(file, key, expected + listed, value)
     converted = made(value)
@@ -223,7 +224,7 @@ def _refuse_missing(file: str, key: str, path: str) -> None:
         raise _refused(
             file,
             key,
-            "{key!r} names {path!r}, and there is no such file or folder",
+            "{key!r} names {path!r}, which does not exist",
             remedy="Paths are relative to this file.",
             path=path,
         )
@@ -252,7 +253,7 @@ def _say(
     others = [key for key in keys if _plain(key) not in actions]
     line = f"Settings from {file}: {', '.join(used) or 'none'}"
     if others:
-        line += f"; not for {command}: {', '.join(others)}"
+        line += f"; not used by {command}: {', '.join(others)}"
     sys.stderr.write(f"{printable(line)}\n")
 
 

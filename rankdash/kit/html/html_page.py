@@ -1,8 +1,7 @@
-"""One HTML file that loads nothing: styles, charts and what draws them are inside.
+"""One HTML file that loads nothing: styles, charts and scripts are inside.
 
-The page forbids the browser everything else by its Content-Security-Policy: no request at all, and
-no script but its own, whose hashes it names, so that text from the data could not run even where an
-escape were forgotten.
+Its Content-Security-Policy forbids all requests, and all scripts except its own, which it lists by
+hash, so that text from the data could not run even if it were not escaped.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from rankdash.kit.drawing.frontier import PHONE_STYLE
 from rankdash.kit.drawing.style import FONT, INKS, Ink
 
 _BRIEF = 16
-# Rows of a table that fits on a page beside other things.
+# The row limit of a table that is not split between pages.
 _KEPT_ROWS = 12
 
 CHART_ENGINE = f"plotly.js {get_plotlyjs_version()}"
@@ -39,7 +38,7 @@ CHART_ENGINE = f"plotly.js {get_plotlyjs_version()}"
 
 @dataclass(frozen=True)
 class PageTable:
-    """Cells as text, none of it markup. numbers: which columns end at the right."""
+    """A table of texts without markup. numbers: the right-aligned columns."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -47,7 +46,7 @@ class PageTable:
 
 
 class Page:
-    """A page put together piece by piece. `chart` gives the place where one is drawn."""
+    """A page under construction. `chart` returns the place of a chart."""
 
     def __init__(self, title: str, language: str) -> None:
         self._title = title
@@ -55,7 +54,7 @@ class Page:
         self._charts: list[Chart] = []
 
     def chart(self, chart: Chart) -> str:
-        """HTML of the place of a chart."""
+        """Return the HTML of the place of a chart."""
         self._charts.append(chart)
         height = chart.light.layout.height or 400
         return (
@@ -64,13 +63,13 @@ class Page:
         )
 
     def html(self, body: str) -> str:
-        """The whole file. body: HTML, everything from the data in it escaped."""
+        """Return the whole file. body: HTML, with all data in it escaped."""
         scripts = (get_plotlyjs(), _DRAW) if self._charts else (_DRAW,)
         figures = f'<script type="application/json" id="figures">{self._figures()}</script>'
         return self._file(body, _style("light dark"), scripts, figures)
 
     def picture(self, body: str, scale: float) -> str:
-        """The page as on paper, scaled down, without scripts: charts are left empty."""
+        """Return the page as on paper, scaled down, without scripts: charts are empty."""
         return self._file(body, f"{_style('light')}html{{zoom:{scale:g}}}", (), "")
 
     def _file(self, body: str, style: str, scripts: Sequence[str], data: str) -> str:
@@ -107,15 +106,16 @@ class Page:
             {ink: json.loads(getattr(chart, ink).to_json()) for ink in ("light", "dark")}
             for chart in self._charts
         ]
-        # Nothing in a chart can end the element that holds it.
+        # So that no text in a chart can end the element.
         return json.dumps(drawn, ensure_ascii=False).replace("<", "\\u003c")
 
 
 def table(content: PageTable, caption: str = "") -> str:
-    """HTML of a table; every cell is escaped here. One that fits is kept together on paper."""
+    """Return the HTML of a table with escaped cells. A short table is not split between pages on
+    paper."""
 
     def cell(place: int, text: str, tag: str) -> str:
-        # A number broken over two lines is misread; only sentences and long ids may wrap.
+        # Numbers must not wrap; only sentences and long ids may.
         kind = "brief" if len(text) <= _BRIEF else "long"
         kind = "number" if place in content.numbers else kind
         return f'<{tag} class="{kind}">{html_safe(text)}</{tag}>'
@@ -133,19 +133,19 @@ def table(content: PageTable, caption: str = "") -> str:
 
 
 def together(*parts: str) -> str:
-    """HTML that is not torn apart at the end of a page."""
+    """Return HTML that is not split between pages."""
     return f'<div class="kept">{"".join(parts)}</div>'
 
 
 def folded(summary: str, inside: str, *, printed: bool = False) -> str:
-    """A part that is opened by a click. inside: HTML. printed: whether it is open on paper."""
+    """Return a part that opens on click. inside: HTML. printed: whether it is open on paper."""
     kind = " class=printed" if printed else ""
     return f"<details{kind}><summary>{html_safe(summary)}</summary>{inside}</details>"
 
 
 def section(heading: str, inside: str, anchor: str = "") -> str:
-    """A part with a heading. inside: HTML; without any there is no part. anchor: what a link to it
-    names."""
+    """Return a part with a heading; "" without content. inside: HTML. anchor: the target name for
+    links."""
     if not inside:
         return ""
     name = f' id="{html_safe(anchor)}"' if anchor else ""
@@ -156,14 +156,14 @@ _STRONG = re.compile(r"\*\*(.+?)\*\*")
 
 
 def prose(text: str, kind: str = "") -> str:
-    """A paragraph; what stands between two pairs of asterisks is strong, nothing else is markup.
-    kind: its class."""
+    """Return a paragraph; text between two pairs of asterisks is strong, all other markup is
+    escaped. kind: its class."""
     of_kind = f' class="{kind}"' if kind else ""
     return f"<p{of_kind}>{_rich(text)}</p>"
 
 
 def listed(texts: Sequence[str]) -> str:
-    """A list of sentences, as `prose`; nothing where there is none."""
+    """Return a list of sentences, formatted as in `prose`; "" without sentences."""
     return f"<ul>{''.join(f'<li>{_rich(text)}</li>' for text in texts)}</ul>" if texts else ""
 
 
@@ -173,13 +173,13 @@ def _rich(text: str) -> str:
 
 @cache
 def script_hash(script: str) -> str:
-    """Return what a Content-Security-Policy names a script by."""
+    """Return the hash of a script for a Content-Security-Policy."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _style(schemes: str) -> str:
-    """schemes: "light dark", or one of them alone."""
+    """Return the style sheet. schemes: "light dark", or one of them."""
     light, dark = (_colours(INKS[name]) for name in ("light", "dark"))
     in_dark = f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(dark)}}}}}"
     return (
@@ -266,8 +266,8 @@ nav{display:none}#decision:not(:last-of-type){break-after:page}.facts{grid-templ
 .chart .main-svg{max-width:100%}.lists{grid-template-columns:repeat(2,1fr)}}
 """
 
-# Charts are drawn again when the reader changes between light and dark, and in light for paper,
-# where parts that belong there are opened.
+# Charts are drawn again when the reader changes between light and dark, and in light for paper;
+# parts for paper are opened there.
 _DRAW = """
 (() => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
@@ -301,13 +301,13 @@ _DRAW = """
 """
 
 
-# What all sections of a report write on: the page and the study.
+# The common input of all sections of a report: the page and the study.
 
 DASH = "–"
 
 
 class Draft:
-    """A report that is being written."""
+    """A report under construction."""
 
     def __init__(self, page: Page, study: Study) -> None:
         self.page = page
@@ -317,18 +317,18 @@ class Draft:
         return "" if drawing is None else self.page.chart(drawing.in_both_inks())
 
     def titled(self, drawing: Drawing) -> str:
-        """A chart under its title, on one page of paper."""
+        """Return a chart under its title, not split between pages."""
         title = f"<h4>{html_safe(drawing.title)}</h4>" if drawing.title else ""
         return together(title, self.chart(drawing))
 
     def explained(self, title: str, *sentences: str) -> str:
-        """What a title stands for, in sentences."""
+        """Return a title with its explanation in sentences."""
         return _(
             "{part}: {value}", part=title, value=paragraph([each for each in sentences if each])
         )
 
     def against(self, challenger: str) -> str:
-        """Which two systems something is about."""
+        """Return the names of the two compared systems as a phrase."""
         return _(
             "{system} against {baseline}",
             system=self.study.name(challenger),
@@ -367,26 +367,27 @@ class Draft:
 
 
 def as_table(content: PageTable) -> str:
-    """A table that is folded on screen and open on paper."""
+    """Return a table that is folded on screen and open on paper."""
     return folded(_("As a table"), table(content), printed=True)
 
 
 def filled(head: Sequence[str], rows: Sequence[Sequence[str]]) -> PageTable:
-    """A table of words without the columns that no row has a word in."""
+    """Return a table without columns that are empty in all rows."""
     used = [place for place in range(len(head)) if any(row[place] for row in rows)]
     return PageTable([head[at] for at in used], [[row[at] for at in used] for row in rows])
 
 
 def with_interval(value: str, low: float, high: float) -> str:
-    """A value with its interval, where it has one."""
+    """Return a value with its interval, if it has one."""
     ends = interval(low, high)
     return value if ends == DASH else f"{value} ({ends})"
 
 
-# A picture for the head of a report: known by its content, and never one that can hold scripts.
+# The logo of a report: its type is detected from its content, and is never one that can contain
+# scripts.
 
 LARGEST = 500_000
-"""Bytes."""
+"""The size limit in bytes."""
 
 _STARTS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -397,15 +398,15 @@ _STARTS = {
 
 
 def data_uri(content: bytes) -> str:
-    """The picture as an address that holds all of it.
+    """Return the picture as a data URI.
 
-    Raises DataError where it is too large, or neither PNG, JPEG, GIF nor WebP. SVG is refused: it
-    can hold scripts.
+    Raises DataError if it is too large, or neither PNG, JPEG, GIF nor WebP. SVG is refused because
+    it can contain scripts.
     """
     if len(content) > LARGEST:
         raise DataError(
-            "The logo has {size:,} bytes; at most {most:,} are taken.",
-            remedy="Make it smaller.",
+            "The logo has {size:,} bytes; the limit is {most:,}.",
+            remedy="Use a smaller file.",
             size=len(content),
             most=LARGEST,
         )
@@ -414,7 +415,7 @@ def data_uri(content: bytes) -> str:
         kind = "image/webp"
     if kind is None:
         raise DataError(
-            "The logo is no picture that a report can hold.",
-            remedy="Give a PNG, JPEG, GIF or WebP file.",
+            "The logo is not a supported image.",
+            remedy="Use a PNG, JPEG, GIF or WebP file.",
         )
     return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

@@ -1,5 +1,5 @@
-"""An estimate as a dot on its interval, and counts as a bar of their shares, in HTML that Streamlit
-and a report show alike."""
+"""HTML for Streamlit and reports: an estimate as a dot on its interval, and counts as a stacked
+bar."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def common_axis(values: Iterable[float], zero: float = 0.0) -> Ends:
 
 
 def share(value: float, axis: Ends) -> float:
-    """Return the place of a value on an axis, from 0 to 1; what is beyond an end is at it."""
+    """Return the position of a value on an axis, from 0 to 1; values beyond an end are at the
+    end."""
     return min(max((value - axis[0]) / (axis[1] - axis[0]), 0.0), 1.0)
 
 
@@ -50,13 +51,14 @@ def interval_html(
     colour: str = "",
     width: str = "100%",
 ) -> str:
-    """Return a dot at value and a line from low to high; what is NaN is left out.
+    """Return a dot at value and a line from low to high; NaN values are omitted.
 
-    axis: of all rows that are compared (`common_axis`). words: what the picture says, for screen
-    readers and under the pointer. proven: else the dot is hollow. zero: where the grey line is;
-    None: without it. threshold: a dashed line, if the user set one. labelled: whether a small 0
-    stands above the grey line. colour: by default `colour_of` the distance from zero. width: of the
-    picture, in CSS.
+    axis: of all compared rows (`common_axis`). words: the description, for screen readers and the
+        tooltip.
+    proven: whether the dot is filled. zero: the position of the grey line; None for no line.
+    threshold: the position of a dashed line, if the user set one. labelled: whether a small 0 is
+        above the grey line.
+    colour: by default `colour_of` the distance from zero. width: of the picture, in CSS.
     """
     colour = colour or colour_of(value - (zero or 0.0), proven=proven)
     parts = [
@@ -98,7 +100,7 @@ def _marks(
     marks = []
     if math.isfinite(low) and math.isfinite(high):
         start, end = 100 * share(low, axis), 100 * share(high, axis)
-        # Of a hollow dot the inside stays free, on any background.
+        # The inside of a hollow dot is transparent on any background.
         clear = _RADIUS if hollow else 0
         for left, right in (
             (f"{start:.2f}%", f"calc({100 - at:.2f}% + {clear}px)"),
@@ -123,7 +125,7 @@ _CELLS = ("2 1 13rem", "2 1 10rem", "1 1 14rem;font-size:0.9rem")
 def rows_html(rows: Iterable[tuple[str, str, str]]) -> str:
     """Return a line for each (title, picture, numbers): the pictures share one axis.
 
-    title and numbers: texts. picture: of `interval_html`, as wide as there is room.
+    title and numbers: texts. picture: from `interval_html`, as wide as possible.
     """
     lines = []
     for title, picture, numbers in rows:
@@ -140,10 +142,10 @@ def rows_html(rows: Iterable[tuple[str, str, str]]) -> str:
 
 
 def stacked_html(parts: Sequence[tuple[float, str]], words: str, *, width: str = "100%") -> str:
-    """Return a bar of parts beside each other.
+    """Return a bar of adjacent parts.
 
-    parts: (count, colour) from left to right. words: what the bar says, for screen readers and
-    under the pointer. width: of the bar, in CSS.
+    parts: (count, colour) from left to right. words: the description, for screen readers and the
+        tooltip. width: of the bar, in CSS.
     """
     text = html_safe(words)
     shown = "".join(
@@ -158,7 +160,7 @@ def stacked_html(parts: Sequence[tuple[float, str]], words: str, *, width: str =
 
 
 def tally_html(helped: int, same: int, hurt: int, words: str, *, width: str = "100%") -> str:
-    """Return the bar of the queries that a system helped, left the same, and hurt."""
+    """Return the bar of the queries that a system helped, did not change, and hurt."""
     colours = (style.BETTER, style.faded(style.FIRST_STAGE, 0.5), style.WORSE)
     return stacked_html(list(zip((helped, same, hurt), colours, strict=True)), words, width=width)
 
@@ -166,14 +168,14 @@ def tally_html(helped: int, same: int, hurt: int, words: str, *, width: str = "1
 SHADES = tuple(
     f"color-mix(in srgb, currentColor {share}%, transparent)" for share in (80, 50, 28, 12)
 )
-"""Colours that say more and less of one thing, on any background."""
+"""Shades for parts of one quantity, on any background."""
 
 
 def parts_html(parts: Sequence[tuple[float, str]], words: str) -> str:
-    """Return a bar of up to four parts in shades, the darkest first, and below it what each is.
+    """Return a bar of up to four parts in shades, the darkest first, with a legend.
 
-    parts: (count, what it is), empty ones left out; one without words belongs to that before it.
-    words: as of `stacked_html`.
+    parts: (count, title), without empty ones; a part without a title belongs to the previous one.
+        words: as for `stacked_html`.
     """
     shaded = [(n, colour, text) for (n, text), colour in zip(parts, SHADES, strict=False) if n]
     square = "display:inline-block;width:0.7rem;margin-right:0.4rem;border-top:0.7rem solid"

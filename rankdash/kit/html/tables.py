@@ -1,4 +1,5 @@
-"""A comparison as a table for a paper (LaTeX, booktabs) or for a text (Markdown)."""
+"""Exports of a comparison: tables for a paper (LaTeX, booktabs) or a text (Markdown), TREC files,
+and names of files."""
 
 from __future__ import annotations
 
@@ -40,9 +41,9 @@ _INTERVALS = {
 
 
 def table_of(comparison: Comparison, measure: Measure, names: Mapping[str, str]) -> list[list[str]]:
-    """The titles of the columns, and a row for each system: rounded numbers, a dash for what does
-    not exist, an asterisk after a p that decides and is significant. names: system → the name
-    shown, in the order of the rows."""
+    """Return the titles of the columns, and a row for each system: rounded numbers, a dash for
+    missing values, an asterisk after a significant corrected p. names: system → the name shown, in
+    the order of the rows."""
     shown = columns("file", comparison.settings.level, comparison.corrected)
     rows = [["system", *(each.short or each.title for each in shown)]]
     for system, name in names.items():
@@ -57,8 +58,8 @@ BETTER, WORSE = "†", "‡"
 
 
 def compact_markdown(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
-    """One row for each system and one column for each metric: means, the best in bold, marked where
-    the change is significant; below, how to read it. names: as for `table_of`."""
+    """Yield one row for each system and one column for each metric: means, the best in bold, marked
+    if the change is significant; and a note below. names: as for `table_of`."""
     rows = [["system", *(markdown_safe(each.title) for each in comparison.measures)]]
     for name, means in _compact(comparison, names):
         shown = [f"**{text}**{mark}" if best else f"{text}{mark}" for text, best, mark in means]
@@ -68,7 +69,7 @@ def compact_markdown(comparison: Comparison, names: Mapping[str, str]) -> Iterat
 
 
 def compact_latex(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
-    """The same table in booktabs rules, as papers print it."""
+    """Yield the same table in booktabs rules, as papers print it."""
     marks = {BETTER: "$^{\\dagger}$", WORSE: "$^{\\ddagger}$", "": ""}
     rows = [
         [
@@ -88,13 +89,16 @@ def compact_latex(comparison: Comparison, names: Mapping[str, str]) -> Iterator[
 def _compact(
     comparison: Comparison, names: Mapping[str, str]
 ) -> Iterator[tuple[str, list[tuple[str, bool, str]]]]:
-    """Name → mean, whether it is the best, and `BETTER`, `WORSE` or "", for each metric."""
+    """Yield (name, means), with the mean, whether it is the best, and `BETTER`, `WORSE` or "", for
+    each metric."""
     best = {}
     for measure in comparison.measures:
         texts = [number(comparison.row(system, measure)["mean"], 4) for system in names]
-        known = [text for text in texts if text != _DASH]
-        # Of those that print the same none is better than the other; labels have no best.
-        best[measure] = max(known, key=float) if known and measure.metric.measures_quality else None
+        numbers = [text for text in texts if text != _DASH]
+        # Equal printed values are all best; metrics of labels have no best.
+        best[measure] = (
+            max(numbers, key=float) if numbers and measure.metric.measures_quality else None
+        )
     for system, name in names.items():
         means = []
         for measure in comparison.measures:
@@ -108,7 +112,7 @@ def _compact(
 
 
 def _compact_note(comparison: Comparison, names: Mapping[str, str]) -> str:
-    """How to read the compact table, in a line."""
+    """Return the note of the compact table, in one line."""
     baseline = names[comparison.baseline]
     counts, mark = comparison.frame["n"], f"{BETTER} and {WORSE}"
     least, most = int(counts.min()), int(counts.max())
@@ -120,7 +124,8 @@ def _compact_note(comparison: Comparison, names: Mapping[str, str]) -> str:
 
 
 def made_with(comparison: Comparison, mark: str = "*") -> str:
-    """How the numbers were made, in one sentence each. mark: what stands by significant ones."""
+    """Return how the numbers were computed, in one sentence each. mark: the mark of significant
+    ones."""
     settings = comparison.settings
     resampled = f", {settings.resamples:,} resamples, seed {settings.seed}"
     correction = (
@@ -145,8 +150,8 @@ def _minimum(settings: StatisticsSettings) -> str:
 
 
 def markdown(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
-    """A table for each metric with the verdicts below, then how it was made. names: as for
-    `table_of`. Nothing in a name is taken for markup."""
+    """Yield a table for each metric with the verdicts below, then the methods. names: as for
+    `table_of`. All markup in names is escaped."""
     for measure in comparison.measures:
         yield f"### {measure.title}\n\n"
         yield from plain_markdown(table_of(comparison, measure, names), left=(0, -1))
@@ -160,8 +165,8 @@ def markdown(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def latex(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
-    """One table, metrics in blocks; it needs the package booktabs. names: as for `table_of`.
-    Nothing in a name is taken for a command; a table of names in Chinese needs an engine that sets
+    """Yield one table with a block for each metric; it needs the package booktabs. names: as for
+    `table_of`. All commands in names are escaped; Chinese names need an engine that supports
     Chinese."""
     head: list[str] = []
     blocks = []
@@ -174,20 +179,20 @@ def latex(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def plain_markdown(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> Iterator[str]:
-    """A table of any texts under a head, the first row; nothing in them is taken for markup. left:
-    the places of the columns that start at the left."""
+    """Yield a table of any texts; the first row is the head, and all markup is escaped. left: the
+    indexes of the left-aligned columns."""
     yield from piped([[markdown_safe(cell) for cell in row] for row in rows], left)
 
 
 def piped(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> Iterator[str]:
-    """A table as `plain_markdown`; the cells must be safe."""
+    """Yield a table as `plain_markdown` does; the cells must be escaped."""
     rule = ["---" if at == "l" else "---:" for at in _ends(len(rows[0]), left)]
     for row in (rows[0], rule, *rows[1:]):
         yield f"| {' | '.join(row)} |\n"
 
 
 def plain_latex(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> Iterator[str]:
-    """The same table in booktabs rules. Nothing in the texts is taken for a command."""
+    """Yield the same table in booktabs rules. All commands in the texts are escaped."""
     head, *body = _safe_rows(rows)
     yield from _tabular(head, [body], left)
 
@@ -195,7 +200,7 @@ def plain_latex(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> It
 def _tabular(
     head: Sequence[str], blocks: Sequence[Sequence[Sequence[str]]], left: Sequence[int] = (0,)
 ) -> Iterator[str]:
-    """A table in booktabs rules, one above each block; the cells must be safe."""
+    """Yield a table in booktabs rules, one above each block; the cells must be escaped."""
     yield "% needs \\usepackage{booktabs}\n"
     yield f"\\begin{{tabular}}{{{_ends(len(head), left)}}}\n\\toprule\n"
     yield _line(head)
@@ -210,7 +215,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _ends(width: int, left: Sequence[int]) -> str:
-    """ "l" for a column that starts at the left, "r" for one that ends at the right."""
+    """Return "l" for each left-aligned column and "r" for each right-aligned one."""
     return "".join("l" if at in left or at - width in left else "r" for at in range(width))
 
 
@@ -219,7 +224,7 @@ def _safe_rows(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def significant(row: pd.Series, settings: StatisticsSettings) -> bool:
-    """Whether a row's corrected p is at most what the level leaves."""
+    """Return whether a row's corrected p is at most 1 minus the confidence level."""
     return bool(row["p_corrected"] <= 1 - settings.level + 1e-12)
 
 
@@ -231,7 +236,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#|~&$])")
 
 
 def markdown_safe(text: str) -> str:
-    """On one line; nothing in it is markup in Markdown."""
+    """Return the text on one line with Markdown escaped."""
     return _MARKDOWN.sub(r"\\\1", _one_line(text))
 
 
@@ -251,25 +256,25 @@ _LATEX = {
 
 
 def _latex_safe(text: str) -> str:
-    """With minus signs set as such before numbers."""
+    """Return the text with LaTeX escaped and typographic minus signs before numbers."""
     escaped = "".join(_LATEX.get(each, each) for each in _one_line(text))
     return re.sub(r"(?<![\w])-(?=\d)", r"$-$", escaped)
 
 
-# TREC files: a ranking from which trec_eval reads the very same order, and labels.
+# TREC files: labels, and rankings from which trec_eval reads exactly the same order.
 
-# What trec_eval splits a line at; an ideographic space may stand in an id.
+# The separators of trec_eval; an ideographic space may be part of an id.
 _BLANKS = frozenset(" \t\n\r\v\f")
 
 
 def write_run(ranking: Ranking, path: Path, tag: str) -> None:
-    """Write `query Q0 document rank score tag` lines, best first, replacing what is there.
+    """Write `query Q0 document rank score tag` lines, best first, replacing the file.
 
-    The scores are those of the ranking where they fall from one rank to the next; where they are
-    equal, not there or too close for single precision, in which trec_eval holds them, they are
-    moved down just enough. The file appears when it is complete.
+    The scores are those of the ranking if they decrease from one rank to the next; scores that are
+    equal, missing or too close for single precision, which trec_eval uses, are decreased just
+    enough. The file appears when it is complete.
 
-    Raises DataError where an id cannot stand in the format, and what `replacing` raises.
+    Raises DataError if an id contains blanks, and the errors of `replacing`.
     """
     _refuse_ids(ranking)
     with replacing(path) as file:
@@ -277,18 +282,19 @@ def write_run(ranking: Ranking, path: Path, tag: str) -> None:
 
 
 def run_bytes(ranking: Ranking, tag: str) -> bytes:
-    """The same lines as `write_run` writes. Raises DataError as it does."""
+    """Return the lines that `write_run` writes. Raises DataError as it does."""
     _refuse_ids(ranking)
     return "".join(_lines(ranking, tag)).encode("utf-8", "replace")
 
 
 def qrels_bytes(qrels: pd.DataFrame) -> bytes:
-    """Labels as TREC qrels, `query 0 document label` a line. qrels: query_id, doc_id, label.
+    """Return labels as TREC qrels, `query 0 document label` on each line. qrels: query_id, doc_id,
+    label.
 
-    trec_eval reads whole numbers only; a label that is none is written as it is, for readers that
-    take it.
+    trec_eval reads only whole numbers; other labels are written unchanged, for readers that accept
+    them.
 
-    Raises DataError where an id cannot stand in the format.
+    Raises DataError if an id contains blanks.
     """
     refuse_blanks(qrels["query_id"].unique(), "query")
     refuse_blanks(qrels["doc_id"].unique(), "document")
@@ -299,7 +305,7 @@ def qrels_bytes(qrels: pd.DataFrame) -> bytes:
 
 
 def falling(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """(n,) scores of one query, best first, that fall also where they are read in single precision.
+    """Return (n,) scores of one query, best first, that also decrease in single precision.
 
     NaN (not scored) is allowed at the end. Scores beyond single precision become n, n-1 … 1.
     """
@@ -329,39 +335,40 @@ def _lines(ranking: Ranking, tag: str) -> Iterator[str]:
 
 
 def refuse_blanks(ids: Iterable[str], kind: str) -> None:
-    """Raise DataError where one of the ids cannot stand in a TREC file. kind: what it is of."""
+    """Raise DataError if an id is empty or contains blanks, which a TREC file does not allow. kind:
+    "query" or "document"."""
     for name in ids:
         if not name or not _BLANKS.isdisjoint(name):
             raise DataError(
-                "The id of {kind} {name!r} cannot stand in a TREC file, which separates its fields "
-                "by blanks.",
-                remedy="Give it an id without blanks.",
+                "The ID of {kind} {name!r} is empty or contains blanks, which TREC files do not "
+                "allow.",
+                remedy="Use an ID without spaces.",
                 kind=kind,
                 name=name,
             )
 
 
-# What a downloaded file is called, and its language.
+# The name and the language of a downloaded file.
 #
 # One rule for every file: a document for people (the report, the page of one query, the charts) is
 # in the language of the interface; a table or a file for a program (CSV, JSON, Parquet, TREC,
-# Markdown, LaTeX) is in English, with the same names of columns for every data set.
+# Markdown, LaTeX) is in English, with the same column names for every data set.
 
 _LONGEST = 40
 
 
 def file_name(data: str, what: str, suffix: str) -> str:
-    """Such as "rankdash_help-centre_queries.csv". Only letters, digits and dashes of a name from
-    outside are in it, so it is never a path.
+    """Return a name such as "rankdash_help-centre_queries.csv". Only letters, digits and dashes of
+    a data set's name are used, so it is never a path.
 
-    data: the name of the data set. what: what is in the file. suffix: without its dot.
+    data: the name of the data set. what: the content of the file. suffix: without its dot.
     """
     return "_".join(part for part in ("rankdash", _safe(data), _safe(what)) if part) + f".{suffix}"
 
 
 def english(study: Study) -> Study:
-    """The study for files in English: with the English name of the first stage, unless a file gave
-    it one of its own. Call it in the language that the study was made in."""
+    """Return the study for files in English: with the English name of the first stage, unless a
+    file named it. Call it in the language in which the study was made."""
     if study.systems[FIRST_STAGE].name != first_stage_name(study.dataset):
         return study
     with speaking("en"):
@@ -380,7 +387,7 @@ def _safe(text: str) -> str:
 
 @dataclass(frozen=True)
 class ZipPart:
-    """One file. make raises RankdashError where it cannot be made."""
+    """One file in a zip. make raises RankdashError if it cannot be made."""
 
     name: str
     what: str

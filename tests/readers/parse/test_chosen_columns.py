@@ -70,7 +70,7 @@ def test_the_commands_and_python_take_the_same(tmp_path, capsys):
         capsys.readouterr().out
     )
     assert main(["check", str(path), "--columns", "label"]) == 2
-    assert "--columns takes FIELD=COLUMN, not 'label'" in capsys.readouterr().err
+    assert "--columns needs FIELD=COLUMN, not 'label'" in capsys.readouterr().err
     assert main(["check", str(odd)]) == 1
     said = capsys.readouterr().err
     assert "Guessed: query = " in said and "--columns query=…" in said
@@ -105,7 +105,7 @@ def test_each_file_takes_the_columns_that_it_has_and_others_are_refused(tmp_path
     assert alone["systems"]["both"]["mean"]["mrr"] == 0.75
     for columns, message in (
         (["score=points"], "No file has these columns: points."),
-        (["score=s", "score=score"], "--columns gives score two columns: s and score."),
+        (["score=s", "score=score"], "--columns assigns two columns to score: s and score."),
     ):
         assert main(["evaluate", labels, run, *NAMES, *columns]) == 2
         assert message in capsys.readouterr().err

@@ -52,7 +52,7 @@ def test_labels_are_whole_numbers_where_they_are_and_else_written_to_the_last_di
     qrels = pd.DataFrame({"query_id": "q", "doc_id": list("abc"), "label": [1.0, -1.0, 2 / 3]})
     assert qrels_bytes(qrels) == f"q 0 a 1\nq 0 b -1\nq 0 c {2 / 3:.17g}\n".encode()
     for name in ("query_id", "doc_id"):
-        with pytest.raises(DataError, match="without blanks"):
+        with pytest.raises(DataError, match="contains blanks"):
             qrels_bytes(qrels.assign(**{name: "a b"}))
 
 
@@ -76,7 +76,7 @@ def test_what_is_broken_off_leaves_what_was_there(tmp_path: Path, monkeypatch):
 def test_an_id_with_a_blank_is_refused_and_nothing_is_written(tmp_path: Path, query: str, doc: str):
     path = tmp_path / "x.trec"
     path.write_text("before")
-    with pytest.raises(DataError, match="without blanks"):
+    with pytest.raises(DataError, match="contains blanks"):
         write_run(Ranking.from_lists([(query, [doc], [1.0])]), path, "x")
     assert path.read_text() == "before"
     assert [each.name for each in tmp_path.iterdir()] == ["x.trec"]

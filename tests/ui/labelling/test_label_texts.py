@@ -190,7 +190,7 @@ def test_pages_show_the_estimate_and_no_mean(sampled, approved, lang, pages):
 
 def test_the_sidebar_and_the_report_name_the_sample(sampled, monkeypatch):
     sidebar = [each.value for each in opened("overview", sampled).sidebar.caption]
-    assert "Not in use: the labels are a sample, and the result is by DCG@10." in sidebar
+    assert "Not used: the labels are a sample, so the result is in DCG@10." in sidebar
     made = []
     monkeypatch.setattr(report_page, "partial", lambda _html, *of: made.append(of) or b"")
     shown("report", sampled)

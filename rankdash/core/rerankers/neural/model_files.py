@@ -120,7 +120,7 @@ def local(model: str) -> Path | None:
                 model=model,
             )
         raise UnavailableError(
-            "There is no folder {folder}.",
+            "The folder {folder} does not exist.",
             remedy="Give an existing folder, or a name of the form organization/model.",
             folder=str(folder),
         )
