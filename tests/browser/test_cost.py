@@ -46,7 +46,7 @@ def chart(visit) -> str:
 
 def test_three_inputs_move_the_chart_at_once_and_the_link_restores_it(visit, browser, app, shop):
     visit.open(f"cost?data={shop}&metric=hit&k=1")
-    visit.sees("pays under these assumptions")
+    visit.sees("pays off under these assumptions")
     before, drawn = answer(visit), chart(visit)
     slider = visit.page.get_by_role("slider", name=re.compile("Value of a search"))
     slider.focus()

@@ -58,7 +58,7 @@ def test_in_python_and_in_reports_the_verdict_is_that_of_compare(run, files, stu
         out, file = files / "r.html", files / "grades.csv"
         html = rd.report(data, old, out, judge=file, sections=sections).read_text()
         assert html.index(f"{corrected['mean']:+.4f}") < html.index(first)
-    assert "corrected by people" not in rd.report(data, old, files / "p.html").read_text()
+    assert "corrected with human labels" not in rd.report(data, old, files / "p.html").read_text()
 
 
 HEAD = "query_id,doc_id,grade"

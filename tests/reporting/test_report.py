@@ -108,7 +108,7 @@ def test_no_judge_alone_proves_a_change(better):
     study = judged_at_90(better)
     drawn = three_ways(study, study.challengers[0])
     assert drawn is not None and "90%" in "".join(worded(drawn.draw(INKS["light"])))
-    ways = re.findall(r"\w+ alone: [^)]*\)", drawn.alt)
+    ways = re.findall(r"\w+ only: [^)]*\)", drawn.alt)
     assert ["proven" in each for each in ways] == [True, False]
 
 
@@ -262,7 +262,7 @@ def test_the_first_page_draws_each_change_and_the_queries_that_it_helped(better)
 def test_net_value_is_drawn_of_a_price_and_a_value_that_were_set_or_of_examples(better):
     assert drawings(better)["cost"].title.startswith("Break-even")
     shown = drawings(dataclasses.replace(better, money=Money(example=True)))["cost"]
-    assert shown.title == "Net value a month by the price of 1,000 searches (example values)"
+    assert shown.title == "Net value per month by the price of 1,000 searches (example values)"
     notes = [each.text for each in shown.draw(INKS["light"]).layout.annotations]
     assert "example values" in notes
 

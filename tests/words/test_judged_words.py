@@ -113,7 +113,7 @@ def test_a_study_without_a_judge_says_nothing_and_a_copy_of_the_labels_is_a_warn
     assert judge_caveats(study, verdict(study)) == judge_warnings(study, verdict(study)) == []
     copy = judgements(study, study.dataset.qrels["label"])
     said = judge_warnings(replace(judged, judge=copy), verdict(judged))[0]
-    assert f"people's labels on all {len(copy):,} pairs that both graded." in said
+    assert f"equal the human labels on all {len(copy):,} shared pairs." in said
 
 
 def test_the_bias_is_the_first_line_below_the_verdict(study):
@@ -158,7 +158,7 @@ def test_a_shared_maker_is_said_where_that_system_is_compared(study):
     judge = judgements(study, 3 - study.dataset.qrels["label"], model="gpt-4.1")
     study = replace(study, systems=systems, judge=judge)
     [said] = judge_warnings(study, verdict(study))
-    assert said.startswith("Judge A and by 1 share a maker, OpenAI")
+    assert said.startswith("Judge A and by 1 are both made by OpenAI")
     assert judge_warnings(study, verdict(study, challenger=second)) == []
     turned = replace(study, baseline=first, challengers=(study.baseline, second))
     assert judge_warnings(turned, verdict(turned, challenger=second)) == [said]

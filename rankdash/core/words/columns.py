@@ -47,12 +47,12 @@ _WRITERS: Mapping[str, Callable[[Any], str]] = {
 class Column:
     """A column of a comparison.
 
-    name: in CSV and JSON. kind: how its values are written; "words" are text already. title: in the
-    reader's language. on: the surfaces that show it.
+    name: the key in CSV and JSON. kind: the format of the values; "words" are text already. title:
+    in the reader's language. on: the surfaces that show it.
     compute: row → value; None: the field `name`. compared: whether it compares with the baseline,
-    which then has no value. short: its title in files, in English; `title` by default. help: what
-    its title means. small, below: on the leaderboard, a second line of the title, and row → a
-    second line of the cell. digits: decimals of a number or a change.
+    which then has no value. short: the English title in files; `title` by default. help: the
+    explanation of the title. small, below: on the leaderboard, a second line of the title, and
+    row → a second line of the cell. digits: decimals of a number or a change.
     """
 
     name: str
@@ -68,8 +68,8 @@ class Column:
     digits: int = 3
 
     def value(self, row: Row) -> Any:
-        """Return the unrounded value; NaN, or a dash in place of words, if there is none. A count
-        of the baseline is of all its queries as the same."""
+        """Return the unrounded value; NaN, or a dash instead of words, if there is none. The
+        baseline has counts, in which all queries are the same."""
         if self._is_absent(row) and self.kind != "count":
             return _DASH if self.kind == "words" else math.nan
         return row[self.name] if self.compute is None else self.compute(row)

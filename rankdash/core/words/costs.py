@@ -1,4 +1,4 @@
-"""Outcomes in plain sentences: every figure, or the reason why there is none."""
+"""Costs and returns in plain sentences: every figure, or the reason why it is missing."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ Answer = Literal["yes", "maybe", "open", "unproven", "doubtful", "no", "unknown"
 
 @dataclass(frozen=True)
 class MoneyContext:
-    """What sentences about money have to know. metric, hit: titles of the metric and of the hit
-    rate that tickets and working time hang on. level: of the intervals. baseline: its name. period:
-    that amounts are for. safe: makes a name fit for where it stands.
+    """The context of sentences about money.
+
+    metric, hit: titles of the metric and of the hit rate, which determines tickets and working
+    time. level: of the intervals. baseline: its name. period: of the amounts. safe: escapes a name
+    for the place that shows it.
     """
 
     currency: str
@@ -47,19 +49,19 @@ class MoneyContext:
 
 
 def reason(why: str | None) -> str:
-    """Why a figure does not exist, in a few words."""
+    """Return why a figure is missing, in a few words; "" for None."""
     words = {
-        "no_cost": _("nothing is spent, so there is no return on it"),
+        "no_cost": _("no cost, so ROI is undefined"),
         "loses": _("loses money"),
         "tenfold": _("more than ten times the cost"),
         "no_gain": _("none: the quality does not rise"),
         "no_traffic": _("none: there are no searches"),
-        "no_value": _("none: a search is worth nothing here"),
+        "no_value": _("none: the value of a search is 0"),
         "no_setup": _("no one-off cost to earn back"),
         "never": _p("choice", "never"),
         "always": _("from the first search"),
-        "unknown_cost": _("no price known"),
-        "unknown_gain": _("gain not known"),
+        "unknown_cost": _("price unknown"),
+        "unknown_gain": _("gain unknown"),
         "unset_price": _("needs your price"),
         "unset_value": _("needs the value of a search"),
         "unset_both": _("needs your price and the value of a search"),
@@ -71,8 +73,8 @@ _MOST_PERCENT = 1000.0
 
 
 def _elasticity(value: float) -> str:
-    """Return a percentage with two decimals, below 0.1 with two digits, without one that nobody
-    reaches."""
+    """Return a percentage with two decimals, or two digits below 0.1; capped at
+    `_MOST_PERCENT`."""
     if value > _MOST_PERCENT:
         return _("over {percent}%", percent=number(_MOST_PERCENT, 0))
     return f"{quantity(value, 2) if 0 < value < 0.1 else number(value, 2)}%"
@@ -87,7 +89,7 @@ _WRITTEN: Mapping[str, Callable[[float], str]] = {
 
 
 def cell(amount: Amount, currency: str, written: str = "money") -> tuple[str, str]:
-    """(value, its interval) of an estimate; where there is no value, the reason in its place."""
+    """Return value and interval of an estimate; without a value, the reason instead."""
     write = _WRITTEN.get(written) or partial(money, currency=currency)
 
     def end(of: End) -> str:
@@ -109,16 +111,19 @@ def cell(amount: Amount, currency: str, written: str = "money") -> tuple[str, st
 
 
 def return_words(net: float, cost: float) -> str:
-    """The return on a cost, or the words that stand in for it."""
+    """Return the return on a cost as a percentage, or the reason why it is missing."""
     roi = return_on(net, cost)
     return percent(roi, 2) if isinstance(roi, float) else reason(roi)
 
 
 def answer(choice: Choice) -> Answer:
-    """Does it pay? yes: also at what may be counted on of the change; maybe: every change that
-    counts is proven, but the interval of the net holds a loss too, and doubtful the other way
-    round; unproven: one that counts is not proven, and may make it pay; open: it depends on a price
-    or a value that the user did not set."""
+    """Return whether an option pays off.
+
+    yes: also at the lower end of the change; an unproven gain counts as 0. maybe: every change that
+    counts is proven and the net is positive, but its interval includes a loss. doubtful: the net is
+    negative, but its interval includes a gain. unproven: a change that counts is not proven, and
+    the option may pay off. open: the answer depends on a price or a value that is not set.
+    """
     came, net = choice.came, choice.came.net_per_month
     if choice.option.gain is None:
         return "unknown"
@@ -137,16 +142,19 @@ def answer(choice: Choice) -> Answer:
 
 
 def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
-    """Break-even first, then what it comes to under the assumptions; one paragraph. Without a price
-    and a value that the user set, the break-even alone. What rests on example values says so."""
+    """Return one paragraph: the break-even, then the net under the assumptions.
+
+    If the user set no price or no value, it contains only the break-even. Results from example
+    values are marked.
+    """
     lead, sentences = _answered(context, choice, scenario)
     line = _joined(lead, sentences)
     return f"{_('**Example values.**')} {line}" if choice.demonstrated else line
 
 
 def in_short(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
-    """Return the answer and its most important number, in one line; a chip says if these are
-    example values."""
+    """Return the answer and its most important number in one line. Example values are not marked:
+    the page shows a chip."""
     lead, sentences = _answered(context, choice, scenario)
     if answer(choice) == "open" and any(sentences):
         lead = _("**{name}:**", name=context.safe(choice.name))
@@ -158,14 +166,14 @@ def in_short(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
 
 
 def _joined(lead: str, sentences: Sequence[str]) -> str:
-    # Markdown wants a blank after bold text that ends in a full stop, in Chinese too.
+    # Markdown needs a space after bold text that ends with a full stop, in Chinese too.
     return f"{lead} {paragraph([each for each in sentences if each])}".rstrip()
 
 
 def _answered(
     context: MoneyContext, choice: Choice, scenario: Assumptions
 ) -> tuple[str, list[str]]:
-    """The answer, and the sentences that follow it."""
+    """Return the answer and the sentences that follow it."""
     name = context.safe(choice.name)
     metric, level, span = context.metric, level_percent(context.level), context.period
     gain, came = choice.option.gain, choice.came
@@ -191,14 +199,14 @@ def _answered(
             period=span.name,
             cost=money(cost.value, context.currency),
         )
-        lead = _("**Not proven that {name} pays.**", name=name)
+        lead = _("**Not proven that {name} pays off.**", name=name)
         sentences = [_not_proven(context, gain), "" if lacking else value_words, even]
         return lead, sentences
     leads = {
-        "yes": _("**{name} pays under these assumptions.**", name=name),
-        "maybe": _("**{name} probably pays under these assumptions.**", name=name),
-        "doubtful": _("**{name} probably does not pay under these assumptions.**", name=name),
-        "no": _("**{name} does not pay under these assumptions.**", name=name),
+        "yes": _("**{name} pays off under these assumptions.**", name=name),
+        "maybe": _("**{name} probably pays off under these assumptions.**", name=name),
+        "doubtful": _("**{name} probably does not pay off under these assumptions.**", name=name),
+        "no": _("**{name} does not pay off under these assumptions.**", name=name),
     }
     net, interval = cell(span.of(came.net_per_month), context.currency)
     rest = _(
@@ -214,14 +222,13 @@ def _answered(
         note = _not_proven(context, gain)
     built = scenario.setup_cost or scenario.monthly_cost
     if not built and isinstance(came.net_per_month.value, float) and came.net_per_month.value > 0:
-        free = _("Building and upkeep count as {zero}.", zero=money(0.0, context.currency))
+        free = _("Setup and maintenance are counted as {zero}.", zero=money(0.0, context.currency))
         rest = paragraph([rest, free])
     return leads[kind], [note, even, "" if lacking else rest]
 
 
 def _why_no_gain(context: MoneyContext, choice: Choice) -> str:
-    """The verdict, where there is none; else the baseline has nothing that could rise by a share
-    of it."""
+    """Return why the relative gain is missing: no verdict, or a baseline of 0."""
     verdict = choice.verdict
     if verdict is None:
         return _("The change of {metric} is not known yet.", metric=context.metric)
@@ -237,7 +244,7 @@ def _why_no_gain(context: MoneyContext, choice: Choice) -> str:
 
 
 def _break_even_only(choice: Choice, name: str) -> str:
-    """Why there is no more than a break-even."""
+    """Return why only a break-even is shown."""
     if choice.bill is not None and choice.bill.lack:
         why = prices.lack(choice.bill)
         return _("**Break-even only: {name} has no price ({why}).**", name=name, why=why)
@@ -247,11 +254,12 @@ def _break_even_only(choice: Choice, name: str) -> str:
 
 
 def _never(context: MoneyContext, choice: Choice, cost: str | None) -> tuple[str, list[str]]:
-    """That no price is low enough. cost: of a period; None where nobody set a price."""
+    """Return sentences for an option that does not pay off at any price. cost: of a period; None
+    if no price is set."""
     gain, metric = choice.option.gain, context.metric
-    lead = _("**No: {name} does not pay at any price.**", name=context.safe(choice.name))
+    lead = _("**{name} does not pay off at any price.**", name=context.safe(choice.name))
     if gain is None or gain.relative.proof == "same":
-        change = _("It leaves {metric} as it is.", metric=metric)
+        change = _("It does not change {metric}.", metric=metric)
     else:
         by = signed_percent(gain.relative.value, 1)
         change = _("It changes {metric} by {change}.", metric=metric, change=by)
@@ -261,12 +269,12 @@ def _never(context: MoneyContext, choice: Choice, cost: str | None) -> tuple[str
 
 
 def _without_gain(change: MeasuredChange, metric: str) -> str:
-    """What the verdict says where something pays for another reason than a gain; else ""."""
+    """Return a note if an option pays off although no gain is proven; otherwise ""."""
     if not change.settled:
-        return _("This holds although no gain in {metric} is proven.", metric=metric)
+        return _("This is the case even though no gain in {metric} is proven.", metric=metric)
     if change.value < 0:
         return _(
-            "This holds although {metric} falls by {change}, which is proven.",
+            "This is the case even though {metric} falls by {change}, which is proven.",
             metric=metric,
             change=percent(-change.value, 1),
         )
@@ -274,7 +282,7 @@ def _without_gain(change: MeasuredChange, metric: str) -> str:
 
 
 def _not_proven(context: MoneyContext, gain: Gain) -> str:
-    """Which change that the value rests on is not proven, and why."""
+    """Return which of the changes behind the value is not proven, and why."""
     relative = not gain.relative.settled
     change = gain.relative if relative else gain.hit
     params = {
@@ -283,20 +291,21 @@ def _not_proven(context: MoneyContext, gain: Gain) -> str:
     }
     if change.low is None or change.high is None:
         return ngettext(
-            "{metric} changes by {change}, but {n} query is too few to tell.",
-            "{metric} changes by {change}, but {n} queries are too few to tell.",
+            "{metric} changes by {change}, but {n} query is too few for an interval.",
+            "{metric} changes by {change}, but {n} queries are too few for an interval.",
             gain.queries,
             **params,
         )
     if change.low <= 0 <= change.high:
         return _("{metric} changes by {change}, but its interval includes 0.", **params)
     return _(
-        "{metric} changes by {change}, but this may come by chance (see the verdict).", **params
+        "{metric} changes by {change}, but this may be due to chance (see the verdict).", **params
     )
 
 
 def _break_even_of_set(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
-    """The break-even that follows from what the user set alone; without any, what to set."""
+    """Return the break-even that follows from the price or value that the user set; without both,
+    the least value of a search."""
     if choice.valued:
         return _break_even_price(context, choice, scenario)
     worth, interval = cell(choice.came.break_even_worth, context.currency)
@@ -305,20 +314,20 @@ def _break_even_of_set(context: MoneyContext, choice: Choice, scenario: Assumpti
     if choice.came.break_even_worth.value is None:
         return {
             "no_traffic": _("There are no searches, so there is nothing to gain."),
-            "always": _("It pays even if better ranking has no value."),
+            "always": _("It pays off even if better ranking has no value."),
         }.get(choice.came.break_even_worth.reason or "", "")
     return _(
-        "It pays if 1% more {metric} is worth at least {worth} for 1,000 searches.",
+        "It pays off if a 1% higher {metric} is worth at least {worth} per 1,000 searches.",
         metric=context.metric,
         worth=_bold(context, worth, interval),
     )
 
 
 def _least_value(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
-    """Return from which value of a search it pays, at a price of one unit of the currency."""
+    """Return the least value of a search at which it pays off, at a price of one currency unit."""
     value = least_value(choice.option, scenario, 1.0)
     if value.value is None:
-        always = _("It pays even if better ranking has no value.")
+        always = _("It pays off even if better ranking has no value.")
         return always if value.reason == "always" else ""
     return _(
         "At a price of {price} for 1,000 searches, it pays off if a search is worth at least "
@@ -336,17 +345,17 @@ def _bold(context: MoneyContext, amount: str, interval: str) -> str:
 
 
 def _break_even_price(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
-    """Up to which price it pays, and what that takes for granted."""
+    """Return the highest price at which it pays off, with the assumptions behind it."""
     price, interval = cell(choice.came.break_even_price, context.currency)
     if choice.came.break_even_price.reason == "no_traffic":
         return _("There are no searches, so there is nothing to gain.")
     if choice.came.break_even_price.value is None:
         if scenario.monthly_cost and choice.came.brings:
-            return _("No price is low enough: it brings less than its upkeep.")
-        return _("With the change as measured, no price is low enough: it brings nothing.")
+            return _("Not even at price 0: its value is below its maintenance cost.")
+        return _("Not even at price 0: the measured change has no value.")
     return _(
-        "It pays while 1,000 searches cost at most {price}, if a search is worth {value} and 1% "
-        "more {metric} brings {elasticity}% more value.",
+        "It pays off if 1,000 searches cost at most {price}, a search is worth {value}, and a "
+        "1% higher {metric} raises value by {elasticity}%.",
         price=_bold(context, price, interval),
         value=money(scenario.value_per_search, context.currency),
         metric=context.metric,
@@ -357,21 +366,21 @@ def _break_even_price(context: MoneyContext, choice: Choice, scenario: Assumptio
 def _break_even(choice: Choice, metric: str, level: str) -> str:
     even, searches = choice.came.break_even_elasticity, choice.came.break_even_searches
     if choice.came.pays_without_gain:
-        return _("It pays even if better ranking has no value.")
+        return _("It pays off even if better ranking has no value.")
     if even.value is None:
         return {
             "no_traffic": _("There are no searches, so there is nothing to gain."),
-            "no_value": _("A search is worth nothing here, so there is nothing to gain."),
+            "no_value": _("The value of a search is 0, so there is nothing to gain."),
         }.get(even.reason or "", "")
     need, interval = cell(even, "", "elasticity")
     text = _(
-        "It pays if 1% more {metric} brings at least **{need}** more value.",
+        "It pays off if a 1% higher {metric} raises value by at least **{need}**.",
         metric=metric,
         need=need,
     )
     if interval:
         text = _(
-            "It pays if 1% more {metric} brings at least **{need}** more value ({level}: "
+            "It pays off if a 1% higher {metric} raises value by at least **{need}** ({level}: "
             "{interval}).",
             metric=metric,
             need=need,
@@ -380,14 +389,16 @@ def _break_even(choice: Choice, metric: str, level: str) -> str:
         )
     if searches.value is not None:
         since = ngettext(
-            "From {n} search a day on.", "From {n} searches a day on.", round(searches.value)
+            "At {n} or more searches per day.",
+            "At {n} or more searches per day.",
+            round(searches.value),
         )
         text = paragraph([text, since])
     return text
 
 
 def sureness(context: MoneyContext, choice: Choice) -> str:
-    """How sure the measurement is, and that the rest is taken as it is set."""
+    """Return how certain the measured change is; prices and assumptions are used as set."""
     gain = choice.option.gain
     if gain is None or gain.relative.low is None:
         return ""
@@ -436,7 +447,7 @@ _Amount = TypeVar("_Amount", float | None, End)
 
 @dataclass(frozen=True)
 class Period:
-    """What amounts are for. months: how many; the rest are titles in the reader's language."""
+    """The period of amounts. months: its length; the others are titles in the reader's language."""
 
     months: int
     name: str
@@ -445,7 +456,7 @@ class Period:
     net: str
 
     def of(self, monthly: Amount) -> Amount:
-        """The same for this period."""
+        """Return a monthly amount scaled to this period."""
         return Amount(
             self._times(monthly.value),
             self._times(monthly.low),
@@ -458,10 +469,10 @@ class Period:
 
 
 def month() -> Period:
-    return Period(1, _("a month"), _("cost a month"), _("value a month"), _("net a month"))
+    return Period(1, _("per month"), _("cost per month"), _("value per month"), _("net per month"))
 
 
 def year() -> Period:
     return Period(
-        MONTHS_PER_YEAR, _("a year"), _("cost a year"), _("value a year"), _("net a year")
+        MONTHS_PER_YEAR, _("per year"), _("cost per year"), _("value per year"), _("net per year")
     )

@@ -1,4 +1,4 @@
-"""What a judge and people's labels say together, in words."""
+"""Verdicts of an LLM judge corrected with human labels, in words."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _ALL = 0.995
 
 
 def judged_sentence(study: Study, verdict: JudgedVerdict) -> str:
-    """What the judge and people's labels say of a challenger together: the headline where a study
-    has a judge."""
+    """Return the verdict on a challenger by the judge and the human labels together: the headline
+    of a study with a judge."""
     three = verdict.three
     values = {
         "challenger": study.name(verdict.challenger),
@@ -55,15 +55,15 @@ def judged_sentence(study: Study, verdict: JudgedVerdict) -> str:
         return _p("verdict", TITLES["descriptive"])
     if verdict.kind == "too_few" and verdict.sampled and not three.people.n:
         return _(
-            "No verdict by the judge {judge}: these labels are of single documents, and to correct "
-            "a judge, whole queries drawn at random must be labelled. Such labels can be estimated "
-            "from with its grades as the guess.",
+            "No verdict from the judge {judge}: your labels cover single documents. To correct "
+            "a judge, fully label randomly sampled queries. With these labels, use its grades "
+            "as predictions in a labelling plan.",
             **values,
         )
     if verdict.kind == "too_few":
         return _(
-            "No verdict by the judge {judge}: people labelled {n} queries with a value, and at "
-            "least {fewest} are needed to correct a judge.",
+            "No verdict from the judge {judge}: {n} human-labelled queries have a metric value. "
+            "To correct a judge, at least {fewest} are needed.",
             **values,
         )
     change = three.corrected
@@ -76,7 +76,7 @@ def judged_sentence(study: Study, verdict: JudgedVerdict) -> str:
 
 
 def _missing(verdict: JudgedVerdict) -> list[str]:
-    """How many grades the judge lacks; nothing if it has all."""
+    """Return how many grades the judge lacks; empty if it has all."""
     if not verdict.missing:
         return []
     return [
@@ -93,40 +93,41 @@ def _verdict(kind: Kind, values: Mapping[str, str]) -> str:
     if kind == "unproven":
         return _(
             "Not proven that {challenger} differs from {baseline}: {metric} {delta} ({level} "
-            "{ends}), by the judge {judge}, corrected by people's labels of {n} queries.",
+            "{ends}), by the judge {judge}, corrected with human labels of {n} queries.",
             **values,
         )
     if kind == "worse":
         return _(
             "{challenger} is worse than {baseline}: {metric} {delta} ({level} {ends}), by the "
-            "judge {judge}, corrected by people's labels of {n} queries.",
+            "judge {judge}, corrected with human labels of {n} queries.",
             **values,
         )
     if kind == "small":
         return _(
             "{challenger} is better than {baseline}, but by less than the minimum practically "
             "relevant gain (set by the user): {metric} {delta} ({level} {ends}), by the judge "
-            "{judge}, corrected by people's labels of {n} queries.",
+            "{judge}, corrected with human labels of {n} queries.",
             **values,
         )
     return _(
-        "{challenger} is better than {baseline}: {metric} {delta} ({level} {ends}), by the judge "
-        "{judge}, corrected by people's labels of {n} queries.",
+        "{challenger} is better than {baseline}: {metric} {delta} ({level} {ends}), by the "
+        "judge {judge}, corrected with human labels of {n} queries.",
         **values,
     )
 
 
 def without_judge() -> str:
-    """What stands between the headline and what is by people's labels alone."""
-    return _("What follows is by people's labels only, without the judge.")
+    """Return the sentence between the judge's headline and the results from human labels only."""
+    return _("The results below use human labels only, without the judge.")
 
 
 def three_ways(three: Corrected) -> list[tuple[str, MeanChange]]:
-    """The change in three ways under their titles, the corrected one last."""
+    """Return title and mean change of three estimates: human labels only, judge only,
+    corrected."""
     return [
-        (_("people alone"), three.people),
-        (_("judge alone"), three.judge),
-        (_("corrected by people"), three.corrected),
+        (_("human labels only"), three.people),
+        (_("judge only"), three.judge),
+        (_("judge corrected with human labels"), three.corrected),
     ]
 
 
@@ -137,31 +138,32 @@ def worth_sentence(verdict: JudgedVerdict) -> str:
         return ""
     if not three.weight and verdict.graded < max(FEWEST_PEOPLE, verdict.people / 2):
         return _(
-            "The judge adds nothing here, so this is the verdict by human labels: it graded only "
-            "{n} of the {people} labelled queries, too few to see what it is worth.",
+            "The judge does not help here: it graded only {n} of the {people} human-labelled "
+            "queries, too few to measure its worth. The verdict uses human labels only.",
             n=number(verdict.graded, 0),
             people=number(verdict.people, 0),
         )
     if not three.others:
         return _(
-            "The judge adds nothing here, so this is people's verdict: they labelled all of its "
-            "queries."
+            "The judge does not help here: all of its queries have human labels. The verdict "
+            "uses human labels only."
         )
     if not three.weight:
         return _(
-            "The judge adds nothing here, so this is people's verdict: its changes do not follow "
-            "theirs."
+            "The judge does not help here: its changes per query do not correlate with those "
+            "from human labels. The verdict uses human labels only."
         )
     return _(
-        "The judge is worth {worth} times the labels: without it, about {saved} more queries would "
-        "have to be labelled for the same certainty.",
+        "With the judge, each labelled query counts {worth} times: without it, the same "
+        "precision needs about {saved} more labelled queries.",
         worth=number(three.worth, 1),
         saved=number(three.saved, 0),
     )
 
 
 def judge_warnings(study: Study, verdict: JudgedVerdict) -> list[str]:
-    """What speaks against the judge of a study in this comparison, or is to be mended first."""
+    """Return the warnings about the judge in this comparison: self-preference, copied labels,
+    missing grades."""
     judge = study.judge
     if judge is None:
         return []
@@ -173,7 +175,8 @@ def judge_warnings(study: Study, verdict: JudgedVerdict) -> list[str]:
         )
         if each.same
         else _(
-            "{judge} and {system} share a maker, {maker}: a judge tends to prefer its own kind.",
+            "{judge} and {system} are both made by {maker}: a judge tends to favour models by "
+            "the same maker.",
             judge=judge.name,
             system=study.name(each.system),
             maker=each.maker,
@@ -222,16 +225,16 @@ def bias_sentence(study: Study, verdict: JudgedVerdict) -> str:
 
 
 def copied_sentence(agreement: JudgeAgreement) -> str:
-    """That a judge's grades are people's labels."""
+    """Return the warning that a judge's grades equal the human labels."""
     return _(
-        "The judge's grades are people's labels on all {n} pairs that both graded. Check that they "
-        "are not a copy of them: a copy says nothing of a judge.",
+        "The judge's grades equal the human labels on all {n} shared pairs. Make sure that the "
+        "file is not a copy of the labels.",
         n=number(len(agreement.pairs), 0),
     )
 
 
 def lost_sentence(verdict: JudgedVerdict) -> str:
-    """In how many of people's queries the judge lacks a grade, why, and what to do."""
+    """Return in how many human-labelled queries the judge lacks a grade, why, and what to do."""
     counts = verdict.lost["kind"].value_counts(sort=False)
     reasons: Counter[str] = Counter()
     for kind, count in counts.items():
@@ -259,25 +262,25 @@ def lost_sentence(verdict: JudgedVerdict) -> str:
     if kinds - {"not_asked", "elsewhere"}:
         advice.append(
             _(
-                "Ask again for those that failed, on the page Judge or with rankdash judge run and "
-                "the same file."
+                "Retry those that failed, on the page Judge or with rankdash judge run and the "
+                "same file."
             )
         )
     return paragraph([sentence, *advice])
 
 
 def judge_caveats(study: Study, verdict: JudgedVerdict) -> list[str]:
-    """What to keep in mind about the judge of a study."""
+    """Return the caveats about the judge of a study."""
     judge = study.judge
     if judge is None:
         return []
     caveats = [_counts(verdict)]
-    # What stands at the same rank in both is not sampled, and changes nothing.
+    # Documents at the same rank in both systems are not sampled: they do not change the result.
     if not verdict.sampled and verdict.labelled < _ALL:
         caveats.append(
             _(
-                "Of the documents that the two systems rank first in people's queries, {share} "
-                "have a label; the others count as not relevant.",
+                "Of the documents that the two systems rank first in human-labelled queries, "
+                "{share} have a label; the others count as not relevant.",
                 share=percent(verdict.labelled),
             )
         )
@@ -288,23 +291,26 @@ def judge_caveats(study: Study, verdict: JudgedVerdict) -> list[str]:
     if verdict.three.enough:
         caveats.append(
             _(
-                "The intervals of the three ways are Student's t, so that they can be compared. "
-                "Elsewhere, by people alone, they are from a bootstrap over queries, and end a "
-                "little differently."
+                "All three intervals use Student's t, so that they are comparable. Elsewhere, "
+                "intervals from human labels only are bootstrapped over queries and differ "
+                "slightly."
             )
         )
-        caveats.append(_("People's queries are taken to be a random sample of all."))
-    return [*caveats, _("The interval of the judge alone does not allow for the judge's errors.")]
+        caveats.append(
+            _("The human-labelled queries are treated as a random sample of all queries.")
+        )
+    return [*caveats, _("The interval for the judge only does not account for the judge's errors.")]
 
 
 def _counts(verdict: JudgedVerdict) -> str:
-    """How many queries stand behind each way; the numbers add up."""
+    """Return how many queries each of the three estimates is based on; the numbers add up."""
     three = verdict.three
     whole = verdict.queries - verdict.incomplete
     return _(
-        "Of {queries} queries, people labelled {people}: {n} with a value, {none} without one, as "
-        "where nothing is relevant. The judge graded {whole} in full: {judged} with a value, "
-        "{nothing} without one; in {incomplete} it lacks a grade.",
+        "{people} of {queries} queries have human labels: {n} with a metric value, {none} "
+        "without (for example, no relevant document). Queries graded completely by the judge: "
+        "{whole}, {judged} with a metric value and {nothing} without; queries with missing "
+        "grades: {incomplete}.",
         queries=number(verdict.queries, 0),
         people=number(verdict.people, 0),
         n=number(three.people.n, 0),
@@ -317,8 +323,8 @@ def _counts(verdict: JudgedVerdict) -> str:
 
 
 def judged_lines(study: Study) -> list[str]:
-    """All of it for each challenger, a line each: the sentence, and `judged_facts`; and that what
-    follows is without the judge. Empty where the study has none."""
+    """Return the lines on all challengers: `judged_sentence`, then `judged_facts`, and at the end
+    `without_judge`. Empty if the study has no judge."""
     if study.judge is None:
         return []
     lines = []
@@ -328,7 +334,8 @@ def judged_lines(study: Study) -> list[str]:
 
 
 def judged_facts(study: Study, verdict: JudgedVerdict) -> list[str]:
-    """The judge's bias, the three ways, what it is worth, and what to keep in mind, a line each."""
+    """Return the judge's bias, the three estimates, its worth, warnings and caveats, a line
+    each."""
     lines = [*filter(None, [bias_sentence(study, verdict)])]
     for title, change in three_ways(verdict.three):
         n = ngettext("{n} query", "{n} queries", change.n)
@@ -342,24 +349,24 @@ def judged_facts(study: Study, verdict: JudgedVerdict) -> list[str]:
 
 
 def group_kind(study: Study | None, by: str) -> str:
-    """What the groups of a row of `agreement_groups` are by. study: None where they are by label
-    and grade alone."""
+    """Return the title of the property that a row of `agreement_groups` is grouped by. study: None
+    if the groups are by label and grade only."""
     titles = {
-        LABEL: _("people's label"),
+        LABEL: _("human label"),
         GRADE: _("judge's grade"),
         DOCUMENT_LENGTH: _("length of the document"),
     }
     if study is None or by in titles:
         return titles[by]
     if by in study.challengers:
-        return _("ranked higher by")
+        return _("ranked higher in")
     if by in study.dataset.segments:
         return by
     return _p("segment", next(each.title for each in DERIVED_SEGMENTS if each.name == by))
 
 
 def group_name(study: Study | None, by: str, group: object) -> str:
-    """The group of a row of `agreement_groups`; study as for `group_kind`."""
+    """Return the group of a row of `agreement_groups` in words. study: as for `group_kind`."""
     if study is None or by in (LABEL, GRADE):
         return plain(float(str(group)))
     if by in study.challengers:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def estimate_sentence(estimate: Estimate) -> str:
-    """Return what some of the labels say of a difference, and how sure that is. It is called an
-    estimate unless all labels are there."""
+    """Return the difference estimated from some of the labels, with its interval. It is called an
+    estimate unless all labels exist."""
     metric = parse_measure(estimate.metric).title
     values = {
         "challenger": estimate.challenger,
@@ -38,7 +38,8 @@ def estimate_sentence(estimate: Estimate) -> str:
     }
     if estimate.state == "too_early":
         return _(
-            "{challenger} against {baseline}: too early to say, with {labels} of {pairs} labels.",
+            "{challenger} against {baseline}: too early for an estimate ({labels} of {pairs} "
+            "labels).",
             **values,
         )
     values["delta"] = signed(estimate.difference, 4)
@@ -95,12 +96,12 @@ def estimate_sentences(estimate: Estimate) -> list[str]:
 
 
 def labelling_sentences(status: LabelStatus) -> list[str]:
-    """Return what labels that were sampled say, in place of means over them."""
+    """Return the estimates from sampled labels, which replace means over them."""
     if not status.estimates:
         sentences = [
             _(
-                "The labels were sampled for other rankings or another metric, so no difference "
-                "can be estimated from them here."
+                "These labels were sampled for other rankings or another metric, so they give "
+                "no estimate of a difference here."
             )
         ]
     else:
@@ -119,29 +120,30 @@ def labelling_sentences(status: LabelStatus) -> list[str]:
 
 
 def saved_sentence(saved: int) -> str:
-    """How many labels a judge has saved, or cost, as the guess."""
+    """Return how many labels a judge's grades have saved as predictions, or cost if negative."""
     if saved < 0:
         return ngettext(
-            "With the judge's grades as the guess it takes about {n} label more; the result rests "
-            "on people's labels.",
-            "With the judge's grades as the guess it takes about {n} labels more; the result rests "
-            "on people's labels.",
+            "With the judge's grades as predictions, about {n} more label is needed. The result "
+            "still rests on human labels.",
+            "With the judge's grades as predictions, about {n} more labels are needed. The "
+            "result still rests on human labels.",
             -saved,
         )
     return ngettext(
-        "The judge's grades as the guess have saved about {n} label so far; the result rests on "
-        "people's labels.",
-        "The judge's grades as the guess have saved about {n} labels so far; the result rests on "
-        "people's labels.",
+        "The judge's grades, used as predictions, have saved about {n} label. The result still "
+        "rests on human labels.",
+        "The judge's grades, used as predictions, have saved about {n} labels. The result still "
+        "rests on human labels.",
         saved,
     )
 
 
 def like_these_sentence(estimate: Estimate) -> str:
-    """The difference for other queries of the same kind, by an interval for one look."""
+    """Return the difference for new queries of this kind, with an interval valid for a single
+    look."""
     return _(
-        "For other queries of the same kind the difference is {low} … {high} ({level}), valid if "
-        "you look once; the interval for these queries is valid however often you look.",
+        "For new queries of this kind, the difference is {low} … {high} ({level}). This "
+        "interval is valid for a single look; the interval for these queries is anytime-valid.",
         level=level_percent(estimate.level),
         low=signed(estimate.like_these_low, 4),
         high=signed(estimate.like_these_high, 4),
@@ -154,7 +156,9 @@ def estimate_chip(estimate: Estimate) -> str:
         return _p("verdict", "better") if estimate.difference > 0 else _p("verdict", "worse")
     if estimate.state == "complete":
         return _("the same")
-    return _("too early to say") if estimate.state == "too_early" else _("not conclusive yet")
+    return (
+        _("too early for an estimate") if estimate.state == "too_early" else _("not conclusive yet")
+    )
 
 
 def estimate_risks(estimate: Estimate) -> list[str]:
@@ -171,21 +175,21 @@ def estimate_risks(estimate: Estimate) -> list[str]:
 
 
 def effort_sentence(status: LabelStatus) -> str:
-    """How many labels more it takes, and how long."""
+    """Return how many more labels are needed, and how long they take."""
     pairs = max((each.pairs for each in status.estimates), default=FEWEST_DRAWS + 1)
     if status.needed is None and pairs <= FEWEST_DRAWS:
-        return _("With so few documents the result comes with the last label.")
+        return _("This number of documents is too small for an early result: label all of them.")
     if status.needed is None and status.mode == "query":
         return _(
-            "How many more labels it takes can be said once {queries} queries are labelled in "
-            "full, {moved} of them with a difference.",
+            "An estimate of the labels still needed appears once {queries} queries are fully "
+            "labelled, {moved} of them with a difference.",
             queries=number(FEWEST_QUERIES, 0),
             moved=number(FEWEST_NON_ZERO, 0),
         )
     if status.needed is None:
         return _(
-            "How many more labels it takes can be said after {draws} labels, {gains} of them of "
-            "relevant documents.",
+            "An estimate of the labels still needed appears after {draws} labels, {gains} of "
+            "them for relevant documents.",
             draws=number(FEWEST_DRAWS, 0),
             gains=number(FEWEST_NON_ZERO, 0),
         )
@@ -202,12 +206,12 @@ def effort_sentence(status: LabelStatus) -> str:
         )
     most = status.left if status.needed_most is None else status.needed_most
     if most < status.left:
-        sentences.append(_("In at least nine of ten cases at most {n}.", n=number(most, 0)))
+        sentences.append(_("In at least 90% of cases, at most {n}.", n=number(most, 0)))
     else:
         sentences.append(
             ngettext(
-                "It may take the {n} label that is left.",
-                "It may take all {n} labels that are left.",
+                "It may take the {n} remaining label.",
+                "It may take all {n} remaining labels.",
                 status.left,
             )
         )
@@ -217,19 +221,19 @@ def effort_sentence(status: LabelStatus) -> str:
 
 
 STEPS = {
-    "worse": "Stop: keep {baseline}. {name} is worse.",
-    "same": "Stop: keep {baseline}. {name} changes nothing that counts.",
+    "worse": "Keep {baseline}: {name} is worse.",
+    "same": "Keep {baseline}: {name} makes no meaningful difference.",
     "price": "Set the price of {name} and the value of a search, then compare gain and cost.",
-    "loss": "Stop: keep {baseline}. {name} costs more than it brings under these assumptions.",
+    "loss": "Keep {baseline}: {name} costs more than it brings under these assumptions.",
     "trial": "Run a trial: serve {name} to part of the traffic and compare it with {baseline}.",
 }
 """The next step after a result, by estimate or by verdict."""
 
 
 def estimate_step(status: LabelStatus, estimate: Estimate, choice: Choice, priced: bool) -> str:
-    """Return one thing to do. priced: whether somebody set price and assumptions."""
+    """Return the next step. priced: whether price and assumptions are set."""
     if not estimate.settled and estimate.state != "complete":
-        return paragraph([_("Label on, then decide."), effort_sentence(status)])
+        return paragraph([_("Continue labelling, then decide."), effort_sentence(status)])
     net = choice.came.net_per_month.value
     if estimate.difference <= 0:
         step = "worse" if estimate.difference < 0 else "same"

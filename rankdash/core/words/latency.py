@@ -1,4 +1,4 @@
-"""What is said of latencies on the page and in the report alike."""
+"""Sentences about latencies, for the page and the report."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def milliseconds(value: float | None, beside: float = math.nan) -> str:
 
 
 def where_measured(run: Run) -> str:
-    """What the times of a run are that are not its own or not of this machine: sums over its parts,
-    of two stages, of a cluster, or shipped with a sample; "" for others."""
+    """Return a note on times that are sums over parts or stages, of a cluster, or shipped with a
+    sample; "" for times measured for this run on this machine."""
     if part_ids(run):
         if run.shipped:
-            return _("shipped with the sample: the sums of the times of its parts")
-        return _("the sums of the times of its parts, one asked after the other")
+            return _("shipped with the sample: sums of the times of its parts")
+        return _("sums of the times of its parts, called one after the other")
     if run.shipped:
         return _(
             "shipped with the sample: measured on {cpu}, {moment}, not on this machine",
@@ -41,16 +41,17 @@ def where_measured(run: Run) -> str:
             "measured with one query at a time on {node}, one machine of the Ray cluster",
             node=str(run.machine.get("node", "–")),
         )
-    return _("those of both stages together") if run.reranker == CASCADE else ""
+    return _("sums of both stages") if run.reranker == CASCADE else ""
 
 
 def added(run: Run | None) -> str:
-    """The same in short, for the cell of a table."""
+    """Return a short note for a table cell if the times are a sum over parts; otherwise ""."""
     return _("sum of its parts") if run is not None and part_ids(run) else ""
 
 
 def busy_notes(study: Study) -> list[str]:
-    """What was measured on a busy machine, and what depth contradicts; names as they are."""
+    """Return warnings about measurements on a busy machine and about larger depths that were
+    faster. Names are not escaped."""
     busy = [
         study.name(system)
         for system in study.chosen
@@ -80,7 +81,7 @@ def busy_notes(study: Study) -> list[str]:
 
 
 def without_p95(timed: int) -> str:
-    """Why there is no p95 of a system that was timed on so many queries."""
+    """Return why p95 is not shown for `timed` timed queries."""
     if not timed:
         return _("not measured")
     return ngettext(
@@ -92,7 +93,8 @@ def without_p95(timed: int) -> str:
 
 
 def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
-    """What is in no time of a run, of its queries and of the work before them; "" where nothing."""
+    """Return what the latencies of a run exclude, of its queries and of the preparation; "" if
+    nothing."""
     sentences = []
     if measured is not None and measured.index_seconds > 0:
         sentences.append(
@@ -106,8 +108,8 @@ def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
     if lost.timed_out:
         sentences.append(
             ngettext(
-                "{n} query given up after {time}, which counts as over the target",
-                "{n} queries given up after {time}, which count as over the target",
+                "{n} query that timed out after {time}, counted as over the target",
+                "{n} queries that timed out after {time}, counted as over the target",
                 lost.timed_out,
                 time=duration(lost.limit_ms / 1e3),
             )
@@ -137,7 +139,7 @@ def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
                 lost.skipped,
             )
         )
-    # Chinese has a semicolon of its own, without a blank.
+    # Chinese has a different semicolon, without a space.
     return (
         reduce(lambda one, other: _("{one}; {other}", one=one, other=other), sentences)
         if sentences

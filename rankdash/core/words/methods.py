@@ -1,4 +1,4 @@
-"""How statistics, reasons and bounds are made, in sentences with their formulas and thresholds."""
+"""Methods of the statistics, reasons and bounds, in sentences with formulas and thresholds."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from rankdash.core.words.verdicts import p_title
 
 
 def methods(settings: StatisticsSettings, corrected: bool) -> list[tuple[str, str]]:
-    """(what is made, how) of every figure that is no metric, under the settings in force.
-    corrected: whether the p of a verdict allows for other comparisons."""
+    """Return title and method of every figure that is not a metric, under the given settings.
+
+    corrected: whether the p of a verdict accounts for other comparisons.
+    """
     return [
         (_p("heading", "Interval"), _interval(settings)),
         (_p("heading", "p"), _of_p()),
@@ -41,8 +43,8 @@ def methods(settings: StatisticsSettings, corrected: bool) -> list[tuple[str, st
 
 def _interval(settings: StatisticsSettings) -> str:
     few = _(
-        "With fewer than {fewest} queries there is no interval, nor with fewer than {many} of "
-        "which only 1 or 2 change.",
+        "No interval is computed for fewer than {fewest} queries, or for fewer than {many} "
+        "queries of which only 1 or 2 change.",
         fewest=number(FEWEST_QUERIES, 0),
         many=number(MANY_VALUES, 0),
     )
@@ -61,13 +63,13 @@ def _interval(settings: StatisticsSettings) -> str:
     return paragraph(
         [
             _(
-                "The queries are drawn {n} times with replacement; the interval is read off the "
-                "means of these resamples.",
+                "The queries are resampled {n} times with replacement; the interval comes from "
+                "the means of these resamples.",
                 n=number(settings.resamples, 0),
             ),
             _(
-                "From {n} queries on, each gets a random weight (Poisson, mean 1) instead, so "
-                "that the number of queries in a resample varies.",
+                "With {n} or more queries, each query gets a random weight (Poisson, mean 1) "
+                "instead, so the number of queries in a resample varies.",
                 n=number(POISSON_FROM, 0),
             ),
             _(
@@ -83,12 +85,14 @@ def _of_p() -> str:
     return paragraph(
         [
             _(
-                "How often chance alone gives a change at least as large, up or down. It is the "
-                "raw p; the corrected p allows for the other comparisons as well."
+                "Probability of a change at least this large, in either direction, if the "
+                "systems were equal. This is the raw p; the corrected p also accounts for the "
+                "other comparisons."
             ),
             _(
-                "With few changed queries, every choice of signs is counted; otherwise as many "
-                "are drawn as the settings say, and p = (b + 1) / (m + 1) for b of m draws."
+                "With few changed queries, all combinations of signs are counted; otherwise as "
+                "many random ones are sampled as the settings specify, and p = (b + 1) / (m + "
+                "1) for b of m samples."
             ),
             _("The Wilcoxon test excludes the queries that did not change at all."),
         ]
@@ -110,9 +114,7 @@ def _verdict(settings: StatisticsSettings, corrected: bool) -> str:
             worthwhile=f"{quantity(100 * settings.worthwhile, 6)}%",
         )
     )
-    fewest = _(
-        "With fewer than {fewest} queries there is no verdict.", fewest=number(FEWEST_QUERIES, 0)
-    )
+    fewest = _("A verdict needs at least {fewest} queries.", fewest=number(FEWEST_QUERIES, 0))
     return paragraph([proven, minimum, fewest])
 
 
@@ -127,13 +129,13 @@ def _detectable(settings: StatisticsSettings) -> str:
                 power=percent(POWER),
             ),
             _(
-                "α is {alpha}, divided by the number of comparisons where they are corrected. A "
+                "α is {alpha}, divided by the number of comparisons if these are corrected. A "
                 "smaller change can be proven too, but in fewer cases.",
                 alpha=f"{1 - settings.level:.4g}",
             ),
             _(
-                "There is none if the changes do not vary or no order of the ranked documents "
-                "would rise so far."
+                "Not shown if all changes are equal, or if no order of the ranked documents "
+                "could gain that much."
             ),
         ]
     )
@@ -148,7 +150,7 @@ def _planned() -> str:
                 power=percent(POWER),
             ),
             _(
-                "The range is that of true changes within the middle half of the interval: for "
+                "The range covers true changes within the middle half of the interval: for "
                 "each, the resamples are weighted so that their mean is that change. If this "
                 "half includes 0, no number is shown."
             ),
@@ -164,33 +166,34 @@ def _reasons() -> str:
     return paragraph(
         [
             _(
-                "The first that holds, in this order: {reasons}.",
+                "Each query gets the first reason that applies, in this order: {reasons}.",
                 reasons=" → ".join(_p("reason", each.title) for each in REASONS),
             ),
             _(
-                "The main document is the relevant one that lost most (gained most where the "
-                "query was helped). A change is one-sided where the smaller of gains and losses "
-                "is at most {half} of the larger; near-tie, text cut, relevant dropped out, and "
-                "irrelevant or unjudged promoted need that.",
+                "The main document is the relevant one that lost most (or gained most, if the "
+                "query was helped). A change is one-sided if the smaller of gains and losses is "
+                "at most {half} of the larger. These reasons need a one-sided change: near-tie, "
+                "text truncated, relevant dropped out, irrelevant promoted, unjudged promoted.",
                 half=percent(ONE_SIDED),
             ),
             _(
-                "Near-tie: the main document makes at least {half} of the change, and its score "
-                "is within {near} of the list's range of the score at its former rank. Text cut: "
-                "at most {cut} of its tokens were read. Relevant dropped out: it left the first "
-                "k, or the first {page} where the metric has no k. Irrelevant promoted: of the "
-                "documents that overtook it within k, those judged worse are at least as many as "
-                "those without a label; else unjudged promoted.",
+                "Near-tie: the main document causes at least {half} of the change, and its "
+                "score is within {near} of the list's range of the score at its former rank. "
+                "Text truncated: the model read at most {cut} of its tokens. Relevant dropped "
+                "out: it left the first k, or the first {page} if the metric has no k. "
+                "Irrelevant promoted: of the documents that overtook it within k, those judged "
+                "worse are at least as many as those without a label; otherwise unjudged "
+                "promoted.",
                 half=percent(ONE_SIDED),
                 near=percent(NEAR),
                 cut=percent(CUT),
                 page=number(PAGE, 0),
             ),
             _(
-                "Already ideal and no effect: within the tie band; the baseline's list could not "
-                "be ordered better, or neither gains nor losses pass the band. Relevant moved up: "
-                "helped, and one-sided or as high as the list can be ordered. Where scores fall "
-                "in even steps they are ranks, and there is no near-tie."
+                "Already ideal and no effect: within the tie band; the baseline's list could "
+                "not be ordered better, or neither gains nor losses exceed the band. Relevant "
+                "moved up: helped, and one-sided or as high as the list can be ordered. Scores "
+                "that fall in even steps are ranks, which cannot have a near-tie."
             ),
             _(
                 "Relevant below the cutoff: within the tie band, but in the best order of a list "
@@ -211,7 +214,7 @@ def _bounds() -> str:
 
 
 def cost() -> str:
-    """How the intervals of cost and return are made, and what the words for them rest on."""
+    """Return how the intervals of cost and return are computed, and when each answer applies."""
     return paragraph(
         [
             _(
@@ -222,15 +225,15 @@ def cost() -> str:
             ),
             _(
                 "Every amount is the formula at the measured change and at both ends of that "
-                "interval. Where tickets or working time count, the change of the hit rate is at "
+                "interval. If tickets or working time count, the change of the hit rate is at "
                 "the same end of its own interval, which makes the interval wider rather than "
-                "narrower. An end at which it does not pay is “never”."
+                "narrower. An end at which it does not pay off is “never”."
             ),
             _(
-                "“Pays”: the net at the lower end is above 0, where an unproven gain counts as "
-                "none. “Probably pays”: the gain is proven and the net above 0, but its interval "
-                "includes a loss. “Not proven”: one of the changes that count is not proven, by "
-                "its interval or by its p."
+                "“Pays off”: the net at the lower end is above 0; an unproven gain counts as 0. "
+                "“Probably pays off”: the gain is proven and the net is above 0, but its "
+                "interval includes a loss. “Not proven”: one of the changes that count is not "
+                "proven, by its interval or by its p."
             ),
         ]
     )
@@ -239,7 +242,7 @@ def cost() -> str:
 def _depth() -> str:
     return _(
         "A gain over not reranking is proven by the same rule, with p corrected for the number "
-        "of depths. At full depth it is the verdict itself; the verdict also holds for depths "
+        "of depths. At full depth it is the verdict itself; the verdict also applies to depths "
         "with an equally small p. A depth is within noise of the best if it is not proven to be "
         "worse than the best."
     )
@@ -253,23 +256,24 @@ def _skipping() -> str:
     )
 
 
-# Settings that describe themselves, in words: the conventions and the statistics in force.
+# The metric conventions and settings of the statistics, in words.
 
 _BY_ITSELF = "auto"
 
 
 def rules_in_words(rules: Conventions, statistics: StatisticsSettings) -> list[tuple[str, str]]:
-    """(title, what holds) for every convention and every setting of the statistics."""
+    """Return title and current value of every convention and setting of the statistics."""
     return [*in_words(CONVENTION_SETTINGS, rules), *in_words(STATISTICS_SETTINGS, statistics)]
 
 
 def rule_meanings() -> list[str]:
-    """What each of `rules_in_words` decides, in their order."""
+    """Return the explanations of `rules_in_words`, in the same order."""
     return [_(each.help) for each in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)]
 
 
 def in_words(settings: Sequence[Setting], values: object) -> list[tuple[str, str]]:
-    """(title, what holds) for every setting; values: an object with the settings as attributes."""
+    """Return title and current value of every setting. values: an object with the settings as
+    attributes."""
     sentences = []
     for setting in settings:
         value = getattr(values, setting.name)
@@ -280,7 +284,7 @@ def in_words(settings: Sequence[Setting], values: object) -> list[tuple[str, str
 
 
 def options_of(setting: Setting, numbers: Sequence[float | None]) -> dict[str, str]:
-    """Value as written in the address → words."""
+    """Return value as written in the address → words, for each option of a setting."""
     default = setting.default
     if setting.choices:
         return {value: _p("choice", meaning) for value, meaning in setting.words.items()}

@@ -26,7 +26,7 @@ from rankdash.core.value.prices import STALE_DAYS, UNITS, ListedPrice, Price, ti
 
 
 def rate(price: Price) -> str:
-    """How much for what, as short as it goes."""
+    """Return a price with its unit, as briefly as possible."""
     amount = money(price.amount, price.currency)
     return {
         "flat": _("{amount}/1,000 searches", amount=amount),
@@ -38,12 +38,12 @@ def rate(price: Price) -> str:
 
 
 def words(each: ListedPrice) -> str:
-    """The price in a line: who, which, how much for what."""
+    """Return a price in one line: provider, model, amount, unit."""
     return _("{part}: {value}", part=title(each), value=rate(each.price))
 
 
 def of(bill: Bill) -> str:
-    """The price of a system in a line, or why there is none."""
+    """Return the price of a system in one line, or why it has none."""
     if bill.listed is not None:
         return words(bill.listed)
     if bill.parts:
@@ -52,7 +52,8 @@ def of(bill: Bill) -> str:
 
 
 def marks(bill: Bill) -> list[str]:
-    """In a word or two each, what makes the price, or what is paid for, less than sure."""
+    """Return short notes on what makes a price uncertain: example or old prices, estimated tokens,
+    the throughput."""
     sentences = [_("example price")] if bill.example else []
     if bill.parts:
         sentences.append(_("sum of its parts"))
@@ -78,25 +79,25 @@ def marks(bill: Bill) -> list[str]:
 
 
 def machines(bill: Bill) -> list[str]:
-    """How many whole machines are paid for; nothing if none is."""
+    """Return how many whole machines are paid for; empty if none."""
     n = sum(each.needed(bill.traffic or 0.0) for each in bill.machines)
     return [ngettext("{n} whole machine", "{n} whole machines", n)] if n else []
 
 
 def lack(bill: Bill) -> str:
-    """Why it has no cost, in a few words; "" where it has one."""
+    """Return why a bill has no cost, in a few words; "" if it has one."""
     return {
         "": "",
-        "price": _("no price given"),
+        "price": _("no price set"),
         "throughput": _("throughput not measured"),
-        "tokens": _("tokens not known without texts"),
+        "tokens": _("tokens unknown without texts"),
         "rate": _("no exchange rate"),
         "parts": _("a part has no price"),
     }[bill.lack]
 
 
 def notes(bill: Bill) -> list[str]:
-    """What one has to know of a price: where it is from, how old, what an hour serves."""
+    """Return notes on a price: source, age, throughput of the machine, exchange rate."""
     each = bill.listed
     if each is None:
         return [_("{part}: {value}", part=name, value=" · ".join(notes(part)))
@@ -108,16 +109,16 @@ def notes(bill: Bill) -> list[str]:
         sentences.append(_served(bill.served, each.price))
         sentences += [
             _(
-                "{machines}, never switched off, for {searches} searches per day",
+                "{machines}, running 24/7, for {searches} searches per day",
                 machines=whole,
                 searches=number(bill.traffic or 0.0, 0),
             )
             for whole in machines(bill)
-        ] or [_("a share of a machine, whose other hours others pay for")]
+        ] or [_("a share of a machine; other uses pay for its other hours")]
     if bill.rate is not None and each.price.currency != bill.currency:
         sentences.append(
             _(
-                "1 {foreign} = {rate} {currency}, as typed",
+                "1 {foreign} = {rate} {currency}, as entered",
                 foreign=each.price.currency,
                 rate=quantity(bill.rate, 6),
                 currency=bill.currency,
@@ -127,7 +128,7 @@ def notes(bill: Bill) -> list[str]:
 
 
 def _served(served: Served, price: Price) -> str:
-    """How many searches an hour pays for, and how that is known."""
+    """Return the throughput that an hourly price pays for, and how it was measured."""
     amounts = {
         "n": quantity(served.per_second, 3),
         "share": percent(price.utilisation),
@@ -151,7 +152,7 @@ def _served(served: Served, price: Price) -> str:
             **amounts,
         )
     return _(
-        "at {n} searches per second and {share} use, as the price list says; not measured with "
+        "at {n} searches per second and {share} use, from the price list; not measured with "
         "this run",
         **amounts,
     )
@@ -160,13 +161,13 @@ def _served(served: Served, price: Price) -> str:
 _WHOLE_FROM = 1000.0
 
 
-# Beyond it the last digits are none of the amount's, and nobody has so much.
+# Amounts above it are not exact to the last digit, and not realistic.
 _MOST = 1e15
 
 
 def money(amount: float | None, currency: str) -> str:
-    """An amount as a person writes it: cents below 1,000, whole units from there on, as many digits
-    as a small price needs ($0.00041), and no more than `_MOST` but "> $1,000,000,000,000,000"."""
+    """Return an amount with its currency: two decimals below 1,000, none above, more for small
+    prices ($0.00041). Amounts above `_MOST` are written as "> $1,000,000,000,000,000"."""
     if amount is None or not math.isfinite(amount):
         return "–"
     size = abs(amount)
@@ -178,7 +179,7 @@ def money(amount: float | None, currency: str) -> str:
         digits = 2
     else:
         digits = _digits(size)
-    amount = round(amount, digits) + 0.0  # what rounds to zero has no sign
+    amount = round(amount, digits) + 0.0  # -0.0 becomes 0.0
     pattern = "¤#,##0" + ("." + "0" * digits if digits else "")
     with every_digit():
         return str(
@@ -193,7 +194,7 @@ def money(amount: float | None, currency: str) -> str:
 
 
 def _digits(size: float) -> int:
-    """Decimals that show two telling digits of an amount below 1, cents at the least."""
+    """Return the decimals that show two significant digits of an amount below 1, at least 2."""
     decimals = min(1 - math.floor(math.log10(size)), 9)
     written = f"{size:.{decimals}f}".rstrip("0")
     return max(len(written.partition(".")[2]), 2)
@@ -204,7 +205,7 @@ def symbol(currency: str) -> str:
 
 
 def defaults(money: Money) -> str:
-    """The assumptions that count and that nobody set, by name; "" where there are none."""
+    """Return the relevant assumptions that are at their defaults, by name; "" if none."""
     listed = [
         _(
             "{title} ({value})",
@@ -217,7 +218,7 @@ def defaults(money: Money) -> str:
 
 
 def value(each: Assumption, amount: float, currency: str) -> str:
-    """The number of an assumption with its unit."""
+    """Return the amount of an assumption with its unit."""
     if each.unit == "share":
         return percent(amount, 1)
     if each.unit == "money":
@@ -230,8 +231,8 @@ def value(each: Assumption, amount: float, currency: str) -> str:
 
 
 def unit(each: Assumption, currency: str) -> str:
-    """The unit of an assumption in words; "" for a share, which is written as percent, and where
-    the title says it."""
+    """Return the unit of an assumption in words; "" for a share, which is written as percent, and
+    for a unit that equals the title."""
     if (
         each.unit == "share"
         or _p("unit", each.unit).casefold() == _p("setting", each.title).casefold()

@@ -1,4 +1,4 @@
-"""What became of a query, and what a document is worth to it, in words."""
+"""States of queries, labels of documents, and the origin of rankings, in words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def left_out_words() -> dict[str, str]:
 
 
 def left_out_text(counts: Mapping[str, int]) -> str:
-    """How many queries a comparison leaves out and why; empty without any. counts: by reason."""
+    """Return how many queries a comparison excludes and why; "" if none. counts: by reason."""
     if not counts:
         return ""
     words = left_out_words()
@@ -48,13 +48,13 @@ def left_out_text(counts: Mapping[str, int]) -> str:
 
 
 def excluded(counts: Mapping[str, int]) -> list[str]:
-    """One short fact for each reason. counts: as for `left_out_text`."""
+    """Return a short text for each reason of exclusion. counts: as for `left_out_text`."""
     words = left_out_words()
     return [_("{n} excluded ({why})", n=number(n, 0), why=words[why]) for why, n in counts.items()]
 
 
 def count_words() -> dict[str, str]:
-    """Key of `Evaluation.counts` → what it counts the queries of a system for."""
+    """Return key of `Evaluation.counts` → words for the queries that it counts."""
     return {
         "queries": _("labelled queries"),
         "scored": _p("state", "scored"),
@@ -68,42 +68,42 @@ def count_words() -> dict[str, str]:
 
 
 def metric_title(spec: str) -> str:
-    """A metric as a reader finds it in a list of metrics: "NDCG@10", "MAP (graded)"."""
+    """Return the title of a metric: "NDCG@10", "MAP (graded)"."""
     measure = parse_measure(spec)
     return measure.title.replace(measure.metric.title, _p("metric", measure.metric.title), 1)
 
 
 def judged_title(k: int | None) -> str:
-    """What the share of labelled documents is called."""
+    """Return the title of the share of labelled documents: "Judged@10"."""
     return _p("metric", "Judged") if k is None else _p("metric", "Judged@{k}", k=k)
 
 
 def grade(label: float, best: float) -> str:
-    """A label in words: "2 of 3", "not judged"."""
+    """Return a label in words: "2 of 3", "not judged"."""
     if math.isnan(label):
         return _("not judged")
     return _("{label} of {best}", label=plain(label), best=plain(best))
 
 
 def label_words(label: float | None) -> str:
-    """A label as a number; None counts as not judged."""
+    """Return a label as a number; "not judged" for None."""
     return _("not judged") if label is None else plain(label)
 
 
 def query_count(n: int) -> str:
-    """ "1 query" or "2,000 queries", for commands and files that speak English alone."""
+    """Return "1 query" or "2,000 queries", for commands and files, which are in English only."""
     return "1 query" if n == 1 else f"{n:,} queries"
 
 
 def excluded_line(what: str, counts: Mapping[str, int]) -> str:
-    """How many queries a comparison excludes and why, in English; empty without any. what: a system
+    """Return how many queries a comparison excludes and why, in English; "" if none. what: a system
     or a metric. counts: by reason."""
     words = {
         "failed": "failed",
         "skipped": "skipped",
         "no_relevant": "without a relevant document",
         "missing": "missing from a ranking",
-        "undefined": "the metric says nothing of",
+        "undefined": "without a value of the metric",
         "absent": "evaluated for one side only",
     }
     counted = ", ".join(f"{number(n, 0)} {words[reason]}" for reason, n in counts.items())
@@ -111,7 +111,7 @@ def excluded_line(what: str, counts: Mapping[str, int]) -> str:
 
 
 def missing_line(name: str, missing: int, measure: str = "") -> str:
-    """How many queries a ranking lacks that count 0, in English; empty without any."""
+    """Return how many queries a ranking lacks that count as 0, in English; "" if none."""
     if not missing:
         return ""
     verb = "counts" if missing == 1 else "count"
@@ -119,11 +119,11 @@ def missing_line(name: str, missing: int, measure: str = "") -> str:
     return f"{name} lacks {query_count(missing)}, which {verb} 0{where}."
 
 
-# How a ranking was made and what was found while it was, in sentences for every surface.
+# The origin of a ranking and notes from its run, in sentences for every surface.
 
 
 def without_text(measured: Measured) -> str | None:
-    """What became of the candidates without a text; None where every one had a text."""
+    """Return how candidates without a text were ranked; None if every candidate has a text."""
     if not measured.textless_pairs:
         return None
     if measured.without_text == "empty":
@@ -141,17 +141,17 @@ def without_text(measured: Measured) -> str | None:
 
 
 def unknown_tokens(system: str, share: float) -> str:
-    """Of a system whose model knows too few of the tokens."""
+    """Return a warning about a system whose model knows too few of the tokens."""
     return _(
-        "{system}: the model does not know {share} of the tokens, so this says nothing about "
-        "reranking. Use a model that reads the language of the texts.",
+        "{system}: the model does not know {share} of the tokens, so this result is not "
+        "meaningful. Use a model that supports the language of the texts.",
         system=system,
         share=percent(share),
     )
 
 
 def provenance(facts: Mapping[str, object]) -> str | None:
-    """Origin, package, hash and licence of packaged weights; None for another model.
+    """Return origin, package, hash and licence of packaged weights; None for another model.
 
     facts: as `PackagedModel.provenance` names them, such as the record of a run.
     """
@@ -167,7 +167,7 @@ def provenance(facts: Mapping[str, object]) -> str | None:
 
 
 def first_stage(how: FirstStage) -> str:
-    """Where the first stage of a data set comes from, as a part of a sentence."""
+    """Return the origin of a data set's first stage, as a part of a sentence."""
     match how:
         case "given":
             return _("as it came with the data")

@@ -40,7 +40,7 @@ def head() -> tuple[str, ...]:
 
 
 def target_rows(study: Study, goals: Goals) -> list[tuple[str, ...]]:
-    """A row for each system and target, the columns as in `head`."""
+    """Return a row for each system and target, with the columns of `head`."""
     return [
         (study.name(system), *_cells(row))
         for system in study.chosen
@@ -49,18 +49,18 @@ def target_rows(study: Study, goals: Goals) -> list[tuple[str, ...]]:
 
 
 def note(goals: Goals) -> str:
-    """How the table is read, and where its numbers come from."""
+    """Return the explanation of the table and the source of its numbers."""
     return paragraph(
         [
             _(
-                "Met or missed: the whole interval is on one side of the target. Undecided: it "
-                "holds the target, or there are too few queries for one."
+                "Met or missed: the whole interval is on one side of the target. Undecided: the "
+                "interval contains the target, or there are too few queries for an interval."
             ),
             _(
                 "Reachable: the mean of the best order of the documents that the systems rank, "
-                "with these labels. A target above it is no failure."
+                "with these labels. Missing a target above it does not count as failure."
             ),
-            _("These targets are not the built-in ones: somebody set them.")
+            _("These are custom targets.")
             if goals.own
             else _(
                 "{source}: no source justifies a number for your own labels.",
@@ -122,7 +122,7 @@ def _figure(row: TargetRow, value: float) -> str:
 
 
 def _asked(row: TargetRow, level: float | None) -> str:
-    """A level as it was typed: without the digits of a mean."""
+    """Return a level with the digits that it was entered with, not the digits of a mean."""
     if level is None:
         return _DASH
     if row.subject == "p95_ms":

@@ -33,29 +33,29 @@ _KINDS_NAMED = 3
 
 
 def p_title(corrected: bool) -> str:
-    """What a p is called. corrected: whether it allows for other comparisons."""
+    """Return the title of a p. corrected: whether it accounts for other comparisons."""
     return _("corrected p") if corrected else _p("column", "p")
 
 
 def p_value(p: float) -> str:
-    """A p with four decimals, "<0.0001" where these are zeros; a dash where there is none."""
+    """Return a p with four decimals, "<0.0001" if these are zeros, or a dash for NaN."""
     return "<0.0001" if p < 0.000_05 else number(p, 4)
 
 
 def chip(kind: str) -> str:
-    """A kind of verdict in a word or two; "baseline" is what the others are compared with, and
-    `APART` a run that is not compared with it."""
+    """Return a kind of verdict in a word or two. kind: also "baseline", or `APART` for a run that
+    is not compared with it."""
     others = {"baseline": _p("verdict", "baseline"), APART: _("not compared")}
     return others[kind] if kind in others else _p("verdict", TITLES[cast(Kind, kind)])
 
 
 def sentence(verdict: Verdict) -> str:
-    """What may be said of a challenger, and what to do about it."""
+    """Return the verdict on a challenger and its advice."""
     return paragraph([_(each, **verdict.params) for each in (verdict.template, *verdict.advice)])
 
 
 def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[str]:
-    """The change with its interval, its p and whom it helped, in a few words each.
+    """Return the change with its interval, its p, and the counts of queries, in a few words each.
 
     row: of a `Comparison`. p: the column to show, "p" or "p_corrected".
     """
@@ -86,7 +86,7 @@ def tally(row: pd.Series) -> str:
 
 
 def p_fact(row: pd.Series, settings: StatisticsSettings, p: str) -> str:
-    """The p of a change, beside the corrected one where both differ; "" where there is none.
+    """Return the p of a change, with the corrected p if it differs; "" if there is none.
 
     row, p: as for `change_facts`.
     """
@@ -101,20 +101,20 @@ def p_fact(row: pd.Series, settings: StatisticsSettings, p: str) -> str:
 
 
 def interval(low: float, high: float, write: Callable[[float], str] = number) -> str:
-    """An interval for a cell; a dash where there is none, and that it has no width where all
-    queries have one value."""
+    """Return an interval for a cell: a dash if it is not finite, "no spread" if all queries have
+    the same value."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return "–"
     return f"{write(low)} … {write(high)}" if has_width(low, high) else _("no spread")
 
 
 def change_interval(low: float, high: float) -> str:
-    """An interval of a change for a cell, as `interval`: signed."""
+    """Return a signed interval of a change for a cell, as `interval`."""
     return interval(low, high, signed)
 
 
 def is_corrected(row: pd.Series, settings: StatisticsSettings) -> bool:
-    """Whether the p of a row of a `Comparison` allows for other comparisons."""
+    """Return whether the p of a row of a `Comparison` accounts for other comparisons."""
     return bool(row["planned_level"] > settings.level)
 
 
@@ -122,16 +122,16 @@ def is_corrected(row: pd.Series, settings: StatisticsSettings) -> bool:
 
 
 def reason_words() -> dict[str, str]:
-    """Code → a word or two."""
+    """Return code of a reason → title."""
     return {each.code: _p("reason", each.title) for each in LISTED}
 
 
 def reason_meanings() -> dict[str, str]:
-    """Code → what it says of a query, in a sentence."""
+    """Return code of a reason → meaning, in a sentence."""
     return {each.code: _(each.meaning, share=percent(each.share)) for each in LISTED}
 
 
-# How far reranking could go, in words: by which documents, and what none of them can bring.
+# The limits of reranking, in words: the documents that it can order, and those that it cannot.
 
 
 def documents(own_list: bool) -> str:
@@ -141,12 +141,12 @@ def documents(own_list: bool) -> str:
 
 def best_order(own_list: bool) -> str:
     """Return the words for the best possible value of one query."""
-    return _("best order of its own list") if own_list else _("best order of the candidates")
+    return _("best order of the system's list") if own_list else _("best order of the candidates")
 
 
 def notes(study: Study, fit: Callable[[str], str] = str) -> list[str]:
     """Return which share of the relevant documents each system could order, one sentence per set of
-    documents. fit: makes a name fit for where it is shown."""
+    documents. fit: escapes a name for the place that shows it."""
     splits = {system: study.headroom(system) for system in study.challengers}
     known = {
         system: split
@@ -180,7 +180,7 @@ def _found(split: Headroom) -> str:
         if split.depth is None:
             return _("The first stage found every relevant document.")
         return _(
-            "The top {depth} candidates hold every relevant document.",
+            "The top {depth} candidates contain every relevant document.",
             depth=number(split.depth, 0),
         )
     if split.depth is None:
@@ -190,7 +190,7 @@ def _found(split: Headroom) -> str:
             share=_share(split),
         )
     return _(
-        "On average, the candidates down to rank {depth} hold {share} of a query's relevant "
+        "On average, the candidates down to rank {depth} contain {share} of a query's relevant "
         "documents; reranking no deeper cannot bring back the rest.",
         depth=number(split.depth, 0),
         share=_share(split),
@@ -198,7 +198,7 @@ def _found(split: Headroom) -> str:
 
 
 def _share(split: Headroom) -> str:
-    """Return the recall in words; less than everything never reads 100%."""
+    """Return the recall in words; a recall below 1 is never written as 100%."""
     recall = split.recall_ceiling or 0.0
     shown = percent(recall)
     return (
@@ -212,8 +212,8 @@ def _share(split: Headroom) -> str:
 
 
 def kinds(study: Study, groups: Sequence[Group], fit: Callable[[str], str] = str) -> str:
-    """The first kinds of queries by name, in the reader's language where rankdash named them, and
-    how many others there are."""
+    """Return the first kinds of queries by name, in the reader's language if rankdash named them,
+    and the number of others."""
     named = [_kind(study, each, fit) for each in groups[:_KINDS_NAMED]]
     more = len(groups) - _KINDS_NAMED
     if more > 0:

@@ -43,7 +43,7 @@ def _break_even_alt(
     across: Axis,
     upward: Axis,
     *,
-    period: str = "a month",
+    period: str = "per month",
     money: Callable[[float], str] = str,
 ) -> str:
     return _(
@@ -68,7 +68,7 @@ def break_even_chart(
     upward: Axis,
     *,
     now: float = 0.0,
-    period: str = "a month",
+    period: str = "per month",
     money: Callable[[float], str] = str,
 ) -> go.Figure:
     """net: (upward, across), for the period that `period` says. now: what it is at the present
@@ -281,7 +281,11 @@ class Row:
 
 
 def _tornado_alt(
-    rows: Sequence[Row], net: float, *, period: str = "a month", money: Callable[[float], str] = str
+    rows: Sequence[Row],
+    net: float,
+    *,
+    period: str = "per month",
+    money: Callable[[float], str] = str,
 ) -> str:
     sentences = [
         _(
@@ -308,7 +312,7 @@ def tornado_chart(
     rows: Sequence[Row],
     net: float,
     *,
-    period: str = "a month",
+    period: str = "per month",
     money: Callable[[float], str] = str,
 ) -> go.Figure:
     """One row an assumption, the widest swing on top; a bar to either side of what it is now.

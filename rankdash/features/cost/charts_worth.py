@@ -72,7 +72,7 @@ class Point(frontier.FrontierPoint):
 
 
 def _net_alt(
-    points: Sequence[Point], *, period: str = "a month", money: Callable[[float], str] = str
+    points: Sequence[Point], *, period: str = "per month", money: Callable[[float], str] = str
 ) -> str:
     sentences = [
         _(
@@ -98,7 +98,7 @@ def net_by_price_chart(
     points: Sequence[Point],
     *,
     by_price: Lines | None = None,
-    period: str = "a month",
+    period: str = "per month",
     currency: str = "USD",
     money: Callable[[float], str] = str,
     demonstrated: bool = False,

@@ -91,7 +91,7 @@ def badge(kind: Answer) -> str:
     """Return the answer in a word, in Markdown: whether a system pays."""
     words: dict[Answer, str] = {
         "yes": _p("state", "pays"),
-        "maybe": _("probably pays"),
+        "maybe": _("probably pays off"),
         "open": _("break-even only"),
         "unproven": _("not proven"),
         "doubtful": _("probably does not pay"),

@@ -554,7 +554,7 @@ def period() -> Period:
 
 
 def choose_period() -> None:
-    titles = {_MONTH: _("a month"), _YEAR: _("a year")}
+    titles = {_MONTH: _("per month"), _YEAR: _("per year")}
     pickers.pick_one(
         "per",
         list(titles),

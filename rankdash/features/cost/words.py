@@ -195,7 +195,7 @@ def _sent(choice: Choice) -> tuple[str, str, str]:
     documents = round(float(load.documents))
     if math.isnan(float(load.document_tokens)):
         sent = ngettext("{n} document", "{n} documents", documents)
-        return title, sent, _("tokens not known without texts")
+        return title, sent, _("tokens unknown without texts")
     return (
         title,
         ngettext(

@@ -87,7 +87,7 @@ def label_curve_chart(ink: style.Ink, curves: Mapping[str, Curve], metric: str) 
     metric: its title.
     """
     alone = [(n, people) for n, people, _both in max(curves.values(), key=len)]
-    lines = {_("people alone"): alone}
+    lines = {_("human labels only"): alone}
     lines |= {judge: [(n, both) for n, _people, both in curve] for judge, curve in curves.items()}
     marks = style.marks({name: place for place, name in enumerate(lines)}, next(iter(lines)))
     traces = [

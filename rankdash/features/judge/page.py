@@ -255,7 +255,12 @@ def draw_choice(study: Study, rows: Sequence[JudgeRow], challenger: str) -> None
         for each in ranked_judges(by_judge).to_dict("records")
     ]
     headings = [
-        *(_p("column", "Judge"), _p("column", "kappa"), _("judge alone"), _("corrected by people")),
+        *(
+            _p("column", "Judge"),
+            _p("column", "kappa"),
+            _("judge only"),
+            _("judge corrected with human labels"),
+        ),
         *(_("worth × the labels"), _("queries saved")),
     ]
     st.html(table_html(headings, cells))

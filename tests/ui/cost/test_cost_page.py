@@ -274,7 +274,7 @@ def test_the_price_that_a_run_recorded_is_of_whole_machines_or_of_a_share(own):
         # $0.20 an hour, never switched off, for 100,000 searches a day.
         ("fast", "As recorded: ", "$0.048"),
         ("fused", "As recorded: sum of its parts", "$0.048"),
-        ("better", "no price given", "–"),
+        ("better", "no price set", "–"),
     ):
         drawn, chosen = drawing(choose_price, systems=(system,), **usual)
         app = part(drawn, chosen=chosen)

@@ -125,7 +125,7 @@ def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server
     page.toggle(key=f"judge.beside.{row.id}").set_value(True).run()
     choices = dict(page.session_state["address.choices"])
     assert choices["judge"] == [row.id]
-    for beside in ("", "My *judge*, corrected by people"):
+    for beside in ("", "My *judge*, corrected with human labels"):
         choices["judge"] = [row.id] if beside else []
         overview = sessions.page("overview", chosen=choices)
         assert ("My *judge*" in said(overview)) is bool(beside) and beside in said(overview)
@@ -148,8 +148,9 @@ def test_what_failed_in_peoples_queries_is_asked_again_alone(workspace, server):
     assert "In 2 of the 12 labelled queries, the judge lacks a grade" in told
     assert "request refused: 4, not asked yet: 1" in told
     assert "The judge has no grade for 9 of 56 documents (16.1%)." in told
-    assert "Of 14 queries, people labelled 12: 12 with a value, 0 without one" in told
-    assert "The judge graded 11 in full: " in told and "; in 3 it lacks a grade." in told
+    assert "12 of 14 queries have human labels: 12 with a metric value, 0 without (" in told
+    assert "Queries graded completely by the judge: 11, " in told
+    assert "queries with missing grades: 3." in told
     server.fault_of = lambda body: {}
     before = len(server.seen)
     assert sessions.button(app, "Ask again for these 4 documents")
@@ -247,12 +248,12 @@ def test_labels_that_are_given_document_by_document_correct_no_judge(workspace):
     table = pd.DataFrame(grades, columns=["query_id", "doc_id", "grade"]).assign(error="")
     StoredJudges(workspace).add(dataset_id, "There", "", 1, table)
     app = opened(workspace, dataset_id)
-    assert "corrected by people's labels of 10 queries" in said(app)
-    assert "people's queries, 25% have a label; the others count as not relevant." in said(app)
+    assert "corrected with human labels of 10 queries" in said(app)
+    assert "human-labelled queries, 25% have a label; the others count" in said(app)
     systems = (FIRST_STAGE, workspace.runs(dataset_id)[0].id)
     settings = LabelSettings(systems, "dcg@10", 1.0, 1.0, seed=3)
     LabelPlans(workspace).begin(dataset_id, asdict(settings), "")
     app.run()
     assert not app.exception
-    assert "No verdict by the judge There: these labels are of single documents" in said(app)
-    assert "corrected by people's labels" not in said(app)
+    assert "No verdict from the judge There: your labels cover single documents" in said(app)
+    assert "corrected with human labels" not in said(app)

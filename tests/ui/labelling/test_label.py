@@ -180,7 +180,7 @@ def test_beside_means_of_labels_that_came_with_the_data_there_is_no_estimate(wor
     for name in ("overview", "queries", "report"):
         shown = page_text(opened(name, data))
         assert f"{estimate.known} of {estimate.pairs} labels" in shown
-        assert "too early to say" not in shown and "Label on, then decide" not in shown
+        assert "too early" not in shown and "Continue labelling" not in shown
 
 
 def test_a_judge_is_the_guess_of_a_plan_and_is_never_shown_beside_a_document(workspace, unlabelled):
