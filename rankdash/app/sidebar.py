@@ -68,8 +68,8 @@ def draw_sidebar(*, analysis: bool) -> str | None:
                 )
             )
         rows = {row.id: row for row in workspace().datasets()}
-        gone = stored.deleted_dataset({each: row.name for each, row in rows.items()})
-        if gone is None:
+        deleted = stored.deleted_dataset({each: row.name for each, row in rows.items()})
+        if deleted is None:
             _draw_choices(rows, analysis=analysis)
         pickers.pick_one(
             "lang",
@@ -82,7 +82,7 @@ def draw_sidebar(*, analysis: bool) -> str | None:
         )
         if not read_only():
             draw_login()
-    return gone
+    return deleted
 
 
 def _draw_choices(rows: Mapping[str, DatasetRow], *, analysis: bool) -> None:

@@ -335,14 +335,14 @@ def hold(folder: Path, mark: str) -> int | None:
         return None
     # Renamed after it is locked: a sweep at this moment must not find it unlocked.
     part = folder / f"{mark}.new"
-    held = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         part.rename(folder / mark)
     except OSError:
-        os.close(held)
+        os.close(descriptor)
         raise
-    return held
+    return descriptor
 
 
 def sweep(folders: Iterable[Path], mark: str) -> None:
@@ -353,6 +353,6 @@ def sweep(folders: Iterable[Path], mark: str) -> None:
         with suppress(OSError):
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
-            with (folder / mark).open("r+b") as held:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with (folder / mark).open("r+b") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)

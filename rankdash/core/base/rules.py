@@ -193,9 +193,9 @@ def setting(*described: Any, **more: Any) -> Any:
     return described_by(Setting("", *described, **more))
 
 
-def described_by(made: Setting) -> Any:
+def described_by(spec: Setting) -> Any:
     """Return a field of `Settings` that a `Setting` describes."""
-    return field(default=made.default, metadata={"setting": made})
+    return field(default=spec.default, metadata={"setting": spec})
 
 
 @dataclass(frozen=True)

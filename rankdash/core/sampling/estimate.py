@@ -265,11 +265,11 @@ def follow_draws(
     of = None
     # Only plans with a `share` sample documents at the same rank in all systems.
     if not (np.isnan(plan.known) & ~plan.weighs & (totals > 0)).any():
-        whole, held, _ = _each_draw(plan, totals, gains, guess)
+        whole, total_gains, _ = _each_draw(plan, totals, gains, guess)
         shared = _sums(plan.draw, (weights * totals)[plan.order], len(plan.drawing))
         of = _Divisor(
             whole[:draws],
-            held[:draws],
+            total_gains[:draws],
             _sums(sampled.groups, whole, size),
             float((totals * known_gains).sum()),
             _squared_reach(shared, np.ones(len(shared)), plan.drawing),
@@ -490,9 +490,9 @@ def follow(
             np.where(member, weights[..., None], 0.0)
         )
         guessed = np.take_along_axis(guess, groups[..., None], axis=-1)[..., 0]
-        known = base + _before((weights * gains)[..., None])[..., 0]
+        exact = base + _before((weights * gains)[..., None])[..., 0]
         surprise = weights / drawing * (gains - guessed)
-        estimates: Floats = known + (guess * open_weight).sum(axis=-1) + unit * remaining * surprise
+        estimates: Floats = exact + (guess * open_weight).sum(axis=-1) + unit * remaining * surprise
         return estimates
 
     moving = np.cumsum(weights * gains != 0, axis=-1)
@@ -589,8 +589,8 @@ def _ratio(
     middle = (mean * whole - both) / scale
     away = np.sqrt(np.maximum(middle**2 - (mean**2 - square) / scale, 0.0))
     low, high = _together(middle - away, middle + away, bounded)
-    known = np.isfinite(low) & (whole > 0)
-    value = np.divide(mean, whole, out=np.full(mean.shape, np.nan), where=known)
+    defined = np.isfinite(low) & (whole > 0)
+    value = np.divide(mean, whole, out=np.full(mean.shape, np.nan), where=defined)
     return np.clip(value, low, high), low, high
 
 

@@ -331,17 +331,17 @@ class Database:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection whose rows are `sqlite3.Row`. A row that `SELECT *` reads is verified:
         StoreError is raised if it changed on the disk."""
-        held: list[sqlite3.Connection] | None = getattr(self._held, "connections", None)
+        pooled: list[sqlite3.Connection] | None = getattr(self._held, "connections", None)
         with in_words(self.file):
-            db = held.pop() if held else open_for_reading(self.file, self._access)
+            db = pooled.pop() if pooled else open_for_reading(self.file, self._access)
             db.row_factory = self._checked
             try:
                 yield db
             finally:
-                if held is None:
+                if pooled is None:
                     db.close()
                 else:
-                    held.append(db)
+                    pooled.append(db)
 
     def rows(self, table: str, order: str = "rowid", **where: object) -> list[sqlite3.Row]:
         """Return the rows of a table as `select` does."""
@@ -368,8 +368,8 @@ class Database:
             del self._held.connections
 
     def _let_go(self) -> None:
-        while held := getattr(self._held, "connections", None):
-            held.pop().close()
+        while pooled := getattr(self._held, "connections", None):
+            pooled.pop().close()
 
     @contextmanager
     def writing(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:

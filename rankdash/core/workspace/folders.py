@@ -305,14 +305,14 @@ def recorded_rows(
     """Return (kind, row) of each record that can be read, data sets first; runs only if their data
     set has a record too or is one of `datasets`."""
     rows: list[tuple[str, _RecordRow]] = []
-    known: set[object] = set(datasets)
+    dataset_ids: set[object] = set(datasets)
     for kind in STORED:
         for folder in by_kind[kind]:
             with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
                 row = _values(folder, kind)
                 if kind == "datasets":
-                    known.add(row["id"])
-                if kind == "datasets" or row["dataset_id"] in known:
+                    dataset_ids.add(row["id"])
+                if kind == "datasets" or row["dataset_id"] in dataset_ids:
                     rows.append((kind, {**row, "folder": relative(root, folder)}))
     return rows
 

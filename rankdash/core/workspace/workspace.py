@@ -156,23 +156,25 @@ class Workspace:
         source: the origin, such as "sample" or "upload".
         """
         with self.database.reading() as db:
-            there = db.execute("SELECT folder FROM datasets WHERE id = ?", (dataset.id,)).fetchone()
-        if there and self.damage("datasets", dataset.id) is None:
+            existing = db.execute(
+                "SELECT folder FROM datasets WHERE id = ?", (dataset.id,)
+            ).fetchone()
+        if existing and self.damage("datasets", dataset.id) is None:
             return dataset.id
         with self._new_folder("datasets", dataset.id) as named:
             write_dataset(self.root / named, dataset)
             values = dataset_values(dataset, source, report_json)
             with self.database.writing(durable=True) as db:
                 added = insert(db, "datasets", values | {"folder": named})
-                if not added and there:
-                    moved = (named, dataset.id, there["folder"])
+                if not added and existing:
+                    moved = (named, dataset.id, existing["folder"])
                     change = "UPDATE datasets SET folder = ? WHERE id = ? AND folder = ?"
                     added = db.execute(change, moved).rowcount > 0
         if not added:
             # Another process stored the same content first.
             folders.remove(self.root, [named])
-        elif there:
-            folders.sweep(self.root, [there["folder"]], ())
+        elif existing:
+            folders.sweep(self.root, [existing["folder"]], ())
         self.keep_records()
         return dataset.id
 

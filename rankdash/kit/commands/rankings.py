@@ -471,11 +471,11 @@ def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
 
     Raises DataError if none of the timed queries is ranked or labelled.
     """
-    known = {*run.queries["query_id"], *labelled}
+    query_ids = {*run.queries["query_id"], *labelled}
     # A CSV for a spreadsheet may spell an id with an apostrophe in front.
-    ids = [query if query in known else restored(query) for query in timings.table["query_id"]]
+    ids = [query if query in query_ids else restored(query) for query in timings.table["query_id"]]
     table = timings.table.assign(query_id=ids).drop_duplicates("query_id", keep="last")
-    if known.isdisjoint(ids):
+    if query_ids.isdisjoint(ids):
         raise DataError(
             "None of the timed queries are in the ranking {name}.",
             remedy="Provide the timings of each challenger on this data set, in the order of "

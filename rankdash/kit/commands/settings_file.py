@@ -132,11 +132,11 @@ def _plain(key: str) -> str:
 
 
 def _refuse_unknown(
-    file: str, table: Mapping[str, Any], known: Collection[str], where: str = ""
+    file: str, table: Mapping[str, Any], allowed: Collection[str], where: str = ""
 ) -> None:
     for key in table:
-        if _plain(key) not in known:
-            nearest = difflib.get_close_matches(_plain(key), sorted(known), n=1, cutoff=0.0)[0]
+        if _plain(key) not in allowed:
+            nearest = difflib.get_close_matches(_plain(key), sorted(allowed), n=1, cutoff=0.0)[0]
             raise _refused(
                 file,
                 key,
@@ -201,11 +201,11 @@ def _kind(action: argparse.Action) -> tuple[tuple[type, ...], Callable[[Any], An
 
 
 def _item(file: str, key: str, action: argparse.Action, value: Any) -> Any:
-    types, made, expected = _kind(action)
+    types, convert, expected = _kind(action)
     if isinstance(value, bool) or not isinstance(value, types):
         listed = ", or a list of them" if isinstance(action.default, list) else ""
         raise _wrong_type(file, key, expected + listed, value)
-    converted = made(value)
+    converted = convert(value)
     spec = described(action)
     choices = list(spec.choices) if spec else [str(each) for each in action.choices or ()]
     if choices:

@@ -243,9 +243,9 @@ class Leases(Generic[_Row]):
         """Return the readable rows that `find` finds, after rows without a live worker are
         interrupted."""
         records = find()
-        gone = {row["worker"] for row in records if row["state"] == "running" and lost(row)}
-        if gone and not self._workspace.read_only:
-            for token in gone:
+        lost_workers = {row["worker"] for row in records if row["state"] == "running" and lost(row)}
+        if lost_workers and not self._workspace.read_only:
+            for token in lost_workers:
                 self.interrupt(token)
             records = find()
         rows = []

@@ -93,23 +93,23 @@ def bring_in(
     """
     workspace.database.refuse_read_only()
     with Unpacker(source, file, bounds) as parts:
-        taking = _Taking(workspace, parts)
+        importing = _Import(workspace, parts)
         for name in parts.head.excluded:
-            taking.result.stays(
+            importing.result.stays(
                 "archive.excluded",
                 "{name} was damaged at export and is not in this file.",
                 name=name,
             )
         try:
-            taking.read(_contents(parts, file), progress)
+            importing.read(_contents(parts, file), progress)
             with workspace.database.writing(durable=True) as db:
-                taking.add(db)
+                importing.add(db)
         except BaseException:
-            folders.remove(workspace.root, taking.folders)
+            folders.remove(workspace.root, importing.folders)
             raise
-        folders.remove(workspace.root, taking.unused)
+        folders.remove(workspace.root, importing.unused)
         workspace.keep_records()
-        return taking.result
+        return importing.result
 
 
 def _contents(parts: Unpacker, file: str) -> Contents:
@@ -135,7 +135,7 @@ def _contents(parts: Unpacker, file: str) -> Contents:
     return contents
 
 
-class _Taking:
+class _Import:
     """One import: the rows that were read, and the folders that were filled for it, as rows name
     them.
 
@@ -155,19 +155,19 @@ class _Taking:
         """Check everything, and write the new tables into folders."""
         total = len(contents) + sum(map(len, contents.values()))
         done = 0
-        here = {row.id: row for row in self._workspace.datasets()}
+        existing = {row.id: row for row in self._workspace.datasets()}
         runs_here = {row.id: row for row in self._workspace.runs()}
         for dataset_id, runs in contents.items():
             self.result.datasets.append(dataset_id)
-            with self._judging(f"datasets/{dataset_id}"):
-                data = self._dataset(dataset_id, dataset_id in here)
+            with self._errors_in(f"datasets/{dataset_id}"):
+                data = self._dataset(dataset_id, dataset_id in existing)
             progress(done := done + 1, total)
             for run_id in runs:
-                with self._judging(f"runs/{run_id}"):
+                with self._errors_in(f"runs/{run_id}"):
                     self._run(run_id, data, run_id in runs_here)
                 progress(done := done + 1, total)
         if SETTINGS in self._parts:
-            with self._judging(SETTINGS):
+            with self._errors_in(SETTINGS):
                 self._settings = self._parts.read_json(SETTINGS, SettingsPart).settings
                 # Once to check them; the final merge is in `add`.
                 _merged_settings(self._settings, {}, TakenIn())
@@ -185,7 +185,7 @@ class _Taking:
         self.result.added["settings"] += len(merged)
 
     @contextmanager
-    def _judging(self, name: str) -> Iterator[None]:
+    def _errors_in(self, name: str) -> Iterator[None]:
         """Turn errors about a part inside the block into a FormatError that names it; errors of the
         disk pass."""
         try:
@@ -196,10 +196,10 @@ class _Taking:
                 ValueError, OverflowError, RecursionError) as error:  # fmt: skip
             raise self._parts.refused(name, error) from error
 
-    def _dataset(self, dataset_id: str, here: bool) -> Dataset:
+    def _dataset(self, dataset_id: str, exists: bool) -> Dataset:
         place = f"datasets/{dataset_id}"
         about = self._parts.read_json(f"{place}/about.json", DatasetPart)
-        if here:
+        if exists:
             data = self._workspace.dataset(dataset_id)
             called = "The data set {theirs} is called {ours} here and keeps this name."
             self._name_stays(called, about.name, data.name)
@@ -276,10 +276,10 @@ class _Taking:
         self._rows.append(("datasets", values | {"folder": named}))
         return data
 
-    def _run(self, run_id: str, data: Dataset, here: bool) -> None:
+    def _run(self, run_id: str, data: Dataset, exists: bool) -> None:
         about = self._parts.read_json(f"runs/{run_id}/about.json", RunPart)
         run = self._read_run(run_id, about, data)
-        if here:
+        if exists:
             ours = self._workspace.run(run_id)
             if ours.dataset_id != data.id or not checks.same(ours, run):
                 self.result.stays(
@@ -385,9 +385,9 @@ def _joining(
         if insert(db, table, values):
             result.added.update([counted] if counted else [])
             return True
-        here = db.execute(ours, values).fetchone() if ours else None
-        if here is not None and any(here[name] != values[name] for name in differ):
-            result.stays(code, template, **dict(here))
+        existing = db.execute(ours, values).fetchone() if ours else None
+        if existing is not None and any(existing[name] != values[name] for name in differ):
+            result.stays(code, template, **dict(existing))
         return False
 
     return join
@@ -401,7 +401,7 @@ def _corrections(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn
         log, since it samples from the pairs that had no label when it began.
     """
     dataset_id, log = values["dataset_id"], values["log"]
-    here = {
+    existing = {
         (row["query_id"], row["doc_id"]): (row["withdrawn"], row["label"])
         for row in db.execute(
             "SELECT query_id, doc_id, withdrawn, label FROM corrections WHERE dataset_id = ? "
@@ -411,9 +411,9 @@ def _corrections(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn
     }
     last = {(entry["query_id"], entry["doc_id"]): entry for entry in log}
     for pair, entry in last.items():
-        if pair not in here:
+        if pair not in existing:
             result.added["corrections"] += not entry["withdrawn"]
-        elif here[pair] != (entry["withdrawn"], entry["label"]):
+        elif existing[pair] != (entry["withdrawn"], entry["label"]):
             result.stays(
                 "archive.correction",
                 "The corrected label of document {document} for query {query} differs. The "
@@ -425,12 +425,12 @@ def _corrections(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn
     latest = "SELECT coalesce(max(revision), 0) FROM corrections"
     (began,) = db.execute(latest).fetchone()
     for place, entry in enumerate(log, 1):
-        if (entry["query_id"], entry["doc_id"]) not in here:
+        if (entry["query_id"], entry["doc_id"]) not in existing:
             insert(db, "corrections", {"dataset_id": dataset_id, **entry})
         if plan is not None and place == plan["before"]:
             (began,) = db.execute(latest).fetchone()
     if plan is not None:
-        _plan(db, dataset_id, plan, began, result, whole=not here)
+        _plan(db, dataset_id, plan, began, result, whole=not existing)
     return True
 
 
@@ -534,17 +534,17 @@ def _scenarios(theirs: str, ours: str, result: TakenIn) -> str:
     if any(not name or len(name) > LONGEST_SCENARIO_NAME for name in scenarios):
         raise DataError("The name of a scenario is empty or too long.")
     try:
-        here = read_scenarios(ours) if ours else {}
+        existing = read_scenarios(ours) if ours else {}
     except DataError:
         unread = "The saved scenarios cannot be read, so none was added."
         result.stays("archive.scenarios", unread)
         return ""
-    new = {name: each for name, each in scenarios.items() if name not in here}
+    new = {name: each for name, each in scenarios.items() if name not in existing}
     for name, each in scenarios.items():
-        if here.get(name, each) != each:
+        if existing.get(name, each) != each:
             differs = "The scenario {name} differs. The existing scenario stays."
             result.stays("archive.scenario", differs, name=name)
-    for name in list(new)[max(0, MOST_SCENARIOS - len(here)) :]:
+    for name in list(new)[max(0, MOST_SCENARIOS - len(existing)) :]:
         result.stays(
             "archive.scenario",
             "The scenario {name} cannot be saved: the limit is {most}.",
@@ -552,7 +552,7 @@ def _scenarios(theirs: str, ours: str, result: TakenIn) -> str:
             most=MOST_SCENARIOS,
         )
         del new[name]
-    return write_scenarios(here | new) if new else ""
+    return write_scenarios(existing | new) if new else ""
 
 
 def _prices(theirs: str, ours: str, result: TakenIn) -> str:
