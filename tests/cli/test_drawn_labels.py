@@ -27,7 +27,7 @@ def test_in_python_the_estimate_is_a_part_of_the_study(run, files):
     (wanted,) = status(run, files / "plan.jsonl")["estimates"]
     with pytest.warns(UserWarning) as warned:
         data = rd.read(files / "labels.csv", files / "old.trec")
-    assert any("Labels that came by draws" in str(each.message) for each in warned)
+    assert any("Labels sampled with known probabilities" in str(each.message) for each in warned)
     challenger = rd.read_run(files / "new.trec", data)
     study = rd.study_of(data, challenger, metric="dcg@10", drawn=files / "labels.csv")
     (found,) = study.labelling.estimates

@@ -223,7 +223,7 @@ def test_what_is_cancelled_left_or_dies_ends_the_process_and_stores_nothing(work
     assert [each.running for each in started] == [False, False] and requests() == []
     reading = Reading(workspace, shop())
     started[2].stop()
-    with pytest.raises(errors.DataError, match="maybe for lack of memory"):
+    with pytest.raises(errors.DataError, match="possibly because it was out of memory"):
         reading.result()
     assert requests() == [] and workspace.datasets() == []
     assert list((workspace.root / "datasets").glob("*")) == []

@@ -1,5 +1,4 @@
-"""Columns of ids as whole numbers, with the text that each number stands for (`Coded`), and lists
-laid end to end."""
+"""Id columns encoded as integers (`Coded`), and operations on concatenated lists (segments)."""
 
 from __future__ import annotations
 
@@ -14,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Integers = npt.NDArray[np.int64]
-# A column of text, in one piece or in several.
+# A text column, contiguous or chunked.
 ArrowText = pa.Array | pa.ChunkedArray
 
-# Comparing each id with the one before pays when ids come in runs of several rows; a sample of
-# shorter runs means that rows are mixed, and each is looked up.
+# Run-length encoding is faster if equal ids follow each other in runs of at least this mean length;
+# otherwise each row is looked up. The mean is measured on the first rows.
 _ROWS_A_RUN = 4
 _SAMPLE = 4096
-# Longer ids are told apart by Arrow.
+# Ids longer than this many 8-byte words are encoded by Arrow.
 _MOST_WORDS = 8
 _ROWS = 1 << 14
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -30,9 +29,9 @@ _FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.u
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """N ids.
+    """A dictionary-encoded column of N ids.
 
-    codes: (N,) int32, the place of each in `texts`; -1 where it is missing.
+    codes: (N,) int32, the index of each id in `texts`; -1 if it is missing.
     texts: (D,) Arrow text, the distinct ids in the order of first appearance.
     """
 
@@ -41,7 +40,7 @@ class Coded:
 
     @classmethod
     def of(cls, ids: Any) -> Self:
-        """ids: (N,) Arrow text, also in chunks."""
+        """Encode (N,) Arrow text, contiguous or chunked."""
         if not come_in_runs(ids):
             first = _first_rows(ids)
             if first is not None:
@@ -58,7 +57,7 @@ class Coded:
 
     @classmethod
     def of_dictionary(cls, ids: Any) -> Self:
-        """ids: (N,) Arrow text as codes of a dictionary, in chunks."""
+        """Convert (N,) chunked, dictionary-encoded Arrow text."""
         whole = ids.unify_dictionaries().combine_chunks()
         codes, texts = numbers_of(whole.indices), alike(whole.dictionary)
         highest = np.maximum.accumulate(np.append(np.int32(-1), codes))
@@ -69,34 +68,34 @@ class Coded:
 
     @classmethod
     def _by_first(cls, ids: Any, first: npt.NDArray[np.int32]) -> Self:
-        """first: (N,) the first row with the same id."""
+        """Encode ids; first: (N,) the first row with the same id."""
         pieces = _slices(ids)
         codes = np.empty(len(first), dtype=np.int32)
         texts: list[Any] = []
-        known = 0
+        count = 0
         for rows, piece in zip(_rows_of(pieces), pieces, strict=True):
             new = np.flatnonzero(first[rows] >= np.arange(rows.start, rows.stop))
             texts.append(piece.take(arrow_integers(new)))
-            codes[new + rows.start] = np.arange(known, known + len(new))
-            known += len(new)
-            # The first row of any of these is here or before.
+            codes[new + rows.start] = np.arange(count, count + len(new))
+            count += len(new)
+            # Each id's first row is in this piece or an earlier one.
             codes[rows] = codes[first[rows]]
         return cls(codes, alike(pa.concat_arrays(texts)))
 
     @classmethod
     def none(cls) -> Self:
-        """No ids."""
+        """Return a column without ids."""
         nothing = pa.py_buffer(np.zeros(1, dtype=np.int64))
         texts = pa.Array.from_buffers(pa.large_string(), 0, [None, nothing, pa.py_buffer(b"")])
         return cls(np.zeros(0, dtype=np.int32), texts)
 
     @classmethod
     def joined(cls, several: Sequence[Self]) -> Self:
-        """The ids of one after those of the other, none of them missing."""
+        """Concatenate columns without missing ids."""
         return cls.of(pa.concat_arrays([each.texts_of(np.arange(len(each))) for each in several]))
 
     def extended(self, ids: Any) -> Self:
-        """These ids, then others, Arrow text without missing ones."""
+        """Return these ids followed by `ids`, Arrow text without missing values."""
         if not len(ids):
             return self
         added = type(self).of(ids)
@@ -111,50 +110,50 @@ class Coded:
 
     @cached_property
     def names(self) -> npt.NDArray[np.object_]:
-        """(D,) `texts` as str, read-only: the same array for all that asks."""
+        """(D,) `texts` as a read-only array of str, shared by all callers."""
         names = objects(self.texts)
         names.setflags(write=False)
         return names
 
     def taken(self, rows: npt.NDArray[Any]) -> Self:
-        """Those of some rows, given as (R,) places or (N,) flags; none of them is missing."""
+        """Return the ids of some rows, (R,) indices or (N,) flags, none of them missing."""
         return type(self).of(self.texts_of(rows))
 
     def texts_of(self, rows: npt.NDArray[Any]) -> Any:
-        """As `taken`, as Arrow text."""
+        """Return the ids of some rows as Arrow text; see `taken`."""
         return self.texts.take(arrow_integers(self.codes[rows]))
 
     def objects(self) -> npt.NDArray[np.object_]:
-        """(N,) str, None where missing."""
+        """Return an (N,) array of str, None if missing."""
         return np.append(objects(self.texts), [None])[self.codes]
 
 
 def arrow_text(ids: Sequence[str] | npt.NDArray[Any]) -> Any:
-    """Ids as Arrow text, like the texts of a `Coded`."""
+    """Convert ids to Arrow text of the type that `Coded.texts` has."""
     return pa.array(ids, type=pa.large_string())
 
 
 def alike(texts: Any) -> Any:
-    """Arrow text with wide offsets, as pandas gives it: Arrow compares none with others."""
+    """Cast Arrow text to 64-bit offsets (as pandas uses); Arrow cannot compare the two types."""
     return texts if texts.type == pa.large_string() else texts.cast(pa.large_string())
 
 
-# `pyarrow.array` and `to_numpy` do as much as these four, but import pandas, which takes longer
-# than to read a hundred thousand rows.
+# These four do the same as `pyarrow.array` and `to_numpy`, which import pandas: that takes longer
+# than reading 100,000 rows.
 
 
 def objects(texts: Any) -> npt.NDArray[np.object_]:
-    """An Arrow text array as an object array of str, None where missing."""
+    """Convert an Arrow text array to an object array of str, None if missing."""
     result = np.empty(len(texts), dtype=object)
     result[:] = texts.to_pylist()
     return result
 
 
 def numbers_of(values: Any, missing: int = -1) -> npt.NDArray[Any]:
-    """Arrow numbers as a read-only array, which shares their memory where they are in one piece and
-    none is missing."""
+    """Convert Arrow numbers to a read-only array, which shares their memory if they are contiguous
+    and complete."""
     if isinstance(values, pa.ChunkedArray):
-        # Of nothing there are no pieces.
+        # An empty column may have no chunks.
         chunks = values.chunks or [values.combine_chunks()]
         return np.concatenate([numbers_of(chunk, missing) for chunk in chunks])
     if values.null_count:
@@ -164,12 +163,12 @@ def numbers_of(values: Any, missing: int = -1) -> npt.NDArray[Any]:
 
 
 def _flags_of(values: Any) -> npt.NDArray[np.bool_]:
-    """Arrow flags, none of them missing, as an array."""
+    """Convert Arrow booleans without missing values to an array."""
     return numbers_of(values.cast(pa.uint8())).view(np.bool_)
 
 
 def arrow_integers(values: npt.NDArray[Any]) -> Any:
-    """Whole numbers as an Arrow array, which shares their memory."""
+    """Convert integers to an Arrow array, which shares their memory."""
     values = np.ascontiguousarray(values)
     kind = pa.int32() if values.dtype == np.int32 else pa.int64()
     values = values.astype(kind.to_pandas_dtype(), copy=False)
@@ -177,9 +176,9 @@ def arrow_integers(values: npt.NDArray[Any]) -> Any:
 
 
 def places_in(known: Any, requested: Any) -> Integers:
-    """Return (len(requested),) the place of each in `known`, -1 if it is not there.
+    """Return (len(requested),) the index of each in `known`, -1 if it is missing there.
     Both are Arrow arrays of distinct values."""
-    # The hash table is the costly part, so the smaller side goes into it.
+    # Building the hash table is the expensive part, so it is built from the smaller side.
     if len(known) <= len(requested):
         return numbers_of(pc.index_in(requested, value_set=known)).astype(np.int64)
     indices = numbers_of(pc.index_in(known, value_set=requested))
@@ -190,15 +189,15 @@ def places_in(known: Any, requested: Any) -> Integers:
 
 
 def _slices(texts: Any) -> list[Any]:
-    """Arrow text in pieces so small that what is made of one stays in the processor's cache."""
+    """Split Arrow text into pieces whose intermediate arrays fit the processor's cache."""
     chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
     return [chunk.slice(start, _ROWS) for chunk in chunks for start in range(0, len(chunk), _ROWS)]
 
 
 def _first_rows(texts: Any) -> npt.NDArray[np.int32] | None:
-    """(N,) the first row with the same text, of (N,) Arrow text: Arrow's own table of distinct
-    texts takes twice as long and four times the memory. None where texts are missing, few or long.
-    """
+    """Return for each row of (N,) Arrow text the first row with the same text, or None if texts are
+    missing, few or long. Arrow's dictionary encoding needs twice the time and four times the
+    memory."""
     size = len(texts)
     if texts.null_count or not _SAMPLE < size < 2**31:
         return None
@@ -207,8 +206,8 @@ def _first_rows(texts: Any) -> npt.NDArray[np.int32] | None:
     words = range(-(-longest // 8))
     if len(words) > _MOST_WORDS:
         return None
-    # Hash and row share a number, so that one plain sort brings the same hashes together, the
-    # first row of each in front.
+    # Hash and row share one integer, so that one plain sort groups equal hashes, each group's first
+    # row in front.
     row = np.uint64((1 << (size - 1).bit_length()) - 1)
     keys = np.empty(size, dtype=np.uint64)
     for rows, piece in zip(_rows_of(pieces), pieces, strict=True):
@@ -230,7 +229,7 @@ def _first_rows(texts: Any) -> npt.NDArray[np.int32] | None:
     first = np.empty(size, dtype=np.int32)
     first[ordered] = np.repeat(firsts, counts)
     del ordered, firsts, counts
-    # Other texts may have the same hash; all rows of such a text are among the odd ones.
+    # Different texts may have the same hash: rows that differ from their first row are redone.
     odd = np.zeros(size, dtype=bool)
     word = np.empty(size, dtype=np.uint64)
     for at in (None, *words):
@@ -239,44 +238,44 @@ def _first_rows(texts: Any) -> npt.NDArray[np.int32] | None:
         for rows in _rows_of(pieces):
             odd[rows] |= word[rows] != word[first[rows]]
     if odd.any():
-        among = np.flatnonzero(odd)
-        selected = pa.concat_arrays([alike(piece) for piece in pieces]).take(arrow_integers(among))
-        codes = numbers_of(selected.dictionary_encode().indices)
-        first[among] = among[np.unique(codes, return_index=True)[1]][codes]
+        collided = np.flatnonzero(odd)
+        whole = pa.concat_arrays([alike(piece) for piece in pieces])
+        codes = numbers_of(whole.take(arrow_integers(collided)).dictionary_encode().indices)
+        first[collided] = collided[np.unique(codes, return_index=True)[1]][codes]
     return first
 
 
 def _rows_of(pieces: Sequence[Any]) -> list[slice]:
-    """The rows of each piece among those of all."""
+    """Return the row range of each piece in the whole column."""
     stops = np.cumsum([len(piece) for piece in pieces]).tolist()
     return [slice(stop - len(piece), stop) for stop, piece in zip(stops, pieces, strict=True)]
 
 
 def _offsets(texts: Any) -> npt.NDArray[Any]:
-    """(N + 1,) where each of (N,) Arrow texts starts in its buffer."""
+    """Return the (N + 1,) byte offsets of (N,) Arrow texts in their buffer."""
     kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
     offsets = np.frombuffer(texts.buffers()[1], dtype=kind)
     return offsets[texts.offset : texts.offset + len(texts) + 1]
 
 
 def _word(texts: Any, at: int | None) -> npt.NDArray[np.uint64]:
-    """(N,) the bytes of each text from 8 * `at` to the eighth behind it as one number, those behind
-    its end as 0; or the lengths of the texts."""
+    """Return for each of (N,) texts its `at`-th 8 bytes as one integer, zero-padded; the lengths of
+    the texts if `at` is None."""
     offsets = _offsets(texts)
     if at is None or not len(texts):
         return np.diff(offsets).astype(np.uint64)
     start, stop = int(offsets[0]), int(offsets[-1])
-    held = np.zeros(stop - start + 8, dtype=np.uint8)
-    held[:-8] = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)[start:stop]
-    every = np.ndarray((len(held) - 7,), np.dtype("<u8"), held, strides=(1,))
+    data = np.zeros(stop - start + 8, dtype=np.uint8)
+    data[:-8] = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)[start:stop]
+    every = np.ndarray((len(data) - 7,), np.dtype("<u8"), data, strides=(1,))
     word: npt.NDArray[np.uint64] = every[np.minimum(offsets[:-1] - start + 8 * at, stop - start)]
     word &= _FIRST_BYTES[np.clip(np.diff(offsets) - 8 * at, 0, 8)]
     return word
 
 
 def is_plain(texts: Any) -> bool:
-    """Whether no text of a `Coded` holds white space or anything but ASCII, so that none can be
-    spelled in two ways that look the same."""
+    """Return whether the texts of a `Coded` contain only printable ASCII without spaces, so that
+    two different ids cannot look the same."""
     data = texts.buffers()[2]
     if data is None:
         return True
@@ -288,56 +287,56 @@ def is_plain(texts: Any) -> bool:
 
 
 def come_in_runs(texts: Any) -> bool:
-    """Whether the same text stands in several rows together, as far as the first rows tell."""
+    """Return whether equal texts follow each other in runs, judged by the first rows."""
     return (
         len(texts) <= _SAMPLE or len(run_starts(texts.slice(0, _SAMPLE))) * _ROWS_A_RUN <= _SAMPLE
     )
 
 
 def run_starts(texts: Any) -> Integers:
-    """The rows of Arrow text that differ from the row before, the first row among them."""
+    """Return the rows of Arrow text that start a run of equal texts, the first row included."""
     changes = pc.not_equal(texts.slice(1), texts.slice(0, max(len(texts) - 1, 0)))
     first = np.zeros(min(len(texts), 1), dtype=np.int64)
     changes = changes.fill_null(True) if changes.null_count else changes
     return np.concatenate([first, np.flatnonzero(_flags_of(changes)) + 1])
 
 
-# Arithmetic on lists laid end to end: segment `i` is `values[offsets[i]:offsets[i + 1]]`.
+# Arithmetic on concatenated lists: segment `i` is `values[offsets[i]:offsets[i + 1]]`.
 #
-# Segments are handled as rows of a padded 2-D block, which is many times faster than a sort by
-# (segment, value). Lists of similar length share a block, so one very long list costs no padding to
+# Segments are processed as rows of a padded 2-D block, which is many times faster than a sort by
+# (segment, value). Lists of similar length share a block, so one very long list adds no padding to
 # the others.
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-# A block holds lists up to this much longer than its shortest: more wastes padding, less makes
-# more blocks, each with a fixed cost.
+# The largest ratio of lengths in a block. A larger one wastes padding; a smaller one makes more
+# blocks, each with a fixed cost.
 _WIDENING = 1.25
-# Of one block: what is made beside it stays small.
+# The largest size of a block, which limits the memory of intermediate arrays.
 _MOST_CELLS = 65_536
 
 
 def offsets_from(counts: npt.NDArray[Any]) -> Integers:
-    """(G + 1,) offsets of segments with (G,) counts."""
+    """Return the (G + 1,) offsets of segments with (G,) counts."""
     offsets = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
 
 
 def owners(offsets: Integers) -> Integers:
-    """(N,) the segment that each element lies in."""
+    """Return the (N,) segment index of each element."""
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
 def places(offsets: Integers) -> Integers:
-    """(N,) the place of each element in its segment, from 1."""
+    """Return the (N,) position of each element in its segment, from 1."""
     counts = np.diff(offsets)
     return np.arange(1, int(offsets[-1]) + 1) - np.repeat(offsets[:-1], counts)
 
 
 def rearranged(counts: npt.NDArray[Any], order: Integers) -> tuple[Integers, Integers]:
-    """Offsets of segments of (G,) counts in another order, and (N,) where their elements lay."""
+    """Reorder segments of (G,) counts: return their offsets and the (N,) old rows of elements."""
     before = offsets_from(counts)[:-1][order]
     offsets = offsets_from(counts[order])
     shifts = np.repeat(before - offsets[:-1], np.diff(offsets))
@@ -345,7 +344,7 @@ def rearranged(counts: npt.NDArray[Any], order: Integers) -> tuple[Integers, Int
 
 
 def sort_codes(codes: npt.NDArray[Any], bound: int) -> Integers:
-    """(N,) the stable order that sorts integer codes in [0, bound).
+    """Return the (N,) stable order that sorts integer codes in [0, bound).
 
     Code and row share one 64-bit key, because a plain integer sort is vectorised and a stable
     argsort is not.
@@ -362,14 +361,15 @@ def sort_codes(codes: npt.NDArray[Any], bound: int) -> Integers:
 def sort_pairs(
     segments: Integers, codes: npt.NDArray[Any], bounds: tuple[int, int]
 ) -> tuple[Integers, Integers]:
-    """Pairs of a segment and a code in ascending order, as numbers segment * codes' bound + code,
-    and the places they came from. Both (N,); the order is stable.
+    """Sort (segment, code) pairs. Return the integers segment * bounds[1] + code in ascending
+    order, and the index of each pair in the input. Both (N,); the sort is stable.
 
-    bounds: what both are below. Segment after segment is several times faster than anyhow.
+    bounds: exclusive upper bounds of segments and codes. Input with ascending segments is sorted
+        several times faster.
     """
     size = len(codes)
     shift = max(size - 1, 0).bit_length()
-    # In place: fresh memory for each step takes longer than the step.
+    # In place, because allocating memory for each step takes longer than the step.
     keys = segments * bounds[1]
     keys += codes
     if max(bounds[0] * bounds[1] - 1, 0).bit_length() + shift > 62:
@@ -391,12 +391,12 @@ def sort_pairs(
 
 @dataclass(frozen=True)
 class Block:
-    """Segments of similar length as rows of one matrix.
+    """A padded matrix of segments of similar length, one per row.
 
-    positions: (S, W) where each cell lies in the laid-out values; None when the block is the
-               whole array in order and can be had by a reshape.
+    positions: (S, W) the index of each cell in the concatenated values; None if the block is the
+               whole array in order, so that a reshape is enough.
     width:     W.
-    inside:    (S, W) False in the padding; None when there is no padding.
+    inside:    (S, W) False in the padding; None if there is no padding.
     """
 
     positions: Integers | None
@@ -404,14 +404,14 @@ class Block:
     inside: Flags | None
 
     def take(self, values: npt.NDArray[Any], padding: float) -> npt.NDArray[Any]:
-        """(S, W) the values, `padding` outside the segments."""
+        """Return the (S, W) values, with `padding` outside the segments."""
         if self.positions is None:
             return values.reshape(-1, self.width)
         cells = values[self.positions]
         return cells if self.inside is None else np.where(self.inside, cells, padding)
 
     def put(self, cells: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
-        """Write (S, W) cells back to their positions in `target`, the padding left out."""
+        """Write (S, W) cells back to their positions in `target`, without the padding."""
         if self.positions is None:
             target[:] = cells.reshape(-1)
         elif self.inside is None:
@@ -421,7 +421,7 @@ class Block:
 
 
 def blocks(offsets: Integers) -> Iterator[Block]:
-    """The non-empty segments, in blocks of similar length."""
+    """Yield the non-empty segments in blocks of similar length."""
     counts = np.diff(offsets)
     if len(counts) and counts[0] and (counts == counts[0]).all():
         yield Block(None, int(counts[0]), None)
@@ -446,16 +446,16 @@ def blocks(offsets: Integers) -> Iterator[Block]:
 
 
 def descend(values: Floats, offsets: Integers) -> bool:
-    """Whether no value is above the one before it in its segment, and none comes after NaN."""
+    """Return whether no segment contains a value that is above its predecessor or follows NaN."""
     rises = ~(values[1:] <= values[:-1]) & ~np.isnan(values[1:])
     rises[_borders(offsets, len(values)) - 1] = False
     return not rises.any()
 
 
 def argsort_descending(values: Floats, offsets: Integers) -> Integers:
-    """(N,) positions that put every segment in descending order; equal values in any order.
+    """Return (N,) positions that sort every segment in descending order; ties in any order.
 
-    Values are finite. Positions refer to the laid-out array, so `values[result]` is sorted.
+    Values are finite. Positions refer to the whole array, so `values[result]` is sorted.
     """
     order = np.empty(len(values), dtype=np.int64)
     for block in blocks(offsets):
@@ -469,7 +469,7 @@ def argsort_descending(values: Floats, offsets: Integers) -> Integers:
 
 
 def sort_descending(values: Floats, offsets: Integers) -> Floats:
-    """(N,) every segment in descending order; values are finite."""
+    """Return (N,) the values with every segment in descending order; values are finite."""
     result = np.empty_like(values)
     for block in blocks(offsets):
         negated = -block.take(values, -np.inf)
@@ -479,7 +479,7 @@ def sort_descending(values: Floats, offsets: Integers) -> Floats:
 
 
 def products_before(values: Floats, offsets: Integers) -> Floats:
-    """(N,) for each element, the product of those before it in its segment; 1 for the first."""
+    """Return (N,) the product of the elements before each one in its segment; 1 for the first."""
     result = np.ones_like(values)
     for block in blocks(offsets):
         cells = np.ones((block.take(values, 1.0)).shape)
@@ -489,7 +489,7 @@ def products_before(values: Floats, offsets: Integers) -> Floats:
 
 
 def has_repeats(codes: npt.NDArray[Any], offsets: Integers) -> bool:
-    """Whether a segment holds the same non-negative code twice."""
+    """Return whether a segment contains the same non-negative code twice."""
     for block in blocks(offsets):
         cells = np.sort(block.take(codes, -1), axis=1)
         if bool(((cells[:, 1:] == cells[:, :-1]) & (cells[:, 1:] >= 0)).any()):
@@ -498,15 +498,15 @@ def has_repeats(codes: npt.NDArray[Any], offsets: Integers) -> bool:
 
 
 def _borders(offsets: Integers, size: int) -> Integers:
-    """The starts of segments between elements, of which there are so many."""
+    """Return the segment starts that lie strictly between the first and last of `size` elements."""
     borders = offsets[1:-1]
     return borders[(borders > 0) & (borders < size)]
 
 
 def equal_runs(values: npt.NDArray[Any], offsets: Integers) -> tuple[Integers, Integers]:
-    """Positions that share their value with a neighbour in the segment, and their run.
+    """Return the positions whose value equals a neighbour's in the segment, and their run numbers.
 
-    Both (T,); runs are numbered from 0. NaN equals nothing. Empty when no two neighbours are equal.
+    Both (T,); runs are numbered from 0. NaN equals nothing. Empty if no two neighbours are equal.
     """
     equal = values[1:] == values[:-1]
     equal[_borders(offsets, len(values)) - 1] = False
@@ -518,7 +518,7 @@ def equal_runs(values: npt.NDArray[Any], offsets: Integers) -> tuple[Integers, I
 
 
 def descending_ids(texts: Any) -> Integers:
-    """(N,) the place of each id when ids are sorted by their bytes, the last id first."""
+    """Return (N,) the position of each id when ids are sorted by their bytes, descending."""
     order = numbers_of(pc.array_sort_indices(texts, order="descending"))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -526,15 +526,15 @@ def descending_ids(texts: Any) -> Integers:
 
 
 def tied_groups(positions: Integers, offsets: Integers) -> Flags:
-    """(G,) whether a group holds one of the tied positions."""
+    """Return (G,) flags: True if a group contains one of the tied positions."""
     tied = np.zeros(len(offsets) - 1, dtype=bool)
     tied[np.searchsorted(offsets, positions, side="right") - 1] = True
     return tied
 
 
 def best_places(scores: npt.NDArray[Any], count: int) -> npt.NDArray[np.intp]:
-    """The places of the `count` highest of (n,) scores, best first, equal ones in their order.
-    Sorts no more than those."""
+    """Return the indices of the `count` highest of (n,) scores, best first, ties in their order.
+    Only those are sorted."""
     candidates = np.arange(len(scores))
     if len(scores) > count:
         candidates = np.flatnonzero(scores >= np.partition(scores, -count)[-count])

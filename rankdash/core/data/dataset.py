@@ -1,4 +1,4 @@
-"""`Dataset`: labelled queries, documents and the first-stage ranking. Checked once, when made."""
+"""`Dataset`: labelled queries, documents and the first-stage ranking, validated on creation."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from rankdash.core.data.arrays import (
 from rankdash.core.data.ranking import Ranking, coded, digest, group_rows, text_array
 
 FirstStage = Literal["given", "bm25", "corpus-bm25", "corpus-bi-encoder", "corpus-fused", "rows"]
-# What retrieves the documents of a query from all of them.
+# The method that retrieves candidates from all documents.
 Retriever = Literal["bm25", "bi-encoder", "fused"]
-# As much of a text as tells it from others.
+# Characters of a text that are shown in its name.
 _OPENING = 80
 
 MOST_GRADES = 100
-"""The highest whole grade that is offered beside the labels in use."""
+"""The highest whole grade that annotators are offered in addition to the labels in use."""
 
 
 class Tables(NamedTuple):
-    """What a `Dataset` is made of, beside its candidates."""
+    """The tables of a `Dataset`, without its candidates."""
 
     queries: pd.DataFrame
     documents: pd.DataFrame
@@ -51,22 +51,22 @@ class Tables(NamedTuple):
 
 
 class Dataset:
-    """Queries, documents, labels and candidates. Never changed after it is made.
+    """Immutable queries, documents, labels and candidates.
 
     queries:    query_id (unique str), text (str or missing), then any segment columns (str).
     documents:  doc_id (unique str), title (str, may be empty), text (str or missing).
     qrels:      query_id, doc_id, label (float64, finite; may be fractional or negative), one row
                 per pair.
     candidates: the first-stage `Ranking`.
-    first_stage: "given" when the order came with the data; else how rankdash made it: "bm25" orders
+    first_stage: "given" if the order came with the data; else how rankdash made it: "bm25" orders
                 only the documents that the files list for a query, "corpus-…" retrieves from all
                 documents, "rows" is the order of the rows in the files.
-    candidates_name: the name of the file that gave the candidates; "" if no file named them.
+    candidates_name: the name of the file that contains the candidates; "" if there is none.
     id:         a hash of the content (not of the name).
 
-    Every id in `qrels` and `candidates` has a row in `queries` and `documents`; text that did not
-    come with the data is missing there. The properties hand out copy-on-write frames, so writing
-    to one changes nothing here.
+    Every id in `qrels` and `candidates` has a row in `queries` and `documents`; texts that are not
+    in the data are missing values there. The properties return copy-on-write frames, so writing to
+    one does not change the data set.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class Dataset:
         codes: Mapping[str, Coded] | None = None,
         known_id: str | None = None,
     ) -> None:
-        """codes: query_id and doc_id of `qrels`, where they are known as codes. known_id: the id,
-        where something says that this is the content of which it was made."""
+        """codes: the columns query_id and doc_id of `qrels`, if already encoded. known_id: the id,
+        if the content is known to be the hashed one."""
         self._tables, self.__dict__["labels"] = _checked(
             queries, documents, qrels, candidates, codes
         )
@@ -105,10 +105,10 @@ class Dataset:
         candidates_name: str = "",
         only_ids: bool = False,
     ) -> Self:
-        """A data set of labels, as the property has them, and a ranking: its tables are made and
-        checked when something asks for them, which metrics do not.
+        """Create a data set from labels (as in the property) and a ranking. `make` creates its
+        tables, which are validated on first use; metrics do not use them.
 
-        only_ids: the tables will hold no texts, and no ids but those that are labelled or ranked.
+        only_ids: the tables contain no texts and only ids that are labelled or ranked.
         """
         made = cls.__new__(cls)
         made.name, made.candidates, made.first_stage = name, candidates, "given"
@@ -121,10 +121,10 @@ class Dataset:
     only_ids = False
 
     before: Self | None = None
-    """The data set that has the labels before any were changed (`relabelled`), if any were."""
+    """The data set with the original labels, if `relabelled` changed any."""
 
     changed: frozenset[str] = frozenset()
-    """The queries for which it has."""
+    """The queries with labels changed by `relabelled`."""
 
     @cached_property
     def _tables(self) -> Tables:
@@ -132,7 +132,7 @@ class Dataset:
 
     @cached_property
     def labels(self) -> Mapping[str, Any]:
-        """`qrels` with the ids as `Coded`: what rankings are joined with."""
+        """The columns of `qrels` with the ids as `Coded`, for joins with rankings."""
         return _labels(self.qrels)
 
     @cached_property
@@ -142,30 +142,30 @@ class Dataset:
 
     @cached_property
     def label_values(self) -> tuple[float, ...]:
-        """Every label that is in use, ascending."""
+        """The distinct labels in use, ascending."""
         return tuple(float(label) for label in sorted(self.qrels["label"].unique()))
 
     @cached_property
     def labelled_queries(self) -> int:
-        """How many queries have a label."""
+        """The number of queries with a label."""
         return len(self.labels["query_id"].texts)
 
     @property
     def top_grade(self) -> float:
-        """The highest label; 1 where none is above 0."""
+        """The highest label; 1 if none is above 0."""
         highest = self.label_values[-1] if self.label_values else 0.0
         return highest if highest > 0 else 1.0
 
     @property
     def grades(self) -> tuple[float, ...]:
-        """Every label that an annotator can choose: the whole numbers from 0 to the top grade, at
-        most to `MOST_GRADES`, and the labels in use, ascending."""
+        """The labels that an annotator can choose, ascending: the whole numbers from 0 to the top
+        grade (at most `MOST_GRADES`) and the labels in use."""
         whole = range(int(min(self.top_grade, MOST_GRADES)) + 1)
         return tuple(sorted({*map(float, whole), *self.label_values}))
 
     @cached_property
     def has_texts(self) -> bool:
-        """Whether any query and any document has a text."""
+        """True if at least one query and one document have a text."""
         return bool((self.query_text() != "").any() and (self.document_text() != "").any())
 
     @cached_property
@@ -176,22 +176,22 @@ class Dataset:
 
     @cached_property
     def language(self) -> str:
-        """The language of the queries, as `language_of` tells it."""
+        """The language of the queries, detected by `language_of`."""
         return language_of(self.query_text())
 
     @cached_property
     def query_names(self) -> dict[str, str]:
-        """Query id → its text, or the id where there is none: what a person knows it by."""
+        """Query id → display name: its text, or its id if it has none."""
         texts = self.query_text()
         return {query: text or query for query, text in zip(texts.index, texts, strict=True)}
 
     @cached_property
     def document_names(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Document id → its title, and document id → how its text begins: what a person knows it
-        by. What is missing is replaced by the other, and both by the id."""
+        """Document id → title, and document id → beginning of the text, as display names. A missing
+        one is replaced by the other, or by the id if both are missing."""
         ids, texts = list(self.documents["doc_id"]), self.documents["text"].fillna("").str
-        cut = np.where(texts.len() > _OPENING, "…", "")
-        starts: list[str] = list(texts[:_OPENING].str.rstrip() + cut)
+        ellipsis = np.where(texts.len() > _OPENING, "…", "")
+        starts: list[str] = list(texts[:_OPENING].str.rstrip() + ellipsis)
         rows = list(zip(ids, self.documents["title"], starts, strict=True))
         return (
             {doc_id: title or start or doc_id for doc_id, title, start in rows},
@@ -199,8 +199,8 @@ class Dataset:
         )
 
     def names_of(self, doc_ids: Iterable[str]) -> dict[str, str]:
-        """Document id → its title, or how its text begins where titles repeat: passages of one
-        article share its title, and then their own words tell them apart."""
+        """Return document id → title, or the beginning of its text if another one of `doc_ids` has
+        the same title, as passages of one article do."""
         titles, openings = self.document_names
         names = {doc: titles.get(doc, doc) for doc in doc_ids}
         often = Counter(names.values())
@@ -216,7 +216,7 @@ class Dataset:
 
     @cached_property
     def ids_with_blanks(self) -> bool:
-        """Whether an id of a query or a document cannot stand in a TREC file."""
+        """True if an id of a query or document contains white space, which TREC files cannot."""
         ids = (self.queries["query_id"], self.documents["doc_id"])
         return any(bool(each.str.contains(r"[ \t\n\r\v\f]", regex=True).any()) for each in ids)
 
@@ -234,17 +234,17 @@ class Dataset:
 
     @property
     def segments(self) -> list[str]:
-        """The query columns beyond id and text."""
+        """The names of the query columns other than id and text."""
         return list(self.queries.columns[2:])
 
     def relabelled(self, changes: pd.DataFrame) -> Self:
-        """This data set with other labels for some pairs; all else is shared, not copied.
+        """Return this data set with changed labels for some pairs; all other data is shared.
 
-        changes: query_id, doc_id, label, one row per pair: NaN takes the label away; a pair that
-            had none is added after the others.
+        changes: query_id, doc_id, label, one row per pair: NaN removes the label; new pairs are
+            appended.
 
-        Raises DataError where a pair is listed twice, is not of a query and a document of this data
-        set, or its label is infinite.
+        Raises DataError if a pair is listed twice, refers to a query or document that is not in
+        this data set, or has an infinite label.
         """
         new = _table(changes, ["query_id", "doc_id", "label"], "changes")
         _unique(new, ["query_id", "doc_id"], "changes")
@@ -287,14 +287,14 @@ class Dataset:
         return made
 
     def document_text(self, rows: npt.NDArray[np.intp] | None = None) -> pd.Series[str]:
-        """doc_id → title and text joined by a space, as a model reads it; "" where missing. rows:
-        of `documents`, in this order; None for all."""
+        """Return doc_id → title and text joined by a space, as a model reads it; "" if missing.
+        rows: row numbers of `documents`, in this order; None for all."""
         chosen = self.documents if rows is None else self.documents.iloc[rows]
         text = (chosen["title"] + " " + chosen["text"].fillna("")).str.strip()
         return pd.Series(text.to_numpy(dtype=object), index=chosen["doc_id"])
 
     def query_text(self) -> pd.Series[str]:
-        """query_id → text; "" where missing."""
+        """Return query_id → text; "" if missing."""
         text = self.queries["text"].fillna("").to_numpy(dtype=object)
         return pd.Series(text, index=self.queries["query_id"])
 
@@ -315,8 +315,8 @@ def _checked(
     candidates: Ranking,
     codes: Mapping[str, Coded] | None = None,
 ) -> tuple[Tables, dict[str, Any]]:
-    """The tables as `Dataset` promises them, and its `labels`. Raises DataError where a table
-    breaks a promise."""
+    """Validate and normalise the tables as documented in `Dataset`. Return them and its `labels`.
+    Raises DataError if a table is invalid."""
     queries = _table(queries, ["query_id", "text"], "queries", extra=True)
     documents = _table(documents, ["doc_id", "title", "text"], "documents")
     qrels = _table(qrels, ["query_id", "doc_id", "label"], "qrels")
@@ -337,7 +337,7 @@ def _checked(
 
 
 def _labels(qrels: pd.DataFrame, codes: Mapping[str, Coded] | None = None) -> dict[str, Any]:
-    """As `Dataset.labels`."""
+    """Return `Dataset.labels`; codes: the encoded id columns, if available."""
     ids = codes or {key: coded(qrels[key]) for key in ("query_id", "doc_id")}
     return {**ids, "label": qrels["label"].to_numpy(dtype=np.float64)}
 
@@ -375,7 +375,7 @@ def _unique(frame: pd.DataFrame, key: list[str], name: str) -> None:
 
 
 def _closed(named: Any, known: pd.Series[str], name: str, target: str) -> None:
-    """named: Arrow text."""
+    """Raise DataError if an id of `named` (Arrow text) is not in `known`."""
     every = alike(named).unique()
     unknown = np.flatnonzero(places_in(alike(text_array(known)), every) < 0)
     if len(unknown):
@@ -387,17 +387,17 @@ def _closed(named: Any, known: pd.Series[str], name: str, target: str) -> None:
         )
 
 
-# The id of a data set: a hash of its content, in whatever order its rows are.
+# The id of a data set: a hash of its content that does not depend on the order of its rows.
 
 
 def content_id(
     queries: pd.DataFrame, documents: pd.DataFrame, labels: Mapping[str, Any], ranked: Ranking
 ) -> str:
-    """Of the tables of a `Dataset`; labels as its property has them, ranked: its candidates. Of a
-    million candidates it takes a quarter of a second."""
+    """Return the hash of the content of a `Dataset`: its tables, its property `labels` and its
+    candidates `ranked`. A million candidates take a quarter of a second."""
     ids = text_array(ranked.query_ids)
-    # The columns of each table, and the order of its rows. A column: values, and the codes that
-    # stand for them, None where it has a value a row.
+    # For each table: its columns and the order of its rows. A column is a pair: values and the
+    # codes that refer to them, or None if it has one value per row.
     tables: tuple[tuple[dict[str, tuple[Any, Any]], Integers], ...] = (
         _by_id(queries, "query_id"),
         _by_id(documents, "doc_id"),
@@ -427,18 +427,18 @@ def content_id(
 
 
 def _places(ids: Any) -> Integers:
-    """(N,) the place of each of distinct ids, Arrow text, when they ascend."""
+    """Return (N,) the position of each of N distinct ids (Arrow text) in ascending order."""
     return len(ids) - 1 - descending_ids(ids)
 
 
 def _by_id(frame: pd.DataFrame, key: str) -> tuple[dict[str, tuple[Any, Any]], Integers]:
-    """The columns of a table of texts, and its rows in the order of their ids."""
+    """Return the columns of a table of texts, and its row numbers ordered by id."""
     columns = {str(name): (text_array(values), None) for name, values in frame.items()}
     return columns, np.argsort(_places(columns[key][0]))
 
 
 def _by_ids(queries: Coded, documents: Coded) -> Integers:
-    """The rows of pairs in the order of their ids."""
+    """Return the row numbers of pairs ordered by query id and document id."""
     groups = group_rows(queries)
     places = _places(documents.texts)[groups.arrange(documents.codes)]
     bounds = len(queries.texts), len(documents.texts)
@@ -449,8 +449,8 @@ def _by_ids(queries: Coded, documents: Coded) -> Integers:
 
 
 def _content(values: Any, rows: Integers) -> tuple[bytes | memoryview, ...]:
-    """The bytes of some rows: numbers as they are, of texts, from Arrow, the lengths in characters,
-    which are missing, and the characters in UTF-8."""
+    """Return the bytes of some rows: the values of a NumPy array; for Arrow text the lengths in
+    characters, the flags of missing texts and the UTF-8 bytes."""
 
     def plain(numbers: npt.NDArray[Any]) -> memoryview:
         return numbers[rows].view(np.uint8).data
@@ -462,26 +462,25 @@ def _content(values: Any, rows: Integers) -> tuple[bytes | memoryview, ...]:
     return (
         plain(pc.utf8_length(texts).to_numpy().astype(np.int64)),
         plain(values.is_null().to_numpy(zero_copy_only=False)),
-        # Texts lie there end to end: as a million strings they would take a second to join.
+        # The buffer is contiguous; joining a million strings would take a second.
         memoryview(texts.take(arrow_integers(rows)).buffers()[2])[:size] if size else b"",
     )
 
 
-# A judge's grades, kept apart from people's labels.
+# The grades of an LLM judge, separate from human labels.
 
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """What one judge said of pairs of query and document. No pair of it is ever a label.
+    """The grades of one judge for query–document pairs. They are never used as labels.
 
-    name: how the person calls the judge. scale: the lowest and the highest grade. table: one row
-    for each pair: query_id and doc_id (str), grade (float64; NaN where there is none) and error
-    (str: why there is none; "" where there is one); kind (str: of the error, one of
-    `features.judge.judge.NO_GRADE`; "" where unknown) may be left out. model: what it is
-    made of; "" where unknown.
+    name: the display name of the judge. scale: the lowest and the highest grade. table: one row
+    per pair: query_id and doc_id (str), grade (float64; NaN if missing), error (str: the reason for
+    a missing grade, else "") and optionally kind (str: the kind of error, one of
+    `features.judge.judge.NO_GRADE`; "" if unknown). model: the model of the judge; "" if unknown.
 
-    Raises DataError for a scale without a width, a pair that is listed twice, a grade outside of
-    the scale, and a pair with neither a grade nor an error, or with both.
+    Raises DataError if the scale is empty, a pair is listed twice, a grade is outside the scale, or
+    a pair has neither a grade nor an error, or both.
     """
 
     name: str
@@ -494,7 +493,7 @@ class Judgements:
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise DataError(
                 "The scale of the judge {judge!r} goes from {low} to {high}.",
-                remedy="Give a lowest grade that is below the highest one, such as 0 and 3.",
+                remedy="The lowest grade must be below the highest, such as 0 and 3.",
                 judge=self.name,
                 low=f"{low:g}",
                 high=f"{high:g}",
@@ -509,19 +508,19 @@ class Judgements:
             (
                 table[table.duplicated(["query_id", "doc_id"])],
                 "The judge {judge!r} has two rows for the document {doc!r} of the query {query!r}.",
-                "Keep one row for each pair.",
+                "Keep one row per pair.",
             ),
             (
                 table[(grade < low) | (grade > high)],
-                "The judge {judge!r} gave {grade} to the document {doc!r} of the query {query!r}, "
-                "outside of its scale from {low} to {high}.",
-                "Give the scale that the judge was asked to use.",
+                "The judge {judge!r} graded the document {doc!r} of the query {query!r} with "
+                "{grade}, outside its scale from {low} to {high}.",
+                "Enter the scale from the judge's instructions.",
             ),
             (
                 table[grade.isna() & ~failed],
                 "The judge {judge!r} has neither a grade nor an error for the document {doc!r} of "
                 "the query {query!r}.",
-                "Give a grade, or say why there is none.",
+                "Provide a grade or an error.",
             ),
             (
                 table[grade.notna() & failed],
@@ -549,19 +548,19 @@ class Judgements:
 
     @cached_property
     def id(self) -> str:
-        """A hash of the content, whatever the order of the rows."""
+        """A hash of the content that does not depend on the order of the rows."""
         rows = pd.util.hash_pandas_object(self.table, index=False).to_numpy(dtype=np.uint64)
         content = (np.sort(rows).tobytes(), repr((self.name, self.scale, self.model)).encode())
         return hashlib.sha256(b"".join(content)).hexdigest()[:16]
 
     @cached_property
     def graded(self) -> pd.DataFrame:
-        """query_id, doc_id and label (the grade) of the pairs with one, in the form of labels, so
-        that metrics can be evaluated with them."""
+        """The graded pairs as a table of labels (query_id, doc_id, label), so that metrics can be
+        evaluated with them."""
         rows = self.table[self.table["grade"].notna()].rename(columns={"grade": "label"})
         return rows[["query_id", "doc_id", "label"]].reset_index(drop=True)
 
     @property
     def failed(self) -> int:
-        """How many pairs have no grade."""
+        """The number of pairs without a grade."""
         return len(self.table) - len(self.graded)

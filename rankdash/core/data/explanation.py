@@ -1,4 +1,4 @@
-"""Why a document got its score: the effect of each of its parts, as it is stored."""
+"""`Explanation`: the effect of each part of a text on its score, with its JSON form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, convert, to_builtins
 
 Level = Literal["term", "sentence", "query"]
-"""What is left out: terms of the document, its sentences, or terms of the query."""
+"""The kind of parts removed: terms of the document, its sentences, or terms of the query."""
 
 Span = tuple[int, int]
 
@@ -19,18 +19,17 @@ _Place = Annotated[int, Meta(ge=0)]
 
 @dataclass(frozen=True)
 class TextPart:
-    """What is left out together: the places (start, end) in a text, in order, blanks after a word
-    included."""
+    """Character spans removed as a unit: (start, end) in order, including spaces after a word."""
 
     places: tuple[Span, ...]
 
     def shown(self, text: str) -> str:
-        """What a person calls it."""
+        """Return the text of the first span."""
         start, end = self.places[0]
         return text[start:end].strip()
 
     def without(self, text: str) -> str:
-        """The text less this part."""
+        """Return the text without this part."""
         remaining, at = [], 0
         for start, end in self.places:
             remaining.append(text[at:start])
@@ -40,7 +39,7 @@ class TextPart:
 
 @dataclass(frozen=True)
 class Stage:
-    """One pass over parts of one kind. effects: of each part, NaN where it could not be had."""
+    """The effects of parts of one kind. effects: one per part, NaN if it could not be computed."""
 
     level: Level
     parts: tuple[TextPart, ...]
@@ -49,13 +48,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What was found for one pair.
+    """The effects of the parts of one query–document pair.
 
-    score: of the whole pair, in the units of the reranker.
-    stages: one; two where a long document was judged by sentence first, and then the terms of its
-        strongest sentences.
-    read, full: tokens of the whole pair that the model read, and that there were; None where
-        unknown.
+    score: the score of the whole pair, in the units of the reranker.
+    stages: one; for a long document two: its sentences, then the terms of its strongest sentences.
+    read, full: tokens of the whole pair that the model read, and all its tokens; None if unknown.
     """
 
     score: float
@@ -76,7 +73,7 @@ class Explanation:
 
     @classmethod
     def from_json(cls, text: str) -> Explanation:
-        """Raises ValueError for what `to_json` did not write."""
+        """Read the output of `to_json`. Raises ValueError for anything else."""
         stored = convert(json.loads(text), _Stored)
         stages = [
             Stage(
@@ -90,7 +87,7 @@ class Explanation:
 
 
 class _StoredStage(Struct):
-    """A stage as JSON, which has no NaN."""
+    """A stage in JSON, with None for NaN."""
 
     level: Level
     parts: tuple[tuple[tuple[_Place, _Place], ...], ...]

@@ -1,4 +1,4 @@
-"""What a run measured of itself: two numbers that are never mixed, latency and throughput."""
+"""Measurements of a run: latency and throughput, which are never derived from each other."""
 
 from __future__ import annotations
 
@@ -6,42 +6,43 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-# From this share of unknown tokens on, what a model says of texts is not about them.
+# The share of unknown tokens above which the scores of a model are meaningless.
 TOO_MANY_UNKNOWN = 0.1
-# A computation that keeps its threads busy gets at least this share of them; below it, other
-# programs took the processor away, and the times are longer than the machine needs.
+# The smallest share of its threads' CPU time that an undisturbed computation gets. A smaller share
+# means that other programs used the CPU, so that the measured times are too long.
 _CONTENDED_SHARE = 0.7
-# In less time than this, starting threads and the clock's own steps weigh as much.
+# The shortest time for this test: in less, thread starts and the clock's resolution matter too.
 _CONTENDED_SECONDS = 1.0
 
 WithoutText = Literal["exclude", "empty"]
-"""Candidates without a text: not scored, below those that are, or scored as empty texts."""
+"""Treatment of candidates without a text: ranked last unscored, or scored as empty texts."""
 
 FEWEST_TIMED = 5
-"""Of fewer latencies p90 and p95 would be the slowest one."""
+"""The fewest latencies for p90 and p95; with fewer, both would be the slowest one."""
 
-# Sums of times differ from what they should be by less than this share.
+# An upper bound of the relative rounding error of sums of times.
 _ROUNDING = 1e-9
 
 
-def meets(taken: float, limit: float) -> bool:
-    """Whether a latency or a cost is within its limit; one of exactly the limit is."""
-    return taken <= limit * (1 + _ROUNDING)
+def meets(value: float, limit: float) -> bool:
+    """Return whether a latency or a cost is at most its limit."""
+    return value <= limit * (1 + _ROUNDING)
 
 
 @dataclass(frozen=True)
 class Level:
-    """The throughput measured with `in_flight` queries under way at once, for a bounded time.
+    """The throughput measured with `in_flight` concurrent queries for a limited time.
 
-    Each of `in_flight` clients sends a query with its own documents, waits for the answer and sends
-    the next. For a local model they share its weights and the processor's cores.
+    Each of `in_flight` clients sends a query with its own documents, waits for the response and
+    sends the next. With a local model they share its weights and the CPU cores.
 
-    queries, failed: answered with scores, and not. seconds: from the first sent to the last
-        answered.
-    p50_ms, p95_ms: of the latencies of the answered ones, without index work; NaN where none was,
-        and p95_ms where fewer than `FEWEST_TIMED` were.
-    queries_per_second, pairs_per_second: answered, over `seconds`: measured, not derived.
-    cpu_per_wall: CPU seconds of this process per second; as many as cores where all were busy.
+    queries, failed: numbers of successful and failed queries. seconds: from the first request to
+        the last response.
+    p50_ms, p95_ms: latencies of successful queries, without index work; NaN if there were none,
+        and p95_ms also with fewer than `FEWEST_TIMED`.
+    queries_per_second, pairs_per_second: successful ones divided by `seconds`; measured, not
+        derived from latencies.
+    cpu_per_wall: CPU seconds of this process per second; the number of cores if all were busy.
     """
 
     in_flight: int
@@ -57,32 +58,33 @@ class Level:
 
 @dataclass(frozen=True)
 class Measured:
-    """How a run was timed. Cached scores are in none of the times.
+    """Times and counts of a run. Cached scores are not included in the times.
 
-    A run that was broken off and resumed has the times of its last attempt, and the counts of all.
+    An interrupted and resumed run has the times of its last attempt, and the counts of all.
 
-    Throughput, of the calls whose only purpose was to score:
-    pairs: scored in them. computed_tokens: read by a model in them, a text that was encoded before
-        not again; NaN where the reranker tells none, and for runs of an older version.
-    seconds, cpu_seconds: wall and CPU time of them. index_seconds: how much of it was work that a
+    Throughput, from calls that score without timing single queries:
+    pairs: pairs scored in them. computed_tokens: tokens that the model computed in them, without
+        texts that were already encoded; NaN if the reranker does not report it, and for runs of an
+        older version.
+    seconds, cpu_seconds: their wall and CPU time. index_seconds: the part of it for work that a
         search system does beforehand, such as embedding documents.
-    together: how many queries a call had at most; 1 = one after the other.
+    together: the largest number of queries per call; 1 = one query at a time.
 
     Latency, in the table of the run:
-    serial_queries: how many queries were timed, alone and warm. repeats: how often each; its
-        latency is the median. repeated_ms: query id → the latency of each of its repeats, in order;
-        none where each was timed once.
-    serial_seconds, serial_cpu_seconds: wall and CPU time of that.
+    serial_queries: number of queries timed individually and warm. repeats: repeats of each; its
+        latency is the median. repeated_ms: query id → the latencies of its repeats, in order;
+        empty if each was timed once.
+    serial_seconds, serial_cpu_seconds: wall and CPU time of these queries.
 
-    first_call_ms: the first call after loading, which is in no latency; NaN where there was none.
-    scored_pairs, cached_pairs: pairs that the reranker scored, and that had their score already.
-    threads: how many a local model keeps busy; 0 where the work is done elsewhere.
-    load_start, load_end: the machine's load average over a minute; NaN where it tells none.
-    throughput: measured at chosen concurrencies; empty where not asked for.
-    unknown_tokens: of the tokens of queries and documents, the share in [0, 1] that the model does
-        not know; NaN where it reads no tokens, and for runs of an older version.
-    textless_pairs: pairs whose document has no text. without_text: what was done with them.
-    requests: sent to other machines, each attempt counted. refused: those that were refused because
+    first_call_ms: the first call after loading, not included in latencies; NaN if there was none.
+    scored_pairs, cached_pairs: pairs that the reranker scored, and pairs with a cached score.
+    threads: number of threads of a local model; 0 if the work is done elsewhere.
+    load_start, load_end: the machine's load average over a minute; NaN if not available.
+    throughput: one result per requested concurrency.
+    unknown_tokens: the share in [0, 1] of tokens of queries and documents that the model does not
+        know; NaN if it reads no tokens, and for runs of an older version.
+    textless_pairs: pairs whose document has no text. without_text: how they were treated.
+    requests: requests to other machines, counting each attempt. refused: requests refused because
         of a rate limit (status 429).
     """
 
@@ -117,7 +119,7 @@ class Measured:
 
     @property
     def pairs_per_second(self) -> float:
-        """Index work included; NaN where not measured."""
+        """Pairs scored per second, index work included; NaN if not measured."""
         return self.pairs / self.seconds if self.seconds > 0 and self.pairs else math.nan
 
     @property
@@ -126,18 +128,18 @@ class Measured:
 
     @property
     def cpu_per_wall(self) -> float:
-        """CPU seconds per second of scoring, latencies included; NaN where nothing was scored."""
+        """CPU seconds per second of scoring, latencies included; NaN if nothing was scored."""
         wall = self.seconds + self.serial_seconds
         return (self.cpu_seconds + self.serial_cpu_seconds) / wall if wall > 0 else math.nan
 
     @property
     def illiterate(self) -> bool:
-        """Whether the model knows so little of the texts that its scores say nothing of them."""
+        """True if too many tokens are unknown to the model for its scores to be meaningful."""
         return self.unknown_tokens > TOO_MANY_UNKNOWN
 
     @property
     def contended(self) -> bool:
-        """Whether other programs held the processor, so that the times are too long; never said of
+        """True if other programs used the CPU, so that the times are too long; always False for
         less than a second."""
         return (
             self.seconds + self.serial_seconds >= _CONTENDED_SECONDS

@@ -1,4 +1,4 @@
-"""How documents with equal scores are ordered, and how finely scores are told apart."""
+"""`Ranking` and `Run`: ordered documents per query, with rules for ties and score precision."""
 
 from __future__ import annotations
 
@@ -46,30 +46,31 @@ from rankdash.core.data.measured import Measured
 def _tie_order(
     runs: Integers, ties: Ties, source_rows: Integers, by_id: Callable[[], Integers]
 ) -> Integers:
-    """(T,) the order of tied rows: by run of equal scores, then by the rule.
+    """Return the (T,) order of tied rows: by run of equal scores, then by the tie rule.
 
-    runs:  (T,) which run of equal scores each row is in.
-    source_rows: (T,) the place of each row in what the ranking was made from ("stable" keeps it).
-    by_id: gives their (T,) places when document ids descend ("trec", as trec_eval does).
+    runs:  (T,) the run of equal scores that contains each row.
+    source_rows: (T,) the row of each in the input of the ranking (the order of the rule "stable").
+    by_id: returns their (T,) positions in descending order of document ids (the rule "trec", as in
+        trec_eval).
     """
     key = source_rows if ties == "stable" else by_id()
     return np.argsort(runs * (int(key.max()) + 1) + key)
 
 
 def stored_scores(scores: Floats, precision: ScorePrecision) -> npt.NDArray[np.floating[Any]]:
-    """The scores as a program with this precision holds them."""
+    """Return the scores rounded to the precision."""
     with np.errstate(over="ignore"):
         return scores.astype(precision, copy=False)
 
 
 # From rows to ordered lists: group rows by id and sort by score.
 #
-# Ids travel as Arrow text, which groups a million of them in milliseconds and compares them byte by
-# byte, as C programs such as trec_eval do.
+# Ids are Arrow text, which groups a million of them in milliseconds and compares them byte by byte,
+# as C programs such as trec_eval do.
 
 
 def text_array(ids: Sequence[str] | pd.Series[Any] | npt.NDArray[Any]) -> Any:
-    """The ids as one Arrow text array. Ids that are not text become text ("7" for 7)."""
+    """Convert ids to one Arrow text array. Other values become text ("7" for 7)."""
     if isinstance(ids, pd.Series):
         series = ids
     else:
@@ -84,11 +85,11 @@ def text_array(ids: Sequence[str] | pd.Series[Any] | npt.NDArray[Any]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Rows grouped by id.
+    """A grouping of rows by id.
 
     ids:     (G,) Arrow text, in the order of first appearance.
-    offsets: (G + 1,) where each group starts in the grouped order.
-    rows:    (N,) the row at each grouped position; None when rows came grouped.
+    offsets: (G + 1,) the start of each group in the grouped order.
+    rows:    (N,) the row at each grouped position; None if the rows were already grouped.
     """
 
     ids: Any
@@ -96,18 +97,18 @@ class Groups:
     rows: Integers | None
 
     def arrange(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """(N,) row values in grouped order."""
+        """Return (N,) row values in grouped order."""
         return values if self.rows is None else values[self.rows]
 
 
 def coded(ids: Sequence[str] | pd.Series[Any] | npt.NDArray[Any] | Coded) -> Coded:
-    """The ids as codes; those that are codes as they are."""
+    """Convert ids to `Coded`, unless they already are."""
     return ids if isinstance(ids, Coded) else Coded.of(text_array(ids))
 
 
 def group_rows(ids: Any) -> Groups:
-    """Group (N,) ids: Arrow text, or `Coded` without missing ones. Rows keep their order within a
-    group."""
+    """Group rows by (N,) ids: Arrow text, or `Coded` without missing ids. The order of rows within
+    a group is unchanged."""
     if not isinstance(ids, Coded):
         if come_in_runs(ids):
             starts = run_starts(ids)
@@ -117,18 +118,18 @@ def group_rows(ids: Any) -> Groups:
         ids = Coded.of(ids)
     codes = ids.codes
     counts = np.bincount(codes, minlength=len(ids.texts))
-    # Codes come in the order of first appearance, so in runs they only rise.
+    # Codes are numbered by first appearance, so they ascend if equal ids are adjacent.
     rows = None if (codes[1:] >= codes[:-1]).all() else sort_codes(codes, len(ids.texts))
     return Groups(ids.texts, offsets_from(counts), rows)
 
 
 @dataclass(frozen=True, eq=False)
 class _Ordered:
-    """Rows by group and score, ties settled.
+    """Rows sorted by group and score, ties resolved.
 
     rows:   (N,) the row at each position.
-    scores: (N,) descending within a group, but for scores that the precision tells not apart.
-    tied:   (G,) whether two rows of the group share a score.
+    scores: (N,) descending within a group, except for scores that are equal at the precision.
+    tied:   (G,) True if two rows of the group share a score.
     """
 
     rows: Integers
@@ -145,9 +146,8 @@ def order_rows(
 ) -> _Ordered:
     """Order grouped rows by (N,) finite score, descending.
 
-    ids_of: called with (R,) rows, gives their document ids as Arrow text; None where ties are
-        "stable".
-    precision: how finely scores are told apart when ties are found.
+    ids_of: returns the document ids of (R,) rows as Arrow text; None if ties are "stable".
+    precision: the precision at which scores are compared to find ties.
     """
     ranked = groups.arrange(scores)
     rows = groups.rows
@@ -167,20 +167,20 @@ def order_rows(
     return _Ordered(rows, ranked, tied_groups(positions, groups.offsets))
 
 
-# `Ranking` (what IR calls a run) and `Run`, a ranking with how it came about.
+# `Ranking` (called a run in IR) and `Run`, a ranking with its settings and measurements.
 #
-# A ranking is (query, document, score) in order. It is stored as integer codes sorted by query and
-# rank, with an offsets array (CSR): the documents of query `i` are `docs[offsets[i]:offsets[i+1]]`,
-# best first. Ties are settled once, when the ranking is made, by a stated rule.
+# A ranking is a sorted list of (query, document, score). It is stored as integer codes sorted by
+# query and rank, with an offsets array (CSR): the documents of query `i` are
+# `docs[offsets[i]:offsets[i+1]]`, best first. Ties are resolved when the ranking is created.
 
 QueryState = Literal["done", "failed", "skipped"]
 
 SHIPPED_WITH = "shipped_with"
-"""In what is said of the machine of a run that came with a sample."""
+"""The key in `Run.machine` that marks runs shipped with a sample."""
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same array, read-only."""
+    """Make the array read-only and return it."""
     array.setflags(write=False)
     return array
 
@@ -195,11 +195,11 @@ class Ranking:
     docs:      (N,) int32 codes into `doc_ids`, by query, best first.
     scores:    (N,) float64, never ascending within a query; NaN only at the end of a list, for
                documents that were not scored and keep the order they had before.
-    tied:      (Q,) bool, whether two documents of the query share a score.
-    ties:      the rule that ordered equal scores: "trec" = document id descending, as trec_eval
-               does; "stable" = the order given.
-    given:     (N,) int32, the row of each document in what the ranking was made from, so that ties
-               can be settled again by another rule.
+    tied:      (Q,) bool, True if two documents of the query share a score.
+    ties:      the rule that ordered equal scores: "trec" = document id descending, as in trec_eval;
+               "stable" = the order of the input rows.
+    given:     (N,) int32, the row of each document in the input of the ranking, so that ties can be
+               resolved again by another rule.
     """
 
     query_ids: npt.NDArray[np.object_]
@@ -231,17 +231,17 @@ class Ranking:
         *,
         ties: Ties = "stable",
     ) -> Ranking:
-        """Rank by score, descending. All three have shape (N,); rows may come in any order.
+        """Rank by score, descending. All three have shape (N,), in any order of rows.
 
-        Raises DataError where an id is missing, a score is not finite or a (query, document) pair
-        appears twice.
+        Raises DataError if an id is missing, a score is not finite or a (query, document) pair is
+        duplicated.
         """
         values = np.array(scores, dtype=np.float64)
         if not len(query_ids) == len(doc_ids) == len(values):
             raise DataError("A ranking needs one query, one document and one score in every row.")
         queries, documents = coded(query_ids), coded(doc_ids)
         if (queries.codes < 0).any() or (documents.codes < 0).any():
-            raise DataError("A row of a ranking lacks its query id or its document id.")
+            raise DataError("A row of a ranking has no query id or no document id.")
         _refuse_missing_scores(queries, documents, values)
         groups = group_rows(queries)
         ordered = order_rows(groups, values, documents.texts_of, ties)
@@ -260,10 +260,10 @@ class Ranking:
 
     @classmethod
     def from_lists(cls, lists: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> Ranking:
-        """Keep the order given: (query id, document ids best first, scores) for each query.
+        """Create a ranking from sorted lists: (query id, document ids best first, scores).
 
-        Scores must not rise; NaN (not scored) is allowed at the end of a list only. A document
-        listed twice for one query is refused.
+        Scores must not rise; NaN (not scored) is allowed only at the end of a list. Raises
+        DataError for duplicate queries, duplicate documents of a query and rising scores.
         """
         triples = list(lists)
         flat = [doc for _, docs, _ in triples for doc in docs]
@@ -291,11 +291,10 @@ class Ranking:
         )
 
     def settled(self, ties: Ties, precision: ScorePrecision = "float64") -> Ranking:
-        """The same ranking with equal scores ordered by `ties`.
+        """Return the same ranking with equal scores ordered by `ties`.
 
-        precision: "float32" compares (and keeps) the scores as a program with single precision
-            holds them, as trec_eval does: more of them are equal. Documents without a score keep
-            their place.
+        precision: "float32" rounds the scores to single precision, as trec_eval does, so that more
+            of them are equal. Documents without a score do not move.
         """
         if ties == self.ties and precision == "float64":
             return self
@@ -315,11 +314,11 @@ class Ranking:
         return replace(self, docs=docs, given=source_rows, scores=scores, tied=tied, ties=ties)
 
     def without(self, query_ids: Iterable[str]) -> Ranking:
-        """The same ranking without the lists of some queries."""
+        """Return the same ranking without some queries."""
         return self.only(set(self.query_ids).difference(query_ids))
 
     def only(self, query_ids: Collection[str]) -> Ranking:
-        """The same ranking with the lists of some queries alone."""
+        """Return the same ranking with some queries only."""
         selected = np.array([query in query_ids for query in self.query_ids], dtype=bool)
         counts = np.diff(self.offsets)
         rows = np.repeat(selected, counts)
@@ -334,11 +333,11 @@ class Ranking:
         )
 
     def __len__(self) -> int:
-        """How many (query, document) rows."""
+        """Return the number of (query, document) rows."""
         return len(self.docs)
 
     def documents_of(self, query_id: str) -> tuple[list[str], npt.NDArray[np.float64]]:
-        """The document ids of a query, best first, and their scores; empty when it has none."""
+        """Return the document ids of a query, best first, and their scores; empty if not ranked."""
         position = self.positions.get(query_id)
         if position is None:
             return [], np.zeros(0)
@@ -346,7 +345,7 @@ class Ranking:
         return list(self.doc_ids[self.docs[start:stop]]), self.scores[start:stop]
 
     def frame(self) -> pd.DataFrame:
-        """One row per document: query_id, doc_id, rank (from 1), score."""
+        """Return one row per document: query_id, doc_id, rank (from 1), score."""
         counts = np.diff(self.offsets)
         return pd.DataFrame(
             {
@@ -359,12 +358,12 @@ class Ranking:
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """query id → its index in `query_ids`."""
+        """Query id → index in `query_ids`."""
         return {query: position for position, query in enumerate(self.query_ids)}
 
     @cached_property
     def doc_ids(self) -> npt.NDArray[np.object_]:
-        """(D,) object array of str, read-only: `documents`."""
+        """(D,) `documents` as a read-only object array of str."""
         return frozen(objects(self.documents))
 
 
@@ -375,7 +374,7 @@ def _refuse_missing_scores(queries: Coded, docs: Coded, scores: npt.NDArray[np.f
         raise DataError(
             "Rows without a finite score: {count}; the first is document {doc!r} of query "
             "{query!r}.",
-            remedy="Give every row a number, or remove the row.",
+            remedy="Add a number to every row, or remove rows without one.",
             count=len(missing),
             doc=docs.texts[docs.codes[row]].as_py(),
             query=queries.texts[queries.codes[row]].as_py(),
@@ -386,8 +385,8 @@ def _refuse_repeats(queries: Coded, docs: Coded) -> None:
     pairs = pd.DataFrame({"query": queries.objects(), "doc": docs.objects()})
     repeated = pairs[pairs.duplicated()]
     raise DataError(
-        "Rows that rank a document again: {count}; the first is {doc!r} of query {query!r}.",
-        remedy="Give one row for each query and document.",
+        "Duplicate documents in a ranking: {count}; the first is {doc!r} of query {query!r}.",
+        remedy="Keep one row per query and document.",
         count=len(repeated),
         doc=repeated["doc"].iloc[0],
         query=repeated["query"].iloc[0],
@@ -396,13 +395,13 @@ def _refuse_repeats(queries: Coded, docs: Coded) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How much of each pair the model read, row by row of the ranking of a `Run`.
+    """Token counts per pair, one for each row of the ranking of a `Run`.
 
-    read: (N,) int32, tokens of query and document that the model read; -1 where unknown, as for
-        documents that were not reranked.
-    full: (N,) int32, how many there were before texts were cut to fit; -1 where unknown.
+    read: (N,) int32, tokens of query and document that the model read; -1 if unknown, for example
+        for documents that were not reranked.
+    full: (N,) int32, tokens before truncation; -1 if unknown.
 
-    Where ties were settled again, `ranking.given` has the row here of each row there.
+    If ties were resolved again, `ranking.given` maps rows of that ranking to rows here.
     """
 
     read: npt.NDArray[np.int32]
@@ -415,29 +414,28 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A ranking plus how it came about.
+    """A ranking with the settings, states and measurements of its run.
 
-    queries: one row per query of the data set that the run was asked for, with
+    queries: one row per query of the run, with
         query_id, state (QueryState), reason (why it failed, else ""),
-        latency_ms (warm, of the query with its own documents; NaN where not measured, as where
-        it was scored together with other queries or from the cache; waiting to try a request
-        again is left out), index_ms (work that a search system
-        does beforehand, such as embedding documents; NaN where there was none),
-        pairs, tokens and truncated (how many pairs, tokens read, documents cut; NaN where
+        latency_ms (warm, of the query with its own documents, without waits before retries; NaN if
+        not measured, for example because it was scored in a batch or from the cache),
+        index_ms (work that a search system does beforehand, such as embedding documents; NaN if
+        there was none),
+        pairs, tokens and truncated (numbers of pairs, tokens read and truncated documents; NaN if
         unknown).
-    A failed or skipped query has no rows in `ranking`: it is never an empty result list.
-    settings: what the reranker was given, keys as in its schema.
-    machine: where it ran (cpu, threads, versions).
-    depth: how many candidates a query were reranked; None for all. Those below keep their
-        first-stage order, after the reranked ones, with NaN scores.
-    load_ms: the cold start (loading and warming the model), kept apart from the latencies.
-    reading: None where the reranker reads no tokens, or the ranking is from a file.
-    measured: None where the ranking is from a file, or the run of an older version.
-    calls: one row per request to another machine, those of failed queries included: query_id,
-        start_s (by a clock of the process that scored), ms, attempts, retry_wait_ms, status,
-        server_ms, queue_ms (NaN where the server does not tell), billed (JSON: what the service
-        charges for, by its own names), error, note (what was put right in the answer); None where
-        no machine was asked.
+    A failed or skipped query has no rows in `ranking`; it is never an empty list of results.
+    settings: the settings of the reranker, by the keys of its schema.
+    machine: the machine of the run (cpu, threads, versions).
+    depth: the number of candidates reranked per query; None for all. Candidates below it follow the
+        reranked ones in first-stage order, with NaN scores.
+    load_ms: the cold start (loading and warming up the model), not included in latencies.
+    reading: None if the reranker reads no tokens, or the ranking is from a file.
+    measured: None if the ranking is from a file, or from a run of an older version.
+    calls: one row per request to another machine, also for failed queries: query_id,
+        start_s (by a clock of the scoring process), ms, attempts, retry_wait_ms, status,
+        server_ms, queue_ms (NaN if the server does not report it), billed (JSON: billed units by
+        the service's names), error, note (corrections of the response); None without requests.
     """
 
     id: str
@@ -461,18 +459,18 @@ class Run:
 
     @property
     def shipped(self) -> bool:
-        """Whether it came with a sample, so that nothing in it was measured here."""
+        """True if the run came with a sample, so that it was measured on another machine."""
         return SHIPPED_WITH in self.machine
 
     @cached_property
     def left_out(self) -> dict[str, str]:
-        """query id → "failed" or "skipped", for the queries that have no result."""
+        """Query id → "failed" or "skipped", for the queries without a result."""
         rows = self.queries[self.queries["state"] != "done"]
         return dict(zip(rows["query_id"], rows["state"], strict=True))
 
 
 def digest(parts: Iterable[bytes | memoryview]) -> str:
-    """A stable 16-character hexadecimal name for the content of `parts`, in order."""
+    """Return a stable hash of `parts`, in order, as 16 hexadecimal characters."""
     sha = hashlib.sha256()
     for part in parts:
         sha.update(len(part).to_bytes(8, "little"))
@@ -480,13 +478,12 @@ def digest(parts: Iterable[bytes | memoryview]) -> str:
     return sha.hexdigest()[:16]
 
 
-# Which documents rankings hold, whatever their order: those of several together, and whether one
-# holds documents that another lacks.
+# Set operations on the documents of rankings, regardless of their order.
 
 
 def pooled(rankings: Sequence[Ranking]) -> Ranking:
-    """Every document that any of the rankings has for a query, once, in no order that means
-    anything. rankings: at least one."""
+    """Return the union of the rankings' documents per query, in arbitrary order. rankings: at least
+    one."""
     queries = Coded.of(pa.concat_arrays([alike(text_array(each.query_ids)) for each in rankings]))
     documents = Coded.of(pa.concat_arrays([alike(each.documents) for each in rankings]))
     lists = np.split(queries.codes, np.cumsum([len(each.query_ids) for each in rankings])[:-1])
@@ -517,9 +514,9 @@ def pooled(rankings: Sequence[Ranking]) -> Ranking:
 def adds_documents(
     ranking: Ranking, candidates: Ranking, query_ids: npt.NDArray[np.object_]
 ) -> bool:
-    """Whether the ranking has a document for one of the queries that the candidates lack for it.
+    """Return whether the ranking lists a document for a query that its candidates do not contain.
 
-    query_ids: the queries that matter; what either has for others is ignored.
+    query_ids: the queries to compare; all others are ignored.
     """
     ids = text_array(query_ids)
     query, known = (places_in(ids, text_array(each.query_ids)) for each in (ranking, candidates))
@@ -535,11 +532,11 @@ def adds_documents(
 
 
 def places_of(ranking: Ranking, lists: Integers, docs: Integers) -> tuple[Integers, Integers]:
-    """Where pairs stand in a ranking. Both (F,), by the latter: row of the ranking, place of the
-    pair.
+    """Look up pairs in a ranking. Return (F,) the row in the ranking and (F,) the index of the pair
+    for each pair that is ranked, ordered by the index of the pair.
 
-    lists, docs: (P,) the list and the document of each pair, as the ranking numbers them; no pair
-        is there twice.
+    lists, docs: (P,) the list and the document of each pair, as numbered by the ranking; pairs are
+        unique.
     """
     bounds = len(ranking.query_ids), len(ranking.documents)
     ranked, rows = _ranked_pairs(ranking, docs, bounds)
@@ -548,7 +545,7 @@ def places_of(ranking: Ranking, lists: Integers, docs: Integers) -> tuple[Intege
     if np.array_equal(ranked, requested):
         row[pairs] = rows
         return row, np.arange(len(docs))
-    # What is sorted is found in passing, where else each would be a search through all.
+    # Binary searches for sorted values are fast, because they read memory in order.
     place = np.searchsorted(ranked, requested)
     place[place == len(ranked)] = 0
     there = np.flatnonzero(ranked[place] == requested) if len(ranked) else place[:0]
@@ -560,10 +557,11 @@ def places_of(ranking: Ranking, lists: Integers, docs: Integers) -> tuple[Intege
 def _ranked_pairs(
     ranking: Ranking, docs: Integers, bounds: tuple[int, int]
 ) -> tuple[Integers, Integers]:
-    """`sort_pairs` of the rows of a ranking, and which rows: of these documents at least."""
+    """Return `sort_pairs` of the rows of a ranking, restricted to rows of `docs` if possible, and
+    their row numbers."""
     named = np.zeros(bounds[1], dtype=bool)
     named[docs] = True
-    # Most ranked documents may be in no pair: they need not be looked up.
+    # Ranked documents that are in no pair need no lookup.
     some = named[ranking.docs]
     if some.all():
         return sort_pairs(owners(ranking.offsets), ranking.docs, bounds)

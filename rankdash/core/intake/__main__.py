@@ -1,6 +1,6 @@
-"""`python -m rankdash.core.intake`: does what is asked in the folders whose names come in.
+"""`python -m rankdash.core.intake`: process requests in folders, whose paths are read from stdin.
 
-`Process` starts it, and nothing else.
+Only `Process` starts it.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from rankdash.core.workspace.workspace_file import import_workspace
 from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
 
 _NICENESS = 10
-# As often as a page looks.
+# The interval at which a page reads the progress.
 _REPORT_SECONDS = 0.5
 
 
 def main(folder: Path) -> bool:
-    """Do what the request in a folder says; what became of it is written into it. Whether another
-    request can follow: not where files are large, which leave much memory taken."""
+    """Process the request in a folder and write the outcome into it. Return whether another request
+    can follow: not after large files, because memory remains allocated."""
     request = json.loads((folder / REQUEST).read_text("utf-8"))
     task, limits = request.pop("task"), ReadLimits(**request.pop("limits"))
     sources = [
@@ -63,7 +63,7 @@ def main(folder: Path) -> bool:
     except RankdashError as error:
         outcome = error
     if outcome is not None:
-        # Whoever asked may have gone with the folder; what is stored stays.
+        # The server may have removed the folder; stored data remains.
         with contextlib.suppress(OSError):
             _write(folder / ANSWER, answer_of(outcome))
     return not is_large(sources)
@@ -78,14 +78,14 @@ def _read(
     retrieval: Retrieval | None,
     choices: dict[str, Any],
 ) -> Kept | None:
-    """None where the reading was cancelled."""
-    steps = _Said(folder, sources)
+    """Read, check and store a data set; return None if the reading was cancelled."""
+    steps = _ProgressFile(folder, sources)
     limits = replace(limits, watch=steps.rows, joining=lambda: steps.step("joining"))
     parsed = read(sources, limits=limits, **choices)
     steps.step("checking")
     loaded = usable(checked(parsed, name=name, retrieval=retrieval))
     opened = Workspace.open(Path(workspace))
-    # From here on there is something to leave behind.
+    # After this, the reading can no longer be cancelled.
     if not claim(folder):
         return None
     steps.step("storing")
@@ -131,26 +131,26 @@ _TASKS: dict[str, Callable[..., Outcome | None]] = {
 
 
 def _limit_memory(most: int) -> None:
-    """Fail with MemoryError where more is taken than so many bytes beside what the imports took, or
-    than three quarters of the machine's, where the system can; and where memory runs out all the
-    same, end before the server."""
+    """Limit the memory of this process, on Linux, to `most` bytes in addition to its current use,
+    at most three quarters of the machine's memory; more raises MemoryError. If memory runs out
+    anyway, the system stops this process before the server."""
     try:
         import resource
     except ImportError:
         return
     page = os.sysconf("SC_PAGE_SIZE")
     most = min(most, page * os.sysconf("SC_PHYS_PAGES") * 3 // 4)
-    # Only Linux has these files, and a limit on memory that is kept.
+    # Only Linux has these files and enforces the limit.
     with contextlib.suppress(OSError):
-        taken = page * int(Path("/proc/self/statm").read_text().split()[5])
+        used = page * int(Path("/proc/self/statm").read_text().split()[5])
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        resource.setrlimit(resource.RLIMIT_DATA, (taken + most, hard))
+        resource.setrlimit(resource.RLIMIT_DATA, (used + most, hard))
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 @contextlib.contextmanager
 def _less_memory(most: int) -> Iterator[None]:
-    """The same within the block, with the limit that was there behind it."""
+    """Limit the memory within the block, and restore the previous limit after it."""
     try:
         import resource
     except ImportError:
@@ -168,18 +168,18 @@ def _notes(file: dict[str, Any]) -> tuple[Finding, ...]:
     return tuple(Finding(**{**note, "examples": tuple(note["examples"])}) for note in file["notes"])
 
 
-class _Said:
-    """How far it is, written for the page."""
+class _ProgressFile:
+    """A file with the progress of a reading, for the page."""
 
     def __init__(self, folder: Path, sources: Sequence[Source]) -> None:
         self._file = folder / PROGRESS
-        # A row may take several lines, and takes one at least.
+        # An upper bound of rows: a row has at least one line.
         self._lines = sum(source.data.count(b"\n") for source in sources)
         self._rows: dict[str, int] = {}
         self._started = self._written = time.monotonic()
 
     def rows(self, file: str, rows: int) -> None:
-        """So many rows of a file were read."""
+        """Update the number of rows read from a file."""
         self._rows[file] = rows
         now = time.monotonic()
         if now - self._written >= _REPORT_SECONDS:
@@ -193,42 +193,42 @@ class _Said:
 
     def _write(self, step: Step, seconds_left: float | None) -> None:
         progress = Progress(step, sum(self._rows.values()), seconds_left)
-        # As in `main`: nobody may be there to look.
+        # As in `main`, the folder may have been removed.
         with contextlib.suppress(OSError):
             _write(self._file, json.dumps(asdict(progress)))
 
 
 def _write(file: Path, text: str) -> None:
-    """Whole or not at all: the page reads it at any time."""
+    """Write the file atomically, because the page may read it at any time."""
     new = file.with_suffix(".new")
     new.write_text(text, "utf-8")
     new.replace(file)
 
 
-def _listen(folders: queue.Queue[Path], under_way: list[Path]) -> None:
-    """Hand on what comes in; end when the server has gone, unless files are being stored."""
+def _listen(folders: queue.Queue[Path], active: list[Path]) -> None:
+    """Queue the folders from stdin; exit when the server has ended, unless files are stored."""
     for line in sys.stdin:
         folders.put(Path(json.loads(line)))
-    if not under_way or claim(under_way[0]):
+    if not active or claim(active[0]):
         os._exit(1)
 
 
 def _serve() -> None:
     folders: queue.Queue[Path] = queue.Queue()
-    under_way: list[Path] = []
-    threading.Thread(target=_listen, args=(folders, under_way), daemon=True).start()
+    active: list[Path] = []
+    threading.Thread(target=_listen, args=(folders, active), daemon=True).start()
     if folders.empty():
-        # Much is imported at its first use.
+        # Many modules are imported on first use, so read a small file in advance.
         load([Source("rows.csv", b"query,document,label\na,b,1\na,c,0\n")])
-    going_on = True
-    while going_on:
+    reusable = True
+    while reusable:
         try:
             folder = folders.get(timeout=IDLE_SECONDS)
         except queue.Empty:
             return
-        under_way.append(folder)
-        going_on = main(folder)
-        under_way.clear()
+        active.append(folder)
+        reusable = main(folder)
+        active.clear()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Files, read and stored by a process of their own: the server stays quick and outlives it.
+"""Reading and storing of files in a separate process, so that the server stays responsive and
+survives crashes.
 
-It gets a folder with the files and what was chosen, and writes into it how far it is and what
-became of them. One waits with everything imported from when files can be dropped, so that small
-files are quick. It ends with the server, and where nothing comes for long.
+The process receives a folder with the files and options, and writes its progress and outcome into
+it. One process is started in advance with all imports done, so that small files are read quickly.
+It ends with the server, or after a long idle time.
 """
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
 
 REQUEST, PROGRESS, ANSWER = "request.json", "progress.json", "answer.json"
 IDLE_SECONDS = 600.0
-# Before one that ends could be given work.
+# Below IDLE_SECONDS, so that no request is sent to a process that is about to end.
 _STALE_SECONDS = 500.0
 _LOOK_SECONDS = 0.01
-# Arrow's own allocator takes a gigabyte before it needs any, which would count.
+# Arrow's default allocator reserves a gigabyte in advance, which would count against the limit.
 _MEMORY = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 
 class Process:
-    """A process that does the requests of folders, one after the other."""
+    """A process that handles requests in folders, one at a time."""
 
     def __init__(self) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
@@ -76,28 +77,27 @@ class Process:
 
     @property
     def fresh(self) -> bool:
-        """Whether it can still be given work."""
+        """True if the process runs and can receive a request."""
         return self.running and time.monotonic() - self._idle_since < _STALE_SECONDS
 
     def send(self, folder: Path) -> None:
-        """Have it do what REQUEST in a folder says; how far it is and what became of it are written
-        there."""
+        """Send the request in a folder; the process writes its progress and outcome there."""
         self._idle_since = time.monotonic()
-        # One that has died says so by its end.
+        # A dead process is detected later, by its exit.
         with suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.write(json.dumps(str(folder)).encode() + b"\n")
                 self._process.stdin.flush()
 
     def answered(self, folder: Path, seconds: float) -> bool:
-        """Wait until there is an answer in the folder, or it has ended; whether there is one."""
+        """Wait for an answer until the process ends or `seconds` pass; return if there is one."""
         until = time.monotonic() + seconds
         while self.running and time.monotonic() < until and not (folder / ANSWER).exists():
             time.sleep(_LOOK_SECONDS)
         return (folder / ANSWER).exists()
 
     def wait(self) -> int:
-        """Its exit code, once it has ended."""
+        """Wait until the process ends; return its exit code."""
         return self._process.wait()
 
     def stop(self) -> None:
@@ -105,19 +105,19 @@ class Process:
         self.wait()
 
     def kill(self) -> None:
-        """Stop it, and forget what it wrote."""
+        """Stop the process and close its log."""
         self.stop()
         self.leave()
 
     def leave(self) -> None:
-        """Have it end when it has stored what it stores."""
+        """Let the process end after it has stored its current files."""
         self._log.close()
         if self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
 
     def last_words(self) -> str:
-        """The last line that it wrote, where it died."""
+        """Return the last line of the log, for a process that died."""
         self._log.seek(0)
         lines = self._log.read().decode("utf-8", "replace").split("\n")
         return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
@@ -128,7 +128,7 @@ _waiting: list[Process] = []
 
 
 def warm() -> None:
-    """Have a process wait, if none does."""
+    """Start a waiting process if there is none."""
     with _lock:
         if not any(each.fresh for each in _waiting):
             _drop()
@@ -136,7 +136,7 @@ def warm() -> None:
 
 
 def take() -> Process:
-    """The process that waits, or a new one."""
+    """Return the waiting process, or a new one."""
     with _lock:
         if any(each.fresh for each in _waiting):
             return _waiting.pop()
@@ -145,7 +145,7 @@ def take() -> Process:
 
 
 def give_back(process: Process) -> None:
-    """Have it wait for the next, if none does."""
+    """Make the process the waiting one if there is none; else kill it."""
     with _lock:
         if _waiting or not process.running:
             process.kill()
@@ -161,43 +161,43 @@ def _drop() -> None:
 atexit.register(_drop)
 
 
-# Where files that are given to a server lie until they are read: a folder of its own, which goes
-# when the server ends, or with the next start where it was killed.
+# A folder per server for uploaded files until they are read. It is removed when the server ends, or
+# at the next start if the server was killed.
 
 _PREFIX = "rankdash-"
-# Nothing else writes a file of this name.
+# The name of a file that marks these folders.
 _MARK = "rankdash-uploads"
 
-_own: list[Path] = []
+_folders: list[Path] = []
 
 
 def uploads_folder() -> Path:
-    """The folder of this process. Raises OSError where it cannot be made."""
+    """Return the folder of this process. Raises OSError if it cannot be created."""
     with _lock:
-        # Temporary folders are emptied now and then.
-        if not _own or not _own[-1].is_dir():
+        # The system may have removed the temporary folder.
+        if not _folders or not _folders[-1].is_dir():
             made = Path(tempfile.mkdtemp(prefix=_PREFIX))
             atexit.register(shutil.rmtree, made, ignore_errors=True)
             files.hold(made, _MARK)
-            _own.append(made)
-        return _own[-1]
+            _folders.append(made)
+        return _folders[-1]
 
 
 def sweep_uploads() -> None:
-    """Remove the folders of processes that were killed, where the system can tell."""
+    """Remove the folders of killed processes, if the system can detect them."""
     files.sweep(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"), _MARK)
 
 
-# What was read, into a workspace: stored once, and said where it is there already.
+# Storing of a data set in a workspace, at most once.
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What became of the files of a data set.
+    """The outcome of reading and storing the files of a data set.
 
     dataset_id: the stored data set.
-    was_here: whether an equal one was stored before; it keeps its name and its check report.
-    added: the names of the systems that were stored now.
+    was_here: True if an equal one was already stored; its name and check report are unchanged.
+    added: the names of the newly stored systems.
     """
 
     dataset_id: str
@@ -206,10 +206,10 @@ class Kept:
 
 
 def keep(workspace: Workspace, loaded: Loaded) -> Kept:
-    """Store a data set under a free name, with the systems that came with it. Of one that is there
-    already (its content is equal) only the systems that it lacks are stored.
+    """Store a data set under an unused name, with its systems. If a data set with equal content is
+    already stored, only missing systems are added.
 
-    Raises StoreError where the workspace cannot be written.
+    Raises StoreError if the workspace cannot be written.
     """
     dataset = loaded.dataset
     others = {row.id: row.name for row in workspace.datasets()}
@@ -225,12 +225,12 @@ def keep(workspace: Workspace, loaded: Loaded) -> Kept:
     return Kept(dataset.id, was_here, tuple(run.name for run in added))
 
 
-# What the reading process answers, as JSON and back: a question or an error stays what it was.
+# Conversion of the outcome to JSON and back, including the classes of errors and questions.
 #
-# Not pickled: what a file made of the process must not run in the server.
+# Not pickled, so that a process compromised by a file cannot run code in the server.
 
 Outcome = Kept | TakenIn | list[Guess] | RankdashError
-"""What becomes of files: a data set, the content of a workspace file, guesses, or an error."""
+"""The outcome of a request: a data set, the content of a workspace file, guesses or an error."""
 
 _ERRORS: dict[str, type[RankdashError]] = {
     kind.__name__: kind
@@ -240,7 +240,7 @@ _ERRORS: dict[str, type[RankdashError]] = {
 
 
 def answer_of(outcome: Outcome) -> str:
-    """What became of the files, as JSON."""
+    """Return the outcome as JSON."""
     if isinstance(outcome, list):
         return json.dumps([_plain(vars(guess)) for guess in outcome])
     if isinstance(outcome, TakenIn):
@@ -250,7 +250,7 @@ def answer_of(outcome: Outcome) -> str:
 
 
 def outcome_of(answer: str) -> Outcome:
-    """What `answer_of` wrote."""
+    """Return the outcome from the JSON of `answer_of`."""
     content = json.loads(answer)
     if isinstance(content, list):
         return [Guess(**_fields(each)) for each in content]
@@ -263,12 +263,12 @@ def outcome_of(answer: str) -> Outcome:
 
 
 def _plain(value: object) -> Any:
-    """What JSON can say, each kind of value under its name."""
+    """Convert a value to JSON types, with a key for each other kind of value."""
     match value:
         case Phrase():
             return {"phrase": value.template, "params": _plain(value.params)}
         case RankdashError():
-            # One of a class that only a reader knows is the nearest that all know.
+            # Private classes of errors are replaced by their nearest public base class.
             kind = next(each.__name__ for each in type(value).__mro__ if each.__name__ in _ERRORS)
             return {"error": kind, "fields": _plain(vars(value))}
         case Word():
@@ -287,7 +287,7 @@ def _plain(value: object) -> Any:
 
 
 def _made(value: Any) -> Any:
-    """What `_plain` was given; a tuple comes back as a list."""
+    """Convert the output of `_plain` back; tuples become lists."""
     match value:
         case {"phrase": template, "params": params}:
             return Phrase(template, **_made(params))
@@ -307,24 +307,24 @@ def _made(value: Any) -> Any:
 
 
 def _fields(plain: Any) -> dict[str, Any]:
-    """The fields of a dataclass whose lists are tuples."""
+    """Return the fields of a dataclass, with tuples for lists."""
     return {
         name: tuple(each) if isinstance(each, list) else each for name, each in _made(plain).items()
     }
 
 
-# What the server asks of it: files to be read, guessed, tried or imported.
+# Requests of the server: read files, guess columns, try or import a file.
 
 Step = Literal["reading", "joining", "checking", "storing"]
 
 LARGE_BYTES = 20_000_000
-"""From so many bytes on, reading takes long; a file that is packed counts ten times."""
+"""The size of files in bytes from which reading is slow; compressed files count ten times."""
 
 _DECIDED = "decided"
-# Columns are guessed while a page is drawn, of little enough that only a fault takes so long.
+# The time limit for guesses of columns, far above the usual time for the small input.
 _GUESS_SECONDS = 60.0
-_SAY_SECONDS = 0.5
-# What is tried is read by the server itself then, and joined, which takes three times as much.
+_REPORT_SECONDS = 0.5
+# A tried file is then read and joined by the server, which needs about three times the memory.
 _TRIED_SHARE = 16
 _PACKED = (b"PK\x03\x04", b"\x1f\x8b")
 _UNPACKED = 10
@@ -332,13 +332,13 @@ _UNPACKED = 10
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the files are.
+    """The progress of reading files.
 
     step: "reading" until all rows are read, then "joining" them to queries, documents and labels,
-        then "checking", which makes a first stage where there is none, then "storing", which
-        cannot be cancelled.
-    rows: read so far, of all files.
-    seconds_left: of reading rows, at most: a row may take several lines; None where not known.
+        then "checking", which makes a first stage if there is none, then "storing", which cannot be
+        cancelled.
+    rows: the number of rows read from all files.
+    seconds_left: an upper bound of the remaining time of "reading"; None if unknown.
     """
 
     step: Step = "reading"
@@ -347,7 +347,7 @@ class Progress:
 
 
 def is_large(sources: Sequence[Source]) -> bool:
-    """Whether reading takes so long that a page says how far it is."""
+    """Return whether reading is slow enough for the page to show its progress."""
     sizes = [
         source.size * (_UNPACKED if source.head.startswith(_PACKED) else 1) for source in sources
     ]
@@ -355,9 +355,9 @@ def is_large(sources: Sequence[Source]) -> bool:
 
 
 class Reading:
-    """Files that a process reads, checks and stores; arguments as for `load`.
+    """The reading, checking and storing of files in a process; arguments as for `load`.
 
-    cancelled: whether it was cancelled; nothing was stored then.
+    cancelled: True if it was cancelled, so that nothing was stored.
     """
 
     def __init__(
@@ -394,7 +394,7 @@ class Reading:
 
     @property
     def seconds(self) -> float:
-        """Since it was started."""
+        """The seconds since the start."""
         return time.monotonic() - self._started
 
     @property
@@ -402,24 +402,24 @@ class Reading:
         try:
             return Progress(**json.loads((self._folder / PROGRESS).read_text("utf-8")))
         except OSError:
-            # The process has only just begun.
+            # The process has not reported any progress yet.
             return Progress()
 
     def wait(self, seconds: float = float("inf")) -> None:
-        """Until it is done, or for so long."""
+        """Wait until the reading is done, or for at most `seconds`."""
         self._process.answered(self._folder, seconds)
 
     def cancel(self) -> None:
-        """End it with nothing stored; without effect once it stores."""
+        """Cancel the reading so that nothing is stored; no effect if storing has started."""
         if self.running and claim(self._folder):
             self.cancelled = True
             self._process.kill()
             self._end()
 
     def result(self) -> Kept:
-        """What became of the files, once the process has ended.
+        """Wait for the outcome and return it.
 
-        Raises what `load` and `keep` raise, and LimitError where the process died.
+        Raises what `load` and `keep` raise, and LimitError if the process died.
         """
         self._ended = True
         if self._process.answered(self._folder, float("inf")):
@@ -436,8 +436,8 @@ class Reading:
 
 
 def claim(folder: Path) -> bool:
-    """Decide what becomes of the files: the process that it stores them, or whoever cancels that it
-    does not. False where the other was first."""
+    """Claim the decision about a request: the process claims it to store the files, the server to
+    cancel. Return False if the other one was first."""
     try:
         os.close(os.open(folder / _DECIDED, os.O_CREAT | os.O_EXCL))
     except OSError:
@@ -446,57 +446,57 @@ def claim(folder: Path) -> bool:
 
 
 def guessed(sources: Sequence[Source], most_bytes: int) -> list[Guess]:
-    """As `readers.guesses`, by the process; nothing where it takes too long or ends."""
+    """Call `readers.guesses` in the process; return [] if it times out or fails."""
     starts = [beginning(source, most_bytes) for source in sources]
     try:
-        return cast(list[Guess], _asked("guess", starts, _GUESS_SECONDS, most_bytes=most_bytes))
+        return cast(list[Guess], _response("guess", starts, _GUESS_SECONDS, most_bytes=most_bytes))
     except RankdashError:
         return []
 
 
 def tried(sources: Sequence[Source]) -> None:
-    """Read files in the process to see that they do no harm, before they are read here.
+    """Parse files in the process before the server reads them itself, to detect harmful files.
 
-    Raises what `readers.read` raises for files of no known form or beyond a limit, and LimitError
-    where they take more than a part of the memory that is allowed, or the process died.
+    Raises what `readers.read` raises for files in an unknown format or beyond a limit, and
+    LimitError if they need more than 1/16 of the memory limit, or if the process died.
     """
     limits = ReadLimits()
     limits = replace(limits, memory_bytes=limits.memory_bytes // _TRIED_SHARE)
-    _asked("try", sources, float("inf"), limits=limits)
+    _response("try", sources, float("inf"), limits=limits)
 
 
 def imported(
     workspace: Workspace, source: Source, progress: Callable[[int, int], object]
 ) -> TakenIn:
-    """Have the process bring a workspace file in, as `bring_in` does; it raises what that
-    raises, and LimitError where the process died: nothing was added then."""
+    """Import a workspace file in the process with `bring_in`. Raises what that raises, and
+    LimitError if the process died, in which case nothing was added."""
 
-    def say(folder: Path) -> None:
+    def report(folder: Path) -> None:
         with suppress(OSError):
             progress(*json.loads((folder / PROGRESS).read_text("utf-8")))
 
     root = str(workspace.root)
-    return cast(TakenIn, _asked("import", [source], float("inf"), say, workspace=root))
+    return cast(TakenIn, _response("import", [source], float("inf"), report, workspace=root))
 
 
-def _asked(
+def _response(
     task: str,
     sources: Sequence[Source],
     seconds: float,
-    say: Callable[[Path], None] = lambda _folder: None,
+    report: Callable[[Path], None] = lambda _folder: None,
     limits: ReadLimits | None = None,
     **more: Any,
 ) -> Outcome:
-    """What the process answers, raised if it is an error; LimitError where it died or took longer.
-    say: called now and then with the folder of the request."""
+    """Return the outcome of a request, or raise it if it is an error; LimitError if the process
+    died or exceeded `seconds`. report: called regularly with the folder of the request."""
     limits = limits or ReadLimits()
     folder = _request(task, sources, limits, **more)
     process = take()
     process.send(folder)
     until = time.monotonic() + seconds
     try:
-        while not process.answered(folder, min(_SAY_SECONDS, seconds)):
-            say(folder)
+        while not process.answered(folder, min(_REPORT_SECONDS, seconds)):
+            report(folder)
             if not process.running or time.monotonic() >= until:
                 break
         if process.answered(folder, 0.0):
@@ -508,7 +508,7 @@ def _asked(
             give_back(process)
         else:
             process.kill()
-            # What was asked is mostly read next, and a new one takes a while to begin.
+            # The files are usually read next, and a new process starts slowly.
             warm()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -518,8 +518,8 @@ def _asked(
 
 
 def _request(task: str, sources: Sequence[Source], limits: ReadLimits, **more: Any) -> Path:
-    """A new folder with the files and what to do with them. Raises DataError where there is no room
-    for them."""
+    """Create a folder with the files and the request. Raises DataError if they cannot be
+    written."""
     files = [
         {"name": each.name, "origin": each.origin, "notes": list(map(asdict, each.notes))}
         for each in sources
@@ -536,9 +536,9 @@ def _request(task: str, sources: Sequence[Source], limits: ReadLimits, **more: A
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         raise DataError(
-            "The files cannot be put where they are read: {problem}.",
+            "The files could not be copied for reading: {problem}.",
             remedy="Free {size:,.0f} MB on the disk of temporary files, or set TMPDIR to a folder "
-            "with more room.",
+            "with more space.",
             file=", ".join(source.name for source in sources),
             problem=problem.strerror or type(problem).__name__,
             size=sum(source.size for source in sources) / MEGABYTE + 1,
@@ -547,7 +547,7 @@ def _request(task: str, sources: Sequence[Source], limits: ReadLimits, **more: A
 
 
 def _place(source: Source, target: Path) -> None:
-    """The bytes under another name: once on the disk where they are on one already."""
+    """Write the content to `target`; link it if it is a file on the same disk."""
     if isinstance(source.content, bytes):
         target.write_bytes(source.content)
         return
@@ -558,7 +558,7 @@ def _place(source: Source, target: Path) -> None:
 
 
 def _end(process: Process, folder: Path) -> None:
-    """Leave nothing behind but what is stored or being stored."""
+    """End the process, unless it is storing files, and remove the folder."""
     if claim(folder) or (folder / ANSWER).exists():
         process.kill()
     else:
@@ -568,8 +568,8 @@ def _end(process: Process, folder: Path) -> None:
 
 def _death(process: Process, names: Sequence[str], limits: ReadLimits) -> LimitError:
     return LimitError(
-        "The process that read the files ended ({code}), maybe for lack of memory: {reason}. It "
-        "may take {limit:,.0f} MB.",
+        "The process that read the files ended ({code}), possibly because it was out of memory: "
+        "{reason}. Memory limit: {limit:,.0f} MB.",
         remedy="Free memory, load a sample of the queries with all their rows, or allow more with "
         "{variable}.",
         file=", ".join(names),

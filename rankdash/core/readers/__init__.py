@@ -1,30 +1,29 @@
-"""Files in, tables out: every format is found from the content, never from the name.
+"""Readers: files in, tables out. A format is detected from the content, never from the name.
 
     sources ──unpack──▶ bytes ──decode──▶ text ──reader──▶ Table ──interpret──▶ Part
     all Parts ──combine──▶ Parsed
 
-Read are: delimited text (CSV, TSV and relatives), JSON and JSON lines (rows, or entries that hold
-lists), Parquet, Arrow, TREC runs and qrels, BEIR folders, and what other tools write (see
-`formats`, where a format is a line); plain, in `.gz` or in `.zip`; several files of one data set
-together.
+Supported: delimited text (CSV, TSV and similar), JSON and JSON lines (rows, or entries that contain
+lists), Parquet, Arrow, TREC runs and qrels, BEIR folders and exports of other tools (see `NAMES` in
+`detect`); uncompressed, in `.gz` or in `.zip`; one data set may consist of several files.
 
-What happens to a bad file or row, in one place:
-- A file that cannot be trusted as a whole stops everything, with file, line and remedy, and
-  nothing of the call is kept: a damaged archive, JSON that breaks, an unclosed quotation mark,
-  an unknown encoding or format, a file without rows, anything beyond `ReadLimits`, a file of which
-  more than half of the rows are refused.
-- A row that is bad by itself is refused and the others are kept: another number of fields, an
-  empty query or document, an empty or unknown label, a score that is not finite, a document that
-  the query's list already holds. Refused rows are findings (warnings) by file and reason, with
-  the count, the first lines and the first rows.
-- A row without a label is no bad row where it has a score or a rank: it is a candidate that nobody
-  judged. A row with a label and neither is none either: its document is not in the ranking.
-- Nothing is changed in silence: words read as numbers, ids made from texts, labels settled by a
-  rule, a split or a first stage that was chosen are findings.
-Lines are physical lines, from 1, also where a quoted field holds line breaks; the line of a row is
-the one on which it begins. In Parquet files they are row numbers.
+Invalid files and rows:
+- A file that cannot be trusted as a whole raises an error with file, line and remedy, and nothing
+  is imported: a damaged archive, invalid JSON, an unclosed quotation mark, an unknown encoding or
+  format, a file without rows, anything beyond `ReadLimits`, a file of which more than half of the
+  rows are refused.
+- An invalid row is refused, and the other rows are read: a wrong number of fields, an empty query
+  or document, an empty or unknown label, a score that is not finite, a document that the query
+  already lists. Refused rows are findings (warnings) by file and reason, with the count, the first
+  lines and the first rows.
+- A row with a score or a rank but no label is valid: an unjudged candidate. A row with a label but
+  neither score nor rank is valid too: its document is not in the ranking.
+- Every interpretation is reported as a finding: words read as numbers, ids generated from texts,
+  conflicting labels resolved by a rule, the chosen split or first stage.
+Line numbers count physical lines from 1, including line breaks in quoted fields; a row has the
+number of its first line. In Parquet files they are row numbers.
 
-Nothing here unpickles, evaluates or writes anything: the text of a file is data.
+The readers never unpickle, evaluate or write the content of a file.
 """
 
 from __future__ import annotations

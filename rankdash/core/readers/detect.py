@@ -1,4 +1,4 @@
-"""Which reader a file needs, found from its content."""
+"""Detection of file formats from their content, and guesses of columns."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from rankdash.core.readers.parse.values import numbers
 _PLAN = '{"kind": "rankdash label plan '
 _SAMPLE_CHARS = 1 << 16
 _START_CHARS = 60
-# A list of rows may be long, and is decoded once only where it can be something else.
+# JSON that may be more than a list of rows. A long list of rows is decoded only once.
 _MAY_NEST = re.compile(r'\s*+(?:\{|\[\s*+[^\s{])|.*(?:docId|"turn)', re.DOTALL)
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 
 class UnknownFormError(FormatError):
-    """Text that has no form of a data file; beside other files it is set aside."""
+    """Text in an unknown format. If other files are readable, the file is skipped."""
 
 
 def tables_of(source: Source, limits: ReadLimits) -> list[Table]:
-    """Read one unpacked file as a table, or as several where it holds several.
+    """Read the tables of one unpacked file, usually one.
 
-    Raises UnknownFormError where no reader knows the form, FormatError where the file is broken,
-    and LimitError.
+    Raises UnknownFormError if no reader supports the format, FormatError if the file is broken, and
+    LimitError.
     """
     with reading(source.name):
         return _tables_of(source, limits)
@@ -69,13 +69,13 @@ def _tables_of(source: Source, limits: ReadLimits) -> list[Table]:
     if not decoded.start.strip():
         raise FormatError(
             "The file is empty.",
-            remedy="Check that the file was written to its end.",
+            remedy="Check that the file is complete.",
             file=source.name,
         )
     notes = _encoding(decoded, source.name)
     if decoded.start.startswith(_PLAN):
         raise FormatError(
-            "This is a label plan. Its labels are a file of their own.",
+            "This is a labelling plan. Its labels are in a separate file.",
             remedy="Write it with: rankdash label status PLAN --out labels.csv",
             file=source.name,
         )
@@ -89,9 +89,9 @@ def _tables_of(source: Source, limits: ReadLimits) -> list[Table]:
 
 
 def _read_pieces(source: Source, limits: ReadLimits) -> Table | None:
-    """The table of a large TREC file in ASCII; None for any other, which is read as a whole."""
+    """Read a large ASCII TREC file piece by piece; return None for any other file."""
     head = source.head[: source.head.rfind(b"\n") + 1]
-    # UTF-16 is ASCII with zeros.
+    # ASCII text in UTF-16 contains zero bytes.
     if not head.isascii() or b"\0" in head:
         return None
     start = head.decode("ascii")
@@ -112,8 +112,8 @@ def _read_text(decoded: Decoded, file: str, limits: ReadLimits) -> Table | list[
     if text.lstrip().startswith("<"):
         begins = len(text) - len(text.lstrip())
         raise UnknownFormError(
-            "The file is markup, but of no known form: it begins with {start}.",
-            remedy="Known markup is that of TREC: <DOC> with <DOCNO> and <TEXT>, <top> with <num> "
+            "Unknown markup format: the file begins with {start}.",
+            remedy="Supported TREC markup: <DOC> with <DOCNO> and <TEXT>, <top> with <num> "
             'and <title>, or <topic number="1"> with <query>.',
             file=file,
             line=text.count("\n", 0, begins) + 1,
@@ -122,8 +122,8 @@ def _read_text(decoded: Decoded, file: str, limits: ReadLimits) -> Table | list[
     delimiter = delimited.sniff(text)
     if delimiter is None:
         raise UnknownFormError(
-            "The form of the file is not known.",
-            remedy="Known are: {formats}. A CSV file needs a first line with column names.",
+            "Unknown file format.",
+            remedy="Supported formats: {formats}. A CSV file needs a first line with column names.",
             file=file,
             formats=", ".join(NAMES),
         )
@@ -140,7 +140,7 @@ def _read_json(text: str, file: str, limits: ReadLimits) -> list[Table]:
         "half_characters",
         "Texts with half a character (a lone surrogate), replaced by \ufffd: {count}.",
         mended,
-        "Look at the program that wrote the file: it cuts text in the middle of a character.",
+        "The program that wrote the file splits characters; fix it there.",
         file,
     )
     return [replace(table, findings=(finding, *table.findings)) for table in tables]
@@ -179,15 +179,16 @@ def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:
     )
 
 
-# What is read, and the readers of formats that have one: a line each.
+# The supported formats and their readers.
 #
-# Text and JSON readers make a `Table` of a file whose content they recognise, that of a collection
-# several of one that holds a whole data set. Preparers look at all tables of a call, and change
-# those whose columns they recognise. Everything else is told by its columns alone.
+# Text and JSON readers convert a file with recognised content to a `Table`, or to several if the
+# file contains a whole data set. Preparers receive all tables of a call and change those with
+# recognised columns. All other tables are interpreted by their columns only.
 
 
 class Reader(NamedTuple):
-    """matches: whether the text, or the value of a JSON document, is of the format."""
+    """A reader of one format. matches: returns whether a text, or the value of a JSON document, has
+    the format."""
 
     matches: Callable[[Any], bool]
     read: Callable[[str, str, ReadLimits], Table | list[Table]]
@@ -204,7 +205,7 @@ JSON = (
 )
 PREPARERS = (exports.one_split, exports.quepid, exports.esci)
 
-# As people look for them; the pages, the README and messages list these.
+# The names of formats in pages, README and messages.
 NAMES = (
     "CSV",
     "TSV",
@@ -225,12 +226,12 @@ NAMES = (
     "ranx",
     "LETOR (SVMlight)",
 )
-# Shapes of JSON that say what was retrieved and what is relevant: `formats.retrieved` and
-# `formats.json_layouts` read them.
+# JSON formats with retrieved and relevant documents, read by `formats.retrieved` and
+# `formats.json_layouts`.
 SHAPES = ("LlamaIndex", "Ragas", "LangChain and LangSmith", "Haystack")
 
 
-# Which column of a table is guessed to be what, before its file is read as a whole.
+# Guesses of the columns of a table from the beginning of its file.
 
 _ROWS = 5
 _TRIES = 100
@@ -239,10 +240,10 @@ _NO_LABELS = ("query_id", "query", "doc_id", "document", "title")
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """The columns of a file, and what they are guessed to be.
+    """The columns of a file and their guessed fields.
 
-    fields: field → column. labels: the columns whose cells can be labels. rows: the first ones, all
-    text. highest: label column → the highest number that was seen.
+    fields: field → column. labels: the columns whose cells can be labels. rows: the first rows, as
+    text. highest: label column → its highest number in the rows read.
     """
 
     file: str
@@ -256,11 +257,11 @@ class Guess:
 def guesses(
     sources: Sequence[Source], most_bytes: int, limits: ReadLimits | None = None
 ) -> list[Guess]:
-    """A guess for each table of rows with queries and documents whose columns only their names and
-    cells tell. Nothing for files that cannot be read: reading them says why.
+    """Guess the columns of each table of queries and documents without a fixed layout. Files that
+    cannot be read are ignored here; `read` raises their errors.
 
-    most_bytes: of a larger file only so much is looked at, which gives no guess for one whose
-    beginning is no file, such as an archive.
+    most_bytes: the number of bytes read of larger files. A truncated archive cannot be read, so
+    there is no guess for it.
     """
     limits = limits or ReadLimits()
     tables: list[tuple[Table, Source]] = []
@@ -277,7 +278,7 @@ def guesses(
 
 
 def beginning(source: Source, most_bytes: int) -> Source:
-    """Whole lines, at most so many bytes; a line does not count as whole within quotation marks."""
+    """Truncate a source to complete lines of at most `most_bytes`, outside quotation marks."""
     if source.size <= most_bytes:
         return source
     ends = most_bytes
@@ -302,7 +303,7 @@ def _guess(table: Table) -> Guess | None:
         name for name in columns if name not in texts and can_be_labels(table.frame[name])
     )
     if "label" in fields and fields["label"] not in labels:
-        # A column is called so and holds none: reading the file says so, with the line.
+        # The column named label contains no labels: `read` raises the error, with the line.
         return None
     rows = table.frame.head(_ROWS).fillna("").astype("str")
     numeric = ((name, numbers(table.frame[name].to_numpy(dtype=object))) for name in labels)

@@ -1,4 +1,4 @@
-"""`read`: all files of one data set, from bytes to `Parsed`."""
+"""`read`: convert all files of one data set from bytes to `Parsed`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from rankdash.core.readers.parse.table import Table
 from rankdash.core.readers.parse.unpack import unpack
 
 
-class BaselineNeeded(DataError):  # noqa: N818 - it asks, and is mended by an answer
-    """No name says which of several rankings is the search of today.
+class BaselineNeeded(DataError):  # noqa: N818 - a question that the user answers
+    """Several rankings of which none is named as the first stage.
 
     rankings: their names.
     """
@@ -36,14 +36,14 @@ class BaselineNeeded(DataError):  # noqa: N818 - it asks, and is mended by an an
     def __init__(self, rankings: Sequence[str]) -> None:
         self.rankings = list(rankings)
         super().__init__(
-            "No name says which ranking is your search today: {rankings}.",
-            remedy="Choose it.",
+            "None of these rankings is named as the first stage: {rankings}.",
+            remedy="Choose the first-stage ranking.",
             rankings=", ".join(rankings),
         )
 
 
 class Choices(FileChoices, total=False):
-    """What may be settled of how files are read and joined, as `read` says."""
+    """Options for reading and joining files, documented in `read`."""
 
     conflict: Conflict
     worst_label: float | None
@@ -62,34 +62,35 @@ def read(
 ) -> Parsed:
     """Read and join the files of one data set.
 
-    mapping:     file → field (of `FIELDS`) → column, for files whose columns are not recognised.
-    columns:     field → column, "" for none: said of every file that has all of these columns, or,
-                 where none has, of each file for those that it has. Its others are as guessed.
-    conflict:    which label is kept where a pair has several that differ: "highest", "lowest",
-                 "mean"; "refuse" raises.
-    worst_label: the grade that means not relevant, where the lowest grade of the files is the best:
-                 the labels are reversed, each to `worst_label` minus itself. Those below 0 stay.
+    mapping:     file → field (of `FIELDS`) → column, for files with unrecognised columns.
+    columns:     field → column, "" for none: applied to every file that has all of these columns,
+                 or, if no file has all, to each file for the ones that it has. Other columns are
+                 guessed.
+    conflict:    the rule for pairs with conflicting labels: "highest", "lowest", "mean"; "refuse"
+                 raises.
+    worst_label: the grade for "not relevant", if the lowest grade of the files is the best: each
+                 label becomes `worst_label` minus itself. Labels below 0 are unchanged.
     first_stage: the ranking (its file's name or stem) that rerankers start from.
-    words:       file → word → label, for labels written as words; None where a word is no label.
-                 Without it known words are read by the scales of `values.WORD_SCALES`.
-    annotators:  what the columns of several annotators come to, "majority" or "mean".
-    match:       how the queries of labels are found: by "id", or by "order", where the labels count
-                 them 1, 2, 3 … in the order of their file.
-    ask:         a person is there: ask also what could be left open, the grades of words, which
-                 of many features is the score, and which ranking is the search of today.
+    words:       file → word → label, for labels written as words; None if a word is not a label.
+                 Without it, known words are read by the scales of `values.WORD_SCALES`.
+    annotators:  the rule to combine the columns of several annotators, "majority" or "mean".
+    match:       the way to match the queries of labels: by "id", or by "order", if the labels
+                 number them 1, 2, 3 … in the order of their file.
+    ask:         interactive use: raise errors also for optional questions, which are the grades of
+                 words, the score among many features, and the first-stage ranking.
 
-    Raises MappingNeeded where columns are not recognised; if `ask` is set, WordsNeeded where labels
-    are words, and BaselineNeeded where no name says which ranking is the search of today;
-    FormatError where a file is broken or of no known form, LimitError where it is too large,
-    DataError otherwise; all name the file.
+    Raises MappingNeeded if columns are not recognised; if `ask` is set, WordsNeeded if labels are
+    words, and BaselineNeeded if no ranking is named as the first stage; FormatError if a file is
+    broken or has an unknown format, LimitError if it is too large, DataError otherwise; all name
+    the file.
     """
     if conflict not in (*RULES, "refuse"):
         raise DataError(
-            "There is no rule {conflict!r} for labels that disagree.",
-            remedy="The rules are: highest, lowest, mean, refuse.",
+            "Unknown rule {conflict!r} for conflicting labels.",
+            remedy="Allowed rules: highest, lowest, mean, refuse.",
             conflict=conflict,
         )
-    # Of many files none alone is at fault.
+    # An error that concerns many files names the first three.
     names = [source.name for source in sources[:3]] + ["…"] * (len(sources) > 3)
     with reading(", ".join(names)):
         parts, findings = parts_of(sources, **choices)
@@ -109,12 +110,14 @@ def read(
 
 
 def told(parsed: Parsed, findings: Sequence[Finding]) -> Parsed:
-    """With what each file was read as, and what was noticed before the parts were joined."""
+    """Add findings: the format of each file, and `findings` from before the parts were joined."""
     read_as = []
     for file, name in parsed.formats.items():
-        kind, _comma, holds = name.rpartition(", ")
-        kind, template = (kind, _HOLDS[holds]) if holds in _HOLDS else (name, "Read as: {format}.")
-        read_as.append(Finding("note", "format", template, {"format": kind}, file=file))
+        kind, _comma, content = name.rpartition(", ")
+        known = content in _READ_AS
+        template = _READ_AS[content] if known else "Read as: {format}."
+        params = {"format": kind if known else name}
+        read_as.append(Finding("note", "format", template, params, file=file))
     return replace(parsed, findings=(*read_as, *findings, *parsed.findings))
 
 
@@ -124,21 +127,21 @@ def parts_of(
     beside: Sequence[ParsedFile] = (),
     **choices: Unpack[FileChoices],
 ) -> tuple[list[ParsedFile], list[Finding]]:
-    """What each file holds, read and checked by itself; settings and errors as for `read`.
+    """Read and check each file by itself. Options and errors as for `read`.
 
-    beside: the parts of a data set of which the files are rankings.
+    beside: the parts of the data set that the files rank.
     """
     refuse_rule(choices.get("annotators", "majority"))
     limits = choices.get("limits") or ReadLimits()
     if not sources:
         raise DataError(
-            "No files were given.", remedy="Choose the files of a data set, or a folder of them."
+            "No files were provided.", remedy="Choose the files or the folder of a data set."
         )
     names = Counter(source.name for source in sources)
     for name in sorted(name for name in names if names[name] > 1):
         raise DataError(
-            "Two files are called {name!r}.",
-            remedy="Give every file a name of its own.",
+            "Two files have the name {name!r}.",
+            remedy="File names must be unique.",
             name=name,
         )
     unpacked, broken = unpack(sources, limits)
@@ -164,8 +167,8 @@ def parts_of(
                 Finding(
                     "warning",
                     "not_data",
-                    "Not read: the form of the file is not known.",
-                    remedy="If it holds data, load it alone to see why.",
+                    "Not read: unknown file format.",
+                    remedy="If it contains data, load it by itself to see the error.",
                     file=source.name,
                 )
             )
@@ -182,8 +185,8 @@ def parts_of(
     return interpret(tables, choices, beside=beside, errors=errors), findings
 
 
-# What the rows of a file are called behind its format → how that is said.
-_HOLDS = {
+# The content of a file, as appended to the name of its format → message.
+_READ_AS = {
     "rows with texts": "Read as: {format}, rows with texts.",
     "labels": "Read as: {format}, labels.",
     "a ranking": "Read as: {format}, a ranking.",
@@ -192,12 +195,13 @@ _HOLDS = {
 }
 
 
-# Rankings from files, read beside labels or beside a data set: every file once.
+# Rankings from files, read together with labels or a data set; each file is read once.
 
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """A ranking of a file. by_text: ids were made for it or for what it is held against."""
+    """A ranking from a file. by_text: True if ids were generated from texts, for the ranking or for
+    the data that it is compared with."""
 
     ranking: Ranking
     path: Path
@@ -206,10 +210,10 @@ class Beside:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """Files of rankings and what they rank, under the same ids.
+    """Rankings from files and the data that they rank, with common ids.
 
-    rankings: name → ranking; what else a file ranks is "name/its own name". findings: what was
-    noticed about the files of the rankings, and about ids.
+    rankings: name → ranking; further rankings of the same file are "name/further name".
+    findings: about the files of the rankings, and about ids.
     """
 
     rankings: Mapping[str, Beside]
@@ -221,16 +225,16 @@ class Joined:
 
     @property
     def draws(self) -> pd.DataFrame | None:
-        """In which draw the labels came that the rankings were read beside, as from `draws_of`;
-        None where no file says it."""
+        """The sampling draws of the labels, in the form of `draws_of`; None if no file lists
+        them."""
         frames = [part.draws for part in self._kept if part.draws is not None]
         return pd.concat(frames, ignore_index=True) if frames else None
 
     def labels(
         self, *, conflict: Conflict, worst_label: float | None = None
     ) -> tuple[Pairs, list[Finding]]:
-        """The labels that the rankings were read beside, one a pair, and what `parsed` notices too:
-        without tables of queries and documents. Settings and errors as for `read`."""
+        """Return one label per pair and the findings, without creating tables of queries and
+        documents as `parsed` does. Options and errors as for `read`."""
         labels, findings = join_labels(self._kept, conflict, worst_label)
         return labels, [*self.findings, *findings, *noticed(self._kept, self._others)]
 
@@ -241,7 +245,7 @@ class Joined:
         worst_label: float | None = None,
         first_stage: str | None = None,
     ) -> Parsed:
-        """The data set that the rankings were read beside. Settings and errors as for `read`."""
+        """Return the data set that the rankings belong to. Options and errors as for `read`."""
         parsed = combine(
             self._kept,
             read=self._read,
@@ -262,17 +266,17 @@ def read_beside(
     columns: Mapping[str, str] | None = None,
     limits: ReadLimits | None = None,
 ) -> Joined:
-    """Read rankings. Queries and documents that a file gives by their text only are the ones that
-    have this text in the other files; labels that stand in the file of a ranking do not count.
+    """Read rankings. Queries and documents without ids are matched by text with the other files.
+    Labels in the file of a ranking are ignored.
 
-    known: the files of labels, or of a data set, of which a ranking may be one; or a data set; or
-    nothing, where rankings are held against each other. files: name → file. start: the data set
-    starts from the first ranking, whose documents and texts are its own. columns: as for `read`; of
-    the files of rankings all but the label, and of labels alone not what orders documents. limits:
-    as for `read`.
+    known: the files of labels or of a data set, which may include the rankings; or a data set;
+    or empty, to compare rankings with each other. files: name → file. start: use the first ranking
+    as the first stage of the data set, with its documents and texts. columns: as for `read`; the
+    label is ignored for files of rankings, and score and rank for files that contain only labels.
+    limits: as for `read`.
 
-    Raises DataError where a file holds no ranking, or an id that would be made for a text is that
-    of something else; and what `read` raises.
+    Raises DataError if a file contains no ranking, or if an id generated for a text already belongs
+    to another text; and what `read` raises.
     """
     sources = [] if isinstance(known, Dataset) else list(known)
     parts: list[ParsedFile] = []
@@ -310,7 +314,7 @@ def read_beside(
         columned += read
         by_text[name] = keyed or any(part.keyed_by_text for part in read)
         if parts and not by_text[name]:
-            # Its ids are what they are, so its rows need not be held until all files are read.
+            # The ids of this file are final, so its rows need not stay in memory.
             ranked[name] = rankings_in(read, source.name)
             read = [replace(part, scores=()) for part in read]
         parts_by_name[name] = [replace(part, labels=Pairs.none()) for part in read]
@@ -323,7 +327,7 @@ def read_beside(
     findings += notes
     placed = iter(beside)
     parts_by_name = {name: list(islice(placed, len(read))) for name, read in parts_by_name.items()}
-    # The data set counts the rows that it refuses for its own rankings itself.
+    # Without `start`, the data set itself counts the rows refused in its own rankings.
     known_parts = selected if start else [_counted_apart(part) for part in selected]
     rankings: dict[str, Beside] = {}
     for name, path in files.items():
@@ -331,7 +335,7 @@ def read_beside(
             ranked[name] = rankings_in(parts_by_name.get(name, known_parts), called[name])
         if not ranked[name]:
             raise DataError(
-                "The file holds no ranking: there are neither scores nor ranks in it.",
+                "The file contains no ranking (no scores or ranks).",
                 remedy="A ranking has a score or a rank for each query and document, like a TREC "
                 "run.",
                 file=str(path),
@@ -367,9 +371,9 @@ def _without(columns: Mapping[str, str] | None, fields: Sequence[str]) -> dict[s
 def _named(
     files: Mapping[str, Path], sources: Sequence[Source]
 ) -> Iterator[tuple[str, Source, bool]]:
-    """name, its file under a name that no other has, or the one of the sources that it is; and
-    whether it is one of them."""
-    taken = {source.name for source in sources}
+    """Yield for each file: name, its source under a unique file name, and False; or name, the same
+    file in `sources`, and True."""
+    used = {source.name for source in sources}
     for name, path in files.items():
         source = Source.from_path(path)
         same = next((each for each in sources if each.same_as(source)), None)
@@ -380,13 +384,13 @@ def _named(
             (source.name, f"{path.resolve().parent.name}/{source.name} (run)"),
             (f"{path} (run {n})" for n in count(1)),
         )
-        unused = next(each for each in spellings if each not in taken)
-        taken.add(unused)
+        unused = next(each for each in spellings if each not in used)
+        used.add(unused)
         yield name, replace(source, name=unused), False
 
 
 def _part(data: Dataset) -> ParsedFile:
-    """The tables of a data set as if a file held them."""
+    """Convert the tables of a data set to the part of a file."""
 
     def without_nan(table: pd.DataFrame) -> pd.DataFrame:
         return table.astype(object).where(table.notna(), None)
@@ -407,5 +411,5 @@ def _part(data: Dataset) -> ParsedFile:
 
 
 def _counted_apart(part: ParsedFile) -> ParsedFile:
-    """The part without what was noticed about it so far."""
+    """Return the part without its findings and refused rows."""
     return replace(part, findings=(), refusals=Refusals(part.file))

@@ -1,4 +1,4 @@
-"""`load`: from files to a checked `Dataset`, the rankings that came with it, and the report."""
+"""`load`: read files as a `Dataset` with the rankings of its systems and its check report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rankdash.core.readers.rated import read_judged
 Retrieval = Retriever | Literal["listed", "rows"]
 
 RETRIEVED = 100
-"""How many documents a query gets of a whole corpus, unless another number is asked for."""
+"""The default number of documents retrieved per query from a whole corpus."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +51,16 @@ def load(
     retrieved: int = RETRIEVED,
     **choices: Unpack[Choices],
 ) -> Loaded:
-    """Read the files of one data set and check them; choices as for `readers.read`, else as for
-    `checked`.
+    """Read the files of one data set and check them. choices: as for `readers.read`; other
+    arguments as for `checked`.
 
-    Raises what `readers.read` raises, and DataError with the first error of the check report;
-    then nothing is kept.
+    Raises what `readers.read` raises, and DataError with the first error of the check report.
     """
     return usable(examine(sources, name=name, retrieval=retrieval, retrieved=retrieved, **choices))
 
 
 def usable(loaded: Loaded) -> Loaded:
-    """The same. Raises DataError with the first error of its check report."""
+    """Return `loaded`, or raise DataError with the first error of its check report."""
     for error in loaded.report.errors:
         raise error.as_error()
     return loaded
@@ -75,7 +74,7 @@ def examine(
     retrieved: int = RETRIEVED,
     **choices: Unpack[Choices],
 ) -> Loaded:
-    """As `load`, but errors of the check report stay in the report: for showing it whole."""
+    """Read and check files like `load`, but return the errors in the check report."""
     return checked(read(sources, **choices), name=name, retrieval=retrieval, retrieved=retrieved)
 
 
@@ -86,19 +85,17 @@ def checked(
     retrieval: Retrieval | None = None,
     retrieved: int = RETRIEVED,
 ) -> Loaded:
-    """What was read as a data set with its check report, errors included.
+    """Create a data set with its check report (including errors) from parsed files.
 
-    name: what the data set is called; else the folder, the archive or a file with a telling name
-        gives it.
-    retrieval: how a first stage is made, which is only asked for where the files give none: from
-        all documents by "bm25", "bi-encoder" or both ("fused"); by BM25 from those that the files
-        list for a query ("listed"); or the order of the rows ("rows"). None: BM25, from all
-        documents where the files tell of more than each query's own.
-    retrieved: how many of all documents a query gets.
+    name: the name of the data set; by default the name of the folder, archive or file.
+    retrieval: the method to make a first stage, only for files that contain none: retrieval from
+        all documents by "bm25", "bi-encoder" or both ("fused"); BM25 over the documents that the
+        files list for a query ("listed"); or the order of the rows ("rows"). None: BM25, over all
+        documents if the files contain more than the listed ones.
+    retrieved: the number of documents retrieved per query from all documents.
 
-    Raises DataError where the files give no query any document, or give a first stage though one
-    is to be made; SettingError for a number under 1; UnavailableError where what is to make it is
-    not installed.
+    Raises DataError if no query has a document, or if `retrieval` is set and the files contain a
+    first stage; SettingError if `retrieved` is below 1; UnavailableError if a package is missing.
     """
     candidates, kind, notes = _first_stage(parsed, retrieval, retrieved)
     name, ranking = name or parsed.name, parsed.candidates_name
@@ -121,7 +118,7 @@ def checked(
 def _first_stage(
     parsed: Parsed, requested: Retrieval | None, depth: int
 ) -> tuple[Ranking, FirstStage, list[Finding]]:
-    """The ranking that rerankers start from, made where the files give no order."""
+    """Return the first-stage ranking, its kind and findings; make it if the files have none."""
     if depth < 1:
         raise SettingError(
             "At least 1 document must be retrieved for each query, not {depth}.", depth=depth
@@ -129,14 +126,14 @@ def _first_stage(
     if parsed.candidates is not None:
         if requested is not None:
             raise DataError(
-                "The files give a first-stage ranking, so none is made.",
-                remedy="Leave out --retrieval, or the file of the ranking.",
+                "The files already contain a first-stage ranking.",
+                remedy="Remove --retrieval, or the file of the ranking.",
             )
         return parsed.candidates, "given", []
     pairs = parsed.pairs if len(parsed.pairs) else parsed.qrels[["query_id", "doc_id"]]
     if not len(pairs):
         raise DataError(
-            "The files give no query any document.",
+            "No query in the files has a document.",
             remedy="Add labels, a ranking, or rows of queries and documents.",
         )
     queries, documents = _texts(parsed.queries, "query_id"), _texts(parsed.documents, "doc_id")
@@ -151,10 +148,10 @@ def _first_stage(
 
     if how != "listed":
         ranking = retrieve(how, queries, documents, depth)
-        # Queries in one language and documents in another share no word.
+        # BM25 finds nothing if queries and documents are in different languages.
         if len(ranking) or requested is not None:
             kind, template = _MADE[how]
-            # BM25 finds no document that shares no word with the query.
+            # BM25 may find fewer than `depth`: only documents that share a word with the query.
             most = int(np.diff(ranking.offsets).max(initial=0))
             params = {"depth": most, "documents": len(documents)}
             note = Finding("warning", "made_first_stage", template, params, _OWN_SEARCH)
@@ -163,8 +160,8 @@ def _first_stage(
 
 
 def _usual(parsed: Parsed, documents: pd.Series[str]) -> Retrieval:
-    """What the files ask for: rows that list documents for each query, good ones and bad, are its
-    candidates; else there is a corpus, of which a search would have to find them."""
+    """Return the default retrieval: "listed" if rows list all documents per query, relevant and
+    not relevant ones, so that they are its candidates; else "bm25" over all documents."""
     listed = parsed.pairs
     if not len(listed) or not documents.index.isin(listed["doc_id"]).all():
         return "bm25"
@@ -174,7 +171,7 @@ def _usual(parsed: Parsed, documents: pd.Series[str]) -> Retrieval:
 
 
 def _texts(table: pd.DataFrame, key: str) -> pd.Series[str]:
-    """id → title and text; "" where there is none."""
+    """Return id → title and text; "" if there is none."""
     text = table["text"].astype("str").fillna("")
     if "title" in table.columns:
         text = (table["title"].astype("str").fillna("") + " " + text).str.strip()
@@ -182,7 +179,7 @@ def _texts(table: pd.DataFrame, key: str) -> pd.Series[str]:
 
 
 def _as_given(pairs: pd.DataFrame) -> Ranking:
-    """The rows in their order; scores fall from 0 by 1."""
+    """Return the ranking in the order of the rows, with scores 0, -1, -2, …"""
     position = pairs.groupby("query_id", sort=False).cumcount().to_numpy(dtype=np.float64)
     return Ranking.from_columns(pairs["query_id"], pairs["doc_id"], -position)
 
@@ -191,67 +188,66 @@ _OWN_SEARCH = "Add a ranking, or a column of scores or ranks, to start from your
 _LISTED = Finding(
     "warning",
     "made_first_stage",
-    "The files give no first-stage order, so BM25 ordered the documents that they list for each "
-    "query. A search would first have to find them among all others.",
+    "The files contain no first-stage ranking, so BM25 ordered the documents that they list for "
+    "each query. A real search would first have to find them among all documents.",
     remedy=_OWN_SEARCH,
 )
 _ROWS = Finding(
     "warning",
     "order_of_the_file",
-    "The order of the rows in the files is the first stage, which is that of a search only where "
-    "the rows were written so.",
+    "The first stage is the order of the rows in the files. It matches your search only if the "
+    "rows were written in that order.",
     remedy=_OWN_SEARCH,
 )
 _NO_FIRST_STAGE = Finding(
     "error",
     "no_first_stage",
-    "The files give neither a first-stage ranking nor texts to make one.",
-    remedy="Add the ranking of your search, or the texts of queries and documents. Where the rows "
-    "stand in the order of your search, choose that order under First-stage ranking "
-    "(--retrieval rows).",
+    "The files contain neither a first-stage ranking nor texts to make one.",
+    remedy="Add the ranking of your search, or the texts of queries and documents. If the rows are "
+    "in the order of your search, choose that order under First-stage ranking (--retrieval rows).",
 )
 _MADE: dict[Retriever, tuple[FirstStage, str]] = {
     "bm25": (
         "corpus-bm25",
-        "The files give no first-stage ranking, so BM25 retrieved up to {depth} of all "
+        "The files contain no first-stage ranking, so BM25 retrieved up to {depth} of all "
         "{documents} documents for each query.",
     ),
     "bi-encoder": (
         "corpus-bi-encoder",
-        "The files give no first-stage ranking, so a bi-encoder (all-MiniLM-L6-v2) retrieved up "
+        "The files contain no first-stage ranking, so a bi-encoder (all-MiniLM-L6-v2) retrieved up "
         "to {depth} of all {documents} documents for each query.",
     ),
     "fused": (
         "corpus-fused",
-        "The files give no first-stage ranking, so BM25 and a bi-encoder (all-MiniLM-L6-v2), "
+        "The files contain no first-stage ranking, so BM25 and a bi-encoder (all-MiniLM-L6-v2), "
         "fused, retrieved up to {depth} of all {documents} documents for each query.",
     ),
 }
 
 
 def judgements_at(path: str | os.PathLike[str]) -> tuple[Judgements, list[Finding]]:
-    """A judge's grades from a file, and what was noticed in reading it.
+    """Read a judge's grades and the findings from a file.
 
-    The scale goes from 0, or the lowest grade below it, to the top that the file says, or the
-    highest grade. Raises what `readers.rated.read_judged` raises, and DataError for a file without
-    a grade or one with a grade above its top.
+    The scale starts at 0, or at the lowest grade if it is negative, and ends at the top that the
+    file states, or at the highest grade. Raises what `readers.rated.read_judged` raises, and
+    DataError if the file has no grade or a grade above its top.
     """
     sources = sources_at([path])
     if len(sources) != 1:
         raise DataError(
-            "The grades of a judge are one file.", remedy="Give that file.", file=os.fspath(path)
+            "A judge's grades must be one file.", remedy="Provide the file.", file=os.fspath(path)
         )
     return judgements_in(sources[0])
 
 
 def judgements_in(source: Source) -> tuple[Judgements, list[Finding]]:
-    """The same from one file that was read."""
+    """Read a judge's grades and the findings from a source; see `judgements_at`."""
     judged = read_judged(source)
     grades = judged.table["grade"].dropna()
     if grades.empty:
         raise DataError(
-            "The file holds no grades.",
-            remedy="Give rows of query, document and the judge's grade.",
+            "The file contains no grades.",
+            remedy="Provide rows with the query, the document and the judge's grade.",
             file=source.name,
         )
     top = judged.top if np.isfinite(judged.top) else max(float(grades.max()), 1.0)

@@ -1,6 +1,6 @@
-"""Labels that say whose they are: of several people, a row for each person and pair, as annotation
-tools export them and `rankdash label status --out` writes them; and the grades of a judge, such as
-a language model, as `rankdash judge run` writes them."""
+"""Readers of labels with annotators (a row per annotator and pair, as exported by annotation tools
+and `rankdash label status --out`), of a judge's grades (as written by `rankdash judge run`), and of
+latencies."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ _CANNOT_TELL = [
 def read_rated(
     source: Source, *, rater: str = "", limits: ReadLimits | None = None
 ) -> tuple[pd.DataFrame, list[Finding]] | None:
-    """Every row with a label or "cannot tell" (also "unsure", "unknown" or "skip"): query_id,
-    doc_id, label (NaN for "cannot tell"), rater, time (ISO 8601 in UTC; "" if there is none).
-    None for a file without columns of ids and labels, and for one without a column of raters in
-    which no label is "cannot tell".
+    """Read rows with a label or "cannot tell" (also "unsure", "unknown" or "skip"): query_id,
+    doc_id, label (NaN for "cannot tell"), rater, time (ISO 8601 in UTC; "" if missing). Return None
+    for a file without columns of ids and labels, and for a file without raters and without any
+    "cannot tell".
 
-    rater: whose labels these are, whatever the file says.
+    rater: the annotator of all labels; overrides the file.
 
-    Raises FormatError and LimitError as the other readers do, and DataError with the line for a row
-    without an id, or whose label is no label.
+    Raises FormatError and LimitError like the other readers, and DataError with the line for a row
+    without an id or with an invalid label.
     """
     table = tables_of(source, limits or ReadLimits())[0]
     frame, fields = table.frame, _fields(table)
@@ -87,10 +87,11 @@ def read_rated(
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """The grades of one judge: query_id, doc_id, grade (NaN where it has none), error (why; ""
-    where it has one) and kind (of the error; "" where the file does not say it), one row for each
-    pair. name, model: as the file calls them; "" where it does not. top: the highest grade of its
-    scale; NaN where the file does not say it."""
+    """The grades of one judge.
+
+    table: one row per pair: query_id, doc_id, grade (NaN if missing), error (reason for a missing
+    grade, else "") and kind (of the error; "" if unknown). name, model: from the file; "" if
+    missing. top: the highest grade of the scale; NaN if the file does not state it."""
 
     table: pd.DataFrame
     name: str
@@ -100,23 +101,23 @@ class JudgedRows:
 
 
 def read_judged(source: Source, *, limits: ReadLimits | None = None) -> JudgedRows:
-    """Rows of query, document and grade, with an error in place of a grade where the judge failed.
-    Of several rows of a pair the last counts.
+    """Read rows of query, document and grade, or an error if the judge failed. If a pair has
+    several rows, the last is used.
 
-    Raises FormatError and LimitError as the other readers do, and DataError for a file without ids
-    and grades or of several judges, and, with the line, for a row without an id or whose grade is
-    no number.
+    Raises FormatError and LimitError like the other readers, DataError for a file without ids or
+    grades or with several judges, and DataError with the line for a row without an id or with a
+    grade that is not a number.
     """
     table = tables_of(source, limits or ReadLimits())[0]
     frame, fields = table.frame, _fields(table)
     if "grade" in frame:
-        # Beside it may stand the grades of each repeat.
+        # Further columns may contain the grade of each repeat.
         fields["label"] = "grade"
     lacking = [field for field in ("query_id", "doc_id", "label") if field not in fields]
     if lacking:
         raise DataError(
             "The file has no column of {lacking}.",
-            remedy="Give a judge's grades as rows with the columns query_id, doc_id and grade.",
+            remedy="Provide a judge's grades as rows with the columns query_id, doc_id and grade.",
             file=source.name,
             lacking={"label": "grade"}.get(lacking[0], lacking[0]),
         )
@@ -141,8 +142,8 @@ def read_judged(source: Source, *, limits: ReadLimits | None = None) -> JudgedRo
     names = sorted(set(_texts(table, _column(table, _JUDGES))) - {""})
     if len(names) > 1:
         raise DataError(
-            "The file holds the grades of several judges: {judges}.",
-            remedy="Give a file for each judge.",
+            "The file contains the grades of several judges: {judges}.",
+            remedy="Provide one file per judge.",
             file=source.name,
             judges=", ".join(names[:5]),
         )
@@ -161,7 +162,7 @@ def _fields(table: Table) -> dict[str, str]:
 
 
 def _column(table: Table, names: Sequence[str]) -> str | None:
-    """The first column of one of these names."""
+    """Return the column with the first of the names that the table has, or None."""
     columns = (
         {plain(str(name)): name for name in reversed(table.frame.columns)} if table.names else {}
     )
@@ -169,7 +170,7 @@ def _column(table: Table, names: Sequence[str]) -> str | None:
 
 
 def _texts(table: Table, column: str | None, default: str = "") -> Texts:
-    """(N,) the texts of a column; the default where there is none."""
+    """Return the (N,) stripped texts of a column, `default` for missing ones."""
     cells = [None] * len(table.frame) if column is None else table.frame[column]
     return np.array([(cell or "").strip() or default for cell in cells], dtype=object)
 
@@ -180,7 +181,7 @@ def _refuse_odd(
     rows: npt.NDArray[np.bool_],
     odd: npt.NDArray[np.bool_],
 ) -> None:
-    """Raise DataError for a label that is no number (`odd`), or that lacks an id, of `rows`."""
+    """Raise DataError for a label that is not a number (`odd`), or if one of `rows` has no id."""
     for row in np.flatnonzero(odd)[:1]:
         raise DataError(
             "A label is not a number: {label!r}.",
@@ -195,7 +196,7 @@ def _refuse_odd(
         if len(lacking):
             raise DataError(
                 "A label has no {field}.",
-                remedy="Give each label its query and its document.",
+                remedy="Each label needs a query and a document.",
                 file=table.file,
                 line=int(table.lines[lacking[0]]),
                 field=field,
@@ -207,8 +208,8 @@ def _moments(cells: pd.Series[str]) -> list[str]:
     return ["" if pd.isna(each) else each.isoformat() for each in moments]
 
 
-# How long queries took, from a file: what `rerank --timings` writes, or any table with a column
-# of milliseconds.
+# Latencies of queries from a file: the output of `rerank --timings`, or any table with a column of
+# milliseconds.
 
 LATENCY_COLUMN = "latency_ms"
 _STATES = ("done", "failed", "skipped")
@@ -218,24 +219,24 @@ _NOT_MEASURED = frozenset(("", "nan", "null", "none", "n/a"))
 def read_timings(
     source: Source, column: str = LATENCY_COLUMN, *, limits: ReadLimits | None = None
 ) -> tuple[pd.DataFrame, list[Finding]]:
-    """Read a table of queries.
+    """Read a table of queries with latencies and the findings.
 
     The frame has query_id ("" without such a column), state ("done" without such a column),
-    reason (of a failure; "" without such a column) and latency_ms (NaN where the cell is empty, or
-    says NaN or null).
+    reason (of a failure; "" without such a column) and latency_ms (NaN if the cell is empty, NaN or
+    null).
 
-    Raises FormatError and LimitError as the other readers do, and DataError with the line where
-    the column is missing, or a cell is neither a latency nor a state.
+    Raises FormatError and LimitError like the other readers, and DataError if the column is missing
+    or, with the line, if a latency or a state is invalid.
     """
     table = tables_of(source, limits or ReadLimits())[0]
     names = {str(name).strip(): name for name in table.frame.columns}
     if column not in names or not table.names:
         raise DataError(
             "The file has no column {column!r}.",
-            remedy="Its columns: {columns}.",
+            remedy="Columns of the file: {columns}.",
             file=source.name,
             column=column,
-            columns=", ".join(names) if table.names else "none are named",
+            columns=", ".join(names) if table.names else "unnamed",
         )
     frame = pd.DataFrame(
         {
@@ -247,8 +248,8 @@ def read_timings(
     )
     for row in np.flatnonzero(~frame["state"].isin(_STATES))[:1]:
         raise DataError(
-            "{state!r} is no state of a query.",
-            remedy="The states are: {states}.",
+            "Unknown query state {state!r}.",
+            remedy="Allowed states: {states}.",
             file=source.name,
             line=int(table.lines[row]),
             state=frame["state"].iloc[row],
@@ -263,7 +264,7 @@ def _latencies(table: Table, texts: Texts) -> Floats:
     for row in np.flatnonzero(measured & ~((values >= 0) & (values < np.inf)))[:1]:
         raise DataError(
             "{text!r} is not a latency.",
-            remedy="Give milliseconds, or leave the cell empty if nothing was measured.",
+            remedy="Enter milliseconds, or leave the cell empty if nothing was measured.",
             file=table.file,
             line=int(table.lines[row]),
             text=texts[row],

@@ -200,7 +200,7 @@ def test_one_split_is_fetched_or_the_one_that_the_name_says(monkeypatch):
 
     assert sorted(usual.dataset.queries["text"]) == ["test 0", "test 1"]
     (split,) = [found for found in usual.report.warnings if found.code == "one_split"]
-    assert "test is used, not train" in split.text
+    assert "rankdash uses test and ignores train" in split.text
     assert sorted(named.dataset.queries["text"]) == ["train 0", "train 1"]
 
 
@@ -213,7 +213,7 @@ def test_a_hub_that_never_answers_what_takes_too_long_nobody_waits_for_is_ended(
         monkeypatch.setenv("HF_ENDPOINT", address)
         assert address in str(refused("hf:me/it"))
         late = refused("hf:me/it", seconds=0.5).message
-        assert late == "hf:me/it did not arrive in time (1 min)."
+        assert late == "The download of hf:me/it timed out (1 min)."
         with pytest.raises(KeyboardInterrupt):
             sources_by_name(["hf:me/it"], waiting=gone)
 
@@ -309,7 +309,7 @@ def test_labels_ranking_and_documents_of_ir_datasets(tmp_path, monkeypatch, regi
 def test_a_file_that_must_be_asked_for_is_named(tmp_path, registered):
     (tmp_path / "docs.tsv").unlink()
     (tmp_path / "made").mkdir()
-    with pytest.raises(DataError, match=r"without asking for it: .*docs\.tsv"):
+    with pytest.raises(DataError, match=r"requested from its owner: .*docs\.tsv"):
         fetching.fetch_from_ir_datasets(registered, tmp_path / "made")
 
 

@@ -107,7 +107,7 @@ def test_a_text_that_would_be_repeated_too_often_is_refused_before_it_is(pool, h
 def test_lists_of_too_many_values_are_refused_before_they_are_made(write):
     lists = pa.array([{"a": list(range(50))}, {"a": list(range(49))}])
     table = pa.table({"query": ["a", "b"], "more": lists})
-    with pytest.raises(LimitError, match="lists of the file hold more than 100 values"):
+    with pytest.raises(LimitError, match="lists of the file contain more than 100 values"):
         parse({"a": write(table)}, limits=ReadLimits(json_values=100))
 
 

@@ -344,13 +344,13 @@ def test_files_are_called_by_a_telling_name_or_none(approved):
 
 
 def test_no_files_two_of_one_name_and_paths_that_lead_nowhere_are_refused(tmp_path):
-    with pytest.raises(DataError, match="No files were given"):
+    with pytest.raises(DataError, match="No files were provided"):
         read([])
-    with pytest.raises(DataError, match="Two files are called 'a'"):
+    with pytest.raises(DataError, match="Two files have the name 'a'"):
         read([Source("a", b"1 0 d1 1\n"), Source("a", b"1 0 d2 1\n")])
     with pytest.raises(DataError, match="There is no file or folder"):
         sources_from_path(tmp_path / "nothing")
-    with pytest.raises(DataError, match="holds no files"):
+    with pytest.raises(DataError, match="contains no files"):
         sources_from_path(tmp_path)
     with pytest.raises(DataError, match="cannot be read"):
         Source.from_path(tmp_path)

@@ -82,7 +82,7 @@ def test_values_are_counted_outside_of_texts(cut):
 def test_lists_may_stand_as_deep_as_allowed_and_no_deeper(cut):
     values('[[[[["[[[["]]], {"a": {"b": []}}]]')
     for closed in ("", "]" * 6):
-        with pytest.raises(LimitError, match="more than 5 deep") as refused:
+        with pytest.raises(LimitError, match="more than 5 levels") as refused:
             values("\n[[{\n[[[" + closed)
         assert (refused.value.line, refused.value.file) == (3, "x")
         assert "RANKDASH_MAX_JSON_DEPTH" in str(refused.value)
@@ -103,7 +103,7 @@ def test_a_text_far_longer_than_a_field_is_refused_with_its_line(cut):
         (b"query,document,label\n", b"a,b,1\n", 8, b"", "1,000,000 rows"),
         (b"[", b'{"a":1},', 6, b'{"a":1}]', "values"),
         (b'{"data":[', b"[],", 16, b"1]}", "values"),
-        (b"", b"[", 48, b"", "100 deep"),
+        (b"", b"[", 48, b"", "100 levels"),
         (b'query,document,label\n"a","', b"x ", 24, b'",1\n', "A line is longer"),
         (b'query,document,label\na,"', b"x" * 30 + b"\n", 1, b"", "A field has more than"),
         (b'{"query":"', b"x", 48, b"", "A text in the JSON"),

@@ -207,7 +207,11 @@ def test_a_file_that_unpacks_to_too_much_or_kills_its_reader_is_refused_and_the_
         patch.setattr(Process, "send", kill)
         read(panel)
     [told] = [each.value for each in panel.error]
-    assert "shop" in told and "maybe for lack of memory" in told and workspace.datasets() == []
+    assert (
+        "shop" in told
+        and "possibly because it was out of memory" in told
+        and workspace.datasets() == []
+    )
     read(panel)
     assert labels(workspace) == [0, 1, 2]
 

@@ -1,6 +1,6 @@
-"""Fetching a data set by its name, from the Hugging Face hub or by `ir_datasets`, as files.
+"""Downloads of data sets by name, from the Hugging Face hub or with `ir_datasets`, as files.
 
-`python -m rankdash.core.readers.by_name.fetching FOLDER NAME …` is started by `start`.
+`start` runs `python -m rankdash.core.readers.by_name.fetching FOLDER NAME …`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rankdash.core.readers.formats.exports import other_splits
 from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits
 from rankdash.core.readers.parse.source import Source
 
-# Data sets of the Hugging Face hub: the files of a repository that hold data, and no code.
+# Data sets of the Hugging Face hub: the data files of a repository, without code.
 
 _NAME = re.compile(
     r"(?P<repository>[\w.\-]+/[\w.\-]+)(?:/(?P<inside>[^@]+?))?/?(?:@(?P<revision>.+))?"
@@ -46,7 +46,7 @@ _NAME = re.compile(
 _DATA = re.compile(
     r"\.(parquet|arrow|jsonl?|ndjson|csv|tsv|trec|qrels?|run|txt)(\.gz)?$|\.zip$", re.IGNORECASE
 )
-# More is not fetched: it would fill a laptop's disk. Corpora within it are thinned afterwards.
+# The largest download, because of small disks. Large corpora are thinned afterwards.
 _MOST_BYTES = 5_000 * MEGABYTE
 _ELSEWHERE = (
     "Check the connection, or download the data set on a machine that reaches it "
@@ -60,23 +60,23 @@ _ASK = (
 
 @dataclass(frozen=True)
 class _Asked:
-    """repository: organization/name. inside: a folder or file in it, or "". revision: a branch, a
-    tag or a commit; None: the newest."""
+    """A parsed name of a hub data set. repository: organization/name. inside: a folder or file in
+    it, or "". revision: a branch, a tag or a commit; None for the newest."""
 
     repository: str
     inside: str
     revision: str | None
 
     def called(self, file: str) -> str:
-        """The name of a source, which tells it from files of another repository."""
+        """Return the name of a source, which is unique across repositories."""
         return f"{self.repository.split('/')[1]}/{file}"
 
 
 def fetch_from_hub(name: str, folder: Path) -> list[Fetched]:
     """Download the data files of a repository into the hub's own cache; `folder` is not used.
 
-    Raises DataError where the name is none, the hub cannot be reached or says no, or the repository
-    holds no data or too much.
+    Raises DataError if the name is invalid, the hub cannot be reached or denies access, or the
+    repository contains no data or too much.
     """
     del folder
     reference = _asked(name)
@@ -100,16 +100,16 @@ def fetch_from_hub(name: str, folder: Path) -> list[Fetched]:
             repo_type="dataset",
             revision=info.sha,
             token=hub_token(),
-            # The patterns of the hub know no other way to say "this very file".
+            # Patterns that match exactly these files.
             allow_patterns=[re.sub(r"([*?\[])", r"[\1]", file) for file in files],
         )
     except Exception as error:
         raise DataError(
             "The download of {name} stopped: {reason}.",
             remedy="Free space on the disk, or set HF_HOME to a folder on another disk. Then load "
-            "it again: downloaded parts are kept."
+            "it again: downloaded parts are reused."
             if getattr(error, "errno", None) in FULL
-            else "Load it again: downloaded parts are kept.",
+            else "Load it again: downloaded parts are reused.",
             name=f"hf:{name}",
             reason=_reason(error),
         ) from error
@@ -140,7 +140,7 @@ def _asked(name: str) -> _Asked:
     if not match or ".." in name:
         raise DataError(
             "{name!r} is not a name of a data set of the hub.",
-            remedy="Write hf:ORGANIZATION/NAME, such as hf:BeIR/scifact, where needed with a "
+            remedy="Write hf:ORGANIZATION/NAME, such as hf:BeIR/scifact, if needed with a "
             "folder (hf:ORGANIZATION/NAME/FOLDER) or a revision (hf:ORGANIZATION/NAME@REVISION).",
             name=f"hf:{name}",
         )
@@ -158,19 +158,18 @@ def _info(hub: Any, reference: _Asked) -> Any:
         )
     except Exception as error:
         if isinstance(error, hub.errors.GatedRepoError):
-            template = "The hub gives the data set {name!r} only to those who accepted its terms."
-            remedy = "Accept them on its page and set HF_TOKEN, or load its files."
+            template = "The hub requires that you accept the terms of the data set {name!r}."
+            remedy = "Accept the terms on its page and set HF_TOKEN, or load its files."
             remedy = remedy if token is None else _ASK
         elif isinstance(error, hub.errors.RevisionNotFoundError):
             template = "The data set {name!r} has no revision {revision!r}."
-            remedy = "Remove what follows @ for the newest one."
+            remedy = "Remove @ and the revision to load the newest one."
         elif isinstance(error, hub.errors.RepositoryNotFoundError):
             template = "The hub at {hub} has no data set {name!r}, or it is private."
-            remedy = "Check the name; for a private data set set HF_TOKEN."
+            remedy = "Check the name. For a private data set, set HF_TOKEN."
             remedy = remedy if token is None else _ASK
         else:
-            # The hub's HTTP client, and with it the errors for "no answer", differs between
-            # releases.
+            # The hub's HTTP client and its connection errors differ between releases.
             template = "The hub at {hub} cannot be reached ({reason}), so {name} cannot be opened."
             remedy = _ELSEWHERE
         params = {"name": name, "revision": reference.revision, "hub": hub.constants.ENDPOINT}
@@ -178,7 +177,7 @@ def _info(hub: Any, reference: _Asked) -> Any:
 
 
 def _chosen(reference: _Asked, names: Sequence[str]) -> tuple[list[str], dict[str, Finding]]:
-    """The files to fetch, in order, and notes on some of them: one split of each folder."""
+    """Return the files to download, one split per folder, in order, and notes by file."""
     inside = [
         name
         for name in names
@@ -190,7 +189,7 @@ def _chosen(reference: _Asked, names: Sequence[str]) -> tuple[list[str], dict[st
         folders = _folders(names)
         raise DataError(
             "{name} has no folder or file {inside!r}.",
-            remedy="Its folders are: {folders}." if folders else "It has no folders.",
+            remedy="Folders: {folders}." if folders else "The data set has no folders.",
             name=reference.repository,
             inside=reference.inside,
             folders=folders,
@@ -198,13 +197,13 @@ def _chosen(reference: _Asked, names: Sequence[str]) -> tuple[list[str], dict[st
     data = [name for name in inside if _DATA.search(name) and not Source(name, b"").is_readme]
     if not data:
         raise DataError(
-            "{name} holds no supported data file. It has: {files}.",
-            remedy="Where the hub has converted it, open hf:{name}@refs/convert/parquet.",
+            "{name} contains no supported data file. Files: {files}.",
+            remedy="If the hub has converted it, load hf:{name}@refs/convert/parquet.",
             name=reference.repository,
             files=", ".join(inside[:8]),
         )
-    left_aside, notes = other_splits(data)
-    selected = sorted(name for name in data if name not in left_aside)
+    excluded, notes = other_splits(data)
+    selected = sorted(name for name in data if name not in excluded)
     return selected, {
         name: replace(
             note,
@@ -220,10 +219,10 @@ def _refuse_much(reference: _Asked, sizes: dict[str, int]) -> None:
         return
     folders = _folders(sizes)
     raise DataError(
-        "{name} has {size:,.0f} MB of data; at most {limit:,.0f} MB are downloaded.",
-        remedy="Open a folder of it, as hf:{name}/FOLDER: {folders}."
+        "{name} has {size:,.0f} MB of data; the limit for downloads is {limit:,.0f} MB.",
+        remedy="Load one of its folders as hf:{name}/FOLDER: {folders}."
         if folders
-        else "Download what you need of it, and load the files.",
+        else "Download the files that you need, and load them.",
         name=reference.repository,
         size=sum(sizes.values()) / MEGABYTE,
         limit=_MOST_BYTES / MEGABYTE,
@@ -232,7 +231,7 @@ def _refuse_much(reference: _Asked, sizes: dict[str, int]) -> None:
 
 
 def _folders(names: Iterable[str]) -> str:
-    """The first folders of some files, in one line."""
+    """Return the first folders of some files in one line."""
     return ", ".join(sorted({str(PurePosixPath(name).parent) for name in names} - {"."})[:12])
 
 
@@ -240,12 +239,11 @@ def _reason(error: Exception) -> str:
     return (str(error).split("\n")[0] or type(error).__name__)[:300].rstrip(".")
 
 
-# Data sets of the package `ir_datasets`, which knows where hundreds of them lie and how to read
-# them.
+# Data sets of the package `ir_datasets`, which can download and read hundreds of them.
 
 _BATCH = 10_000
 _HOST = re.compile(r"host='([^']+)'")
-# What a query says beside its text describes it only where few say different things.
+# The most distinct values of a query attribute that is used as a segment.
 _MOST_VALUES = 20
 _NEAR = 3
 _IRDS_ELSEWHERE = (
@@ -257,7 +255,7 @@ _IRDS_ELSEWHERE = (
 def fetch_from_ir_datasets(name: str, folder: Path) -> list[Fetched]:
     """Write queries, documents, labels and the ranking of the data set as Parquet files.
 
-    Raises DataError where the package is missing, has no such data set, or cannot get it.
+    Raises DataError if the package is missing, has no such data set, or cannot download it.
     """
     try:
         import ir_datasets
@@ -308,7 +306,7 @@ def _written(name: str, dataset: Any, folder: Path) -> Iterator[Fetched]:
         return
     count = (dataset.docs_metadata() or {}).get("count") or dataset.docs_count()
     if count is None:
-        # A store counts its documents once it was asked for one.
+        # The count is known only after the document store was used.
         next(iter(dataset.docs_store().get_many_iter(list(doc_ids)[:1])), None)
         count = dataset.docs_count()
     if count is not None and count <= MOST_DOCUMENTS:
@@ -322,15 +320,15 @@ def _written(name: str, dataset: Any, folder: Path) -> Iterator[Fetched]:
 
 
 def _table(file: Path, name: str, rows: Iterable[dict[str, object]]) -> Fetched:
-    """The rows as a Parquet file. Raises LimitError as soon as there are more than are read."""
+    """Write rows to a Parquet file. Raises LimitError if there are more than the limit of rows."""
     most = ReadLimits().rows
     source = file.name
     remaining = iter(rows)
     batch = list(islice(remaining, _BATCH))
     if not batch:
         raise DataError(
-            "{name} holds no {what}.",
-            remedy="Open another subset of the data set.",
+            "{name} contains no {what}.",
+            remedy="Load another subset of the data set.",
             name=f"ir_datasets:{name}",
             what=file.stem,
         )
@@ -341,8 +339,8 @@ def _table(file: Path, name: str, rows: Iterable[dict[str, object]]) -> Fetched:
             if written > most:
                 raise LimitError(
                     "{name} has more than {limit:,} rows of {what}.",
-                    remedy="Open a smaller subset of the data set; names with a further / often "
-                    "are one.",
+                    remedy="Load a smaller subset of the data set. Subsets often have a longer "
+                    "name, with another part after a /.",
                     name=f"ir_datasets:{name}",
                     what=file.stem,
                     limit=most,
@@ -383,7 +381,7 @@ def _unknown(name: str, names: list[str]) -> DataError:
     near = difflib.get_close_matches(name, names, n=_NEAR, cutoff=0.5)
     return DataError(
         "ir_datasets has no data set {name!r}.",
-        remedy="Near it are: {near}." if near else "Its documentation lists them all.",
+        remedy="Similar names: {near}." if near else "The documentation of ir_datasets lists all.",
         name=name,
         near=", ".join(near),
     )
@@ -401,7 +399,7 @@ def _without_labels(name: str, names: list[str]) -> DataError:
     ]
     return DataError(
         "{name!r} of ir_datasets has no labelled queries.",
-        remedy="Open a subset of it: {parts}." if below else "Open another data set.",
+        remedy="Load one of its subsets: {parts}." if below else "Load another data set.",
         name=name,
         parts=", ".join(below[:8]),
     )
@@ -411,17 +409,17 @@ def _failed(name: str, error: Exception) -> DataError:
     full_name = f"ir_datasets:{name}"
     if isinstance(error, FileNotFoundError):
         return DataError(
-            "{name} needs a file that cannot be downloaded without asking for it: {path}.",
-            remedy="Put it there as the documentation of ir_datasets says, and open the data set "
-            "again.",
+            "{name} needs a file that must be requested from its owner: {path}.",
+            remedy="Copy the file there, as described in the documentation of ir_datasets, and "
+            "load the data set again.",
             name=full_name,
             path=str(error.filename or error),
         )
     if isinstance(error, EOFError):
         return DataError(
             "{name} needs a password.",
-            remedy="Store your password as the documentation of ir_datasets says, and load the "
-            "data set again.",
+            remedy="Store your password as described in the documentation of ir_datasets, and load "
+            "the data set again.",
             name=full_name,
         )
     answer = _answer(error)
@@ -443,10 +441,10 @@ def _failed(name: str, error: Exception) -> DataError:
 
 
 def _answer(error: BaseException) -> tuple[str, str] | None:
-    """The server that a download failed at, and how; None where the error is of another kind."""
+    """Return the server and the reason of a failed download; None for any other error."""
     import requests
 
-    # Where several servers were tried, their errors are an argument of the last.
+    # If several servers were tried, their errors are an argument of the last error.
     tried = [item[1] for argument in error.args if isinstance(argument, list) for item in argument]
     for each in (error, *tried):
         if isinstance(each, requests.RequestException):
@@ -510,7 +508,7 @@ def _write(file: Path, content: object) -> None:
 
 
 def _end_with_parent(folder: Path) -> None:
-    """End, without what was fetched, when the process that asked for it has ended."""
+    """Delete the folder and exit when the parent process has ended (end of standard input)."""
     os.read(0, 1)
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)

@@ -1,7 +1,7 @@
-"""Fetching a data set by its name into a folder: what runs in the process that `by_name` starts.
+"""`sources_by_name`: download data sets by name in a separate process (`fetching`).
 
-The folder ends up with `DONE`, which lists the files as sources with notes on them, or `FAILED`, a
-DataError in parts.
+The process writes its result to a folder: `DONE` lists the files as sources with notes, `FAILED`
+contains the parts of a DataError.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from rankdash.core.readers.parse.source import Source, sources_from_path
 
 DONE, FAILED = "done.json", "failed.json"
 IR_DATASETS, HUB = "ir_datasets", "hf"
-# Corpora with more documents than this are read in part: what is labelled or ranked.
+# In corpora with more documents than this, only labelled or ranked ones are read.
 MOST_DOCUMENTS = 100_000
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """One file: where it lies, what it is called among the sources, the data set it came with."""
+    """A downloaded file. name: of the source. origin: the data set that contains it."""
 
     path: Path
     name: str
@@ -39,38 +39,38 @@ class Fetched:
 
 
 def partly_read(name: str, read: int, rows: int, file: str) -> Finding:
-    """The note that only some documents of a corpus were taken."""
+    """Return the finding that only some documents of a corpus were read."""
     return Finding(
         "warning",
         "partly_read",
         "{name} has {rows:,} texts. Only the {read:,} that have a label or a rank were read.",
         {"name": name, "rows": rows, "read": read},
-        "To have other candidates, add a ranking that holds them.",
+        "To use other candidates, add a ranking that contains them.",
         file,
         count=rows - read,
     )
 
 
-# Data sets by name: `ir_datasets:beir/scifact/test` and `hf:org/name`, wherever a path is taken.
+# Data sets by name, accepted instead of a path: `ir_datasets:beir/scifact/test`, `hf:org/name`.
 #
 #     ir_datasets:NAME                  a data set of the package ir_datasets, which is an extra
 #     hf:ORG/NAME[/FOLDER][@REVISION]   a data set of the hub, or a folder or file of it
 #
-# What is fetched comes as files, and is read as any other files are. Fetching happens in a process
-# of its own (`fetching`): it cannot hold up a server, ask at a terminal, or keep a corpus in
-# memory, and it is ended where it takes too long or nobody waits for it any more.
+# Downloaded files are read like any other files. The download runs in a separate process
+# (`fetching`), so that it cannot block a server, prompt in a terminal or fill the memory; the
+# process is stopped if it times out or is cancelled.
 
 _NAMED = re.compile(rf"(?:{HUB}|{IR_DATASETS}):")
 _REMEDY = (
     "Write ir_datasets:NAME, such as ir_datasets:beir/scifact/test, or hf:ORGANIZATION/NAME, such "
     "as hf:BeIR/scifact."
 )
-# Seconds. A server that says nothing is given up by the libraries much sooner; this is for one that
-# says a little all the time, and for a corpus that takes hours to read.
+# Seconds. The libraries time out much sooner if a server does not respond; this limit is for very
+# slow servers, and for corpora that take hours to read.
 TIME_LIMIT = 1800.0
 _LOOK_SECONDS = 0.2
 _ENVIRONMENT = {
-    # The hub: no second protocol with time limits of its own, nothing drawn, nothing reported.
+    # The hub: no second protocol with separate timeouts, no progress bars, no telemetry.
     "HF_HUB_DISABLE_XET": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -84,12 +84,12 @@ _ENVIRONMENT = {
 
 
 def is_name(place: str) -> bool:
-    """Whether it names a data set of a collection, and no file or folder."""
+    """Return whether `place` is the name of a data set and not an existing file or folder."""
     return bool(_NAMED.match(place)) and not Path(place).exists()
 
 
 def sources_at(places: Sequence[str | os.PathLike[str]]) -> list[Source]:
-    """The files of paths and names, which together are one data set. Raises what
+    """Return the files of paths and names, which together are one data set. Raises what
     `sources_from_path` and `sources_by_name` raise."""
     texts = [os.fspath(place) for place in places]
     names = [text for text in texts if is_name(text)]
@@ -104,13 +104,13 @@ def sources_by_name(
     seconds: float = TIME_LIMIT,
     waiting: Callable[[], None] = lambda: None,
 ) -> list[Source]:
-    """Fetch the files of the data sets of these names, which together are one.
+    """Download the files of the named data sets, which are read together as one.
 
-    seconds: how long it may take in all. waiting: called a few times a second; what it raises ends
-    the fetching.
+    seconds: the time limit. waiting: called a few times per second; if it raises an error, the
+    download is cancelled.
 
-    Raises DataError where a name is none, a package is missing, a server cannot be reached or says
-    no, or there is more than is read; LimitError for a file that is too large.
+    Raises DataError if a name is invalid, a package is missing, a server cannot be reached or
+    denies access, or a limit is exceeded; LimitError for a file that is too large.
     """
     for name in names:
         if not _NAMED.match(name):
@@ -127,7 +127,7 @@ def sources_by_name(
                 remedy="Try again; if it happens again, load the files of the data set instead.",
                 names=", ".join(names),
                 reason=output.rpartition("\n")[2].strip()[:300]
-                or f"the process that fetches it ended with {code}",
+                or f"the download process ended with code {code}",
             )
         return [
             replace(
@@ -144,12 +144,12 @@ def sources_by_name(
 
 
 def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[], None]) -> int:
-    """Fetch into the folder; the exit code of the process."""
+    """Download into the folder; return the exit code of the process."""
     ends = time.monotonic() + seconds
     with (folder / "said.txt").open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "rankdash.core.readers.by_name.fetching", str(folder), *names],
-            # Closed when this process ends, in whatever way; the other then ends too.
+            # The pipe closes when this process ends for any reason, which ends the other process.
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
@@ -163,8 +163,8 @@ def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[
                     waiting()
                 if time.monotonic() > ends:
                     raise DataError(
-                        "{names} did not arrive in time ({minutes:,.0f} min).",
-                        remedy="Try again; downloaded parts may be kept. Or download the data "
+                        "The download of {names} timed out ({minutes:,.0f} min).",
+                        remedy="Try again; downloaded parts may be reused. Or download the data "
                         "set elsewhere and load its files.",
                         names=", ".join(names),
                         minutes=max(seconds / 60, 1),

@@ -1,4 +1,4 @@
-"""Large corpora that came as files: only what is labelled or ranked is kept of them."""
+"""Reduction of large downloaded corpora to labelled or ranked documents."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _LINES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 
 
 def thinned(files: Sequence[Fetched], folder: Path) -> list[Fetched]:
-    """The files, those of large corpora in part. Copies are written to the folder; the files stay
-    as they are, for they may lie in a cache.
+    """Return the files, with reduced copies of large corpora, which are written to the folder. The
+    original files may be in a cache and are not changed.
 
-    Raises what the readers raise for the other files, which say what is labelled or ranked.
+    Raises what the readers raise for files of labels or rankings.
     """
     texts = {file.path: count for file in files if (count := _texts(file))}
     tables: dict[str, list[Fetched]] = {}
@@ -67,8 +67,8 @@ def thinned(files: Sequence[Fetched], folder: Path) -> list[Fetched]:
 
 
 def _texts(file: Fetched) -> int:
-    """How many documents (or queries: both are an id and a text) a file holds; 0 where it holds
-    other things."""
+    """Return the number of documents (or queries: both have an id and a text) in a file; 0 if it
+    contains other data."""
     if file.path.name.endswith(_PARQUET):
         parquet = pq.ParquetFile(file.path)
         names = list(parquet.schema_arrow.names)
@@ -89,13 +89,13 @@ def _names_texts(names: Sequence[str]) -> bool:
 
 
 def _identity(names: Sequence[str]) -> str | None:
-    """The column with the id of a document."""
-    alone = next((name for name in names if plain(name) == "id"), None)
-    return recognise(names).get("doc_id", alone)
+    """Return the column with the ids of documents, or None."""
+    plain_id = next((name for name in names if plain(name) == "id"), None)
+    return recognise(names).get("doc_id", plain_id)
 
 
 def _mentioned(file: Fetched) -> Iterable[str]:
-    """The queries and documents that a file of labels or of a ranking names."""
+    """Yield the ids of queries and documents in a file of labels or of a ranking."""
     source = Source(file.name, file.path.read_bytes())
     if source.is_readme:
         return
@@ -110,7 +110,7 @@ def _mentioned(file: Fetched) -> Iterable[str]:
 
 
 def _copied(path: Path, copy: Path, doc_ids: set[str]) -> int:
-    """Copy the documents that are wanted; how many there are."""
+    """Copy the documents with the ids. Return their number."""
     tables = _batches(path, doc_ids)
     first = next(tables, None)
     if first is None:
@@ -139,7 +139,7 @@ def _batches(path: Path, doc_ids: set[str]) -> Iterator[pa.Table]:
     for entry in _entries(path):
         identity = identity or _identity(list(entry)) or ""
         if str(entry.get(identity)) in doc_ids:
-            # Cells that are no text would be of one type in this batch and of another in the next.
+            # Cells become text, because their types could differ between batches.
             rows.append(
                 {
                     key: value if value is None or isinstance(value, str) else json.dumps(value)
@@ -151,7 +151,7 @@ def _batches(path: Path, doc_ids: set[str]) -> Iterator[pa.Table]:
 
 
 def _entries(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file with one a line; what is no object is left to the reader to refuse."""
+    """Yield the objects of a file of JSON lines; invalid lines are skipped here, refused later."""
     with _opened(path) as lines:
         for line in lines:
             try:

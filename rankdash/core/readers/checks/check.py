@@ -1,4 +1,4 @@
-"""The check report: what is in a data set, what was refused, and what looks wrong."""
+"""`check`: report the content of a data set, refused rows and suspicious data."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ IMPLAUSIBLE = (
     "none_in_top",
     "few_documents",
 )
-"""Warnings by which a verdict on the data may be wrong as a whole, the most serious first."""
+"""Warnings that may invalidate a verdict on the data, the most serious first."""
 
 _MANY_REFUSED = 0.1
-"""The share of rows excluded that a verdict mentions."""
+"""The smallest share of excluded rows that a verdict mentions."""
 
 _NO_DOCUMENT_TEXT = Finding(
     "note",
@@ -64,7 +64,7 @@ _NO_QUERY_TEXT = Finding(
 
 @dataclass(frozen=True)
 class LabelSpread:
-    """Lowest, middle and highest of some counts."""
+    """The lowest, median and highest of some counts."""
 
     low: float
     median: float
@@ -72,7 +72,7 @@ class LabelSpread:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> LabelSpread | None:
-        """None where there are no values."""
+        """Summarise values; return None if there are none."""
         array = np.fromiter(values, dtype=np.float64)
         if not len(array):
             return None
@@ -81,12 +81,12 @@ class LabelSpread:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What a check of a data set found; a value that any surface can show.
+    """The result of a check of a data set, independent of the interface.
 
     queries, documents, labels, labelled_queries: counts.
-    candidates_per_query: of the first stage, queries without candidates counting 0.
+    candidates_per_query: of the first stage; queries without candidates count as 0.
     label_histogram: from the lowest label to the highest.
-    query_chars, document_chars: lengths of the texts there are, in characters.
+    query_chars, document_chars: lengths of non-empty texts, in characters.
     rankings: the first stage, then every precomputed system.
     findings: errors first, then warnings, then notes.
     """
@@ -109,19 +109,19 @@ class CheckReport:
 
     @property
     def suspected_best(self) -> str:
-        """The lowest grade, as it is written, where it seems to be the best one; else ""."""
+        """The lowest grade, as written in the file, if it seems to be the best; else ""."""
         return str(self._param("label_direction", "best") or "")
 
     @property
     def reversed_at(self) -> float | None:
-        """Where the labels were reversed: the grade of the files that means not relevant."""
+        """The files' grade for "not relevant" if the labels were reversed, else None."""
         worst = self._param("labels_reversed", "worst")
         return None if worst is None else float(str(worst))
 
     @property
     def refused_rows(self) -> tuple[int, int] | None:
-        """The rows that were excluded, and all rows of the files that have some, if they are
-        many."""
+        """The numbers of excluded rows and of all rows of the affected files, if many are
+        excluded."""
         refusals = [
             each for each in self.warnings if "rows" in each.params and "lines" in each.params
         ]
@@ -132,12 +132,12 @@ class CheckReport:
 
     @property
     def implausible(self) -> tuple[Finding, ...]:
-        """The warnings by which a verdict may be wrong as a whole, the most serious first."""
+        """The warnings that may invalidate a verdict, the most serious first."""
         selected = (each for each in self.warnings if each.code in IMPLAUSIBLE)
         return tuple(sorted(selected, key=lambda each: IMPLAUSIBLE.index(each.code)))
 
     def _param(self, code: str, name: str) -> object:
-        """A value in the message of the first finding of that code; None without one."""
+        """Return a parameter of the first finding with that code; None without one."""
         return next((each.params[name] for each in self.findings if each.code == code), None)
 
     @property
@@ -154,7 +154,7 @@ class CheckReport:
 
     @property
     def blocks_reranking(self) -> Finding | None:
-        """Why nothing of the data set can be reranked; None where something can."""
+        """The finding that explains why nothing can be reranked; None if something can."""
         if self.document_chars is None:
             return _NO_DOCUMENT_TEXT
         return _NO_QUERY_TEXT if self.query_chars is None else None
@@ -172,12 +172,11 @@ class CheckReport:
 
     @classmethod
     def from_json(cls, text: str) -> CheckReport:
-        """The report that `to_json` wrote. Raises ValueError for anything
-        else."""
+        """Read a report that `to_json` wrote. Raises ValueError for anything else."""
         report = convert(json.loads(text), cls)
         findings = []
         for finding in map(in_todays_words, report.findings):
-            # rankdash's own name is to be translated again.
+            # Restore the translatable phrase, which JSON stores as text.
             params = {
                 key: FIRST_STAGE if each == FIRST_STAGE else each
                 for key, each in finding.params.items()
@@ -189,12 +188,12 @@ class CheckReport:
 def check(
     dataset: Dataset, findings: Iterable[Finding], rankings: Mapping[str, Ranking]
 ) -> CheckReport:
-    """Look at a data set, at what its reader noticed and at the systems that came with it."""
+    """Check a data set, the findings of its readers and the rankings of its systems."""
     labels = dataset.labels
     systems = {FIRST_STAGE: dataset.candidates, **rankings}
     noticed = list(findings)
     codes = {finding.code for finding in noticed}
-    # The readers made ids from texts.
+    # Ids were generated from texts.
     made_ids = bool(codes & {"made_query_id", "made_doc_id"})
     noticed += _labels(dataset, systems, made_ids=made_ids)
     if dataset.first_stage != "rows" and "label_direction" not in codes:
@@ -241,11 +240,10 @@ def check(
 def relabelled(
     report: CheckReport, dataset: Dataset, rankings: Mapping[str, Ranking]
 ) -> CheckReport:
-    """Return the report with the counts of the labels that the data set has now.
+    """Return the report with the counts of the data set's current labels.
 
-    dataset: with labels that were given or corrected in rankdash, which need no check: their ids
-        and their scale are those of rankdash. rankings: by name; one that is missing keeps its
-        judged@10.
+    dataset: with labels added or corrected in rankdash, whose ids and scale are valid, so that
+        they need no check. rankings: by name; the judged@10 of missing ones is unchanged.
     """
     labels = dataset.labels
     known = {FIRST_STAGE: dataset.candidates, **rankings}
@@ -257,7 +255,7 @@ def relabelled(
     )
     counted = () if not len(labels["label"]) else (NO_LABELS.code, *SPARSE)
     findings = [each for each in report.findings if each.code not in counted]
-    # Labels that were all given here may be a sample, which is not too few.
+    # If all labels were added in rankdash, they may be a sample, and few are enough.
     if report.labels and counted:
         findings += sparse_labels(labels, [(each.name, each.judged_at_10) for each in checks])
     return replace(
@@ -276,8 +274,8 @@ def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _ids(dataset: Dataset, systems: Mapping[str, Ranking]) -> tuple[list[str], int]:
-    """The queries, and how many documents there are: without tables where these would only repeat
-    what is labelled and ranked."""
+    """Return the query ids and the number of documents, without creating tables that would only
+    repeat labelled and ranked ids."""
     if not dataset.only_ids:
         return list(dataset.queries["query_id"]), len(dataset.documents)
     queries: list[str] = dataset.labels["query_id"].texts.to_pylist()
@@ -312,17 +310,17 @@ def _texts(dataset: Dataset, documents: pd.Series[str] | None) -> list[Finding]:
     queries = dataset.query_text()
     findings = []
     ranked = documents.reindex(dataset.candidates.doc_ids)
-    silent = list(ranked.index[(ranked == "").to_numpy()])
-    if silent:
+    textless = list(ranked.index[(ranked == "").to_numpy()])
+    if textless:
         findings.append(
             counted(
                 "warning",
                 "candidates_without_text",
                 "Candidates without a text: {count} of {all}.",
-                len(silent),
+                len(textless),
                 "Reranking excludes them, or scores them as empty texts: a setting of the run. Add "
                 "the texts, or check that the ids match.",
-                examples=silent,
+                examples=textless,
                 all=len(ranked),
             )
         )
@@ -361,37 +359,37 @@ def _queries(queries: Sequence[str], candidates: Ranking) -> list[Finding]:
     ]
 
 
-# A width of a milliard would be a text of a milliard letters.
+# Widths are not allowed: one of 10⁹ would create a string of 10⁹ characters.
 _FORMAT = re.compile(r"[,]?(\.\d{1,2})?[dfg%]?")
 
 
 def check_report(text: str) -> CheckReport:
-    """Read the JSON of a check report. Raises what `Judges` may raise for anything else: a report
-    that only looks like one would break the page of its data set each time it is opened."""
+    """Read and validate the JSON of a check report, because an invalid one would break the page of
+    its data set. Raises what `Judges` may raise for anything else."""
     report = CheckReport.from_json(text)
     if not report.rankings:
         raise ValueError("a check report without a ranking")
     for finding in report.findings:
         for template in (finding.template, finding.remedy):
-            # No template that reaches for more than its parameters, or that they do not fit.
+            # A template may only insert its own parameters, with a simple format.
             for _text, name, form, _conversion in string.Formatter().parse(template):
                 if name is not None and not (name.isidentifier() and _FORMAT.fullmatch(form or "")):
-                    raise ValueError("a finding whose words cannot be put together")
+                    raise ValueError("a finding that cannot be displayed")
             template.format(**finding.params)
     return report
 
 
-# One ranking of a data set in its check report: its size, its ties, and how far it is judged.
+# The entry of one ranking in a check report: its size, its ties and its judged@10.
 
 _JUDGED = "judged@10"
-# From this share of rows in ties, an order says more about the tie rule than about the system.
+# With at least this share of rows in ties, the order depends mainly on the tie rule.
 _MANY_TIES = 0.5
 
 
 @dataclass(frozen=True)
 class RankingCheck:
-    """One ranking: its queries, rows, judged@10 (None where no labelled query is ranked), and how
-    many queries and rows are tied."""
+    """Counts of one ranking: queries, rows, judged@10 (None if no labelled query is ranked), tied
+    queries and tied rows."""
 
     name: str
     queries: int
@@ -413,14 +411,15 @@ def judged_at_10(ranking: Ranking, labels: Mapping[str, Any]) -> float | None:
 
 
 def _tied_rows(ranking: Ranking) -> int:
-    """How many rows share their score with a neighbour of the same query."""
+    """Return the number of rows that share their score with a neighbour of the same query."""
     query = np.repeat(np.arange(len(ranking.query_ids)), np.diff(ranking.offsets))
     equal = (ranking.scores[1:] == ranking.scores[:-1]) & (query[1:] == query[:-1])
     return int((np.append(equal, False) | np.append(False, equal)).sum()) if len(query) else 0
 
 
 def ties(ranking: RankingCheck, *, made: bool) -> list[Finding]:
-    """made: rankdash made the order, so its scores are nobody's to mend."""
+    """Return a finding about tied rows. made: rankdash made the ranking, so the user cannot change
+    its scores."""
     if not ranking.tied_queries:
         return []
     many = not made and ranking.tied_rows >= _MANY_TIES * ranking.rows
@@ -430,7 +429,7 @@ def ties(ranking: RankingCheck, *, made: bool) -> list[Finding]:
             "warning" if many else "note",
             "ties",
             "Rows of the ranking {name} that share their score with another: {rows} of {all}. "
-            "Queries with such rows: {queries}. Ties are settled by a rule, not by the system.",
+            "Queries with such rows: {queries}. Ties are resolved by a rule, not by the system.",
             {"name": ranking.name, **params},
             "Write scores with more digits." if many else "",
             count=ranking.tied_queries,

@@ -1,4 +1,4 @@
-"""What the labels look like: how many of each, and whether their direction is believable."""
+"""Checks of labels: their histogram, unusual grades, sparseness and direction."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from rankdash.core.readers.parse.limits import counted
 _THRESHOLD = 1.0
 _MOST_BARS = 20
 _BINS = 10
-# When labels are suspected to run the wrong way: over at least this many queries with two grades
-# among their ranked documents, label and rank correlate this much on average, and so many more
-# queries say "reversed" than not that chance would give it in about 2 of 100 data sets (a sign
-# test at z = 2).
+# Labels are suspected to be reversed if, over at least this many queries with two grades among
+# their ranked documents, the mean correlation of label and rank reaches this value, and a sign test
+# over queries exceeds z = 2 (in about 2 of 100 data sets by chance).
 _FEWEST_QUERIES = 5
 _CORRELATION = 0.15
 _SIGN_TEST = 2.0
-# Below this judged@10, what nobody judged outweighs what was judged.
+# Below this judged@10, most documents in the top ten are unlabelled.
 _FEW_JUDGED = 0.5
-# Up to so many labels a query, all relevant, the set names one answer and now and then another.
+# At most this many labels per query, all relevant, indicate a set with about one answer per query.
 _ABOUT_ONE = 2.0
 
 
@@ -47,7 +46,7 @@ NO_LABELS = Finding(
 
 @dataclass(frozen=True)
 class LabelCount:
-    """How many labels lie from `low` to `high`; both are the label where labels are grades."""
+    """The number of labels from `low` to `high`; both are the label if the bar is one grade."""
 
     low: float
     high: float
@@ -55,7 +54,7 @@ class LabelCount:
 
 
 def histogram(labels: Floats) -> tuple[LabelCount, ...]:
-    """One bar a grade; ten bars of equal width where there are more than twenty different ones."""
+    """Count labels: one bar per grade, or ten bars of equal width for more than 20 grades."""
     low, counts = np.unique(labels, return_counts=True)
     high = low
     if len(low) > _MOST_BARS:
@@ -65,7 +64,7 @@ def histogram(labels: Floats) -> tuple[LabelCount, ...]:
 
 
 def label_findings(qrels: Mapping[str, Any]) -> list[Finding]:
-    """What is unusual about the labels themselves. `qrels`: as `Dataset.labels`; not empty."""
+    """Return findings about unusual labels. qrels: as `Dataset.labels`; not empty."""
     labels: Floats = qrels["label"]
     findings = []
     low, high = float(labels.min()), float(labels.max())
@@ -124,7 +123,7 @@ def _without_relevant(queries: Coded, labels: Floats) -> list[Finding]:
             "no_relevant",
             "Labelled queries without a relevant document (label 1 or more): {count} of {all}.",
             len(none),
-            "They say nothing about an order and are counted separately.",
+            "Such queries cannot tell rankings apart and are reported separately.",
             examples=queries.texts.take(arrow_integers(none[:5])).to_pylist(),
             all=len(best),
         )
@@ -134,12 +133,12 @@ def _without_relevant(queries: Coded, labels: Floats) -> list[Finding]:
 def sparse_labels(
     qrels: Mapping[str, Any], rankings: Sequence[tuple[str, float | None]]
 ) -> list[Finding]:
-    """What it means that most of a top ten has no label.
+    """Return a finding if most of a top ten has no label.
 
-    qrels: as `Dataset.labels`. rankings: name and judged@10 of each, the first stage first; None
-    where it has none. A warning, but a note of the first stage where the labels name about one
-    relevant document a query and nothing else, as sets made from questions and their passages do:
-    then it is how the set was made.
+    qrels: as `Dataset.labels`. rankings: name and judged@10 of each (None if unknown), the first
+    stage first. The finding is a warning; only for the first stage, a note if there is about one
+    label per query and all are relevant, which is usual in sets made from questions and their
+    passages.
     """
     few = [(name, share) for name, share in rankings if share is not None and share < _FEW_JUDGED]
     if not few:
@@ -155,9 +154,9 @@ def sparse_labels(
             Finding(
                 "note",
                 "sparse_labels",
-                "Labels are sparse: about {labels:.1f} per query, all of relevant documents; of "
-                "the first ten documents of the first stage {judged:.0%} have one. A document "
-                "without a label counts as not relevant.",
+                "Labels are sparse: about {labels:.1f} per query, all for relevant documents; "
+                "{judged:.0%} of the first ten documents of the first stage have a label. "
+                "Documents without a label count as not relevant.",
                 params,
                 "See Overview > Documents without a label for what they could change.",
             )
@@ -182,12 +181,12 @@ def sparse_labels(
 
 
 def direction(ranking: Ranking, qrels: Mapping[str, Any]) -> list[Finding]:
-    """A warning where low labels sit at the top of the ranking, as when 1 means best. `qrels`: as
-    `Dataset.labels`.
+    """Return a warning if low labels are at the top of the ranking, for example if 1 means best.
+    qrels: as `Dataset.labels`.
 
-    For each query Spearman's correlation of rank and label over its labelled documents in the
-    ranking; above 0 means that higher labels sit deeper. Labels below 0 mean not relevant in either
-    direction and say nothing of it.
+    The test uses each query's Spearman correlation of rank and label over the labelled documents in
+    the ranking; above 0, higher labels are ranked lower. Labels below 0 mean not relevant in either
+    direction and are ignored.
     """
     at, pairs = labelled_rows(ranking, qrels["query_id"], qrels["doc_id"])
     labels = qrels["label"][pairs]
@@ -219,12 +218,12 @@ def direction(ranking: Ranking, qrels: Mapping[str, Any]) -> list[Finding]:
 
 
 def _correlations(query: Integers, labels: Floats) -> Floats:
-    """Spearman's correlation of place and label for each query where neither is all the same.
+    """Return Spearman's correlation of rank and label per query, for queries with two labels.
 
     query: (N,) ascending; labels: (N,) in the order of the ranking.
     """
     rows = pd.DataFrame({"place": np.arange(len(query)), "grade": labels}).groupby(query)
-    # Equal labels share the middle of their ranks.
+    # Equal labels share their mean rank.
     ranks = rows.rank()
     ranks -= ranks.groupby(query).transform("mean")
     ranks = ranks.assign(both=ranks["place"] * ranks["grade"])

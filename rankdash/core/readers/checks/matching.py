@@ -1,7 +1,6 @@
-"""Whether rankings, labels and texts speak of the same queries and documents.
+"""Checks that rankings, labels and texts belong to the same queries and documents.
 
-Ids are compared as they are. Where they do not match but would with a small change, the finding
-says which, and nothing is changed.
+Ids are compared unchanged. If they would match after a small change, the finding suggests it.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from rankdash.core.data.ranking import Ranking, coded
 from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure
 from rankdash.core.readers.parse.limits import counted
 
-# Where a ranking and labels belong together, one of so many labels shows it.
+# The number of labels compared first; if ranking and labels belong together, one usually matches.
 _FEW = 1000
 _ENOUGH = 0.5
 
@@ -52,7 +51,7 @@ _CHANGES: tuple[tuple[str, Callable[[str], str]], ...] = (
         lambda name: name.strip().casefold().lstrip("0"),
     ),
     (
-        "They differ only in what stands before the number: write the ids alike in all files.",
+        "They differ only in the prefix before the number: write the ids alike in all files.",
         lambda name: _PREFIX.sub("", name.strip()).lstrip("0"),
     ),
 )
@@ -69,14 +68,14 @@ _NOTHING = {
 def match_labels(
     name: str, ranking: Ranking, qrels: pd.DataFrame | Mapping[str, Any], *, made_ids: bool
 ) -> list[Finding]:
-    """Compare a ranking with the labels (query_id, doc_id; also as `Coded`).
+    """Compare a ranking with the labels (query_id, doc_id; also as `Coded`). Return findings.
 
-    made_ids: some ids were made from texts, since the rows came without.
+    made_ids: some ids were generated from texts, because the rows have none.
 
-    An error where the ranking is empty, or no query, or no document, is in both: then no number
-    could be computed. A warning where labelled queries are missing, or where queries and documents
-    match but never together, which is what wrong topic numbers look like. Nothing where there are
-    no labels: that is said once, and not of each ranking.
+    An error if the ranking is empty, or if ranking and labels share no query or no document, so
+    that no metric can be computed. A warning if labelled queries are missing, or if queries and
+    documents match but no pair does, which is typical of wrong topic numbers. Empty without labels,
+    which `check` reports once.
     """
     if not len(qrels["doc_id"]):
         return []
@@ -85,9 +84,9 @@ def match_labels(
             Finding(
                 "error",
                 "empty_ranking",
-                "The ranking {name} holds no documents.",
+                "The ranking {name} contains no documents.",
                 {"name": name},
-                "Check that the file was written to its end.",
+                "Check that the file is complete.",
             )
         ]
     queries = coded(qrels["query_id"])
@@ -121,8 +120,8 @@ def match_labels(
             Finding(
                 "warning",
                 "pairs_match_nothing",
-                "The ranking {name} holds no labelled document for the query it is labelled for, "
-                "though queries and documents match one by one.",
+                "The ranking {name} shares no query–document pair with the labels, although it "
+                "shares queries and documents with them.",
                 {"name": name},
                 "Check the query numbers: they may be shifted in one of the files.",
             )
@@ -131,10 +130,10 @@ def match_labels(
 
 
 def _spelled_otherwise(name: str, ranked: set[str], labelled: set[str]) -> list[Finding]:
-    """A warning where some labelled documents are ranked under an id that looks the same, with
-    blanks around it or accents encoded otherwise: they count as not retrieved."""
+    """Return a warning if labelled documents are ranked under an id that looks the same but has
+    spaces around it or differently encoded accents: they count as not retrieved."""
     lacking = {_look(identity): identity for identity in labelled - ranked}
-    # The ids that no label has: those that have one are other documents.
+    # Ranked ids with a label are excluded, because they are other documents.
     pairs = sorted(
         (lacking[look], identity)
         for identity in ranked - labelled
@@ -208,23 +207,23 @@ def _missing(name: str, ranked: set[str], labelled: set[str]) -> Finding:
 
 
 def _labelled_rows(ranking: Ranking, queries: Coded, documents: Coded, labels: slice) -> bool:
-    """Whether any ranked row has one of some labels."""
+    """Return whether any ranked pair has one of the labels in the slice."""
     query_at = np.array([ranking.positions.get(each, -1) for each in queries.texts.to_pylist()])
     query = query_at[queries.codes[labels]]
     codes, document = np.unique(documents.codes[labels], return_inverse=True)
     document = places_in(ranking.documents, documents.texts.take(arrow_integers(codes)))[document]
-    known = (query >= 0) & (document >= 0)
+    both = (query >= 0) & (document >= 0)
     size = max(len(ranking.documents), 1)
     ranked = owners(ranking.offsets) * size + ranking.docs
-    labelled = query[known] * size + document[known]
+    labelled = query[both] * size + document[both]
     return bool((places_in(arrow_integers(ranked), arrow_integers(labelled)) >= 0).any())
 
 
 def nearly(
     first: Collection[str], second: Collection[str]
 ) -> tuple[str | None, tuple[str, str] | None]:
-    """(advice, an example of each) where half of the smaller side would match the other after a
-    small change of spelling; (None, None) else."""
+    """Return (advice, a pair of ids) if half of the smaller collection would match the other after
+    a small change of spelling; else (None, None)."""
     smaller = min(len(first), len(second))
     if not smaller:
         return None, None
@@ -238,20 +237,20 @@ def nearly(
     return None, None
 
 
-# Whether labels, texts and rankings can belong together: what matches by id may do so by accident.
+# A check for ids that match by accident.
 #
-# A labelled document shares more words with its query than a random one does. Where it does not,
-# in a set whose queries and documents share words at all, the labels are likely those of other
+# A labelled document shares more words with its query than a random one does. If it does not,
+# although queries and documents of the set share words, the labels probably belong to other
 # queries.
 
 _SEED = 36
-# So many queries are looked at, and of each text so many characters: the cost is the same for any
-# set. With fewer queries than the least, words that are shared by chance decide.
+# Upper limits of queries and of characters per text, which limit the cost for large sets. With
+# fewer queries than the lower limit, words shared by chance would decide.
 _SAMPLE = 200
 _LEAST = 20
 _CHARS = 2000
-# At this share of the query's words (by weight) in the best of the sampled documents, queries and
-# documents are in one language and about the same things.
+# If the best sampled document contains at least this share of a query's words (by weight) on
+# average, queries and documents have the same language and topics.
 _SHARED = 0.15
 # Standard errors by which labelled pairs must exceed random ones.
 _ABOVE = 2.0
@@ -262,7 +261,7 @@ _HAN = re.compile("([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)")
 
 
 def overlap_findings(dataset: Dataset) -> list[Finding]:
-    """A warning where labelled pairs share no more words than random pairs of the same texts."""
+    """Return a warning if labelled pairs share no more words than random pairs of the texts."""
     labels = dataset.labels
     queries, documents = _sampled_pairs(labels)
     if len(queries) < _LEAST:
@@ -306,7 +305,7 @@ def overlap_findings(dataset: Dataset) -> list[Finding]:
 
 
 def _sampled_pairs(labels: Mapping[str, Any]) -> tuple[Integers, Integers]:
-    """Codes of a query and of one of its most relevant documents, for a sample of the queries."""
+    """Return codes of sampled queries, and of one of the most relevant documents of each."""
     values: Floats = labels["label"]
     relevant = np.flatnonzero(values > max(0.0, float(values.min(initial=0.0))))
     rows = np.random.default_rng(_SEED).permutation(relevant)
@@ -321,7 +320,7 @@ def _texts(table: Any, ids: Sequence[str]) -> list[str]:
 
 
 def _words_of(text: str) -> set[str]:
-    """The words of a text, in lower case; pairs of characters where a script has no blanks."""
+    """Return the lower-case words of a text; character pairs in scripts without spaces."""
     words: set[str] = set()
     for piece in _HAN.split(text.casefold()):
         if _HAN.match(piece):
@@ -332,8 +331,8 @@ def _words_of(text: str) -> set[str]:
 
 
 def _shared_words(queries: Sequence[str], documents: Sequence[str]) -> Floats:
-    """(Q, D) the share of each query's words that are in each document, rare words counting
-    more."""
+    """Return the (Q, D) shares of each query's words that are in each document, with a higher
+    weight for rare words."""
     query_words = [_words_of(text) for text in queries]
     document_words = [_words_of(text) for text in documents]
     places = {word: at for at, word in enumerate(sorted(set().union(*query_words)))}
@@ -357,7 +356,7 @@ def _flags(texts: Sequence[set[str]], places: Mapping[str, int]) -> Floats:
 
 
 def top_findings(name: str, ranking: Ranking, labels: Mapping[str, Any]) -> list[Finding]:
-    """A warning where no labelled query has a relevant document among the first ten of a
+    """Return a warning if no labelled query has a relevant document in the first ten of a
     ranking."""
     if not len(labels["label"]) or not len(ranking):
         return []
@@ -374,8 +373,8 @@ def top_findings(name: str, ranking: Ranking, labels: Mapping[str, Any]) -> list
             "The ranking {name} has no relevant document among the first ten of any query, in "
             "{queries} queries with relevant documents.",
             {"name": name, "queries": len(hits)},
-            "Check that a higher score is better in the ranking, and that its ids are those of the "
-            "labels.",
+            "Check that a higher score is better in the ranking, and that ranking and labels use "
+            "the same ids.",
             count=len(hits),
         )
     ]

@@ -1,4 +1,4 @@
-"""Parquet, Arrow and Excel: tables of typed cells."""
+"""Readers of Parquet, Arrow and Excel: tables of typed cells."""
 
 from __future__ import annotations
 
@@ -43,40 +43,40 @@ from rankdash.core.readers.parse.table import (
 
 PARQUET = b"PAR1"
 _BATCH_ROWS = 20_000
-# Beyond this a float64 does not hold every whole number.
+# Above this, float64 cannot represent every whole number.
 _LARGEST_WHOLE = 2.0**53
 
 
 def read_parquet(data: bytes, file: str, limits: ReadLimits) -> Table:
-    """A table of the file's columns, all as text. A row's line is its number.
+    """Read a table of the file's columns, all as text. A row's line is its number.
 
-    Whole numbers become their decimal text, also where a missing value made the column a
-    floating-point one. Raises FormatError where the file is damaged, LimitError for too many
-    rows, columns or bytes.
+    Whole numbers are written without a decimal point, even if missing values made the column a
+    floating-point one. Raises FormatError if the file is damaged, LimitError for too many rows,
+    columns or bytes.
     """
     with reading(file, DAMAGED_FILE, format="Parquet"):
         return _tabulated(_unpacked(data, file, limits), file, "Parquet", limits)
 
 
 def _tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Table:
-    """The columns as text; of the documents, where entries hold lists of them."""
+    """Convert columns to text; one row per document if entries contain lists of documents."""
     if len(set(table.column_names)) != len(table.column_names):
         raise FormatError(
             "Two columns have the same name.",
-            remedy="Give every column a name of its own.",
+            remedy="Column names must be unique.",
             file=file,
         )
     values = size = 0
     for part in itertools.chain.from_iterable(column.chunks for column in table.columns):
-        held, taken = _extent(part)
-        values, size = values + held, size + taken
+        part_values, part_size = _extent(part)
+        values, size = values + part_values, size + part_size
         refuse_many_bytes(size, file, limits)
     lines = np.arange(1, table.num_rows + 1, dtype=np.int64)
     if any(_holds_values(column.type) for column in table.schema):
         if values > limits.json_values:
             raise limits.over(
                 "json_values",
-                "The lists of the file hold more than {limit:,} values.",
+                "The lists of the file contain more than {limit:,} values.",
                 "Load a sample of the queries with all their rows, or allow more with {variable}.",
                 file,
             )
@@ -86,7 +86,7 @@ def _tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Tab
         with reading(
             file,
             BAD_COLUMN,
-            "Store the column as text, or leave it out.",
+            "Store the column as text, or remove it.",
             column=column,
         ):
             columns[column] = _texts(table.column(column))
@@ -96,11 +96,11 @@ def _tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Tab
 
 
 def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
-    # It brings file systems with it, which take longer to import than small files to read.
+    # Imported here because it imports file systems, which takes longer than reading a small file.
     import pyarrow.parquet as pq
 
     parquet = pq.ParquetFile(pa.BufferReader(data))
-    # A text that stands there once can be that of every row: it is measured before it is repeated.
+    # A text stored once may belong to every row: its size is measured before it is repeated.
     texts = [each.name for each in parquet.schema_arrow if _is_text(each.type)]
     parquet = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
     refuse_many_rows(parquet.metadata.num_rows, file, limits)
@@ -110,7 +110,7 @@ def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
     batches: list[pa.Table] = []
     size = 0
     for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
-        # What stands in the file need not be what it says it is.
+        # The content of a hostile file may contradict its metadata.
         batch.validate(full=True)
         size += sum(_extent(column)[1] for column in batch.columns)
         refuse_many_bytes(size, file, limits)
@@ -120,8 +120,8 @@ def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
 
 
 def _extent(column: pa.Array) -> tuple[int, int]:
-    """How many values the column holds, those in lists one by one, and the bytes that they take
-    once each stands by itself; at least, where nobody can say."""
+    """Return the number of values in a column (counting each value in lists) and their size in
+    bytes without sharing; a lower bound if the exact size is unknown."""
     kind = column.type
     if not _holds_values(kind):
         return len(column), _bytes(column)
@@ -146,7 +146,7 @@ def _bytes(column: pa.Array) -> int:
 
 
 def _sizes(values: pa.Array) -> pa.Array:
-    """The bytes of each value."""
+    """Return the size of each value in bytes."""
     if _is_view(values.type):
         # A view is its length and three more numbers.
         views = np.frombuffer(values.buffers()[1], dtype=np.int32).reshape(-1, 4)
@@ -167,7 +167,7 @@ def _is_view(kind: pa.DataType) -> bool:
 
 
 def _repeated(column: Any) -> Any:
-    """The values themselves, where the column says each once."""
+    """Decode a dictionary- or run-length-encoded column; return others unchanged."""
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
     if pa.types.is_run_end_encoded(column.type):
@@ -181,7 +181,7 @@ def _holds_values(kind: pa.DataType) -> bool:
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:
-    """The column as text, without a Python object a cell where it holds texts or whole numbers."""
+    """Convert a column to text; texts and whole numbers without a Python object per cell."""
     column = _repeated(column)
     if pa.types.is_floating(column.type):
         column = column.cast(pa.float64())
@@ -195,14 +195,14 @@ def _texts(column: pa.ChunkedArray) -> pa.Array:
     return pa.array([cell(value) for value in column.to_pylist()], type=pa.string())
 
 
-# Arrow files and streams, as the `datasets` library saves them.
+# Arrow files and streams, for example saved by the library `datasets`.
 
 _FILE, _STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 _STREAM_BEGINS = 8
 _INT, _LONG, _SHORT, _PAIR = map(struct.Struct, ("<i", "<q", "<H", "<qq"))
-# Where the fields stand in the tables of Message.fbs; a batch of a dictionary is a batch within.
+# Field numbers in the tables of Message.fbs; a dictionary batch contains a record batch.
 _HEADER, _DICTIONARY, _ROWS, _BUFFERS, _COMPRESSION = 2, 1, 0, 2, 3
-# In place of a size, where packing it would have made it larger.
+# A marker instead of the size of a buffer that is not compressed.
 _NOT_PACKED = -1
 
 
@@ -211,9 +211,9 @@ def is_arrow(data: bytes) -> bool:
 
 
 def read_arrow(data: bytes, file: str, limits: ReadLimits) -> Table:
-    """A table of the file's columns, all as text. A row's line is its number.
+    """Read a table of the file's columns, all as text. A row's line is its number.
 
-    Raises FormatError where the file is damaged, LimitError for too many rows, columns or bytes.
+    Raises FormatError if the file is damaged, LimitError for too many rows, columns or bytes.
     """
     with reading(file, DAMAGED_FILE, format="Arrow"):
         return _tabulated(_unpacked_arrow(data, file, limits), file, "Arrow", limits)
@@ -223,7 +223,7 @@ def _unpacked_arrow(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
     content, batches = pa.py_buffer(data), sys.maxsize
     if data.startswith(_FILE):
         batches = pa.ipc.open_file(content).num_record_batches
-        # What the end of a file points to is a stream; what else it may point to is never read.
+        # The batches are a stream; other positions in the footer of the file are never read.
         content = content.slice(_STREAM_BEGINS)
     _refuse_large(content, batches, file, limits)
     reader = pa.ipc.open_stream(content)
@@ -242,8 +242,8 @@ def _unpacked_arrow(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
 
 
 def _refuse_large(content: pa.Buffer, batches: int, file: str, limits: ReadLimits) -> None:
-    """Raises LimitError where so many batches unpack to too much, or hold too many rows: a batch is
-    unpacked as a whole, so its header is looked at before."""
+    """Raise LimitError if the batches would unpack to too many bytes or rows. Only headers are
+    read, because a batch is unpacked as a whole."""
     size = rows = 0
     for message in pa.ipc.MessageReader.open_stream(content):
         if not batches:
@@ -259,10 +259,10 @@ def _refuse_large(content: pa.Buffer, batches: int, file: str, limits: ReadLimit
             rows += batch.number(_ROWS)
             if rows > limits.rows:
                 raise too_many_rows(file, limits)
-        packed = batch.holds(_COMPRESSION)
+        packed = batch.has(_COMPRESSION)
         for offset, length in batch.pairs(_BUFFERS):
             if packed and length:
-                # The size that it takes is the size that it must have.
+                # Unpacking fails if the stated size is wrong.
                 [stated] = _LONG.unpack_from(message.body, offset)
                 length = length if stated == _NOT_PACKED else stated
             size += max(length, 0)
@@ -270,7 +270,7 @@ def _refuse_large(content: pa.Buffer, batches: int, file: str, limits: ReadLimit
 
 
 class _Flat:
-    """A table of a FlatBuffer: the place of a field, 0 where it is missing, stands in front of it.
+    """A table of a FlatBuffer. A list before it contains the offset of each field, 0 if missing.
 
     Positions beyond the end raise struct.error.
     """
@@ -283,7 +283,7 @@ class _Flat:
     def root(cls, data: pa.Buffer) -> _Flat:
         return cls(data, _INT.unpack_from(data, 0)[0])
 
-    def holds(self, field: int) -> bool:
+    def has(self, field: int) -> bool:
         return self._place(field) is not None
 
     def number(self, field: int) -> int:
@@ -294,7 +294,7 @@ class _Flat:
         return _Flat(self._data, self._target(field))
 
     def pairs(self, field: int) -> Iterator[tuple[int, int]]:
-        """The entries of a list of two numbers each."""
+        """Yield the entries of a list of pairs of numbers."""
         start = self._target(field)
         [count] = _INT.unpack_from(self._data, start)
         for at in range(count):
@@ -313,13 +313,13 @@ class _Flat:
         return self._start + offset if offset else None
 
 
-# Excel workbooks (.xlsx): every sheet that holds rows is a table, as if it were a file.
+# Excel workbooks (.xlsx): every sheet with rows is a table, as if it were a file.
 
 WORKBOOK = b"PK\x03\x04"
 
 _MOST_ROWS = 1 << 20
 _FORMULA = re.compile(rb"<(?:\w{1,20}:)?f[ >/]")
-# What a spreadsheet program writes in place of a value that it cannot compute.
+# The values that spreadsheet programs write if they cannot compute a cell.
 _ERRORS = frozenset(
     ("#N/A", "#REF!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#VALUE!", "#GETTING_DATA", "#SPILL!")
 )
@@ -328,15 +328,15 @@ _Formulas = dict[tuple[int, int], str]
 
 
 def read_workbook(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
-    """A table of each sheet that is not hidden and holds more than a header. A row's line is its
-    number in the sheet. Of several, each is called after the file and the sheet.
+    """Read a table from each visible sheet with more than a header. A row's line is its number in
+    the sheet. If there are several tables, each is named after the file and the sheet.
 
-    A formula is the value that was saved with it. Raises FormatError where the file is damaged or
-    has no rows, LimitError for too many rows or columns or too long cells.
+    Formulas are read as their saved values. Raises FormatError if the file is damaged or has no
+    rows, LimitError for too many rows or columns or too long cells.
     """
     from openpyxl import load_workbook
 
-    # It warns of what it cannot keep, such as lists of allowed values; cells are kept.
+    # openpyxl warns about features that it ignores, such as lists of allowed values.
     with reading(file, DAMAGED_FILE, format="Excel"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
@@ -349,8 +349,8 @@ def read_workbook(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
     filled = [sheet for sheet in sheets if len(sheet.rows) > 1]
     if not filled:
         raise FormatError(
-            "The workbook holds no rows below a header.",
-            remedy="Put the names of the columns into the first row of a sheet that is not hidden.",
+            "The workbook contains no rows below a header.",
+            remedy="Write the column names into the first row of a visible sheet.",
             file=file,
         )
     first, *others = [
@@ -362,7 +362,7 @@ def read_workbook(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
         note = Finding(
             "note",
             "hidden_sheets",
-            "Hidden sheets, which are not read: {sheets}.",
+            "Hidden sheets that were not read: {sheets}.",
             {"sheets": ", ".join(hidden)},
             "To read a sheet, unhide it and save the workbook.",
             file,
@@ -373,7 +373,7 @@ def read_workbook(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
 
 
 def _formulas(data: bytes) -> dict[str, _Formulas]:
-    """Sheet → its formulas."""
+    """Return sheet → formulas."""
     from openpyxl import load_workbook
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -393,9 +393,9 @@ def _formulas(data: bytes) -> dict[str, _Formulas]:
 
 
 def _rows_of(sheet: Any, *, values_only: bool) -> Iterator[tuple[int, Sequence[Any]]]:
-    """(number, cells) of each row up to the last. Raises ValueError for one below the last row that
-    a sheet can have: all between would be made."""
-    # Some programs write a wrong size into the file.
+    """Yield (number, cells) of each row. Raises ValueError for a row beyond the maximum of a sheet,
+    because openpyxl would create all rows before it."""
+    # Some programs write wrong dimensions into the file.
     sheet.reset_dimensions()
     for number, cells in enumerate(sheet.iter_rows(values_only=values_only), 1):
         if number > _MOST_ROWS:
@@ -404,11 +404,11 @@ def _rows_of(sheet: Any, *, values_only: bool) -> Iterator[tuple[int, Sequence[A
 
 
 class _Sheet:
-    """The rows of a sheet that are not empty, and the cells in which no value was saved."""
+    """The non-empty rows of a sheet, and its cells without a saved value."""
 
     def __init__(self, sheet: Any, formulas: _Formulas, file: str, limits: ReadLimits) -> None:
         self.title = sheet.title
-        # (row, column) → what the sheet has in place of a value.
+        # (row, column) → formula or error.
         self._without_value: dict[tuple[int, int], str] = {}
         self.rows: list[tuple[int, list[str | None]]] = []
         for number, values in _rows_of(sheet, values_only=not formulas):
@@ -460,14 +460,14 @@ class _Sheet:
         return Finding(
             "warning",
             "cells_without_value",
-            "Cells of the sheet {sheet} that hold a formula without a saved value, or an error, "
-            "and are read as empty: {count} ({cells}).",
+            "Cells of the sheet {sheet} with an error, or with a formula without a saved value, "
+            "read as empty: {count} ({cells}).",
             {
                 "sheet": self.title,
                 "count": len(named),
                 "cells": ", ".join(place for place, _ in named[:LINES_NAMED]) + more,
             },
-            "Open the workbook in a spreadsheet program and save it, which saves the values.",
+            "Open the workbook in a spreadsheet program and save it, which stores the values.",
             file,
             next(iter(self._without_value))[0],
             len(named),

@@ -1,9 +1,9 @@
-"""CSV, TSV and their relatives: any one-character separator, quoted line breaks, with or without
-a header.
+"""Reader of CSV, TSV and similar files: any one-character separator, quoted line breaks, with or
+without a header.
 
-The separator is the one that gives known column names and the same number of fields in every
-row. Quotation marks follow RFC 4180 (`""` inside a quoted field); `\\"` is read too where doubled
-marks do not work out, and in tab-separated files marks may mean nothing at all.
+The separator is chosen by known column names and by equal numbers of fields per row. Quotation
+marks follow RFC 4180 (`""` inside a quoted field); if that fails, `\\"` is tried, and in
+tab-separated files also plain quotation marks.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rankdash.core.readers.parse.table import (
 )
 from rankdash.core.readers.parse.values import looks_like_ids, numbers
 
-# The module's own limit is for the whole process, and lower than a long document.
+# The default limit of `csv` is process-wide and too low for long documents.
 _LARGEST_FIELD = min(sys.maxsize, 2**31 - 1)
 csv.field_size_limit(_LARGEST_FIELD)
 _one_at_a_time = threading.Lock()
@@ -47,11 +47,11 @@ _SAMPLE_CHARS = 1 << 18
 _SAMPLE_ROWS = 200
 _USUAL = "\t,;|"
 _NEVER = " \"'_-.\\"
-# The unit separator and what Hive writes.
+# The unit and record separators, and the separator of Hive.
 _CONTROLS = "\x1f\x1e\x01"
 _MOST_ODD = 8
 _EXCEL_HINT = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
-# Without known names, this share of the sample must have as many fields as the first row.
+# Without known names, at least this share of the sample must have the first row's field count.
 _ENOUGH = 0.7
 _NAMES = {"\t": "TSV", ",": "CSV", ";": "CSV (;)", "|": "CSV (|)"}
 _QUOTING = {
@@ -64,13 +64,13 @@ _PIECE_CHARS = 1 << 20
 
 @dataclass(frozen=True)
 class CsvDialect:
-    """delimiter: one character. quotes: "double" (RFC 4180), "escape" (`\\"`) or "none"."""
+    """A CSV dialect. delimiter: one character. quotes: "double" (RFC 4180), "escape" or "none"."""
 
     delimiter: str
     quotes: str
 
     def records(self, text: str) -> Iterator[tuple[int, list[str]]]:
-        """(first physical line, cells) of every record that is not blank."""
+        """Yield (first physical line, cells) of every record that is not blank."""
         reader = csv.reader(
             _lines(text),
             delimiter=self.delimiter,
@@ -90,7 +90,7 @@ class CsvDialect:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """With their ends, without a second copy of all the text."""
+    """Yield the lines with their line ends, without copying the whole text."""
     start = 0
     while start < len(text):
         end = text.find("\n", start + _PIECE_CHARS) + 1 or len(text)
@@ -98,8 +98,8 @@ def _lines(text: str) -> Iterator[str]:
         start = end
 
 
-class _Unquotable(Exception):  # noqa: N818 - it never leaves this module
-    """The quotation marks of the record that begins on `line` do not work out."""
+class _Unquotable(Exception):  # noqa: N818 - not raised outside this module
+    """Unbalanced quotation marks in the record that begins on `line`."""
 
     def __init__(self, line: int, problem: str) -> None:
         self.line = line
@@ -108,7 +108,7 @@ class _Unquotable(Exception):  # noqa: N818 - it never leaves this module
 
 
 def sniff(text: str) -> str | None:
-    """The separator, or None where no character separates fields."""
+    """Return the separator, or None if no character separates fields."""
     hint = _EXCEL_HINT.match(text)
     if hint:
         return hint.group(1)
@@ -126,7 +126,7 @@ def sniff(text: str) -> str | None:
     for delimiter in candidates:
         if delimiter not in first:
             continue
-        rows = _sample_rows(sample, delimiter, cut=len(sample) < len(text))
+        rows = _sample_rows(sample, delimiter, truncated=len(sample) < len(text))
         width = len(rows[0]) if rows else 0
         names = known(rows[0]) if rows else 0
         same = sum(len(row) == width for row in rows) / max(len(rows), 1)
@@ -136,7 +136,7 @@ def sniff(text: str) -> str | None:
     return best[1] if best else None
 
 
-def _sample_rows(sample: str, delimiter: str, *, cut: bool) -> list[list[str]]:
+def _sample_rows(sample: str, delimiter: str, *, truncated: bool) -> list[list[str]]:
     reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
     rows: list[list[str]] = []
     try:
@@ -147,18 +147,18 @@ def _sample_rows(sample: str, delimiter: str, *, cut: bool) -> list[list[str]]:
                 return rows
     except csv.Error:
         return rows
-    return rows[:-1] if cut and len(rows) > 1 else rows
+    return rows[:-1] if truncated and len(rows) > 1 else rows
 
 
 def read(text: str, delimiter: str, file: str, limits: ReadLimits) -> Table:
-    """A table of the file's columns.
+    """Read a table of the file's columns.
 
-    Rows with another number of fields than the header are refused. Raises FormatError, with the
-    line, where a quotation mark is never closed; LimitError for too many or too long fields.
+    Rows with a wrong number of fields are refused. Raises FormatError, with the line, if a
+    quotation mark is never closed; LimitError for too many or too long fields.
     """
     hint = _EXCEL_HINT.match(text)
     if hint:
-        # One blank line in its place, so that line numbers stay true.
+        # A blank line replaces the hint, so that line numbers stay correct.
         text = "\n" + text[hint.end() :]
     others = ["escape"] * ('\\"' in text) + ["none"] * (delimiter == "\t")
     problems: list[_Unquotable] = []
@@ -171,7 +171,7 @@ def read(text: str, delimiter: str, file: str, limits: ReadLimits) -> Table:
     if problem.too_long:
         raise too_long_field(file, problem.line, limits)
     raise FormatError(
-        "The quotation marks of the row that begins here do not match ({problem}).",
+        "Unbalanced quotation marks in the row starting here ({problem}).",
         remedy='Close every quotation mark, and write a mark inside a quoted text as "".',
         file=file,
         line=problem.line,
@@ -192,8 +192,8 @@ def _read(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Tabl
 
 
 def _even(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Table | None:
-    """The table of a text without quotation marks whose rows have a line and as many fields each;
-    None for any other."""
+    """Read a text without quotation marks in which each line is a row with the same number of
+    fields; return None for any other text."""
     width = next(_lines(text), "").count(dialect.delimiter) + 1
     refuse_many_columns(width, file, limits)
     parsed = None
@@ -254,7 +254,7 @@ def _table(
     dialect: CsvDialect,
     limits: ReadLimits,
 ) -> Table:
-    """columns: lists of str, or Arrow text."""
+    """Create the table. columns: lists of str, or Arrow text."""
     for column in columns:
         refuse_long_fields(column, lines, refusals.file, limits)
     header = names or [f"column {position}" for position in range(1, len(first) + 1)]
@@ -280,7 +280,7 @@ def _flush(block: list[list[str]], columns: list[list[str]]) -> None:
 
 
 def _header(first: list[str], columns: Sequence[Sequence[str]]) -> list[str] | None:
-    """The names in the first row, made unique; None where it is a row like the others."""
+    """Return the names in the first row, made unique; None if it is a row of data."""
     if not known(first):
         for cell, column in zip(first, columns, strict=True):
             values = np.array([cell, *column], dtype=object)

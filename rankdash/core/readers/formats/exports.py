@@ -1,5 +1,5 @@
-"""What tools export: tables whose columns or file names have a meaning of their own, and JSON
-documents, each recognised by the keys that it uses."""
+"""Exports of tools: tables recognised by their columns or file names, and JSON documents recognised
+by their keys."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _CONVERTED = re.compile(r"\d{4}")
 
 
 def one_split(tables: Tables) -> list[tuple[Table, Source]]:
-    """The tables without those of other splits; a finding says which split was taken."""
-    left_aside, notes = other_splits([table.file for table, _ in tables])
-    used = [(table, source) for table, source in tables if table.file not in left_aside]
+    """Return the tables of one split only; a finding reports the split."""
+    excluded, notes = other_splits([table.file for table, _ in tables])
+    used = [(table, source) for table, source in tables if table.file not in excluded]
     missing = _missing_shards([table.file for table, _ in used])
     return [(_with(table, notes.get(table.file), missing.get(table.file)), s) for table, s in used]
 
@@ -40,7 +40,7 @@ def _with(table: Table, *findings: Finding | None) -> Table:
 
 
 def _missing_shards(files: Sequence[str]) -> dict[str, Finding]:
-    """A warning on the first file of each table of which some files are not there."""
+    """Return a warning for the first file of each table with missing files."""
     tables: dict[tuple[str, str, str], list[str]] = {}
     for file in files:
         path = PurePosixPath(file)
@@ -51,7 +51,7 @@ def _missing_shards(files: Sequence[str]) -> dict[str, Finding]:
         shards[0]: counted(
             "warning",
             "missing_shards",
-            "Files of this table that are not there: {count} of {all}.",
+            "Missing files of this table: {count} of {all}.",
             int(count) - len(shards),
             "Load all files whose names differ only in the number before -of-.",
             shards[0],
@@ -63,36 +63,35 @@ def _missing_shards(files: Sequence[str]) -> dict[str, Finding]:
 
 
 def other_splits(files: Sequence[str]) -> tuple[frozenset[str], dict[str, Finding]]:
-    """The files of splits that are not taken, and what to say of the first file of those that
-    are."""
+    """Return the files of unused splits, and for each used split a finding, by its first file."""
     folders: dict[str, dict[str, list[str]]] = {}
     for file in files:
         place = _place(file)
         if place:
             folders.setdefault(place[0], {}).setdefault(place[1], []).append(file)
-    left_aside: set[str] = set()
+    excluded: set[str] = set()
     notes: dict[str, Finding] = {}
     for splits in folders.values():
         taken = min(splits, key=SPLITS.index)
         others = [split for split in splits if split != taken]
         if not others:
             continue
-        left_aside.update(file for split in others for file in splits[split])
+        excluded.update(file for split in others for file in splits[split])
         first = splits[taken][0]
         notes[first] = Finding(
             "warning",
             "one_split",
-            "The rows come in {count} splits. {taken} is used, not {others}.",
+            "The rows are in {count} splits. rankdash uses {taken} and ignores {others}.",
             {"count": len(splits), "taken": taken, "others": ", ".join(others)},
-            "To use another split, load its files without those of the other splits.",
+            "To use another split, load only the files of that split.",
             first,
             count=len(others),
         )
-    return frozenset(left_aside), notes
+    return frozenset(excluded), notes
 
 
 def _place(file: str) -> tuple[str, str] | None:
-    """(folder, split) of a shard; None for any other file."""
+    """Return (folder, split) of a shard; None for any other file."""
     path = PurePosixPath(file)
     shard = _SHARD.fullmatch(path.stem)
     split = shard["split"].lower() if shard else ""
@@ -101,15 +100,15 @@ def _place(file: str) -> tuple[str, str] | None:
     return (str(path.parent), split) if split in SPLITS else None
 
 
-# What Quepid exports as CSV.
+# CSV exports of Quepid.
 #
-# book:             query, docid, and a column of ratings for each rater, named after the person.
+# book:             query, docid, and a column of ratings for each annotator, with their name.
 # case, detailed:   Team Name, Case Name, Case ID, Query Text, Doc ID, Doc Position, Title, Rating
 #                   and the fields of the document; the position is the search engine's rank.
 # snapshot:         Snapshot Name, Snapshot Time, Case ID, Query Text, Doc ID, Doc Position, and
 #                   fields.
 # case, basic:      query, docid, rating: read by its column names.
-# case, general:    scores of queries without documents: refused, with what to export instead.
+# case, general:    scores of queries without documents: refused, with a remedy.
 
 _OF_THE_CASE = ("teamname", "casename", "caseid", "snapshotname", "snapshottime")
 _OF_THE_PAIR = ("querytext", "docid", "docposition", "title", "rating")
@@ -120,7 +119,7 @@ def quepid(tables: Tables) -> list[tuple[Table, Source]]:
 
 
 def _names(table: Table) -> dict[str, str]:
-    """Plain name → column, of a table that names its columns and says nothing else of them."""
+    """Return plain name → column of a table with named columns and without fixed fields."""
     if not table.names or table.fields is not None:
         return {}
     return {plain(column): column for column in reversed(table.columns)}
@@ -136,10 +135,10 @@ def _quepid(table: Table) -> Table:
     note = Finding(
         "note",
         "read_as_raters",
-        "The columns are read as the ratings of one person each, as in a book of Quepid: "
+        "The columns are read as ratings, one annotator per column, as in a Quepid book: "
         "{columns}.",
         {"columns": ", ".join(raters[:20])},
-        "If they are something else, rename the column that holds the labels to label, and load "
+        "If they are not ratings, rename the column that contains the labels to label, and load "
         "the file again.",
         table.file,
         count=len(raters),
@@ -148,8 +147,8 @@ def _quepid(table: Table) -> Table:
 
 
 def _are_raters(frame: pd.DataFrame) -> bool:
-    """Whether all columns after the second hold few grades or nothing, under names that say
-    nothing."""
+    """Return whether all columns after the second contain few grades or nothing, and have unknown
+    names."""
     others = list(frame.columns[2:])
     if not others or set(fields_of(frame)) != {"query", "doc_id"}:
         return False
@@ -157,8 +156,8 @@ def _are_raters(frame: pd.DataFrame) -> bool:
 
 
 def _grades(cells: Texts) -> bool:
-    """Whether a column holds few whole numbers; a word among more of them is a bad cell, and
-    refused with its line."""
+    """Return whether a column contains few distinct whole numbers. A minority of other cells is
+    allowed; they are refused later, with their lines."""
     parsed = numbers(cells[~blank(cells)])
     values = parsed[~np.isnan(parsed)]
     whole = np.array_equal(values, np.floor(values)) and 2 * len(values) >= len(parsed)
@@ -169,12 +168,12 @@ def _case(table: Table, names: dict[str, str]) -> Table:
     if "docid" not in names and names.keys() & set(_OF_THE_PAIR[2:]):
         raise FormatError(
             "This export of Quepid has no column Doc ID.",
-            remedy="Export the case again as Detail, and leave its columns as they are.",
+            remedy="Export the case again as Detail, without changes to its columns.",
             file=table.file,
         )
     if "docid" not in names:
         raise FormatError(
-            "This export of Quepid holds scores of queries, without documents and ratings.",
+            "This export of Quepid contains scores of queries, but no documents or ratings.",
             remedy="Export the case again as Detail, or its ratings as Basic.",
             file=table.file,
         )
@@ -189,9 +188,9 @@ def _case(table: Table, names: dict[str, str]) -> Table:
             note = Finding(
                 "warning",
                 "one_snapshot",
-                "The file holds {count} snapshots. {taken} is used, the others are not.",
+                "The file contains {count} snapshots. rankdash uses {taken} and ignores others.",
                 {"count": count, "taken": first},
-                "To compare snapshots, export each to a file of its own.",
+                "To compare snapshots, export each to a separate file.",
                 table.file,
                 count=count - 1,
             )
@@ -221,12 +220,12 @@ def _case(table: Table, names: dict[str, str]) -> Table:
 # products: product_id, product_title, product_description, product_bullet_point, product_brand,
 #           product_color, product_locale.
 #
-# A product is known by its id and its locale. The locale of the queries becomes a segment. The
-# labels are words (E, S, C, I); a person may give them the gains of the task in place of grades,
-# see `values.WORD_GAINS`.
+# A product is identified by its id and its locale. The locale of the queries becomes a segment. The
+# labels are words (E, S, C, I); users may map them to the gains of the task instead of grades, see
+# `values.WORD_GAINS`.
 
 _DROPPED = ("exampleid", "smallversion", "largeversion", "column1", "unnamed0")
-# What a product says of itself, in this order.
+# The columns of a product's text, in this order.
 _TEXTS = ("productdescription", "productbulletpoint", "productbrand", "productcolor")
 
 
@@ -259,7 +258,7 @@ def _products(table: Table, names: dict[str, str], several: bool) -> Table:
         note = Finding(
             "note",
             "ids_with_locale",
-            "Products with one id are other products in other locales, so the locale is added to "
+            "The same id means different products in different locales, so the locale is added to "
             "the id, as in B000MOO21W_us.",
             file=table.file,
         )
@@ -278,11 +277,11 @@ def _products(table: Table, names: dict[str, str], several: bool) -> Table:
 #
 #     {"name": …, "judgmentRatings": [{"query": …, "ratings": [{"docId": …, "rating": "3.000"}]}]}
 #
-# as they are put in, as the plugin gives them back (`_source` of a hit), or the list alone. The
-# query has no id, only its text.
+# as uploaded, as returned by the plugin (`_source` of a hit), or only the list. The query has no
+# id, only its text.
 
 _RATINGS = "judgmentRatings"
-# Where the plugin's answers hold a judgment.
+# The keys around a judgment in the plugin's responses.
 _AROUND = ("hits", "_source")
 _OPENSEARCH = {"query": "query", "doc_id": "docId", "label": "rating"}
 
@@ -309,8 +308,8 @@ def _holds_ratings(value: object) -> bool:
 
 
 def read_opensearch(text: str, file: str, limits: ReadLimits) -> Table:
-    """A row a rating. An entry without ratings, or a rating without a document or a value, is
-    refused with its line."""
+    """Read one row per rating. Entries without ratings, and ratings without a document or a value,
+    are refused with their lines."""
     refusals = Refusals(file)
     rows = _ratings(RecordPlaces(text), refusals)
     columns = tuple(_OPENSEARCH.values())
@@ -330,7 +329,7 @@ def _ratings(places: RecordPlaces, refusals: Refusals) -> Iterator[Row]:
 
 
 def _entries(places: RecordPlaces, part: RecordPart) -> Iterator[RecordPart]:
-    """The entries (a query and its ratings) of every judgment in the document."""
+    """Yield the entries (a query and its ratings) of every judgment in the document."""
     if part.name == _RATINGS or (isinstance(part.value, list) and not _holds_ratings(part.value)):
         yield from places.inside(part)
         return
@@ -345,8 +344,8 @@ def _entries(places: RecordPlaces, part: RecordPart) -> Iterator[RecordPart]:
 #         {"name": …, "queries": [{"placeholders": {"$query": …}}],
 #          "relevant_documents": {"doc": {"gain": 3}}}]}]}
 #
-# Query groups may stand without topics, and queries without groups. Documents are given by their
-# gain (`{"3": ["doc", …]}`) too. All queries of a group have its judgments; the topic and the group
+# Query groups may occur without topics, and queries without groups. Documents may also be listed by
+# gain (`{"3": ["doc", …]}`). All queries of a group have its judgments; the topic and the group
 # become segments.
 
 _DOCUMENTS = "relevant_documents"
@@ -361,7 +360,7 @@ def is_rre(outer: object) -> bool:
 
 
 def _judged(entries: object) -> bool:
-    """Whether judgments, or queries as RRE writes them, stand somewhere among the entries."""
+    """Return whether entries contain judgments or queries in the format of RRE, at any depth."""
     return isinstance(entries, list) and any(
         isinstance(entry, dict)
         and (_OWN & entry.keys() or any(_judged(entry.get(name)) for name in _INNER))
@@ -370,7 +369,7 @@ def _judged(entries: object) -> bool:
 
 
 def read_rre(text: str, file: str, limits: ReadLimits) -> Table:
-    """A row for each query of a group and each of the group's documents.
+    """Read one row per query of a group and document of the group.
 
     A group without documents, or a query without a text, is refused with its line.
     """
@@ -395,7 +394,7 @@ def _judgements(places: RecordPlaces, refusals: Refusals) -> Iterator[Row]:
 def _groups(
     places: RecordPlaces, outer: RecordPart, topic: str | None
 ) -> Iterator[tuple[str | None, RecordPart]]:
-    """(topic, group) for everything that has queries and may have judgments."""
+    """Yield (topic, group) for each entry with queries, which may have judgments."""
     for member in places.inside(outer):
         for entry in places.inside(member) if member.name in _INNER else ():
             if not isinstance(entry.value, dict):
@@ -407,14 +406,14 @@ def _groups(
 
 
 def _queries(group: Mapping[str, object]) -> list[str | None]:
-    """The texts of a group's queries, each once; [None] where there is none."""
+    """Return the distinct texts of a group's queries; [None] if there are none."""
     queries = group.get("queries")
     entries = queries if isinstance(queries, list) else [group]
     return list(dict.fromkeys(map(_text_of_query, entries))) or [None]
 
 
 def _text_of_query(query: object) -> str | None:
-    """What its placeholder `$query` stands for, else the first placeholder that is a text."""
+    """Return the value of the placeholder `$query`, else of the first placeholder with a text."""
     if not isinstance(query, dict):
         return text_of(query)
     placeholders = query.get("placeholders")
@@ -427,7 +426,7 @@ def _text_of_query(query: object) -> str | None:
 def _documents(
     places: RecordPlaces, documents: RecordPart
 ) -> Iterator[tuple[str, str | None, int]]:
-    """(document, gain, line); the gain is None where none is given."""
+    """Yield (document, gain, line); the gain is None if missing."""
     for entry in places.inside(documents):
         if isinstance(documents.value, list):
             yield from _documents(places, entry)
@@ -441,12 +440,12 @@ def _documents(
             yield entry.name, text_of(gain), entry.line
 
 
-# Qrels and runs as dictionaries of dictionaries, as ranx and pytrec_eval keep them in JSON.
+# Qrels and runs as nested dictionaries, the JSON format of ranx and pytrec_eval.
 #
 #     {"q_1": {"doc_a": 1, "doc_b": 0}, "q_2": {…}}
 #
-# Labels are few whole numbers; anything else is a run. ranx writes labels without a decimal point
-# and scores with one.
+# Few distinct whole numbers are labels; anything else is a run. ranx writes labels as integers
+# and scores with a decimal point.
 
 
 def is_ranx(outer: object) -> bool:
@@ -455,7 +454,7 @@ def is_ranx(outer: object) -> bool:
     values = list(outer.values())
     if not all(isinstance(value, dict) for value in values):
         return False
-    # Entries with names of columns inside are records.
+    # Entries with known column names are records.
     names = [name for value in values for name in value]
     inner = [cell for value in values for cell in value.values()]
     numeric = [isinstance(cell, int | float) and not isinstance(cell, bool) for cell in inner]
@@ -463,7 +462,7 @@ def is_ranx(outer: object) -> bool:
 
 
 def read_ranx(text: str, file: str, limits: ReadLimits) -> Table:
-    """A row a pair; a value that is no number is refused with its line."""
+    """Read one row per pair; a value that is not a number is refused with its line."""
     places, refusals = RecordPlaces(text), Refusals(file)
     rows: list[tuple[str | None, ...]] = []
     lines: list[int] = []
@@ -493,8 +492,8 @@ def _are_labels(values: list[object]) -> bool:
 #
 #     [{"number": 31, "title": …, "turn": [{"number": 1, "raw_utterance": …}]}]
 #
-# The id of a turn is that of the topic and its own, such as 31_1, as in the labels. An utterance
-# that was rewritten by hand to stand alone is taken before the one that was said.
+# The id of a turn is topic_turn, such as 31_1, as in the labels. An utterance that was rewritten to
+# be understandable without context is preferred to the original one.
 
 _TURNS = ("turn", "turns")
 _SAID = ("manual_rewritten_utterance", "resolved_utterance", "utterance", "raw_utterance")
@@ -510,7 +509,7 @@ def is_cast(outer: object) -> bool:
 
 
 def read_cast(text: str, file: str, limits: ReadLimits) -> Table:
-    """A row for each turn in which something was asked; the topic's title and the turn's number are
+    """Read one row per turn with an utterance; the topic's title and the turn's number are
     segments."""
     columns = ("query_id", "query", "topic", "turn")
     rows = _turns(RecordPlaces(text))

@@ -1,4 +1,4 @@
-"""JSON documents that are no list of entries, as tutorials write small examples.
+"""Reader of JSON documents that are not a list of entries, such as small examples in tutorials.
 
     {"q1": {"retrieved": ["d3", "d1"], "relevant": {"d1": 2}}}     entries by query
     {"q1": [["d3", "d1"], ["d1"]]}, [[["d3", "d1"], ["d1"]]]       pairs: retrieved, relevant
@@ -6,7 +6,7 @@
     {"questions": ["…"], "retrieved": [["d3"]], "relevant": [["d1"]]}   parallel lists
     {"query": {"0": "…"}, "document": {"0": "…"}, "label": {"0": 1}}    the columns of a data frame
 
-Each becomes a list of entries, which are read as such.
+Each is converted to a list of entries, which are then read.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def matches(outer: object) -> bool:
 
 
 def read(text: str, file: str, limits: ReadLimits) -> Table:
-    """The entries of the document, each with the line on which it begins.
+    """Read the entries of the document, each with its first line.
 
-    Raises FormatError if lists that stand side by side differ in length.
+    Raises FormatError if parallel lists differ in length.
     """
     places = RecordPlaces(text)
     whole = places.outermost()
@@ -55,7 +55,7 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
     records = _records_of(whole.value) or []
     members = list(places.inside(whole))
     if _parallel(whole.value) is not None:
-        # The entries of parallel lists stand in all of them; the first list gives the lines.
+        # An entry of parallel lists has the line of its value in the first list.
         members = next((entries for part in members if (entries := list(places.inside(part)))), [])
     lines = [part.line for part in members]
     if len(lines) != len(records):
@@ -65,14 +65,14 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
 
 
 def _records_of(outer: object) -> list[Record] | None:
-    """An entry for each query; None where the layout is another."""
+    """Return an entry per query; None if the layout is unknown."""
     if isinstance(outer, dict) and outer:
         columns = _parallel(outer)
         if columns is not None or retrieved.is_graded(outer):
             return columns
         entry = _entry_of(list(outer.values()))
         return entry and [{**_query(key), **entry(value, key)} for key, value in outer.items()]
-    # A list of objects is one of rows, or of entries that are read as they are.
+    # A list of objects contains rows or entries and needs no conversion.
     if not isinstance(outer, list) or not outer or isinstance(outer[0], dict):
         return None
     if _grades(outer) or _is_pair(outer):
@@ -84,12 +84,12 @@ def _records_of(outer: object) -> list[Record] | None:
 
 
 def _query(key: str) -> Record:
-    """What a key says of its query: an id has no blanks."""
+    """Return a key as the query's text if it contains spaces or non-ASCII text, else as its id."""
     return {"query": key} if len(key.split()) > 1 or not key.isascii() else {"query_id": key}
 
 
 def _entry_of(values: Sequence[object]) -> Callable[[Any, str], Record] | None:
-    """How to read each of the values, where all can be read alike."""
+    """Return a function that converts each value to an entry, or None if the values differ."""
     if all(isinstance(value, dict) for value in values):
         keys = {plain(key) for value in values for key in value}  # type: ignore[attr-defined]
         listed = bool(keys & _LISTS) or all(map(retrieved.is_graded, values))
@@ -102,7 +102,7 @@ def _entry_of(values: Sequence[object]) -> Callable[[Any, str], Record] | None:
 
 
 def _by_rank(grades: Sequence[float], query: str) -> Record:
-    """Labels in the order of the ranks, of documents that nobody named."""
+    """Return the lists of an entry for labels in rank order of documents without ids."""
     places = range(1, len(grades) + 1)
     return {
         "doc_ids": [f"{query}-{place}" for place in places],
@@ -112,7 +112,7 @@ def _by_rank(grades: Sequence[float], query: str) -> Record:
 
 
 def _grades(value: object) -> bool:
-    """Whether it is a list of labels: few numbers, such as grades or 0 and 1."""
+    """Return whether a value is a list of labels: few distinct numbers, such as 0 and 1."""
     return (
         isinstance(value, list)
         and bool(value)
@@ -122,7 +122,7 @@ def _grades(value: object) -> bool:
 
 
 def _is_pair(value: object) -> bool:
-    """Whether it is a list of retrieved documents and a list (or object) of relevant ones."""
+    """Return whether a value is a list of retrieved and a list or object of relevant documents."""
     if not isinstance(value, list) or len(value) != 2:
         return False
     first, second = value
@@ -136,8 +136,10 @@ def _listed(value: object) -> bool:
 
 
 class _Lists(NamedTuple):
-    """columns: the lists (or the columns of a data frame) under one object. meant: those whose
-    names or values say what they hold. keys: those of the data frame's rows."""
+    """The lists, or columns of a data frame, in one object.
+
+    columns: key → values. meant: keys with a known name or recognised values. keys: the row keys of
+    the data frame."""
 
     columns: dict[str, list[Any]]
     meant: set[str]
@@ -157,7 +159,7 @@ class _Lists(NamedTuple):
 
     @property
     def of_several(self) -> bool:
-        """Whether they are lists of several entries, each with its query or its own lists."""
+        """True if they are lists of several entries, each with a query or with lists."""
         queries = max((len(self.columns[key]) for key in self.meant if _is_query(key)), default=0)
         return queries > 1 or any(
             isinstance(cell, list)
@@ -171,8 +173,8 @@ class _Lists(NamedTuple):
 
 
 def _side_by_side(outer: object) -> _Lists | None:
-    """The lists that stand side by side under one object, or under the one object in it that has
-    some; None where there are none."""
+    """Return the parallel lists in an object, or in the only inner object with lists; None if there
+    are none."""
     if not isinstance(outer, dict):
         return None
     inner = {key: value for key, value in outer.items() if isinstance(value, dict)}
@@ -205,20 +207,20 @@ def _lists_in(outer: Record) -> _Lists | None:
         and all(isinstance(each, int | float) for each in chain.from_iterable(cells))
     }
     lists = _Lists(columns, meant, index)
-    # Lists of objects are tables of their own, and no columns.
+    # Lists of objects are separate tables, not columns.
     return None if len(meant) < 2 or lists.any_cell(dict) else lists
 
 
 def _uneven(outer: object) -> dict[str, int] | None:
-    """The lengths of lists that stand side by side, a value for each query or each row, where
-    they differ; None where they do not, or are lists of one entry."""
+    """Return the lengths of parallel lists, with one value per query or row, if they differ; None
+    if they are equal, or if the lists belong to one entry."""
     lists = _side_by_side(outer)
     return lists.lengths if lists and lists.of_several and not lists.even else None
 
 
 def _parallel(outer: object) -> list[Record] | None:
-    """The entries of lists (or of the columns of a data frame) that stand side by side under one
-    object; None where it is none, or is one entry itself."""
+    """Return the entries of parallel lists, or of a data frame's columns, in one object; None if
+    there are none, or if the object is one entry."""
     lists = _side_by_side(outer)
     if lists is None or not lists.even or not (lists.of_queries or lists.any_cell(list)):
         return None
@@ -233,7 +235,7 @@ def _parallel(outer: object) -> list[Record] | None:
 
 
 def _ignored(outer: object, file: str) -> tuple[Finding, ...]:
-    """A note of lists beside those of the entries that have another length."""
+    """Return a note about lists whose length differs from the number of entries."""
     lists = _side_by_side(outer) if _parallel(outer) is not None else None
     length = next(iter(lists.lengths.values())) if lists else 0
     others = {key: len(cells) for key, cells in (lists.columns if lists else {}).items()}
@@ -246,7 +248,7 @@ def _ignored(outer: object, file: str) -> tuple[Finding, ...]:
             "lists_ignored",
             "Lists that are ignored because the others have {length} values: {lists}.",
             {"length": length, "lists": nested.named_lengths(others)},
-            "To keep a list, write one value for each query in it.",
+            "To use a list, write one value per query in it.",
             file,
             count=len(others),
         ),
@@ -254,7 +256,7 @@ def _ignored(outer: object, file: str) -> tuple[Finding, ...]:
 
 
 def _role(key: str) -> bool:
-    """Whether a list under the key is one of documents, labels or scores."""
+    """Return whether the key is a name for a list of documents, labels or scores."""
     return retrieved.is_role(plain(key)) or nested.names_a_list(key)
 
 
@@ -263,13 +265,13 @@ def _is_query(key: str) -> bool:
 
 
 def _name(key: str) -> str:
-    """The name of one of the values of a list."""
+    """Return the singular name for the values of a list of queries or ids, else the key."""
     name = plain(key)
     return "query_id" if name in _QUERY_IDS else "query" if name in _QUERIES else key
 
 
 def _unnamed(columns: Record, at: int) -> Record:
-    """Documents for a list of labels that has neither documents nor scores beside it."""
+    """Return ids and ranks of documents for a list of labels without documents and scores."""
     others = [key for key in columns if not _is_query(key)]
     if len(others) != 1 or plain(others[0]) not in retrieved.GRADES:
         return {}
@@ -277,13 +279,13 @@ def _unnamed(columns: Record, at: int) -> Record:
     return {field: made[field] for field in ("doc_ids", "ranks")}
 
 
-# A whole data set in one JSON document, as LlamaIndex saves its datasets and sentence-transformers
-# wants its evaluators' input.
+# A whole data set in one JSON document: datasets of LlamaIndex and input of the evaluators of
+# sentence-transformers.
 #
 #     {"queries": {"q1": "…"}, "corpus": {"d1": "…"}, "relevant_docs": {"q1": ["d1"]}}
 #
-# The relevant documents may have grades, `{"q1": {"d1": 2}}`; what was retrieved may stand beside
-# them as lists, or with scores.
+# Relevant documents may have grades, `{"q1": {"d1": 2}}`; retrieved documents may be added as lists
+# or with scores.
 
 _COLLECTED_QUERIES = frozenset(("queries", "questions", "topics"))
 _COLLECTED = frozenset(("corpus", "nodes", "collection")) | retrieved.DOCUMENTS
@@ -293,7 +295,7 @@ _TEXTS = ("title", "document")
 
 
 def is_collection(outer: object) -> bool:
-    """Whether texts by their ids stand beside what is relevant to each query."""
+    """Return whether an object contains texts by id and the relevant documents per query."""
     if not isinstance(outer, dict):
         return False
     named = {plain(key): value for key, value in outer.items() if isinstance(value, dict) and value}
@@ -308,8 +310,8 @@ def is_collection(outer: object) -> bool:
 
 
 def read_collection(text: str, file: str, limits: ReadLimits) -> list[Table]:
-    """A table each of the queries, the documents, the labels and what was retrieved, called after
-    the file and its key."""
+    """Read tables of queries, documents, labels and retrieved documents, each named after the file
+    and its key."""
     places = RecordPlaces(text)
     tables: list[Table] = []
     for part in places.inside(places.outermost()):
@@ -322,7 +324,7 @@ def read_collection(text: str, file: str, limits: ReadLimits) -> list[Table]:
 
 
 def _of(name: str, places: RecordPlaces, part: RecordPart) -> tuple[tuple[str, ...], list[Row]]:
-    """The columns of what a key holds, and its rows; nothing under an unknown key."""
+    """Return the columns and rows of the value of a key; both empty for an unknown key."""
     if name in _COLLECTED_QUERIES:
         return ("query_id", "query"), [
             (each.line, (each.name, text_of(_row(each.value).get("document"))))
@@ -354,7 +356,7 @@ def _row(value: Any) -> dict[str, Any]:
 def _pairs(
     places: RecordPlaces, part: RecordPart
 ) -> Iterator[tuple[int, tuple[str, str | None], int, str | None]]:
-    """(line, (query, document), place in a list or 0, value in an object) for each pair."""
+    """Yield (line, (query, document), place in a list or 0, value in an object) for each pair."""
     for query in places.inside(part):
         for place, each in enumerate(places.inside(query), 1):
             if isinstance(query.value, list):

@@ -1,7 +1,8 @@
-"""JSON and JSON lines: a list of objects, an object around such a list, or one object a line.
+"""Reader of JSON and JSON lines: a list of objects, an object around such a list, or one object per
+line.
 
-Every object comes with the physical line on which it begins. JSON is written by machines, so a
-place where it breaks means a damaged file, and the file is refused as a whole.
+Every object has the number of its first line. JSON is usually written by programs, so invalid JSON
+means a damaged file, which is refused as a whole.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _REMEDY = "Copy or download the file again; if a program wrote it, write it with
 
 
 def whole(text: str) -> tuple[str, object]:
-    """The text and the one value that it is, None where it is not one valid value. Lists that stand
-    a line each become a list of them, every one on the line that it had."""
+    """Return the text and its JSON value, None if it is not one valid value. One list per line
+    becomes a list of lists, without changes to line numbers."""
     value = _decoded(text)
     if value is None and text.lstrip().startswith("["):
         joined = "[" + _BETWEEN_LISTS.sub(r"],\1[", text) + "]"
@@ -56,8 +57,8 @@ def _decoded(text: str) -> object:
 
 
 class RepeatedKeys(json.JSONDecoder):
-    """A decoder that keeps the last value of a key, and the `names` of those that occur again in
-    an object with another value."""
+    """A decoder that uses the last value of a duplicate key, and collects the `names` of keys that
+    occur in one object with different values."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -71,7 +72,7 @@ class RepeatedKeys(json.JSONDecoder):
 
 
 def repeated_keys(file: str, names: Iterable[str], lines: Sequence[int]) -> list[Finding]:
-    """A warning of keys that occur again in an object with another value. lines: of the entries."""
+    """Return a warning about duplicate keys with different values. lines: of the entries."""
     keys = ", ".join(dict.fromkeys(names))
     if not keys:
         return []
@@ -79,10 +80,10 @@ def repeated_keys(file: str, names: Iterable[str], lines: Sequence[int]) -> list
         Finding(
             "warning",
             "repeated_keys",
-            "Keys that occur more than once in an entry, of which the last value is used: {keys}. "
+            "Duplicate keys in an entry, for which rankdash uses the last value: {keys}. "
             "Lines: {lines}.",
             {"keys": keys, "lines": named_lines(lines)},
-            "Give each key of an entry a different name.",
+            "The keys of an entry must be unique.",
             file,
             lines[0],
             len(lines),
@@ -91,7 +92,7 @@ def repeated_keys(file: str, names: Iterable[str], lines: Sequence[int]) -> list
 
 
 def text_of(value: object) -> str | None:
-    """A cell of a table."""
+    """Convert a value to the text of a table cell; None stays None."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -100,7 +101,7 @@ def text_of(value: object) -> str | None:
 
 
 class RecordPart(NamedTuple):
-    """name: its key, "" in a list. value: decoded. line: from 1."""
+    """A part of a JSON text. name: its key, "" in a list. value: decoded. line: from 1."""
 
     name: str
     value: Any
@@ -109,8 +110,7 @@ class RecordPart(NamedTuple):
 
 
 class RecordPlaces:
-    """On which line the parts of a text begin that is one valid value: for formats whose meaning
-    lies in how objects nest."""
+    """The parts of a valid JSON text with their first lines, for formats with nested objects."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -122,8 +122,8 @@ class RecordPlaces:
         return self._part("", start, start)[0]
 
     def inside(self, outer: RecordPart | None) -> Iterator[RecordPart]:
-        """The members of an object or the elements of a list, in their order; of anything else
-        nothing."""
+        """Yield the members of an object or the elements of a list, in their order; nothing for any
+        other value."""
         if outer is None or not outer.value or not isinstance(outer.value, dict | list):
             return
         text, keyed = self._text, isinstance(outer.value, dict)
@@ -140,7 +140,7 @@ class RecordPlaces:
                 at = _skip(text, at + 1)
 
     def member(self, outer: RecordPart, name: str) -> RecordPart | None:
-        """The last of that name, as a decoder keeps it."""
+        """Return the last member of that name, like a decoder, or None."""
         matches = [part for part in self.inside(outer) if part.name == name]
         return matches[-1] if matches else None
 
@@ -150,10 +150,11 @@ class RecordPlaces:
 
 
 def read(text: str, file: str, limits: ReadLimits) -> Table:
-    """A table of the objects' keys; of the documents, where each object holds a list of them.
+    """Read one row per object with its keys as columns; one row per document if objects contain
+    lists of documents.
 
-    Raises FormatError where the text is no such JSON, LimitError for too many rows, columns or
-    too long fields.
+    Raises FormatError if the text is not such JSON, LimitError for too many rows, columns or too
+    long fields.
     """
     records: list[Record] = []
     lines: list[int] = []
@@ -176,18 +177,18 @@ def table_of(
     name: str,
     limits: ReadLimits,
 ) -> Table:
-    """The records as a table of text."""
+    """Convert records to a table of text."""
     refusals = Refusals(file)
     records = retrieved.joined(retrieved.with_grades(records))
     keys_seen = tuple(dict.fromkeys(chain.from_iterable(records)))
-    alone = nested.side_alone(records[0]) if records else None
-    if alone:
+    negatives = nested.side_alone(records[0]) if records else None
+    if negatives:
         raise FormatError(
             "The entries list documents that are not relevant ({column}), but no relevant ones.",
             remedy="List the relevant documents of each query under positive.",
             file=file,
             line=lines[0],
-            column=alone,
+            column=negatives,
         )
     if nested.holds_lists(records):
         records, lines = nested.flatten(records, lines, refusals)
@@ -200,7 +201,7 @@ def table_of(
         if isinstance(metadata, dict):
             del record["metadata"]
             for key, value in metadata.items():
-                # What metadata calls "query" or "text" is not the query or the text.
+                # The keys "query" or "text" of metadata are not the query or the text.
                 record["metadata " + key if key in record or known([key]) else key] = value
         nests = [(key, each) for key, each in record.items() if isinstance(each, list | dict)]
         for key, value in nests:
@@ -210,7 +211,7 @@ def table_of(
                 if isinstance(value, dict) or len(value) != 1:
                     record[key] = None
             elif names_a_value(key) and isinstance(value, list) and len(value) > 1:
-                # Several values are no one label, score or rank.
+                # A list of values is not a label, score or rank.
                 inner.add(f"{key} (list)")
                 record[f"{key} (list)"] = record.pop(key)
         keys.update(dict.fromkeys(record))
@@ -231,7 +232,7 @@ def table_of(
 
 
 def _walk(text: str, walker: _Walker) -> tuple[str, Iterator[tuple[int, Record]]]:
-    """What it is, and (line, object) for every object of the outermost list, or of the lines."""
+    """Return the format, and (line, object) for every object of the outermost list or the lines."""
     start = _skip(text, 0)
     if text[start] == "[":
         return "JSON", walker.whole(start)
@@ -245,7 +246,7 @@ def _walk(text: str, walker: _Walker) -> tuple[str, Iterator[tuple[int, Record]]
     }
     wrapped = max(lists, key=lambda key: lists[key], default=None)
     if wrapped is None or (
-        # Such as "results": the documents of one query, or its entries are queries themselves.
+        # A list such as "results" may contain the documents of one query, or queries.
         not retrieved.is_graded(only[wrapped][0])
         and nested.holds_lists(retrieved.joined(retrieved.with_grades([only])))
     ):
@@ -255,7 +256,7 @@ def _walk(text: str, walker: _Walker) -> tuple[str, Iterator[tuple[int, Record]]
 
 
 class _Walker:
-    """Decodes one value after another and counts lines on the way."""
+    """A decoder of consecutive values that counts lines."""
 
     def __init__(self, text: str, file: str) -> None:
         self._text = text
@@ -264,11 +265,11 @@ class _Walker:
         self._line = 1
         self._counted = 0
         self._repeated: dict[int, tuple[str, ...]] = {}
-        # Lists of objects that are not those of the rows: key → length.
+        # Lists of objects that are not the rows: key → length.
         self.others: dict[str, int] = {}
 
     def findings(self) -> list[Finding]:
-        """Return what was noticed until now."""
+        """Return the findings about the values that were read."""
         names = chain.from_iterable(self._repeated.values())
         findings = repeated_keys(self._file, names, list(self._repeated))
         if self.others:
@@ -276,7 +277,7 @@ class _Walker:
                 Finding(
                     "warning",
                     "lists_not_read",
-                    "The rows are those of the longest list. Lists that were not read: {lists}.",
+                    "Only the longest list was read as rows. Lists that were not read: {lists}.",
                     {"lists": nested.named_lengths(self.others)},
                     "To read a list, write it to a separate file.",
                     self._file,
@@ -286,7 +287,7 @@ class _Walker:
         return findings
 
     def line_of(self, position: int) -> int:
-        """The line of a position that is not before the one asked for last."""
+        """Return the line of a position. Positions must not decrease from call to call."""
         self._line += self._text.count("\n", self._counted, position)
         self._counted = position
         return self._line
@@ -298,16 +299,16 @@ class _Walker:
         except RecursionError as problem:
             raise self._broken(position, Phrase("nested too deeply")) from problem
         except json.JSONDecodeError as problem:
-            # A break inside a long entry is found where it is; one that swallows the next lines,
-            # such as a missing brace, is told by the line on which the entry begins.
+            # The reason contains the position of the error. The error's line is the first of the
+            # entry, because an error such as a missing brace is detected lines later.
             place = {"line": problem.lineno, "column": problem.colno}
-            reason = Phrase("not readable from line {line}, column {column} on", **place)
+            reason = Phrase("invalid at line {line}, column {column}", **place)
             raise self._broken(position, reason) from problem
         except ValueError as problem:
             raise self._broken(position, Phrase("a number with too many digits")) from problem
 
     def items(self, position: int) -> Generator[tuple[int, Record], None, int]:
-        """The objects of the list that begins at `position`; returns where it ends."""
+        """Yield the objects of the list that begins at `position`; return the end of the list."""
         at = _skip(self._text, position + 1)
         while self._text[at : at + 1] != "]":
             item, stop = self.value(at)
@@ -321,14 +322,14 @@ class _Walker:
         return at + 1
 
     def whole(self, position: int) -> Iterator[tuple[int, Record]]:
-        """The objects of the list that begins at `position`, which nothing may follow."""
+        """Yield the objects of the list that begins at `position` and must end the text."""
         stop = yield from self.items(position)
         at = _skip(self._text, stop)
         if at < len(self._text):
             raise self._broken(at, Phrase("something follows the end of the list"))
 
     def sequence(self, position: int) -> Iterator[tuple[int, Record]]:
-        """The objects that follow each other from `position` to the end."""
+        """Yield consecutive objects from `position` to the end."""
         at = position
         while at < len(self._text):
             item, stop = self.value(at)
@@ -336,7 +337,7 @@ class _Walker:
             at = _skip(self._text, stop)
 
     def start_of(self, key: str, position: int) -> int:
-        """Where the value of `key` begins in the object at `position`."""
+        """Return the position of the value of `key` in the object at `position`."""
         at = position
         name = None
         while name != key:
@@ -347,8 +348,8 @@ class _Walker:
         return at
 
     def record(self, item: object, position: int) -> tuple[int, Record]:
-        """The line of the object that was decoded last, and the object. Raises FormatError for
-        anything but an object."""
+        """Return the line of the last decoded value, and the value. Raises FormatError if it is not
+        an object."""
         if not isinstance(item, dict):
             raise unknown_shape(self._file, json.dumps(item)[:_SEEN_CHARS], self.line_of(position))
         line = self.line_of(position)
@@ -358,8 +359,7 @@ class _Walker:
 
     def _broken(self, position: int, problem: Phrase) -> FormatError:
         return FormatError(
-            "The JSON breaks in the entry that begins here ({problem}). Nothing was read from the "
-            "file.",
+            "Invalid JSON in the entry starting here ({problem}). Nothing was read from the file.",
             remedy=_REMEDY,
             file=self._file,
             line=self._text.count("\n", 0, position) + 1,
@@ -368,13 +368,13 @@ class _Walker:
 
 
 def _skip(text: str, position: int) -> int:
-    """The next position that holds no white space."""
+    """Return the next position without white space."""
     match = _BETWEEN.match(text, position)
     return match.end() if match else position
 
 
 def cell(value: object) -> str | None:
-    """A value as the text of a cell."""
+    """Convert a value to the text of a cell; lists are joined by semicolons."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):

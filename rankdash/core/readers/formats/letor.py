@@ -1,10 +1,10 @@
-"""Learning-to-rank files: LETOR, SVMlight with `qid`, what plugins of search engines write.
+"""Reader of learning-to-rank files: LETOR, SVMlight with `qid`, exports of search-engine plugins.
 
     2 qid:10 1:0.031 2:0.666 … #docid = GX000-00-0000000 inc = 1 prob = 0.024
 
-A label, the query and numbered features; the comment names the document, either behind `docid =`
-or with its first word. A comment line `# qid:10: rambo` gives the query's text. Any feature may be
-the score to start from: a person says which.
+A label, the query and numbered features; the comment contains the document id, after `docid =` or
+as its first word. A comment line `# qid:10: rambo` contains the query's text. Any feature may be
+the first-stage score: the user chooses it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _QUERY = re.compile(r"\s*#\s*qid:([^\s:]+):?\s+(\S.*)$")
 _NAMED = re.compile(r"docid\s*=\s*(\S+)", re.IGNORECASE)
 _SAMPLE_CHARS = 1 << 18
 _SAMPLE_LINES = 200
-# Nothing else is written like this, so a file half broken is still one.
+# No other format looks like this, so half of the lines are enough.
 _ENOUGH = 0.5
 
 
@@ -47,11 +47,11 @@ def matches(text: str) -> bool:
 
 
 def read(text: str, file: str, limits: ReadLimits) -> Table:
-    """A row a line: query_id, doc_id, label, the query's text where comments give it, and the
-    features. A feature that a line leaves out is 0.
+    """Read one row per line: query_id, doc_id, label, the query's text if comments contain it, and
+    the features. A feature missing in a line is 0.
 
-    A line of another form is refused. Documents that no comment names are called by their query
-    and their place in it.
+    Lines in another format are refused. Documents without an id in a comment are named by their
+    query and position.
     """
     refusals = Refusals(file)
     columns: dict[str, list[str | None]] = {"query_id": [], "doc_id": [], "label": []}
@@ -59,9 +59,9 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
     lines: list[int] = []
     features: dict[str, list[str]] = {}
     texts: dict[str, str] = {}
-    # Where the file was cut, the last line may still look like one, of a query that is none.
+    # The last line of a truncated file may look valid, with an incomplete query id.
     unfinished = 0 if text.endswith("\n") else text.count("\n") + 1
-    # Features repeat few values, so each is kept once.
+    # Features repeat few values, so each is stored once.
     interned: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -81,7 +81,7 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
                 column = features[name] = []
                 refuse_many_columns(len(features), file, limits)
             column.extend(["0"] * (len(lines) - len(column)))
-            # A feature given twice in a line counts once, as first given.
+            # Of a feature that occurs twice in a line, the first value counts.
             if len(column) == len(lines):
                 column.append(interned.setdefault(value, value))
         query_ids.append(interned.setdefault(query, query))
@@ -116,7 +116,7 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
 
 
 def _name_the_rest(query_ids: list[str | None], documents: list[str | None]) -> int:
-    """Name the documents without a name, in place; how many there were."""
+    """Name the documents without a name, in place. Return their number."""
     seen: Counter[str | None] = Counter()
     made = 0
     for position, query in enumerate(query_ids):
@@ -129,7 +129,6 @@ def _name_the_rest(query_ids: list[str | None], documents: list[str | None]) -> 
 
 def _made(file: str, made: int) -> tuple[Finding, ...]:
     template = (
-        "Lines without the id of a document: {count}. The documents are named by their query and "
-        "their place in it."
+        "Lines without a document id: {count}. Their documents are named by query and position."
     )
     return (counted("note", "made_doc_id", template, made, file=file),) if made else ()

@@ -1,10 +1,10 @@
-"""Entries that hold a list: `{"query": …, "docs": […], "true_scores": […], "pred_scores": […]}`.
+"""Entries with lists: `{"query": …, "docs": […], "true_scores": […], "pred_scores": […]}`.
 
-An entry becomes one row a document. The order of `docs` is no ranking: tutorials list documents in
-any order, some worst first. `pred_scores` is the ranking of a system that was run elsewhere.
+An entry becomes one row per document. The order of `docs` is not a ranking: tutorials list
+documents in any order, some worst first. `pred_scores` is the ranking of a precomputed system.
 
-Training data, `{"query": …, "pos": […], "neg": […]}`, has a list for each side: documents under
-`pos` are relevant (label 1), those under `neg` are not (label 0); scores follow that order.
+Training data, `{"query": …, "pos": […], "neg": […]}`, has one list per label: documents in `pos`
+are relevant (label 1), documents in `neg` are not (label 0); scores follow that order.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rankdash.core.readers.parse.limits import Refusals
 
 Record = dict[str, Any]
 
-# The scores of a system, which is named by the list's own key.
+# The scores of a system, named by the key of the list.
 _SYSTEM = "system"
-# The plural forms, and what they are called in a row.
+# Plural name of a list → column of a row.
 _LISTS = {
     name: column
     for column, names in {
@@ -49,7 +49,7 @@ _SIDES = {
         (0, "neg negative negatives hardnegatives negativepassages negativedocs 负例"),
     )
 }
-# What belongs to the documents of a side: (of the relevant ones, of the others) → field.
+# Lists parallel to `pos` and `neg`: (of relevant documents, of others) → field.
 _BESIDE_SIDES = {
     ("posids", "negids"): "doc_ids",
     ("posid", "negid"): "doc_ids",
@@ -57,12 +57,12 @@ _BESIDE_SIDES = {
 }
 _DOCUMENT = frozenset({"document", "doc_id"})
 _NEEDED = _DOCUMENT | {"label"}
-# Names that say the field again when the rows are read by their columns.
+# Field → a column name that is recognised as this field.
 _FIELD_NAMES = {"score": "initial_score", "reranked": "pred_scores"}
 
 
 class RefusedEntry(Record):
-    """An entry that cannot be read: for which reason, and an example of it."""
+    """An entry that cannot be read, with the code of the reason and an example."""
 
     def __init__(self, record: Record, code: str, lengths: Mapping[str, int] | None = None) -> None:
         super().__init__(record)
@@ -72,12 +72,12 @@ class RefusedEntry(Record):
 
 
 def named_lengths(lengths: Mapping[str, int]) -> str:
-    """The names of lists with their lengths, in one line."""
+    """Return the names of lists with their lengths in one line."""
     return ", ".join(f"{name} {length}" for name, length in lengths.items())
 
 
 def holds_lists(records: Sequence[Record]) -> bool:
-    """Whether the first entry holds a list of documents."""
+    """Return whether the first entry contains a list of documents."""
     first = _one_list(records[0]) if records else {}
     return isinstance(first, RefusedEntry) or _holds_documents(first)
 
@@ -87,8 +87,8 @@ def _holds_documents(record: Record) -> bool:
 
 
 def _one_list(record: Record) -> Record:
-    """An entry with a list for each side as one with a list of documents and a list of labels;
-    any other entry as it is."""
+    """Convert an entry with lists such as `pos` and `neg` to one with a list of documents and a
+    list of labels; return any other entry unchanged."""
     keys = {plain(key): key for key in record}
     sides = {
         label: [keys[name] for name in names if name in keys and _side(record[keys[name]], name)]
@@ -122,21 +122,21 @@ def _one_list(record: Record) -> Record:
 
 
 def _side(value: object, name: str) -> bool:
-    """Whether it is a list of documents, or one text under a name that can mean nothing else."""
+    """Return whether a value is a list of documents, or one text under an unambiguous name."""
     if isinstance(value, list):
         return all(item is None or isinstance(item, str | dict) for item in value)
     return isinstance(value, str) and name not in ("pos", "neg")
 
 
 def _lists_of(record: Record) -> dict[str, str]:
-    """Column of a row → key, for the keys of `record` that hold a list of known meaning."""
+    """Return column of a row → key, for the keys of `record` with a list of known meaning."""
     keys: dict[str, str] = {}
     for key, value in record.items():
         column = _LISTS.get(plain(key), _SYSTEM if systems_in([key]) else None)
         if column and isinstance(value, list):
             existing = keys.setdefault(_column_of(key) if column == _SYSTEM else column, key)
             if column == "label" and existing != key and len(record[existing]) == len(value):
-                # Other labels, which a row keeps under their own name.
+                # Further labels become a separate column.
                 keys[key] = key
     scores = {
         key: value
@@ -144,7 +144,7 @@ def _lists_of(record: Record) -> dict[str, str]:
         if isinstance(value, list) and plain(key) in PLAIN_SCORE
     }
     if scores:
-        # Alone a list of scores is one of labels; beside labels it is the first stage's.
+        # A list of scores without labels contains labels; with labels, first-stage scores.
         keys.setdefault("initial_score" if "label" in keys else "label", next(iter(scores)))
     documents = next((len(record[keys[name]]) for name in _DOCUMENT if name in keys), 0)
     for key, value in record.items():
@@ -154,30 +154,30 @@ def _lists_of(record: Record) -> dict[str, str]:
 
 
 def documents_in(record: Record) -> list[Any] | None:
-    """The documents that the entry lists, by text or by id; None where it lists none."""
+    """Return the list of documents (texts or ids) of the entry, or None."""
     named = {_LISTS.get(plain(key)): value for key, value in record.items() if value}
     lists = (named.get(name) for name in sorted(_DOCUMENT))
     return next((value for value in lists if isinstance(value, list)), None)
 
 
 def names_scores(key: str) -> bool:
-    """Whether a list under the key is one of scores, by its name alone."""
+    """Return whether the key is a name for a list of scores."""
     return plain(key) in PLAIN_SCORE or plain(key) in _LISTS or bool(systems_in([key]))
 
 
 def names_a_list(key: str) -> bool:
-    """Whether a list under the key is one of documents, labels or scores, by its name alone."""
+    """Return whether the key is a name for a list of documents, labels or scores."""
     sides = chain(*_SIDES.values(), *_BESIDE_SIDES)
     return names_scores(key) or plain(key) in sides or plain(key).endswith(PLAIN_SCORE)
 
 
 def _column_of(key: str) -> str:
-    """The column of a system's scores, from which its name can be told."""
+    """Return the column for a system's scores, which contains its name."""
     return key if systems_in([key]) else SYSTEM + key
 
 
 def _scores_each(key: str, value: object, documents: int) -> bool:
-    """Whether the list has a score for each of some documents, such as `minilm_scores`."""
+    """Return whether the list, such as `minilm_scores`, has one score per document."""
     return (
         plain(key).endswith(PLAIN_SCORE)
         and isinstance(value, list)
@@ -191,8 +191,8 @@ def _is_number(value: object) -> bool:
 
 
 def side_alone(record: Record) -> str | None:
-    """The key under which an entry lists documents that are not relevant, where it has neither
-    relevant ones nor documents with labels."""
+    """Return the key of not relevant documents in an entry that has neither relevant documents nor
+    documents with labels, or None."""
     if holds_lists([record]) or recognise(list(record)).keys() & _DOCUMENT:
         return None
     return next(
@@ -208,9 +208,10 @@ def side_alone(record: Record) -> str | None:
 def flatten(
     records: Sequence[Record], lines: Sequence[int], refusals: Refusals
 ) -> tuple[list[Record], list[int]]:
-    """One row a document: the query's own values beside the document, its label and its scores.
+    """Return one row per document, with the query's values, the document, its label and scores,
+    and the line of each row.
 
-    Entries whose lists differ in length, or that hold no list of documents, are refused.
+    Entries with lists of different lengths, or without a list of documents, are refused.
     """
     rows: list[Record] = []
     row_lines: list[int] = []
@@ -218,7 +219,7 @@ def flatten(
         record = _one_list(entry)
         lists = _lists_of(record)
         if any(record[lists[name]] for name in _DOCUMENT & lists.keys()):
-            # No scores at all are none for each document.
+            # An empty list of scores means that documents have none.
             lists = {name: key for name, key in lists.items() if record[key] or name in _NEEDED}
         refused = _refused(record, lists)
         if refused:
@@ -237,7 +238,7 @@ def flatten(
 
 
 def _refused(record: Record, lists: Mapping[str, str]) -> RefusedEntry | None:
-    """The entry with the reason why it cannot be read; None if it can."""
+    """Return the entry with the reason why it cannot be read, or None if it can."""
     if isinstance(record, RefusedEntry):
         return record
     fields = recognise(list(record))
@@ -259,21 +260,20 @@ def _refused(record: Record, lists: Mapping[str, str]) -> RefusedEntry | None:
 
 
 def scores_in(key: str, value: object) -> bool:
-    """Whether the value is a list of numbers that is called scores."""
+    """Return whether the value is a list of numbers under a name for scores."""
     called = plain(key).endswith(PLAIN_SCORE) or bool(systems_in([key]))
     return called and isinstance(value, list) and bool(value) and all(map(_is_number, value))
 
 
 def uneven(record: Record, keys: Iterable[str]) -> RefusedEntry | None:
-    """The entry as one that is refused because its lists under the keys differ in length; None if
-    they do not."""
+    """Return the entry as refused if its lists under the keys differ in length, or None."""
     lengths = {key: len(record[key]) for key in keys}
     return RefusedEntry(record, "not_paired", lengths) if len(set(lengths.values())) > 1 else None
 
 
 def _query_of(shared: Record) -> Record:
-    """The query's own values: one given as an object is an id and a text, and the `id` of the entry
-    is that of its query."""
+    """Normalise the values of the query: an object becomes an id and a text, and the `id` of the
+    entry becomes the query's id."""
     fields = recognise(list(shared))
     column = fields.get("query")
     query = shared.get(column) if column else None
@@ -292,15 +292,15 @@ def _query_of(shared: Record) -> Record:
 
 
 def document_row(value: object) -> Record:
-    """Columns of a row for a document: a text, or an object, also as LangChain, LlamaIndex,
-    Haystack and rank_llm write theirs. An object without a text under a known name has none."""
+    """Return the columns of a row for a document: a text, or an object, including those of
+    LangChain, LlamaIndex, Haystack and rank_llm. A text under an unknown name is not read."""
     if not isinstance(value, dict):
         return {"document": value}
     inner = value.get("kwargs", value.get("node"))
     row = _row_of(inner if isinstance(inner, dict) else value)
     around = row.get("document")
     if isinstance(around, dict):
-        # rank_llm and Pyserini put the texts into an object beside the id and the score.
+        # rank_llm and Pyserini store the texts in a separate object, next to the id and the score.
         del row["document"]
         inner_row = _row_of(around)
         texts = ((field, inner_row.get(field)) for field in ("document", "title"))
@@ -312,7 +312,7 @@ def _row_of(value: Record) -> Record:
     named = {plain(key): item for key, item in value.items()}
     fields = recognise(list(value))
     row = {_FIELD_NAMES.get(field, field): value[key] for field, key in fields.items()}
-    # Beside a label it is the first stage's; alone its values say which of the two it is.
+    # With a label, a score is the first stage's; else its values decide if it is a label.
     score = next((name for name in PLAIN_SCORE if name in named), None)
     if score:
         row.setdefault("initial_score" if "label" in row else "score", named[score])
@@ -326,8 +326,8 @@ def _row_of(value: Record) -> Record:
 
 
 def _is_no_document(value: object) -> bool:
-    """Whether a document is given as a list, or as an object around an object in which no text is
-    known."""
+    """Return whether a document is a list, or an object with inner objects but without a known
+    text."""
     row = document_row(value)
     if any(isinstance(row.get(field), list) for field in ("document", "doc_id")):
         return True

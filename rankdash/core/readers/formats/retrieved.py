@@ -1,14 +1,14 @@
-"""Entries that say what was retrieved and what is relevant, each as a list of its own.
+"""Entries with separate lists of retrieved and relevant documents.
 
     {"question": …, "retrieved_docs": ["d3", "d1"], "relevant_docs": ["d1"]}
     {"query": …, "retrieved": ["d3", "d1"], "relevant": {"d1": 2, "d7": 1}}
     {"query": …, "pred_docs": ["d3", "d1"], "gt_rels": [0, 2], "rerank_scores": [0.1, 0.9]}
 
-So write tutorials, and so do LlamaIndex (`retrieved_ids`, `expected_ids`), Ragas
+Tutorials use this format, and LlamaIndex (`retrieved_ids`, `expected_ids`), Ragas
 (`retrieved_contexts`, `reference_contexts`), LangSmith (`inputs`, `outputs`, `reference_outputs`)
-and Haystack. Such an entry becomes one with a list of documents and, for each, its place among the
-retrieved and its label. A relevant document that was not retrieved has a label and no place. One
-that was retrieved and is not named as relevant has a place and no label.
+and Haystack. Such an entry is converted to one list of documents with their ranks among the
+retrieved and their labels. A relevant document that was not retrieved has a label and no rank; a
+retrieved document that is not listed as relevant has a rank and no label.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RELEVANT = _names(
     "qrels relevancescores relevancejudgments relevancejudgements judgments judgements "
     "相关文档 标准答案"
 )
-# Labels in the order of the documents beside them, or by document.
+# Labels in the order of a list of documents, or by document.
 GRADES = _names(
     "gtrels rels relevancelabels labels truescores truelabels relevance relevances grades gains "
     "ytrue truerelevance 标签 相关性"
@@ -57,20 +57,20 @@ SCORES = _names("yscore predscores predictedscores rerankscores scores initialsc
 DOCUMENTS = _names("docs documents passages candidates paragraphs texts contexts")
 _ROLES = RETRIEVED | RERANKED | RELEVANT | GRADES | SCORES | DOCUMENTS
 _QUERIES = {"userinput": "query", "input": "query", "prompt": "query"}
-# LangSmith puts what went in, what came out and what should have come out into objects.
+# LangSmith stores inputs, outputs and reference outputs in separate objects.
 _AROUND = ("inputs", "input", "outputs", "output", "referenceoutputs", "referenceoutput")
 _IDS = re.compile(r"ids?$")
 _TEXTS = re.compile(r"(context|text|passage|chunk|paragraph)s?$")
 _GRADED = re.compile(r"(score|judgment|judgement)s$")
 _TOKEN = re.compile(r"[!-~]{1,100}")
 _NUMBER = re.compile(r"[0-9]{1,100}")
-# Values of the documents that would be taken for those of the query's rows.
+# Fields of documents, which a value of the query must not be mistaken for.
 _OF_ROWS = ("document", "doc_id", "title", "label", "score", "rank", "reranked")
 
 
 def joined(records: Sequence[Record]) -> list[Record]:
-    """The entries with one list of documents and, paired with it, lists of labels and places;
-    those that do not say what was retrieved or is relevant as they are."""
+    """Convert entries to one list of documents with parallel lists of labels and ranks. Entries
+    without retrieved or relevant documents are unchanged."""
     keys = set(chain.from_iterable(records))
     around = any(plain(key) in _AROUND for key in keys)
     # A table may have a million rows, and their cells need no look.
@@ -95,7 +95,7 @@ def _readable(records: Sequence[Record]) -> list[Record]:
 
 
 def _refused(record: Record, roles: Mapping[str, list[str]]) -> nested.RefusedEntry | None:
-    """The entry with the reason why it cannot be read; None if it can."""
+    """Return the entry with the reason why it cannot be read, or None if it can."""
     if isinstance(record, nested.RefusedEntry):
         return record
     lists = {key: value for key, value in record.items() if isinstance(value, list)}
@@ -108,7 +108,7 @@ def _refused(record: Record, roles: Mapping[str, list[str]]) -> nested.RefusedEn
     for key in {*documents, *relevant, *listed("reranked")}:
         if any(isinstance(document, list) for document in lists[key]):
             return nested.RefusedEntry(record, "no_text")
-    # No texts and no scores at all are none for each document.
+    # Empty lists of texts or scores mean that documents have none.
     filled = [key for key in documents if lists[key]] or documents
     lengths_of_relevant = {len(lists[key]) for key in relevant}
     graded = {*relevant, *listed("grades")}
@@ -131,12 +131,12 @@ def _refused(record: Record, roles: Mapping[str, list[str]]) -> nested.RefusedEn
 
 
 def is_role(name: str) -> bool:
-    """Whether a key (as `plain` writes it) says which documents, labels or scores it holds."""
+    """Return whether a key (normalised by `plain`) is a name for documents, labels or scores."""
     return name in _ROLES
 
 
 def _opened(record: Record) -> Record:
-    """Without the objects around what went in and what came out."""
+    """Merge the inner objects for inputs and outputs into the entry."""
     around = {key: value for key, value in record.items() if plain(key) in _AROUND}
     parts = {plain(key): value for key, value in around.items() if isinstance(value, dict)}
     if not parts or isinstance(record, nested.RefusedEntry):
@@ -156,7 +156,7 @@ def _opened(record: Record) -> Record:
 
 
 def _roles(records: Sequence[Record]) -> dict[str, list[str]]:
-    """Role → the keys that have it, by their names and by what they hold."""
+    """Return role → keys, by the names and the values of the keys."""
     values: dict[str, list[Any]] = {}
     for record in records:
         for key, value in record.items():
@@ -168,7 +168,7 @@ def _roles(records: Sequence[Record]) -> dict[str, list[str]]:
         if role:
             roles.setdefault(role, []).append(key)
     relevant = roles.get("relevant", [])
-    # What a question answering system was given is called its contexts.
+    # With relevant documents but no retrieved ones, "contexts" are the retrieved documents.
     for key in [key for key in roles.get("documents", ()) if plain(key) == "contexts"]:
         if relevant and "retrieved" not in roles:
             roles["documents"].remove(key)
@@ -209,7 +209,7 @@ def _numeric(values: Sequence[Any]) -> bool:
 
 
 def _beside(key: str, roles: Mapping[str, list[str]], records: Sequence[Record]) -> bool:
-    """Whether the relevant "documents" are grades in the order of the retrieved."""
+    """Return whether the relevant "documents" are grades in the order of the retrieved."""
     retrieved = roles["retrieved"][0]
     pairs: list[tuple[Any, Any]] = [(record.get(key), record.get(retrieved)) for record in records]
     lists = [pair for pair in pairs if all(isinstance(each, list) for each in pair)]
@@ -224,7 +224,7 @@ def _beside(key: str, roles: Mapping[str, list[str]], records: Sequence[Record])
 
 
 def _grades_of(key: str, others: Sequence[str], records: Sequence[Record]) -> bool:
-    """Whether numbers that are called relevant are the grades of the documents under the others."""
+    """Return whether a list of numbers named relevant grades the documents of the other keys."""
     values = [record[key] for record in records if record.get(key) is not None]
     if not all(isinstance(value, list) and _numeric(value) for value in values):
         return False
@@ -233,7 +233,7 @@ def _grades_of(key: str, others: Sequence[str], records: Sequence[Record]) -> bo
 
 
 def _names_documents(key: str, roles: Mapping[str, list[str]], records: Sequence[Record]) -> bool:
-    """Whether single texts under the key are documents: they may be a label, or an answer."""
+    """Return whether single texts under the key are documents, not labels or answers."""
     values = [record[key] for record in records if record.get(key) is not None]
     if any(isinstance(value, list | dict) for value in values):
         return True
@@ -249,7 +249,7 @@ def _names_documents(key: str, roles: Mapping[str, list[str]], records: Sequence
 
 
 class _Ids:
-    """Which lists hold ids and which hold texts, in all entries of a file alike."""
+    """The distinction of lists of ids and lists of texts, the same for all entries of a file."""
 
     def __init__(self, records: Sequence[Record], roles: Mapping[str, list[str]]) -> None:
         keys = [
@@ -267,7 +267,7 @@ class _Ids:
                         self.of_text.setdefault(document["document"], document["doc_id"])
 
     def documents(self, record: Record, keys: Sequence[str]) -> list[Record]:
-        """The documents under the keys, those of several keys joined by their places."""
+        """Return the documents under the keys; values of several keys are merged by position."""
         documents: list[Record] = []
         for key in keys:
             value = record.get(key)
@@ -281,7 +281,7 @@ class _Ids:
     def _document(self, key: str, value: object) -> Record:
         if isinstance(value, dict):
             row = nested.document_row(value)
-            # Not the places and scores that a framework wrote beside it.
+            # Ranks and scores of the framework are ignored.
             fields = ("doc_id", "document", "title")
             return {field: row[field] for field in fields if row.get(field) is not None}
         name = plain(key)
@@ -289,7 +289,7 @@ class _Ids:
         return {"doc_id" if as_id else "document": str(value)}
 
     def key(self, document: Record) -> str:
-        """What tells a document from the others."""
+        """Return the key that identifies a document: its id, or its text."""
         text = document.get("document") or ""
         return str(document.get("doc_id") or self.of_text.get(text, text))
 
@@ -300,7 +300,7 @@ def _scalars(value: object) -> Iterator[str]:
 
 
 class _Entry:
-    """One entry, its documents in the order in which they were found."""
+    """One entry with its documents in the order of the file."""
 
     def __init__(self, record: Record, roles: Mapping[str, list[str]], ids: _Ids) -> None:
         self._record, self._roles, self._ids = record, roles, ids
@@ -315,13 +315,13 @@ class _Entry:
         return self._ids.documents(self._record, self._roles.get(role, ()))
 
     def record(self, made: str) -> Record:
-        """The entry with paired lists. made: its query's id, where it gives neither an id nor a
-        text."""
-        taken = set(chain.from_iterable(self._roles.values()))
+        """Convert the entry to parallel lists. made: the id of its query if it has neither an id
+        nor a text."""
+        used = set(chain.from_iterable(self._roles.values()))
         shared: Record = {}
         paired: Record = {}
         for key, value in self._record.items():
-            if key in taken:
+            if key in used:
                 continue
             if _numeric_list(value) and len(value) == len(self._listed):
                 paired[key] = value
@@ -330,10 +330,10 @@ class _Entry:
         return {**_of_the_query(shared, made), **self._lists(paired)}
 
     def _lists(self, paired: Record) -> Record:
-        """docs, labels, ranks and scores, of the documents that were listed and of the others."""
+        """Return docs, labels, ranks and scores of the listed documents, then of the others."""
         listed = [self._ids.key(document) for document in self._listed]
-        known = set(listed)
-        others = [key for key in self._found if key not in known]
+        unique = set(listed)
+        others = [key for key in self._found if key not in unique]
         keys = [*listed, *others]
         documents = [*self._listed, *(self._found[key] for key in others)]
         lists: Record = {
@@ -352,7 +352,7 @@ class _Entry:
         return lists if labels is None else {**lists, "labels": labels}
 
     def _labels(self, keys: Sequence[str], listed: int) -> list[Any] | None:
-        """One for each document; None where the file says nothing of labels."""
+        """Return one label per document; None if the file has no labels."""
         grades = self._roles.get("grades", ())
         relevant = self._roles.get("relevant", ())
         if not grades and not relevant:
@@ -378,13 +378,13 @@ class _Entry:
 
 
 def _agree(listed: Sequence[str], grades: Sequence[Any], relevant: Sequence[str]) -> bool:
-    """Whether grades in the order of the listed documents say what is relevant as the list does."""
+    """Return whether grades in the order of the listed documents agree with the relevant ones."""
     graded = {key for key, grade in zip(listed, grades, strict=False) if grade}
     return len(listed) == len(grades) and graded == set(listed) & set(relevant)
 
 
 def _of_the_query(shared: Record, made: str) -> Record:
-    """The values of the query, none under a name that rows have for a document's."""
+    """Return the values of the query; rename those with a name for a document's field."""
     fields = {column: field for field, column in recognise(list(shared)).items()}
     named = {
         f"{key} (query)" if fields.get(key) in _OF_ROWS else key: value
@@ -396,14 +396,14 @@ def _of_the_query(shared: Record, made: str) -> Record:
     return named if known else {"query_id": made, **named}
 
 
-# Entries that hold a list of grades beside lists of scores, with or without their documents.
+# Entries with a list of grades and parallel lists of scores, with or without documents.
 #
 #     {"query": …, "ground_truth": [3, 1, 0], "initial_scores": [.9, .8, .7], "rerank_scores": […]}
 #     {"documents": ["…", "…"], "relevance": [0, 2], "before": [0.4, 0.3], "after": [0.1, 0.8]}
 #
-# So do tutorials of evaluation write their examples. A list of numbers that is called what is
-# relevant, and is as long as the documents or the scores beside it, holds grades and no ids. Each
-# list of scores is a ranking. The documents of an entry that names none are numbered.
+# Examples in tutorials about evaluation have this format. A list of numbers with a name for
+# relevance, and with the length of the documents or scores, contains grades, not ids. Each list of
+# scores is a ranking. In entries without documents, these are numbered.
 
 _GRADES = re.compile(r"relevan|label|grade|truth|gold|judg|ytrue|gain|相关|标注|标签")
 _FIRST_STAGE = re.compile(
@@ -415,15 +415,15 @@ _RANKS = ("rank", "ranks")
 
 
 def with_grades(records: Sequence[Record]) -> list[Record]:
-    """The entries with labels, scores and documents under names that `nested` reads; entries
-    without a list of grades as they are."""
+    """Rename labels, scores and documents of the entries to names that `nested` reads. Entries
+    without a list of grades are unchanged."""
     keys = list(dict.fromkeys(chain.from_iterable(records)))
     # A table may have a million rows, and their cells need no look.
     named = [key for key in keys if _is_grades(key)]
     graded = [key for key in named if _holds_grades(key, records)]
     if not graded:
         return [_uneven(record, named) or record for record in records] if named else list(records)
-    # Grades have few steps.
+    # Grades have few distinct values.
     steps = {key: {each for record in records for each in record.get(key) or ()} for key in graded}
     chosen = min(graded, key=lambda key: len(steps[key]) > MOST_GRADES)
     first = _first_stage([key for key in keys if key != chosen], records, chosen)
@@ -431,7 +431,7 @@ def with_grades(records: Sequence[Record]) -> list[Record]:
 
 
 def is_graded(value: object) -> bool:
-    """Whether the value is such an entry."""
+    """Return whether the value is an entry with a list of grades."""
     if not isinstance(value, dict):
         return False
     named = [key for key in value if _is_grades(key)]
@@ -444,7 +444,7 @@ def _is_grades(key: str) -> bool:
 
 
 def _holds_grades(key: str, records: Sequence[Record]) -> bool:
-    """Whether most values are numbers, one for each document or score beside them."""
+    """Return whether the values under the key are lists of numbers, one per document or score."""
     filled = [record for record in records if record.get(key) is not None]
     lists = [record for record in filled if _numeric_list(record[key])]
     if not filled or len(lists) < len(filled):
@@ -458,7 +458,7 @@ def _holds_grades(key: str, records: Sequence[Record]) -> bool:
 
 
 def _retrieves(record: Record, graded: str) -> bool:
-    """Whether the entry lists what was retrieved, which `retrieved` reads."""
+    """Return whether the entry lists retrieved documents, which `joined` converts."""
     return any(
         plain(name) in RETRIEVED
         and isinstance(value, list)
@@ -476,14 +476,14 @@ def _paired(record: Record, key: str) -> bool:
 
 
 def _are_ids(record: Record, key: str) -> bool:
-    """Whether the numbers are those by which the entry calls its documents."""
+    """Return whether the numbers are the ids of the entry's documents."""
     documents, grades = nested.documents_in(record), record[key]
     same = documents is not None and set(map(str, grades)) == set(map(str, documents))
     return same and plain(key) in RELEVANT and len(set(grades)) == len(grades)
 
 
 def _is_scores(record: Record, name: str, graded: str) -> bool:
-    """Whether a list has a score or a rank for each of the grades."""
+    """Return whether a list contains one score or rank per grade."""
     values, called = record[name], plain(name)
     if name == graded or not _numeric_list(values) or len(values) != len(record[graded]):
         return False
@@ -491,7 +491,7 @@ def _is_scores(record: Record, name: str, graded: str) -> bool:
 
 
 def _names_scores(name: str, values: Any) -> bool:
-    """Whether the name of a list of numbers says that they are scores or ranks, however many."""
+    """Return whether a list of numbers has a name for scores or ranks, regardless of its length."""
     if not _numeric_list(values):
         return False
     called = plain(name)
@@ -505,26 +505,26 @@ def _names_scores(name: str, values: Any) -> bool:
 
 
 def _uneven(record: Record, named: Sequence[str]) -> nested.RefusedEntry | None:
-    """The entry as a refused one if it has grades, and another number of documents or of scores;
-    None for any other entry."""
+    """Return the entry as refused if the number of grades differs from the number of documents or
+    scores, or None."""
     lists = [key for key in named if _numeric_list(record.get(key))]
     if not lists or any(_retrieves(record, key) for key in lists):
         return None
-    # Beside documents, numbers that are called relevant can be their ids.
+    # If there are documents, numbers named relevant can be their ids.
     listed = any(plain(key) in DOCUMENTS | RERANKED for key in record)
     grades = [key for key in lists if not listed or plain(key) not in RELEVANT]
     return _unpaired(record, grades[0]) if grades else None
 
 
 def _unpaired(record: Record, graded: str) -> nested.RefusedEntry | None:
-    """The entry as a refused one if it has not a grade for each document and each score."""
+    """Return the entry as refused unless each document and score has a grade."""
     documents = [key for key, value in record.items() if nested.documents_in({key: value})]
     scores = [key for key in record if key != graded and _names_scores(key, record[key])]
     return nested.uneven(record, [*documents[:1], graded, *scores])
 
 
 def _first_stage(keys: Sequence[str], records: Sequence[Record], graded: str) -> str | None:
-    """The one list of scores whose name says that nothing was reranked yet."""
+    """Return the key of the only list of scores with a name for first-stage scores, or None."""
     rated = [record for record in records if _numeric_list(record.get(graded))]
     candidates = [
         key
@@ -537,7 +537,7 @@ def _first_stage(keys: Sequence[str], records: Sequence[Record], graded: str) ->
 
 
 def _entry(record: Record, made: str, graded: str, first: str | None) -> Record:
-    """made: the id of its query, where the entry says nothing of one."""
+    """Convert an entry to lists that `nested` reads. made: its query id if it has no query."""
     grades = record.get(graded)
     if not isinstance(grades, list):
         return record
@@ -560,7 +560,7 @@ def _entry(record: Record, made: str, graded: str, first: str | None) -> Record:
         lists["doc_ids"] = [f"{made}-{place}" for place in range(1, len(grades) + 1)]
     unnamed = not any(isinstance(value, str | dict) for value in shared.values())
     shared = _of_the_query(shared, made) if unnamed else shared
-    # The lists come first, so that no other list of labels goes before them.
+    # The lists come first, so that they take precedence over other lists of labels.
     return {**lists, **{f"{key} (2)" if key in lists else key: shared[key] for key in shared}}
 
 

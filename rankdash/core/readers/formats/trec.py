@@ -1,8 +1,8 @@
-"""TREC files, and BEIR qrels without a header: fields between white space, no header.
+"""Reader of TREC files, and BEIR qrels without a header: fields separated by white space.
 
-run:   query Q0 document rank score tag   (the tag may be left out; text behind it is ignored)
+run:   query Q0 document rank score tag   (the tag is optional; text after it is ignored)
 qrels: query iteration document label
-plain: query document label               (three fields; also a run where the third is a rank)
+plain: query document label               (three fields; also a run if the third is a rank)
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from rankdash.core.readers.parse.values import is_grade_word, numbers
 
 _SAMPLE_CHARS = 1 << 16
 _SAMPLE_LINES = 200
-# Share of the sample that must look like the format. The rest are bad lines of that format. Little
-# else is written as runs and qrels are, so a file half broken is still one.
+# The share of the sample that must look like the format; other lines are invalid lines. Few other
+# formats look like runs and qrels, so half of the lines are enough.
 _ENOUGH = {"run": 0.5, "qrels": 0.5, "plain": 0.8}
 _MOST_TABBED = 0.8
-# A first line with this many known names is a header, and then the names say what is what.
+# A first line with this many known names is a header, which is not TREC.
 _HEADER_NAMES = 2
 _ITERATIONS = ("Q0", "0")
 _ITERATION = re.compile(r"[Qq]?\d+")
-# Not `str.split()`: an id may hold a no-break or an ideographic space, and trec_eval splits at
+# Not `str.split()`: an id may contain a no-break or an ideographic space, and trec_eval splits at
 # ASCII white space only.
 _ASCII_SPACE = re.compile(r"[ \t\r\v\f]+")
 _OTHER_SPACE = re.compile("[\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 
-# Three fields with spaces or Chinese characters in them may be a text, not an id.
+# A field with spaces or non-ASCII characters may be a text, not an id.
 _TOKEN = re.compile(r"[!-~]{1,100}")
 
 _COLUMNS = {
@@ -64,15 +64,15 @@ _COLUMNS = {
 }
 _RUN_FIELDS = 6
 _WIDTHS = {"run": (5, _RUN_FIELDS), "qrels": (4,), "plain": (3,)}
-# Says of qrels whether they are a ranking that has lost its scores.
+# The second field, which distinguishes qrels from a ranking without scores.
 _SECOND = 1
-# But for labels, which may be words.
+# Numeric fields, except for labels, which may be words.
 _NUMERIC = {"run": (3, 4), "qrels": (), "plain": ()}
 _FORMATS = {"run": "TREC run", "qrels": "TREC qrels", "plain": "labels without a header"}
 
 
 def shape_of(text: str) -> str | None:
-    """ "run", "qrels" or "plain" where the first lines look like one of them, else None."""
+    """Return "run", "qrels" or "plain" if the first lines look like it, else None."""
     sample = text[:_SAMPLE_CHARS]
     lines = sample.split("\n")
     if len(sample) < len(text):
@@ -90,7 +90,7 @@ def shape_of(text: str) -> str | None:
 
 
 def read(decoded: Decoded, shape: str, file: str, limits: ReadLimits) -> Table:
-    """A table with its fields known. Lines with another number of fields are refused."""
+    """Read a table with fixed fields. Lines with a wrong number of fields are refused."""
     refusals = Refusals(file)
     columns = _even_columns(decoded.start, decoded.utf8, shape)
     if columns is None:
@@ -100,8 +100,8 @@ def read(decoded: Decoded, shape: str, file: str, limits: ReadLimits) -> Table:
 
 
 def read_pieces(source: Source, start: str, shape: str, limits: ReadLimits) -> Table | None:
-    """As `read`, of a file of which no more than a piece is held at once; None where it cannot be
-    read so. start: of its text."""
+    """Read a file like `read`, one piece in memory at a time; return None if it is not regular
+    enough. start: the beginning of its text."""
 
     def again() -> dict[str, Any]:
         columns = _even_columns(start, source, shape) or {}
@@ -127,7 +127,7 @@ def _table(
     for field in ("query_id", "doc_id"):
         refuse_long_fields(fields[field], lines, file, limits)
     name = _FORMATS[shape]
-    # A run that has lost its scores has the four fields of qrels, but for what Q0 says.
+    # A run without scores has four fields like qrels, but Q0 as its second field.
     bare = shape == "qrels" and {
         cell.upper() for cell in columns[_SECOND].unique().to_pylist()
     } == {"Q0"}
@@ -147,9 +147,9 @@ def _lines(columns: Mapping[int, Any]) -> Lines:
 def _even_columns(
     start: str, text: bytes | Source, shape: str, numeric: Collection[int] = ()
 ) -> dict[int, Any] | None:
-    """Place → column, of those that are used, of a file in which single blanks or tabs separate as
-    many fields in every line, by Arrow and so many times faster; None for any other file. start:
-    of its text. numeric: as for `even_columns`."""
+    """Parse a file with Arrow, which is many times faster: return position → column for the used
+    columns, or None unless single spaces or tabs separate the same number of fields in every line.
+    start: the beginning of its text. numeric: as for `even_columns`."""
     delimiter, width = _separated(start)
     others = (b"\v", b"\f", b" \t", b"\t ") if delimiter == "\t" else (b"\v", b"\f", b"\t")
     if width not in _WIDTHS[shape]:
@@ -171,7 +171,7 @@ def _even_columns(
 def _uneven_columns(
     text: str, widths: Sequence[int], refusals: Refusals
 ) -> tuple[dict[int, Any], Lines]:
-    """The columns, line by line; lines with another number of fields are refused."""
+    """Parse columns line by line; lines with a wrong number of fields are refused."""
     split = _splitter(text)
     numbered = [(number, split(line)) for number, line in enumerate(text.split("\n"), 1)]
     counts = Counter(len(cells) for _, cells in numbered)
@@ -179,7 +179,7 @@ def _uneven_columns(
     lines: list[int] = []
     rows: list[list[str]] = []
     for number, cells in numbered:
-        # As trec_eval, which reads no further than the name of the run.
+        # Like trec_eval, ignore text after the name of the run.
         behind = _RUN_FIELDS in widths and len(cells) > width and _has_rank_and_score(cells)
         if len(cells) == width or behind:
             lines.append(number)
@@ -191,8 +191,8 @@ def _uneven_columns(
 
 
 def _splitter(text: str) -> Callable[[str], list[str]]:
-    """Tabs where nearly every line has enough of them and nothing pads them (ids may then hold
-    spaces), else white space."""
+    """Return a function that splits lines: at tabs if nearly every line has two or more unpadded
+    ones (ids may then contain spaces), else at white space."""
     lines = [line for line in text[:_SAMPLE_CHARS].split("\n")[:_SAMPLE_LINES] if line.strip()]
     padded = any(" \t" in line or "\t " in line for line in lines)
     tabs = sum(line.count("\t") >= 2 for line in lines)
@@ -224,7 +224,7 @@ def _has_rank_and_score(cells: Sequence[str]) -> bool:
 def _is_qrels(cells: Sequence[str]) -> bool:
     if len(cells) != 4 or not _ITERATION.fullmatch(cells[1]):
         return False
-    # Behind the usual second field any word is a label, if only one to be asked for.
+    # With the usual second field, any word may be a label; the user can assign its grade.
     return cells[1].upper() in _ITERATIONS or _is_number(cells[3]) or is_grade_word(cells[3])
 
 
@@ -234,8 +234,8 @@ def _is_plain(cells: Sequence[str]) -> bool:
 
 
 def _counts_ranks(queries: ArrowText, values: ArrowText, *, least: int) -> bool:
-    """Whether a field counts 1, 2, 3 … within the queries, as MS MARCO runs do, up to `least` or
-    more somewhere."""
+    """Return whether a field counts 1, 2, 3 … within each query, as in MS MARCO runs, and reaches
+    `least` in at least one."""
     ranks = numbers(values)
     if not len(ranks) or np.isnan(ranks).any() or ranks.max() < least:
         return False
@@ -244,12 +244,12 @@ def _counts_ranks(queries: ArrowText, values: ArrowText, *, least: int) -> bool:
     return bool(((highest == rows) & (distinct == rows) & (by_query.min() == 1)).all())
 
 
-# TREC files that memory cannot hold, packed with gzip or not, split into pieces that it can: all
-# lines of a query, of every file, are in the same piece, in their order.
+# TREC files larger than memory (plain or gzip) are split into pieces that fit: all lines of a
+# query, from every file, are in the same piece, in their order.
 
 PIECE_BYTES, BLOCK_BYTES = 24_000_000, 1 << 24
-"""The size of a piece, of all files, and of what is read at once."""
-# So many files may be open at once.
+"""The size of a piece (all files together), and of a block read from a file."""
+# The largest number of open files.
 _MOST_PIECES = 256
 _START = 1 << 16
 _FIELDS = {"qrels": (4,), "run": (5, 6)}
@@ -257,12 +257,12 @@ _UNREADABLE = (OSError, EOFError, zlib.error)
 
 
 class UnevenError(Exception):
-    """A line of the file has another number of fields, or none, or it cannot be unpacked."""
+    """A file with a wrong number of fields in a line, or one that cannot be unpacked."""
 
 
 def unpacked_size(path: Path) -> int:
-    """The bytes of a file; of a gzip file about those that come out of it, judged by its start. 0
-    where it cannot be read."""
+    """Return the size of a file in bytes; for a gzip file, an estimate of its unpacked size from
+    its beginning. 0 if it cannot be read."""
     try:
         size = path.stat().st_size
         with path.open("rb") as packed:
@@ -276,7 +276,7 @@ def unpacked_size(path: Path) -> int:
 
 
 def is_plain(path: Path, shape: str) -> bool:
-    """Whether the file, or what a gzip file holds, begins as TREC lines do, of a "run" or
+    """Return whether the file (unpacked if gzip) begins with TREC lines of `shape`, "run" or
     "qrels"."""
     try:
         with _opened(path) as file:
@@ -292,22 +292,22 @@ def is_plain(path: Path, shape: str) -> bool:
 
 
 def _separated(start: str) -> tuple[str, int]:
-    """What separates the fields of the first line, and how many they are."""
+    """Return the delimiter and the number of fields of the first line."""
     first = start.split("\n", 1)[0]
     delimiter = "\t" if "\t" in first else " "
     return delimiter, first.count(delimiter) + 1
 
 
 def pieces_for(size: int) -> int:
-    """Into how many pieces files of `size` bytes in all are split."""
+    """Return the number of pieces for files of `size` bytes in total."""
     return min(_MOST_PIECES, -(-size // PIECE_BYTES))
 
 
 def split(path: Path, folder: Path, pieces: int) -> Any:
-    """Write the lines of a file into `pieces` files "0", "1" … in an empty folder, and give its
-    queries, as distinct Arrow bytes in the order of their first lines.
+    """Write the lines of a file into `pieces` files "0", "1" … in an empty folder. Return its
+    distinct queries as Arrow bytes in the order of their first lines.
 
-    Raises UnevenError, and OSError where there is no room.
+    Raises UnevenError, and OSError if the disk is full.
     """
     seen = pa.array([], type=pa.binary())
     with ExitStack() as stack:
@@ -333,7 +333,7 @@ def split(path: Path, folder: Path, pieces: int) -> Any:
 
 
 def _opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
-    """The file to be read, unpacked where it is a gzip file."""
+    """Open a file for reading, and unpack it if it is gzip."""
     with path.open("rb") as file:
         packed = _is_packed(file)
     return gzip.open(path) if packed else path.open("rb")
@@ -344,8 +344,8 @@ def _is_packed(file: io.BufferedReader) -> bool:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Whole lines, each with its end. Raises UnevenError for what cannot be unpacked, or unpacks to
-    more than files may."""
+    """Yield blocks of complete lines with their ends. Raises UnevenError if the file cannot be
+    unpacked or exceeds the limit of unpacked bytes."""
     rest = b""
     remaining = path.stat().st_size * ReadLimits().unpacked_ratio
     try:
@@ -354,10 +354,10 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 remaining -= len(block)
                 if remaining < 0:
                     raise UnevenError
-                cut = block.rfind(b"\n") + 1
-                if cut:
-                    yield rest + block[:cut]
-                    rest = block[cut:]
+                stop = block.rfind(b"\n") + 1
+                if stop:
+                    yield rest + block[:stop]
+                    rest = block[stop:]
                 else:
                     rest += block
     except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
@@ -367,7 +367,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _parsed(block: bytes) -> tuple[Any, Any]:
-    """(N,) the query of each line, and (N,) the lines, as Arrow bytes. Raises UnevenError."""
+    """Return (N,) the query of each line and (N,) the lines as Arrow bytes. Raises UnevenError."""
     delimiter, width = _separated(block[:_START].decode("utf-8", "replace"))
     names = [str(place) for place in range(width)]
     try:
@@ -399,7 +399,7 @@ def _parsed(block: bytes) -> tuple[Any, Any]:
 def order_of(
     queries: Any, ids: np.ndarray[Any, np.dtype[np.object_]]
 ) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """(N,) the places of the ids in the order of `queries`, which are as from `split`."""
+    """Return the (N,) indices that sort ids by the order of `queries`, which come from `split`."""
     encoded = pa.array(ids, type=pa.string()).cast(pa.binary())
     places = numbers_of(pc.index_in(encoded, value_set=queries))
     return np.argsort(places, kind="stable")

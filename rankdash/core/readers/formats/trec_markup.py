@@ -1,12 +1,12 @@
-"""TREC's own markup: documents, and topics as SGML or XML.
+"""Reader of TREC markup: documents, and topics as SGML or XML.
 
     <DOC> <DOCNO> FT911-3 </DOCNO> <HEADLINE> … </HEADLINE> <TEXT> … </TEXT> </DOC>
     <top> <num> Number: 301 <title> International crime <desc> Description: … <narr> … </top>
     <topics> <topic number="1"> <query> … </query> <question> … </question> </topic> </topics>
 
-Tags may be left open, stand inside each other, and be written in any case. What a topic asks is its
-title or query; without one its question or description; without any tag all of its text. Entities
-that HTML knows become their characters. None is defined by the file, and none is fetched.
+Tags may be unclosed, nested and in any case. The text of a topic is its title or query; else its
+question or description; without any tag all of its text. HTML entities become characters; entities
+defined by the file or in other files are not supported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rankdash.core.readers.parse.table import Row, Table, table_of_rows
 _SAMPLE_CHARS = 1 << 16
 _FIRST = re.compile(r"<(doc|top|topic)(?=[\s>])", re.IGNORECASE)
 _ID, _TITLE, _TEXT, _ASKED, _SKIPPED, _REST = "id", "title", "text", "asked", "skipped", "rest"
-# Tag → what is in it. The names are those of the collections of disks 1 to 5, Cranfield and GOV.
+# Tag → its role, for the collections of disks 1 to 5, Cranfield and GOV.
 _OF_DOCUMENTS = (
     {"docno": _ID, "docid": _SKIPPED, "dochdr": _SKIPPED, "docoldno": _SKIPPED}
     | dict.fromkeys(("title", "headline", "head", "hl", "ttl"), _TITLE)
@@ -42,20 +42,20 @@ _OF_TOPICS = (
 _ID_ATTRIBUTES = ("number", "id", "num")
 _NUMBER = re.compile(r"(?:number|topic)\s*:\s*0*(?=\S)", re.IGNORECASE)
 _SECTION = re.compile(r"<!--|<!\[CDATA\[")
-# What is never closed, or breaks off where the next tag begins, is no tag. The parser would look to
-# the end of the file for the end of each.
+# A "<" without ">" before the next tag is not a tag. The parser would search the rest of the file
+# for the end of each.
 _NO_TAG = re.compile(r"<(?=!\[|[^<>]*(?:<|\Z))")
 _HEADING = re.compile(r"(?:topic|title|description|desc|question)\s*:\s*", re.IGNORECASE)
 
 
 def matches(text: str) -> bool:
-    """Whether it is markup that holds documents or topics."""
+    """Return whether the text is markup that contains documents or topics."""
     return text.lstrip().startswith("<") and bool(_FIRST.search(text[:_SAMPLE_CHARS]))
 
 
 def read(text: str, file: str, limits: ReadLimits) -> Table:
-    """A row for each document (doc_id, title, document) or each topic (query_id, query); a file
-    holds what its first entry is. One without a number is refused with its line.
+    """Read one row per document (doc_id, title, document) or per topic (query_id, query), depending
+    on the first entry of the file. Entries without a number are refused with their lines.
     """
     first = _FIRST.search(text)
     documents = first is not None and first[1].lower() == "doc"
@@ -67,12 +67,12 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
     name = "TREC documents" if documents else "TREC topics"
     rows = _rows(reader.entries, refusals, documents=documents)
     table = table_of_rows(name, columns, rows, refusals, limits)
-    if not reader.cut:
+    if not reader.truncated:
         return table
     finding = Finding(
         "warning",
         "not_closed",
-        "The last entry is not closed, though others are: the file may be cut short.",
+        "The last entry is not closed, although others are: the file may be truncated.",
         remedy="Copy or download the file again.",
         file=file,
         line=reader.entries[-1].line,
@@ -90,8 +90,8 @@ def _rows(entries: Sequence[_Entry], refusals: Refusals, *, documents: bool) -> 
 
 
 def _without_sections(text: str) -> Iterator[str]:
-    """The text in pieces: comments as empty lines, and what CDATA holds as text, so that every line
-    stays on its number."""
+    """Yield the text in pieces, with comments as empty lines and CDATA as escaped text, so that
+    line numbers do not change."""
     start = 0
     while (match := _SECTION.search(text, start)) is not None:
         close = "-->" if match[0] == "<!--" else "]]>"
@@ -106,7 +106,7 @@ def _without_sections(text: str) -> Iterator[str]:
 
 
 class _Entry:
-    """A document or a topic. line: where it begins. number: as an attribute gives it."""
+    """A document or a topic. line: its first line. number: the id from an attribute."""
 
     def __init__(self, line: int, number: str | None) -> None:
         self.line = line
@@ -135,7 +135,7 @@ class _Entry:
 
 
 class _Markup(HTMLParser):
-    """entries: in the order of the file."""
+    """A parser of documents or topics. entries: in the order of the file."""
 
     opens: frozenset[str]
     parts: dict[str, str]
@@ -148,12 +148,12 @@ class _Markup(HTMLParser):
         self._closed = False
 
     @property
-    def cut(self) -> bool:
-        """Whether entries are closed, but not the last one."""
+    def truncated(self) -> bool:
+        """True if other entries are closed, but not the last one."""
         return self._closed and self._entry is not None
 
     def set_cdata_mode(self, elem: str, **_settings: bool) -> None:
-        """Nothing: where a <title> or a <style> is left open, the tags behind it are tags."""
+        """Do nothing, so that tags after an unclosed <title> or <style> are parsed as tags."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in self.opens:
@@ -191,7 +191,7 @@ class _Documents(_Markup):
     parts = _OF_DOCUMENTS
 
     def _begin(self, tag: str) -> None:
-        # A number holds nothing but itself, so what opens behind it closes it.
+        # A number contains no tags, so the next tag closes it.
         if self._inside and self.parts[self._inside[-1]] == _ID:
             self._inside.pop()
         if tag in self.parts:
@@ -203,6 +203,6 @@ class _Topics(_Markup):
     parts = _OF_TOPICS
 
     def _begin(self, tag: str) -> None:
-        # The parts of a topic stand behind each other, most of them never closed.
+        # The parts of a topic follow each other; most of them are never closed.
         if tag in self.parts:
             self._inside = [tag]

@@ -1,4 +1,4 @@
-"""From parts to one `Parsed`: the union of what the files say, each thing settled once."""
+"""Combination of parts to one `Parsed`: ids, labels, rankings and texts of all files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from rankdash.core.readers.join.parsed_file import (
 from rankdash.core.readers.parse.limits import counted
 from rankdash.core.readers.parse.source import stem_of
 
-# What people call a first stage, the surest first.
+# Names of first stages, the most specific first.
 _FIRST_STAGE_NAMES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -63,14 +63,15 @@ _EXAMPLES = 5
 def identified(
     parts: Sequence[ParsedFile], beside: Sequence[ParsedFile] = ()
 ) -> tuple[list[ParsedFile], list[ParsedFile], list[Finding]]:
-    """One split of the parts, and those beside them, all keyed by the same ids.
+    """Return one split of the parts, the parts of rankings in `beside`, all with common ids, and
+    findings.
 
-    Raises DataError where an id that is made for a text would be that of something else.
+    Raises DataError if an id generated for a text already belongs to another text.
     """
     selected, findings = choose_split(parts)
     everything = [*selected, *beside]
     for key in KEYS:
-        # Rankings alone are held against each other.
+        # Rankings without other parts are compared with each other.
         everything, notes = _with_ids(everything, key, strict=not parts)
         findings += notes
     return everything[: len(selected)], everything[len(selected) :], findings
@@ -86,15 +87,15 @@ def combine(
     start: Ranking | None = None,
     beside: Sequence[ParsedFile] = (),
 ) -> Parsed:
-    """Join the parts of one call, as from `identified`.
+    """Join the parts of one call, as returned by `identified`.
 
-    read: all that was read, whether or not it is among the parts. worst_label: as `worst` for
-    `join_labels`. first_stage: the ranking that rerankers start from. start: that ranking itself;
-    then those of the parts are none of the data set's. beside: of rankings that were read with
-    them; an id that has another text there is said.
+    read: all parts that were read, including unused ones. worst_label: `worst` of `join_labels`.
+    first_stage: the name of the first-stage ranking. start: the first-stage ranking itself; the
+    rankings of the parts are then ignored. beside: parts of rankings; ids with a different text in
+    them are reported.
 
-    Raises DataError where `first_stage` names none of the rankings, or labels disagree and
-    `conflict` is "refuse".
+    Raises DataError if no ranking has the name `first_stage`, or if labels conflict and `conflict`
+    is "refuse".
     """
     selected = list(parts)
     labels, findings = join_labels(selected, conflict, worst_label)
@@ -146,21 +147,21 @@ def _tables(
 
 
 def rankings_in(parts: Sequence[ParsedFile], file: str) -> dict[str, Ranking]:
-    """The ranking of a file or an archive under "", and any other it holds under its own name;
-    empty where it ranks nothing."""
-    alone = [part for part in parts if part.file == file]
-    mine = alone or [part for part in parts if part.origin == file]
-    rankings = _rankings(mine)
+    """Return name → ranking of a file or an archive: its main ranking under "", others under their
+    names; empty if it contains none."""
+    exact = [part for part in parts if part.file == file]
+    selected = exact or [part for part in parts if part.origin == file]
+    rankings = _rankings(selected)
     if not rankings:
         return {}
-    chosen = rankings[0] if alone else _first_stage(rankings, None, mine)[0] or rankings[0]
+    chosen = rankings[0] if exact else _first_stage(rankings, None, selected)[0] or rankings[0]
     return {"": chosen.ranking} | {
         each.own: each.ranking for each in rankings if each is not chosen
     }
 
 
 class _Named(NamedTuple):
-    """A ranking with its name, the file it came from and what it stands for."""
+    """A ranking with its name, its file and its scores."""
 
     name: str
     part: ParsedFile
@@ -169,13 +170,13 @@ class _Named(NamedTuple):
 
     @property
     def own(self) -> str:
-        """The name that the ranking has in its file."""
+        """The name of the ranking in its file."""
         return self.scores.name if len(self.part.scores) > 1 else self.name
 
 
 def _rankings(parts: Sequence[ParsedFile]) -> list[_Named]:
-    """Every ranking of the files. First-stage scores that stand in several files of rows are one
-    ranking."""
+    """Return every ranking of the files. First-stage scores in several files of rows are one
+    ranking, unless they rank the same queries."""
     rankings: list[_Named] = []
     first, runs, systems = (
         [(part, scores) for part in parts for scores in part.scores if scores.role == role]
@@ -198,8 +199,8 @@ def _rankings(parts: Sequence[ParsedFile]) -> list[_Named]:
 
 
 def _rank_the_same(scored_parts: Sequence[tuple[ParsedFile, Scores]]) -> bool:
-    """Whether the files rank the same queries: then each is a system of its own. The parts of one
-    table share a query at most where it was cut, and no pair."""
+    """Return whether the files rank the same queries, so that each is a separate system. Parts of
+    one table share no pair, and a query only at the border of two parts."""
     if len(scored_parts) < 2:
         return False
     rows = pd.concat(
@@ -217,14 +218,14 @@ def _rank_the_same(scored_parts: Sequence[tuple[ParsedFile, Scores]]) -> bool:
 
 
 def _file_name(chosen: _Named) -> str:
-    """Return the name that a file gives its ranking; "" for one beside rows, and for a name that
-    only says that it is the first stage."""
+    """Return the name of the ranking from its file; "" for scores in a file of rows, and for a name
+    that only means first stage."""
     explicit = chosen.scores.role != "first stage" and not _ONLY_FIRST_STAGE.fullmatch(chosen.name)
     return chosen.name if explicit else ""
 
 
 def _chosen(chosen: _Named, systems: Mapping[str, Ranking], *, sure: bool) -> Finding:
-    """Return the note on which ranking is the first stage. sure: whether its name says it."""
+    """Return the finding that names the first stage. sure: True if the choice is unambiguous."""
     return Finding(
         "note" if sure else "warning",
         "first_stage",
@@ -240,11 +241,11 @@ def _chosen(chosen: _Named, systems: Mapping[str, Ranking], *, sure: bool) -> Fi
 def _first_stage(
     rankings: Sequence[_Named], requested: str | None, parts: Sequence[ParsedFile]
 ) -> tuple[_Named | None, bool]:
-    """The ranking asked for; else the one beside the rows; else by its name; else the first. One
-    whose name says that it was reranked is meant only where all are. And whether it is the only one
-    that can be meant."""
+    """Return the first-stage ranking and whether the choice is unambiguous: the requested ranking;
+    else the one in a file of rows; else the best by name; else the first. A ranking named as
+    reranked is chosen only if all are."""
     if requested is not None:
-        matching, inside = _asked(rankings, requested, parts)
+        matching, inside = _requested(rankings, requested, parts)
         if matching:
             return matching[0], True
         if not inside:
@@ -260,7 +261,7 @@ def _first_stage(
         return beside_rows[0], True
     runs = beside_rows or [named for named in rankings if named.scores.role == "run"]
     if not runs and not _have_texts(parts):
-        # Without texts none can be made in place of it.
+        # Without texts, no first stage can be made instead.
         runs = list(rankings)
     runs = [named for named in runs if not _RERANKED.search(named.name)] or runs
     for pattern in _FIRST_STAGE_NAMES:
@@ -271,20 +272,20 @@ def _first_stage(
 
 
 def _have_texts(parts: Sequence[ParsedFile]) -> bool:
-    """Whether any query and any document has a text."""
+    """Return whether at least one query and one document have a text."""
     return all(
         any(frame is not None and frame["text"].notna().any() for frame in frames)
         for frames in zip(*((part.queries, part.documents) for part in parts), strict=True)
     )
 
 
-def _asked(
+def _requested(
     rankings: Sequence[_Named], requested: str, parts: Sequence[ParsedFile]
 ) -> tuple[list[_Named], list[_Named]]:
-    """The rankings that are called so, and else those that came in an archive or a folder that is.
+    """Return the rankings with the requested name, and those in an archive or folder of that name.
 
-    A file that was read is meant by its whole name, whatever else has the same stem, and whether
-    or not it ranks anything.
+    The full name of a file takes precedence over names with the same stem, even if the file
+    contains no ranking.
     """
     if any(part.file == requested for part in parts):
         return [named for named in rankings if named.part.file == requested], []
@@ -298,7 +299,7 @@ def _asked(
 def _queries(
     parts: Sequence[ParsedFile], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
 ) -> tuple[pd.DataFrame, list[Finding]]:
-    """Every query with a label or a candidate, with its text and segments where known."""
+    """Return every query with a label or a candidate, with its text and segments, and findings."""
     table, findings = _first_rows([part.queries for part in parts], "query_id"), []
     ids = [text_array(ranking.query_ids) for ranking in ranked]
     mentioned = _mentioned("query_id", qrels, pairs, ids)
@@ -331,7 +332,7 @@ def _documents(
 def _mentioned(
     key: str, qrels: pd.DataFrame, pairs: pd.DataFrame, ids: Sequence[Any]
 ) -> npt.NDArray[np.object_]:
-    """Ids that are labelled, paired or ranked, in that order. ids: Arrow text."""
+    """Return the labelled, paired and ranked ids, in that order. ids: of rankings, Arrow text."""
     columns = [text_array(qrels[key]), text_array(pairs[key]), *ids]
     return objects(pa.concat_arrays(list(map(alike, columns))).unique())
 
@@ -339,7 +340,7 @@ def _mentioned(
 def _with_mentioned(
     table: pd.DataFrame, mentioned: npt.NDArray[np.object_], key: str, *texts: str
 ) -> pd.DataFrame:
-    """The table with a row for each of the ids; those it lacked have no text."""
+    """Return the table with a row for each of the ids; added rows have no text."""
     have = set(table[key])
     lacking = [identity for identity in mentioned if identity not in have]
     table = table.reindex(
@@ -352,7 +353,7 @@ def _with_mentioned(
 
 
 def _first_rows(frames: Sequence[pd.DataFrame | None], key: str) -> pd.DataFrame:
-    """One row an id from several tables: of each column the first value there is."""
+    """Merge tables to one row per id, with the first value of each column."""
     filled = [frame for frame in frames if frame is not None]
     if not filled:
         return empty(key)
@@ -361,7 +362,7 @@ def _first_rows(frames: Sequence[pd.DataFrame | None], key: str) -> pd.DataFrame
     return pd.concat(filled, ignore_index=True).groupby(key, sort=False).first().reset_index()
 
 
-# Ids for queries and documents that a file gives by their text only.
+# Generated ids for queries and documents without ids.
 
 Key = Literal["query_id", "doc_id"]
 KEYS: tuple[Key, ...] = ("query_id", "doc_id")
@@ -372,27 +373,28 @@ _TABLES = {"query_id": "queries", "doc_id": "documents"}
 def _with_ids(
     parts: Sequence[ParsedFile], key: Key, *, strict: bool = False
 ) -> tuple[list[ParsedFile], list[Finding]]:
-    """The parts, all keyed by ids.
+    """Return the parts with ids instead of texts as keys, and findings.
 
-    A text that another file lists under an id gets that id; the rest are named q1, q2 … (d1, d2 …
-    for documents) in the order of first appearance, the same text always the same id, but never
-    an id under which another file lists a text. So a ranking that was made elsewhere from these
-    ids finds its queries again. Where a column of "texts" holds ids that another file knows, it
-    is read as ids.
+    A text with an id in another file gets that id. Other texts are named q1, q2 … (d1, d2 … for
+    documents) in the order of first appearance; ids with a text in another file are skipped, and
+    equal texts have the same id. The ids are reproducible, so that a ranking made elsewhere from
+    these ids matches its queries. A column of "texts" that contains ids of another file is read as
+    ids.
 
-    Raises DataError where a file of labels or of texts (strict: any file) knows only an id, and
-    that id would be made for a text of a file without labels: nothing says that they are the same.
+    Raises DataError if a file of labels or of texts (strict: any file) contains an id without a
+    text, and this id would be generated for a text of a file without labels, because they may not
+    be the same.
     """
     named = [part for part in parts if key not in part.keyed_by_text]
     if len(named) == len(parts):
         return list(parts), []
-    known = set(chain.from_iterable(part.mentioned(key) for part in named))
-    known.update(*(_table(part, key)[key] for part in named))
+    existing = set(chain.from_iterable(part.mentioned(key) for part in named))
+    existing.update(*(_table(part, key)[key] for part in named))
     tables = [_table(part, key) for part in named]
     pairs = (pair for each in tables for pair in zip(each["text"], each[key], strict=True))
     listed = [(text, identity) for text, identity in pairs if text]
     taken = {identity for _, identity in listed}
-    # The first id of a text wins.
+    # The first id of a text is used.
     id_of = dict(reversed(listed))
     findings: list[Finding] = []
     made: dict[str, str] = {}
@@ -403,15 +405,16 @@ def _with_ids(
             keyed.append(part)
             continue
         entries = list(_table(part, key)[key])
-        as_ids, as_texts = (sum(text in those for text in entries) for those in (known, id_of))
+        as_ids, as_texts = (sum(text in each for text in entries) for each in (existing, id_of))
         if as_ids > len(entries) / 2 and as_ids > as_texts:
             findings.append(
                 Finding(
                     "note",
                     "texts_are_ids",
-                    "The column of queries holds ids of another file, so it is read as ids."
+                    "The column of queries contains ids of another file, so it is read as ids."
                     if key == "query_id"
-                    else "The column of documents holds ids of another file, so it is read as ids.",
+                    else "The column of documents contains ids of another file, so it is read as "
+                    "ids.",
                     file=part.file,
                 )
             )
@@ -458,15 +461,14 @@ def _refuse_chance(
                     if key == "query_id"
                     else "The file names its documents by their text, but the documents it is "
                     "compared with have no text, such as {example!r}.",
-                    remedy="Add a column query_id or doc_id to it, with the ids of the other "
-                    "files.",
+                    remedy="Add a column query_id or doc_id with the ids of the other files.",
                     file=part.file,
                     example=made[text],
                 )
 
 
 def _table(part: ParsedFile, key: Key) -> pd.DataFrame:
-    """The queries or the documents of a part; where it is keyed by text, all of them."""
+    """Return the table of queries or documents of a part; complete if it is keyed by text."""
     table: pd.DataFrame | None = getattr(part, _TABLES[key])
     return empty(key, "text") if table is None else table
 
@@ -494,7 +496,7 @@ def _renamed(part: ParsedFile, key: Key, id_of: dict[str, str]) -> ParsedFile:
 
 
 def _alike(key: Key, made: Mapping[str, str]) -> list[Finding]:
-    """A warning of queries that are told apart by the blanks around their texts."""
+    """Return a warning about queries that differ only in spaces around their texts."""
     first = {text.strip(): text for text in reversed([*made])}
     others = [text for text in made if first[text.strip()] != text]
     if key != "query_id" or not others:
@@ -503,10 +505,10 @@ def _alike(key: Key, made: Mapping[str, str]) -> list[Finding]:
         counted(
             "warning",
             "queries_alike",
-            "Queries whose text is that of another query but for blanks around it: {count}. They "
-            "count as different queries.",
+            "Queries whose text differs from another query's only in spaces around it: {count}. "
+            "They count as different queries.",
             len(others),
-            "Remove the blanks, or give the queries ids.",
+            "Remove the spaces, or add ids to the queries.",
             examples=[f"{made[text]}: {text!r}" for text in others],
         )
     ]

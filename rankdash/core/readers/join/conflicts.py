@@ -1,4 +1,4 @@
-"""Where files say a thing twice: labels of one pair, splits of one set, lists of one query."""
+"""Resolution of duplicates: labels of one pair, splits of one set, documents of one list."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ RULES: dict[str, Literal["max", "min", "mean"]] = {
     "lowest": "min",
     "mean": "mean",
 }
-# Better first: what a BEIR folder is usually evaluated on.
+# In order of preference, as BEIR folders are usually evaluated.
 SPLITS = ("test", "dev", "validation", "valid", "val", "eval", "train")
 _EXAMPLES = 5
 
 
 def choose_split(parts: Sequence[ParsedFile]) -> tuple[list[ParsedFile], list[Finding]]:
-    """One split of the labels, where a folder holds several: test, else dev, else train."""
+    """Choose one split of the labels if there are several: test, else dev, else train."""
     splits = {
         part.file: stem_of(part.file).lower()
         for part in parts
@@ -44,9 +44,9 @@ def choose_split(parts: Sequence[ParsedFile]) -> tuple[list[ParsedFile], list[Fi
     finding = Finding(
         "warning",
         "one_split",
-        "The labels come in {count} splits. {taken} is used, not {others}.",
+        "The labels are in {count} splits. rankdash uses {taken} and ignores {others}.",
         {"count": len(splits), "taken": taken, "others": ", ".join(others)},
-        "To use another split, load its file alone with the queries and the documents.",
+        "To use another split, load only its file with the queries and the documents.",
         taken,
         count=len(others),
     )
@@ -56,11 +56,11 @@ def choose_split(parts: Sequence[ParsedFile]) -> tuple[list[ParsedFile], list[Fi
 def join_labels(
     parts: Sequence[ParsedFile], conflict: Conflict, worst: float | None = None
 ) -> tuple[Pairs, list[Finding]]:
-    """One label a pair.
+    """Join the labels of parts, with one label per pair, and return findings.
 
-    conflict: which of several labels that disagree is kept; "refuse" raises DataError with the
-    first such pair and its lines. worst: the grade that means not relevant, where the lowest is the
-    best; the labels are reversed first, so that the highest of several is the best.
+    conflict: the rule for conflicting labels; "refuse" raises DataError with the first such pair
+    and its lines. worst: the grade for "not relevant", if the lowest grade is the best; labels are
+    reversed before conflicts are resolved.
     """
     labelled = [part.labels for part in parts if len(part.labels)]
     if not labelled:
@@ -103,7 +103,7 @@ def _duplicates(rows: pd.DataFrame, files: Sequence[str]) -> list[Finding]:
             "duplicate_labels",
             "Rows that repeat the label of a pair: {rows}. Each pair counts once.",
             {"rows": len(extra)},
-            "Nothing has to be done; the rows say the same.",
+            "No action needed; the rows are identical.",
             files[int(first["file"])],
             int(first["line"]),
             len(extra),
@@ -126,7 +126,7 @@ def _conflict(rows: pd.DataFrame, files: Sequence[str], conflict: Conflict) -> F
         raise DataError(
             "Pairs of query and document labelled more than once with different labels: {count}. "
             "The first is {example}.",
-            remedy="Give one label for each pair, or choose a rule: highest, lowest or mean.",
+            remedy="Keep one label per pair, or choose a rule: highest, lowest or mean.",
             file=files[int(first["file"])],
             line=int(first["line"]),
             count=pairs,
@@ -137,7 +137,7 @@ def _conflict(rows: pd.DataFrame, files: Sequence[str], conflict: Conflict) -> F
         "conflicting_labels",
         "Pairs labelled more than once with different labels: {count}. The rule is: {rule}.",
         pairs,
-        "Choose another rule (highest, lowest, mean, refuse), or settle the pairs in the file.",
+        "Choose another rule (highest, lowest, mean, refuse), or resolve the pairs in the file.",
         files[int(first["file"])],
         int(first["line"]),
         examples,
@@ -146,9 +146,9 @@ def _conflict(rows: pd.DataFrame, files: Sequence[str], conflict: Conflict) -> F
 
 
 def ranking_of(part: ParsedFile, pairs: Pairs) -> Ranking:
-    """A ranking of scored rows, ties by document id descending as trec_eval has them.
+    """Return the ranking of scored rows, with ties by document id descending, as in trec_eval.
 
-    A document that the list of a query already holds is refused, the first row stays.
+    If a query lists a document again, that row is refused and the first one is used.
     """
     if pairs.repeat():
         again = pd.Series(pairs.keys()).duplicated().to_numpy()
@@ -162,24 +162,24 @@ def ranking_of(part: ParsedFile, pairs: Pairs) -> Ranking:
     return Ranking.from_columns(pairs.queries, pairs.documents, pairs.values, ties="trec")
 
 
-# Labels that count the queries 1, 2, 3 … in the order of their file, whatever ids the file gives.
+# Labels that number the queries 1, 2, 3 … in the order of their file, regardless of their ids.
 #
-# Cranfield is the classic case: its queries are numbered 1, 2, 4, 8 … 365, and its labels 1 to 225.
+# Cranfield is the best-known case: its queries have the ids 1, 2, 4, 8 … 365, its labels 1 to 225.
 # Matched by id, most queries get another query's labels.
 
 Match = Literal["id", "order"]
 
 
 def matched(parts: Sequence[ParsedFile], match: Match) -> tuple[list[ParsedFile], list[Finding]]:
-    """The parts, with the queries of their labels found by their place in the file of queries
-    where `match` is "order"; else as they are, with a warning where it looks as if they should be.
+    """If `match` is "order", match the queries of labels by their position in the file of queries;
+    else return the parts unchanged, with a warning if that is probably needed.
 
-    Raises DataError where the labels do not count the queries of one file, or `match` is unknown.
+    Raises DataError if the labels do not number the queries of one file, or `match` is unknown.
     """
     if match not in ("id", "order"):
         raise DataError(
-            "There is no rule {match!r} for the query ids of labels.",
-            remedy="The rules are: id, order.",
+            "Unknown rule {match!r} for the query ids of labels.",
+            remedy="Allowed rules: id, order.",
             match=match,
         )
     named = [part for part in parts if part.queries is not None and not len(part.labels)]
@@ -195,11 +195,11 @@ def matched(parts: Sequence[ParsedFile], match: Match) -> tuple[list[ParsedFile]
     ids: list[str] = list(named[0].queries["query_id"])
     placed = [_places(part, len(ids)) for part in labelled]
     if match == "id":
-        several = {place for places in placed if places for place in places}
-        known = {identity.lstrip("0") for identity in ids}
-        lacking = [place for place in several if str(place + 1) not in known]
-        # Labels of most queries, numbered up to their count, some under ids that no query has.
-        if not all(placed) or not lacking or 2 * len(several) < len(ids):
+        distinct = {place for places in placed if places for place in places}
+        stripped = {identity.lstrip("0") for identity in ids}
+        lacking = [place for place in distinct if str(place + 1) not in stripped]
+        # Suspicious: labels of most queries, numbered up to their count, some with unknown ids.
+        if not all(placed) or not lacking or 2 * len(distinct) < len(ids):
             return list(parts), []
         return list(parts), [_numbered(labelled[0], named[0], ids)]
     changed: dict[str, ParsedFile] = {}
@@ -227,7 +227,7 @@ def matched(parts: Sequence[ParsedFile], match: Match) -> tuple[list[ParsedFile]
 
 
 def _places(part: ParsedFile, count: int) -> list[int] | None:
-    """The places that the query ids of its labels count; None where some do not."""
+    """Return the positions (from 0) given by the query ids of labels, or None if any is invalid."""
     texts: list[str] = part.labels.queries.texts.to_pylist()
     if not all(text.isascii() and text.isdigit() and len(text) < 10 for text in texts):
         return None
@@ -249,22 +249,22 @@ def _numbered(labels: ParsedFile, queries: ParsedFile, ids: Sequence[str]) -> Fi
     )
 
 
-# Labels whose lowest grade is the best, put the right way up.
+# Reversal of labels with the lowest grade as the best.
 #
-# Cranfield's are: 1 is a complete answer, 4 of minimum interest, 5 of none, and -1 not relevant.
+# Cranfield's grades: 1 is a complete answer, 4 of minimum interest, 5 of none, -1 not relevant.
 
 
 def put_right(labels: npt.NDArray[np.float64], worst: float) -> npt.NDArray[np.float64]:
-    """`worst` - label, so that `worst` becomes 0 and 1 the highest; labels below 0 stay, since they
-    mean not relevant whatever the scale. To do it twice gives the labels back.
+    """Return `worst` - label, so that `worst` becomes 0 and 1 the highest. Labels below 0 mean not
+    relevant in any scale and are unchanged. A second call restores the labels.
 
-    worst: the grade that means not relevant. Raises DataError where it is below a label.
+    worst: the grade for "not relevant". Raises DataError if it is below a label.
     """
     highest = float(labels.max(initial=0))
     if not math.isfinite(worst) or worst < highest:
         raise DataError(
             "The labels cannot be reversed at {worst}: the highest is {highest}.",
-            remedy="Give the grade that means not relevant, which no label is above.",
+            remedy="Enter the grade that means not relevant; no label may exceed it.",
             worst=plain(worst),
             highest=plain(highest),
         )
@@ -272,7 +272,7 @@ def put_right(labels: npt.NDArray[np.float64], worst: float) -> npt.NDArray[np.f
 
 
 def reversed_note(worst: float) -> Finding:
-    """What the check report says of labels that were reversed."""
+    """Return the finding that labels were reversed."""
     return Finding(
         "note",
         "labels_reversed",

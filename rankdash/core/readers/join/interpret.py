@@ -1,4 +1,4 @@
-"""What the tables mean: rows, labels, rankings, queries or documents, by their columns."""
+"""Classification of tables as rows, labels, rankings, queries or documents by their columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Words = Mapping[str, float | None]
 
 
 class FileChoices(TypedDict, total=False):
-    """What may be settled of how each file is read, as `readers.read` says."""
+    """Options for reading each file, documented in `readers.read`."""
 
     mapping: Mapping[str, Mapping[str, str]] | None
     columns: Mapping[str, str] | None
@@ -55,20 +55,20 @@ def interpret(
     beside: Sequence[ParsedFile] = (),
     errors: Sequence[DataError] = (),
 ) -> list[ParsedFile]:
-    """A part for each table, in their order.
+    """Classify each table and return one part per table, in their order.
 
-    beside: the parts of a data set of which the tables are rankings. errors: of files that are
-    refused already; they are raised with those of the tables.
+    beside: the parts of the data set that the tables rank. errors: errors of already refused files,
+    raised together with new errors.
 
-    Raises MappingNeeded where the columns of a table say too little, WordsNeeded where labels are
-    words and a person is there, FormatError for a table without rows.
+    Raises MappingNeeded if columns are not recognised, WordsNeeded if labels are words and
+    `ask` is set, FormatError for a table without rows.
     """
     mapping, words = choices.get("mapping") or {}, choices.get("words") or {}
     columns = choices.get("columns")
     unknown = sorted((set(mapping) | set(words)) - {table.file for table, _ in tables})
     if unknown:
         raise FormatError(
-            "A mapping is given for {file_name!r}, which is not among the files.",
+            "The mapping is for {file_name!r}, which is not among the files.",
             remedy="The files are: {files}.",
             file_name=unknown[0],
             files=", ".join(table.file for table, _ in tables),
@@ -76,7 +76,7 @@ def interpret(
     if columns:
         mapping = {**_changed(tables, columns, ranking=bool(beside)), **mapping}
     labelled = {table.file for table, _ in tables if _surely_labels(table, mapping.get(table.file))}
-    known = any(len(part.labels) for part in beside)
+    has_labels = any(len(part.labels) for part in beside)
     parts: list[ParsedFile] = []
     unsettled: list[tuple[Table, Source]] = []
     problems = list(errors)
@@ -93,10 +93,10 @@ def interpret(
                     file_mapping,
                     graded,
                     alone=len(tables) == 1 and not beside,
-                    beside_labels=known or bool(labelled - {table.file}),
+                    beside_labels=has_labels or bool(labelled - {table.file}),
                 )
-        except (MappingNeeded, WordsNeeded) as asked:
-            question = question or asked
+        except (MappingNeeded, WordsNeeded) as needed:
+            question = question or needed
             continue
         except DataError as problem:
             problems.append(problem)
@@ -105,7 +105,7 @@ def interpret(
             unsettled.append((table, source))
         else:
             parts.append(part)
-    # A question is worth its answer only where the other files can be used.
+    # Errors have priority, because an answer is useless if other files cannot be read.
     if problems:
         raise refused(problems)
     if question is not None:
@@ -121,7 +121,7 @@ def interpret(
 
 
 def refuse_lacking(columns: Mapping[str, str] | None, parts: Sequence[ParsedFile]) -> None:
-    """Raise DataError where no file has a column that a person names."""
+    """Raise DataError if no file has a column of the user's mapping."""
     every = dict.fromkeys(name for part in parts for name in part.columns)
     lacking = {column for column in (columns or {}).values() if column} - every.keys()
     if lacking:
@@ -136,9 +136,9 @@ def refuse_lacking(columns: Mapping[str, str] | None, parts: Sequence[ParsedFile
 def _changed(
     tables: Sequence[tuple[Table, Source]], columns: Mapping[str, str], *, ranking: bool
 ) -> dict[str, dict[str, str]]:
-    """file → field → column, for the files that have all of these columns, or else some: what is
-    guessed, but for what a person says. ranking: they rank what has its
-    labels elsewhere, so that what looks like a label is a score."""
+    """Return file → field → column for the files that have all of these columns, or else some:
+    guessed columns overridden by the user's. ranking: the files are rankings of data with labels,
+    so that a column that looks like a label is a score."""
     requested = {column for column in columns.values() if column}
     having = [table for table, _ in tables if requested <= set(table.columns)]
     some = [table for table, _ in tables if requested & set(table.columns)]
@@ -161,7 +161,7 @@ def _over_guess(table: Table, chosen: Mapping[str, str], *, ranking: bool) -> di
 
 
 def _ask(table: Table, mapping: Mapping[str, str] | None) -> None:
-    """Raises MappingNeeded or WordsNeeded for what the table leaves open."""
+    """Raise MappingNeeded or WordsNeeded for optional questions about the table."""
     if mapping is None and table.wants:
         raise MappingNeeded(table.file, table.frame, ", ".join(table.wants), optional=True)
     ask_for_words(table, _label_of(table, mapping))
@@ -172,8 +172,8 @@ def _ask_for_labels(
     parts: Sequence[ParsedFile],
     mapping: Mapping[str, Mapping[str, str]],
 ) -> None:
-    """Raises MappingNeeded where no file has labels, but one looks as if it should: its rows are
-    pairs without a value, or have a value but only one side of the pair."""
+    """Raise MappingNeeded if no file has labels, but the columns of one suggest that it should: its
+    rows are pairs without a value, or have a value but no query or no document."""
     if any(len(part.labels) for part in parts):
         return
     by_file = {part.file: part for part in parts}
@@ -182,7 +182,7 @@ def _ask_for_labels(
         if table.file in mapping or table.fields is not None or part.scores:
             continue
         if part.pairs is not None:
-            raise _asked(table, "label")
+            raise _mapping_error(table, "label")
         if _VALUES & fields_of(table.frame).keys():
             raise MappingNeeded(
                 table.file, table.frame, "query" if part.queries is None else "document"
@@ -190,7 +190,7 @@ def _ask_for_labels(
 
 
 def _surely_labels(table: Table, mapping: Mapping[str, str] | None) -> bool:
-    """Whether the file has labels whatever stands in the others."""
+    """Return whether the file contains labels, regardless of the other files."""
     fields = _label_of(table, mapping)
     if fields or mapping is not None or not table.names or table.fields is not None:
         return bool(fields)
@@ -199,15 +199,15 @@ def _surely_labels(table: Table, mapping: Mapping[str, str] | None) -> bool:
 
 
 def _score_or_label(table: Table, fields: Mapping[str, str]) -> bool:
-    """Whether only its few whole steps make a column called score one of labels. A reranker that
-    grades writes such scores too. The split of a data set is one of labels by its name."""
+    """Return whether a column named score is read as labels only because of few distinct whole
+    numbers, which a reranker may write too. A file named like a split contains labels."""
     if "label" not in fields or stem_of(table.file).lower() in SPLITS:
         return False
     return (fields["label"], "label") in doubts(fields, table.frame)
 
 
 def _label_of(table: Table, mapping: Mapping[str, str] | None) -> dict[str, str]:
-    """The label's field and column, where the table has one."""
+    """Return the field and the column of the label, empty if there is none."""
     if mapping is not None:
         fields: Mapping[str, str] = mapped(mapping, table.frame, table.file)
     elif table.fields is not None:
@@ -226,15 +226,16 @@ def _part(
     alone: bool,
     beside_labels: bool,
 ) -> ParsedFile | None:
-    """The table's part; None where it holds queries or documents and only other files can tell.
+    """Return the part of a table; None if it contains queries or documents and only the other files
+    can resolve which.
 
-    beside_labels: another file holds what can only be labels.
+    beside_labels: another file certainly contains labels.
     """
     if not len(table) or not table.columns:
         table.refusals.stop_if_most(table.refusals.count)
         raise FormatError(
-            "The file holds no rows.",
-            remedy="Check that the file was written to its end.",
+            "The file contains no rows.",
+            remedy="Check that the file is complete.",
             file=table.file,
         )
     if mapping is not None:
@@ -269,8 +270,9 @@ def _part(
         return part_of(table, fields, source, words)
     if alone and mapping is not None:
         raise FormatError(
-            "With this mapping, the file gives no {missing}.",
-            remedy="Map a column to it, or load the file that holds it together with this one.",
+            "With this mapping, the file contains no {missing}.",
+            remedy="Map a column to {missing}, or load the file that contains them together with "
+            "this one.",
             file=table.file,
             missing=Phrase("documents") if queries else Phrase("queries"),
         )
@@ -279,26 +281,26 @@ def _part(
     if documents and not queries and not alone:
         return documents_part(table, fields, source)
     if queries and documents:
-        raise _asked(table, "label")
+        raise _mapping_error(table, "label")
     if not queries and not documents and not alone:
         if id_and_text(table.frame) is not None or (not table.names and len(table.columns) == 2):
             return None
-        raise _asked(table, Phrase("query or document"))
-    raise _asked(table, "document" if queries else "query")
+        raise _mapping_error(table, Phrase("query or document"))
+    raise _mapping_error(table, "document" if queries else "query")
 
 
 def _as_systems(table: Table, fields: Mapping[str, str]) -> Table:
-    """A file that pairs ids and has no column whose name is known beside them: its columns of
-    scores as those of systems."""
+    """Rename the columns of scores in a file with ids and no other known column to columns of
+    systems."""
     used = fields.values()
     free = [name for name in table.columns if name not in used]
     names = {name: SYSTEM + name for name in free if holds_scores(name, table.frame[name])}
     return replace(table, cells=table.frame.rename(columns=names))
 
 
-def _asked(table: Table, missing: str) -> FormatError:
-    """A question about the columns; where they cannot answer it, since lists or objects hold the
-    answer, or one entry of JSON has no name that is known, what the file's entries look like."""
+def _mapping_error(table: Table, missing: str) -> FormatError:
+    """Return the error that requests a mapping of columns; if no mapping can help, because the
+    values are in lists or objects, or a JSON entry has no known key, one that shows the keys."""
     needed = MappingNeeded(table.file, table.frame.drop(columns=list(table.inner)), missing)
     guessed = {field for field, column in needed.guess.items() if column}
     pairs = {"query", "query_id"} & guessed and {"document", "doc_id"} & guessed
@@ -313,7 +315,7 @@ def _doubts(table: Table, fields: Mapping[str, str]) -> list[Finding]:
         Finding(
             "note",
             "read_as",
-            "The column {column} is read as {field}, because of what it holds.",
+            "The column {column} is read as {field}, based on its values.",
             {"column": column, "field": field},
             "If it is something else, rename the column, for example to label, first_stage_score, "
             "query or document, and load the file again.",
@@ -324,7 +326,7 @@ def _doubts(table: Table, fields: Mapping[str, str]) -> list[Finding]:
 
 
 def _fields_without_names(table: Table) -> dict[str, str]:
-    """Two ids and a number are labels; anything else a person must name."""
+    """Return the fields of two columns of ids and one of numbers (labels); empty for others."""
     columns = list(table.frame.columns)
     if len(columns) == 3 and all(looks_like_ids(table.frame[name]) for name in columns[:2]):
         values = numbers(table.frame[columns[2]].to_numpy(dtype=object))

@@ -1,4 +1,4 @@
-"""`ParsedFile`: what one file contributes, and `Parsed`: what all files of one call come to."""
+"""`ParsedFile`: the content of one file, and `Parsed`: the joined content of all files."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from rankdash.core.data.ranking import Ranking, coded, group_rows
 from rankdash.core.readers.parse.limits import Refusals, counted
 from rankdash.core.readers.parse.source import stem_of
 
-# "first stage": scores beside texts or labels; "run": a list that stands alone; "system": what a
-# reranker said, beside the rows.
+# "first stage": scores in a file with texts or labels; "run": a file that is only a ranking;
+# "system": scores of a reranker in a file of rows.
 Role = Literal["first stage", "run", "system"]
 
 
 def empty(*columns: str) -> pd.DataFrame:
-    """A table without rows."""
+    """Return a table without rows."""
     return pd.DataFrame({column: np.array([], dtype=object) for column in columns}, dtype=object)
 
 
 def texts(values: Iterable[str | None] | npt.NDArray[np.object_]) -> pd.Series[Any]:
-    """A column of str and None. pandas would otherwise make it its own text type, and each step
-    would convert it back."""
+    """Return a column of str and None with the type object, which avoids conversions to and from
+    the text type of pandas."""
     return pd.Series(np.array(list(values), dtype=object), dtype=object)
 
 
 def joined_texts(columns: pd.DataFrame) -> pd.Series[Any]:
-    """One text of each row's cells, a line each; None where all are blank. The index stays."""
+    """Join each row's cells to one text, one line per cell; None if all are blank."""
     rows = ["\n".join(cell for cell in row if cell) for row in columns.itertuples(index=False)]
     return texts(text or None for text in rows).set_axis(columns.index)
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """N rows of a query and a document. values: (N,) the label or score, finite. lines: (N,)."""
+    """N pairs of query and document. values: (N,) labels or scores, finite. lines: (N,)."""
 
     queries: Coded
     documents: Coded
@@ -58,12 +58,12 @@ class Pairs:
     def of(
         cls, ids: pd.DataFrame, values: npt.NDArray[np.float64], lines: npt.NDArray[np.integer[Any]]
     ) -> Self:
-        """ids: query_id and doc_id."""
+        """Create pairs. ids: columns query_id and doc_id."""
         return cls(coded(ids["query_id"]), coded(ids["doc_id"]), values, lines)
 
     @classmethod
     def joined(cls, several: Sequence[Self]) -> Self:
-        """The rows of one after those of the other. several: at least one."""
+        """Concatenate pairs. several: at least one."""
         if len(several) == 1:
             return several[0]
         return cls(
@@ -77,7 +77,7 @@ class Pairs:
         return len(self.values)
 
     def taken(self, rows: npt.NDArray[np.bool_]) -> Self:
-        """Those of some rows, given as (N,) flags."""
+        """Return the pairs selected by (N,) flags."""
         return type(self)(
             self.queries.taken(rows),
             self.documents.taken(rows),
@@ -89,29 +89,29 @@ class Pairs:
         return self.queries if key == "query_id" else self.documents
 
     def keys(self) -> npt.NDArray[np.int64]:
-        """(N,) a number for each query and document; the same pair has the same."""
+        """Return (N,) an integer per row that is unique per pair."""
         return self.queries.codes.astype(np.int64) * len(self.documents.texts) + (
             self.documents.codes
         )
 
     def repeat(self) -> bool:
-        """Whether a pair is there twice."""
+        """Return whether a pair occurs twice."""
         by_query = group_rows(self.queries)
         return has_repeats(by_query.arrange(self.documents.codes), by_query.offsets)
 
     def columns(self, value: str) -> dict[str, Any]:
-        """query_id and doc_id as `Coded`, and the value under its name."""
+        """Return query_id and doc_id as `Coded`, and the values under the name `value`."""
         return {"query_id": self.queries, "doc_id": self.documents, value: self.values}
 
     def frame(self, value: str) -> pd.DataFrame:
-        """query_id, doc_id, the value under its name, and line."""
+        """Return query_id, doc_id, the values under the name `value`, and line."""
         columns = {"query_id": self.queries.objects(), "doc_id": self.documents.objects()}
         return pd.DataFrame(columns, dtype=object).assign(**{value: self.values}, line=self.lines)
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scored pairs."""
+    """The scored pairs of one ranking."""
 
     name: str
     role: Role
@@ -120,15 +120,15 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class ParsedFile:
-    """What one file holds; None of what it does not hold. Ids are object columns of str; a missing
-    text is None.
+    """The content of one file; tables that it does not contain are None. Ids are object columns of
+    str; a missing text is None.
 
     queries:   query_id, text, then segments.        documents: doc_id, title, text.
-    labels:    labelled pairs. draws: in which draw each came, where the file says so (see
+    labels:    labelled pairs. draws: their sampling draws, if the file contains them (see
                `parse.annotators.draws_of`).
-    pairs:     query_id, doc_id: the rows of a file that says what each query's documents are.
-    keyed_by_text: which of "query_id" and "doc_id" hold a text, since the file has no ids.
-    columns:   as the file calls them.
+    pairs:     query_id, doc_id: the rows of a file that lists documents for each query.
+    keyed_by_text: the keys, "query_id" or "doc_id", that contain texts because the file has no ids.
+    columns:   the column names of the file.
     """
 
     file: str
@@ -146,7 +146,7 @@ class ParsedFile:
     draws: pd.DataFrame | None = None
 
     def mentioned(self, key: Literal["query_id", "doc_id"]) -> Iterator[str]:
-        """The ids that its rows, labels and rankings speak of."""
+        """Yield the ids in its pairs, labels and rankings."""
         if self.pairs is not None:
             yield from pd.unique(self.pairs[key])
         for pairs in (self.labels, *(scores.pairs for scores in self.scores)):
@@ -159,8 +159,8 @@ class ParsedFile:
 
 
 class ParsedTables(NamedTuple):
-    """queries, documents, qrels: as `Dataset` wants them. pairs: query_id, doc_id: what to rank
-    where there is no order."""
+    """The joined tables. queries, documents, qrels: as for `Dataset`. pairs: query_id, doc_id: the
+    pairs to rank if there is no first stage."""
 
     queries: pd.DataFrame
     documents: pd.DataFrame
@@ -170,18 +170,18 @@ class ParsedTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """Everything that was read, joined, each row checked.
+    """The joined and checked content of all files.
 
-    labels:     one a pair.
-    candidates: the first-stage ranking, or None where no file gives an order.
-    candidates_name: the name of the file of this ranking; "" if it came beside the rows, or if the
-                name only says that it is the first stage.
-    open_choice: the rankings of which any may be the first stage, if no name tells which.
-    rankings:   name → ranking of a system that was run elsewhere.
-    formats:    file → what it was read as.
-    only_ids:   the files are of labels and rankings alone: they tell of queries and documents no
-                more than their ids.
-    tables:     gives what was read as tables, which are made at the first call.
+    labels:     one per pair.
+    candidates: the first-stage ranking, or None if no file contains one.
+    candidates_name: the name of the file of this ranking; "" if it is in a file of rows, or if the
+                name only means first stage.
+    open_choice: the possible first-stage rankings, if the names are ambiguous.
+    rankings:   name → ranking of a precomputed system.
+    formats:    file → its format and content.
+    only_ids:   True if the files contain only labels and rankings, so that queries and documents
+                have no texts.
+    tables:     returns the joined tables, which are created on the first call.
     """
 
     name: str
@@ -212,10 +212,10 @@ class Parsed:
         return self.tables().pairs
 
 
-# What a data set is called when nobody names it.
+# The default name of a data set.
 
 _UNNAMED = "My data set"
-# Words that say what a file holds, which split it is or how it was ranked, not which data it is.
+# Words for content, split or ranking, which do not identify the data.
 _GENERIC = """
 answer answers baseline bm candidate candidates collection content corpus csv data dataset dev
 doc docs document documents eval export file files final first initial json jsonl judgement
@@ -230,12 +230,12 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def data_set_name(parts: Sequence[ParsedFile]) -> str:
-    """The folder or archive all files came with; else the folder that all names begin with; else
-    a file's name that is more than a generic word, of labels before texts; else the folder or
-    archive that texts came with. The file of a ranking is called after the system that made it, and
-    gives no name.
+    """Return the default name of a data set: the folder or archive that contains all files; else
+    the common first folder of all names; else the first non-generic name of a file of labels, then
+    of texts; else the folder or archive of texts; else `_UNNAMED`. Files of rankings are ignored,
+    because they are usually named after a system.
 
-    A single file gives its name in any case; `_UNNAMED` is what is left.
+    The name of a single file is always used.
     """
     origins = {part.origin for part in parts}
     origin = origins.pop()
@@ -260,18 +260,17 @@ def data_set_name(parts: Sequence[ParsedFile]) -> str:
 
 
 def _without_ending(origin: str) -> str:
-    """The name of an archive without its ending; that of a folder as it is, for a dot in it ends
-    nothing."""
+    """Return the name of an archive without its suffix, and the name of a folder unchanged."""
     return stem_of(origin) if origin.lower().endswith((".zip", ".gz", ".xlsx")) else origin
 
 
-# What is odd about the parts of a data set together: ids that match nothing, texts that differ.
+# Checks of all parts together: ids that match nothing, and different texts for one id.
 
 
 def noticed(parts: Sequence[ParsedFile], beside: Sequence[ParsedFile]) -> list[Finding]:
-    """What is odd about texts and ids, and what was noticed of each of the parts.
+    """Return findings about texts and ids, and the findings of each part.
 
-    beside: of rankings that were read with them; an id that has another text there is said.
+    beside: parts of rankings; ids with a different text in them are reported.
     """
     everything = [*parts, *beside]
     findings = _texts_differ([part.queries for part in everything], "query_id")
@@ -283,8 +282,8 @@ def noticed(parts: Sequence[ParsedFile], beside: Sequence[ParsedFile]) -> list[F
 
 
 def _strangers(parts: Sequence[ParsedFile], key: Literal["query_id", "doc_id"]) -> list[Finding]:
-    """A warning where no id of the files of queries (or of documents) is labelled, ranked or
-    paired by another file."""
+    """Return a warning if no id of the files of queries (or documents) is labelled, ranked or
+    paired in another file."""
     tables = [(part, part.queries if key == "query_id" else part.documents) for part in parts]
     if all(table is None for _, table in tables):
         return []
@@ -322,7 +321,7 @@ def _frames(part: ParsedFile) -> list[pd.DataFrame]:
 
 
 def _texts_differ(frames: Sequence[pd.DataFrame | None], key: str) -> list[Finding]:
-    """A warning where tables give an id different texts."""
+    """Return a warning if tables contain different texts for an id."""
     filled = [frame[[key, "text"]] for frame in frames if frame is not None]
     if len(filled) < 2:
         return []

@@ -1,4 +1,4 @@
-"""Labels of several annotators, and labels that say in which draw they came."""
+"""Labels of several annotators, and sampled labels with their draws and probabilities."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from rankdash.core.readers.parse.values import (
 )
 
 Together = Literal["majority", "mean"]
-"""What several labels of one pair come to: the grade most annotators gave, or the mean."""
+"""The rule to combine several labels of one pair: majority vote or mean."""
 
 _WORDS = (
     "label|relevance|rel|grade|rating|judgment|judgement|annotation|annotator|rater|judge|assessor|"
@@ -38,23 +38,23 @@ _WORDS = (
 )
 _NAME = re.compile(rf"(?:{_WORDS})(?:[\s_.\-]*\d+|[\s_.\-]+[a-z])", re.IGNORECASE)
 _FEW_AGREE = 0.4
-# A kappa of 0.4 must not be below it by the last digit of a quotient.
+# The tolerance for rounding errors, so that a kappa of 0.4 is not below the threshold.
 _ROUNDING = 1e-12
 
 
 def refuse_rule(together: str) -> None:
-    """Raises DataError where there is no such rule."""
+    """Raise DataError for an unknown rule."""
     if together not in get_args(Together):
         raise DataError(
-            "There is no rule {together!r} for the labels of several annotators.",
-            remedy="The rules are: majority, mean.",
+            "Unknown rule {together!r} for the labels of several annotators.",
+            remedy="Allowed rules: majority, mean.",
             together=together,
         )
 
 
 def raters_of(table: Table) -> tuple[str, ...]:
-    """The columns that hold one annotator's labels each, where there are at least two; a format
-    may know of one."""
+    """Return the columns with one annotator's labels each, if there are at least two, or those that
+    the format defines."""
     if table.raters or not table.names or table.fields is not None:
         return table.raters
     columns = [str(column) for column in table.frame.columns]
@@ -78,10 +78,10 @@ def _holds_grades(cells: pd.Series[str]) -> bool:
 
 
 def joined(table: Table, together: Together, words: Mapping[str, float | None] | None) -> Table:
-    """The table with one label column in place of the annotators' columns, and a finding that says
-    how far they agree. A label column that stands beside them decides in their place.
+    """Replace the annotators' columns by one label column, with a finding about their agreement. A
+    separate label column takes precedence over theirs.
 
-    A cell that is no label is kept as the row's label, and so refused with its line.
+    An invalid cell becomes the row's label, so that the row is refused with its line.
     """
     raters = raters_of(table)
     if not raters:
@@ -103,24 +103,24 @@ def joined(table: Table, together: Together, words: Mapping[str, float | None] |
     return replace(table, cells=rest, findings=tuple(findings), raters=())
 
 
-class WordsNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an answer
-    """The labels of a file are words; a person has to say which grade each of them is.
+class WordsNeeded(FormatError):  # noqa: N818 - a question that the user answers
+    """Labels written as words, to which the user has to assign grades.
 
-    words: those of the file, with what the scales make of them.
+    words: the words of the file, with their grades by the scales.
     """
 
     def __init__(self, file: str, words: Sequence[Word]) -> None:
         self.words = tuple(words)
         super().__init__(
             "The labels are words: {words}.",
-            remedy="Say which grade each word stands for.",
+            remedy="Assign a grade to each word.",
             file=file,
             words=", ".join(word.text for word in words),
         )
 
 
 def ask_for_words(table: Table, fields: Mapping[str, str]) -> None:
-    """Raises WordsNeeded where the labels of the table are words, the annotators' together."""
+    """Raise WordsNeeded if the labels of the table, of all annotators, are words."""
     columns = raters_of(table) or ((fields["label"],) if "label" in fields else ())
     if columns:
         cells = table.frame[list(columns)].to_numpy(dtype=object).ravel()
@@ -132,9 +132,10 @@ def ask_for_words(table: Table, fields: Mapping[str, str]) -> None:
 def word_finding(
     file: str, words: Mapping[str, float], chosen: Mapping[str, float | None] | None = None
 ) -> Finding:
-    """Which words were read as which labels. Nobody is warned of what they said themselves.
+    """Return a finding that lists words and their labels. It is a warning only if a grade was
+    guessed.
 
-    chosen: what a person said of the words.
+    chosen: word → label, set by the user.
     """
     guessed = {word.strip() for word in words} - {word.strip() for word in chosen or ()}
     shown = list(words.items())[:12]
@@ -152,11 +153,11 @@ def word_finding(
 
 
 def _one_label(cells: Texts, values: Floats, together: Together) -> Texts:
-    """(N,) the label of each row as text, None where nobody gave one."""
+    """Return the (N,) combined label of each row as text, None without labels."""
     combined = np.full(len(cells), None, dtype=object)
-    settled = settle(values, together)
-    labelled = np.isfinite(settled)
-    combined[labelled] = [repr(float(value)) for value in settled[labelled]]
+    resolved = settle(values, together)
+    labelled = np.isfinite(resolved)
+    combined[labelled] = [repr(float(value)) for value in resolved[labelled]]
     bad = ~np.isfinite(values) & ~blank(cells.ravel()).reshape(cells.shape)
     for row in np.flatnonzero(bad.any(axis=1)):
         combined[row] = cells[row, int(np.argmax(bad[row]))]
@@ -164,9 +165,9 @@ def _one_label(cells: Texts, values: Floats, together: Together) -> Texts:
 
 
 def settle(values: Floats, together: Together) -> Floats:
-    """(N,) one label for each row of (N, annotators) labels, NaN where there is none.
+    """Combine (N, annotators) labels (NaN if missing) to (N,) one per row, NaN without labels.
 
-    "majority": the label most annotators gave, the lowest of several; "mean": of those given.
+    "majority": the most frequent label, the lowest one on a tie; "mean": the mean of the labels.
     """
     labelled = np.isfinite(values)
     count = labelled.sum(axis=1)
@@ -176,23 +177,23 @@ def settle(values: Floats, together: Together) -> Floats:
     grades = np.unique(values[labelled])
     if not len(grades):
         return np.full(len(values), np.nan)
-    # argmax takes the first of equal counts, and the grades rise.
+    # argmax returns the first of equal counts, and the grades ascend.
     chosen = grades[np.argmax(_counts(values, grades), axis=1)]
     return np.where(count > 0, chosen, np.nan)
 
 
 def _counts(values: Floats, grades: Floats) -> npt.NDArray[np.int64]:
-    """(N, grades) how many annotators gave each."""
+    """Return the (N, grades) number of annotators with each grade."""
     return np.stack([(values == grade).sum(axis=1) for grade in grades], axis=1).astype(np.int64)
 
 
 def kappa(values: Floats) -> float:
-    """How far annotators agree beyond chance, over the rows that at least two labelled; NaN where
-    there are none, or where all of them gave one and the same label.
+    """Return the agreement of annotators beyond chance, over the rows with at least two labels; NaN
+    if there are none, or if all their labels are equal.
 
-    values: (N, annotators), NaN where one gave no label.
-    Two annotators: Cohen 1960, each with the shares of their own labels. More: Fleiss 1971, rows
-    weighing alike also where their number of labels differs.
+    values: (N, annotators), NaN if a label is missing.
+    Two annotators: Cohen 1960, with the label shares of each. More: Fleiss 1971, with equal weights
+    for all rows even if their numbers of labels differ.
     """
     values = values[np.isfinite(values).sum(axis=1) >= 2]
     if not len(values):
@@ -251,8 +252,8 @@ def _agreement(file: str, raters: Sequence[str], values: Floats) -> Finding:
         "annotators",
         template,
         {"raters": len(raters), "rows": len(several), "same": int(np.sum(same)), "kappa": measured},
-        "Agree on what the grades mean, and settle the rows that differ: with a kappa below 0.4 "
-        "labels say more about who gave them than about the documents."
+        "Agree on what the grades mean, and resolve the rows that differ: with a kappa below 0.4, "
+        "labels depend more on the annotator than on the document."
         if few
         else "",
         file,
@@ -261,15 +262,15 @@ def _agreement(file: str, raters: Sequence[str], values: Floats) -> Finding:
     )
 
 
-# Labels that say in which draw they came and how likely it was, as `rankdash label` and the page
-# Label write them: columns draw and probability beside the label.
+# Sampled labels with the additional columns draw and probability, as written by `rankdash label`
+# and the page Label.
 
 _COLUMNS = ("draw", "probability")
 _CANNOT_TELL = ("cannottell", "无法判断")
 
 
 def cannot_tell(texts: object) -> npt.NDArray[np.bool_]:
-    """(N,) whether a label says that it cannot be told. texts: Arrow text."""
+    """Return (N,) flags of "cannot tell" labels. texts: Arrow text."""
     codes, unique = pd.factorize(objects(texts))
     undecided = np.array([plain(text) in _CANNOT_TELL for text in unique], dtype=bool)
     return np.append(undecided, False)[codes]
@@ -280,16 +281,16 @@ def _plain_names(table: Table) -> dict[str, str]:
 
 
 def names_draws(table: Table) -> bool:
-    """Whether the table has the columns that say in which draw a label came."""
+    """Return whether the table has the columns draw and probability."""
     return _plain_names(table).keys() >= set(_COLUMNS)
 
 
 def draws_of(table: Table, labelled: pd.DataFrame) -> pd.DataFrame | None:
-    """query_id, doc_id, cannot_tell, draw (from 1) and probability of rows with a label; NaN where
-    it was not sampled. None where none did.
+    """Return query_id, doc_id, cannot_tell, draw (from 1) and probability of labelled rows; NaN if
+    a label was not sampled. Return None if no label was sampled.
 
-    table: one that names draws. labelled: query_id, doc_id and cannot_tell of rows of the table,
-        under their places in it.
+    table: one with the columns of draws. labelled: query_id, doc_id and cannot_tell of rows of the
+        table, indexed by their positions in it.
     """
     names = _plain_names(table)
     draws = labelled.assign(
@@ -299,18 +300,18 @@ def draws_of(table: Table, labelled: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def sampled_findings(file: str, draws: pd.DataFrame | None) -> list[Finding]:
-    """That a mean over these labels is not what the systems are worth."""
+    """Return a warning that means over sampled labels are biased."""
     if draws is None:
         return []
     return [
         counted(
             "warning",
             "labels_drawn",
-            "Labels that came by draws with a known probability: {count}. While "
-            "documents lack a label, a mean counts them as not relevant and is not an estimate.",
+            "Labels sampled with known probabilities: {count}. Means treat unlabelled documents as "
+            "not relevant, so they are biased here.",
             int(draws["draw"].notna().sum()),
-            "Until all are labelled, use the estimated difference of a sum over documents, such as "
-            "dcg@10.",
+            "Use the estimated difference in an additive metric, such as dcg@10, until all "
+            "documents are labelled.",
             file,
         )
     ]

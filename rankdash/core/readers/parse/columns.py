@@ -1,4 +1,4 @@
-"""Which column is which: names in English and Chinese, and a best guess where no name is known."""
+"""Recognition of columns by names in English and Chinese, and guesses for unknown names."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ _NAMES: dict[str, str] = {
     "rerankerscore rerankedscore crossencoderscore 预测分数 预测得分 重排分数 重排得分 精排分数",
 }
 _FIELD_OF = {name: field for field, names in _NAMES.items() for name in names.split()}
-# Other columns of scores that systems gave: pred_scores_bge, minilm_rerank_score.
+# Other names for columns of a system's scores: pred_scores_bge, minilm_rerank_score.
 _BRACKETS = re.compile(r"[(（\[【](?!(?:list|query)\))[^()（）\[\]【】]*+[)）\]】]\s*+$")
 _OF_A_SYSTEM = re.compile(
     r"(pred|predicted|rerank|reranked|reranker|crossencoder)scores?|(预测|重排|精排)(分数|得分)"
 )
-# What stands before the name of a system where a format knows that a column is its scores.
+# The prefix of the name of a system, if the format identifies a column as its scores.
 SYSTEM = "pred_scores "
 PLAIN_SCORE = ("score", "scores", "分数", "得分")
 PLAIN_ID = ("id", "编号")
 _PLAIN_TEXT = ("text", "texts")
-# A grade scale has few steps; scores of a search system hardly ever repeat.
+# The most distinct grades of a scale; scores of a search system hardly ever repeat.
 MOST_GRADES = 12
 _HINTS = {
     field: re.compile(pattern)
@@ -82,16 +82,15 @@ _HINTS = {
 }
 
 
-class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an answer
-    """The columns of a file are not recognised; a person has to say which is which.
+class MappingNeeded(FormatError):  # noqa: N818 - a question that the user answers
+    """Unrecognised columns of a file, which the user has to map to fields.
 
     file:    its name.
     columns: the names in the file, in order.
-    labels:  those whose cells can be labels.
-    guess:   field → column, or None where no column fits. The fields are those of `FIELDS`.
+    labels:  the columns whose cells can be labels.
+    guess:   field (of `FIELDS`) → column, or None if no column fits.
     preview: the first rows, all text.
-    missing: the fields without which the file cannot be read, or, where `optional`, those that
-             may be added to it.
+    missing: the fields that are required to read the file, or, if `optional`, that may be added.
     """
 
     def __init__(
@@ -103,16 +102,16 @@ class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an a
         self.preview = frame.head(5).astype("str")
         self.missing = missing
         super().__init__(
-            "One of the columns may be the {missing} that rerankers start from: {columns}."
+            "One of these columns may be the {missing} of the first stage: {columns}."
             if optional
             else "No column is recognised as {missing}. The columns are: {columns}. Guessed: "
             "{guessed}.",
-            remedy="Choose it, or leave it empty to use the order of the rows."
+            remedy="Choose the column, or choose none to use the order of the rows."
             if optional
-            else "Say which column is which (--columns query=… on the command line), or rename "
-            "them: query (or query_id), document (or doc_id), label (label_1, label_2 … where "
-            "several annotators labelled), and score or rank. A file that holds only one side is "
-            "loaded together with the others of its data set.",
+            else "Map the columns (--columns query=… on the command line), or rename them: query "
+            "(or query_id), document (or doc_id), label (label_1, label_2 … for several "
+            "annotators), and score or rank. Load a file that contains only queries or only "
+            "documents together with the other files of its data set.",
             file=file,
             missing=missing,
             columns=", ".join(self.columns[:20]),
@@ -120,19 +119,19 @@ class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an a
         )
 
 
-# What is shown to a person whose JSON has a shape that no reader knows.
+# An example in the error about JSON with an unknown structure.
 _SHAPE = '{"query": "…", "retrieved": ["d3", "d1"], "relevant": {"d1": 2}}'
 
 
 def unknown_shape(file: str, seen: str, line: int | None = None) -> FormatError:
-    """What to raise for valid JSON that says nothing of queries and documents.
+    """Return the error for valid JSON without recognised queries and documents.
 
     seen: the keys of its entries, or the beginning of an entry.
     """
     return FormatError(
-        "The file is valid JSON, but its shape is not known. It holds: {seen}. Nothing was read "
+        "The file is valid JSON with an unknown structure. It contains: {seen}. Nothing was read "
         "from the file.",
-        remedy="Write an entry for each query, for example {example}, or rows as in a table.",
+        remedy="Write one entry per query, for example {example}, or rows as in a table.",
         file=file,
         line=line,
         seen=seen,
@@ -142,13 +141,13 @@ def unknown_shape(file: str, seen: str, line: int | None = None) -> FormatError:
 
 @lru_cache(maxsize=10_000)
 def plain(name: str) -> str:
-    """A column's name as it is compared: `Query-ID ` and `query_id` are both `queryid`."""
+    """Normalise a column's name for comparison: `Query-ID ` and `query_id` become `queryid`."""
     folded = unicodedata.normalize("NFKC", name).casefold()
     return "".join(char for char in folded if char.isalnum())
 
 
 def recognise(columns: Sequence[str]) -> dict[str, str]:
-    """field → column for the names that are known; the first column wins a field."""
+    """Return field → column for known names; the first of several columns is used."""
     fields: dict[str, str] = {}
     for column in columns:
         field = _field(column)
@@ -166,37 +165,37 @@ def _field(column: str) -> str | None:
 
 
 def systems_in(columns: Sequence[str]) -> list[str]:
-    """The columns that hold the scores of a system each."""
+    """Return the columns with the scores of a system each."""
     return [column for column in columns if _field(column) == "reranked"]
 
 
 def holds_scores(column: str, cells: pd.Series[str]) -> bool:
-    """Whether a column whose name says nothing else holds a score for each row: numbers that are
-    called scores, or have fractions."""
+    """Return whether a column without a known name contains scores: numbers with a name for scores,
+    or with fractions."""
     parsed = numbers(cells.to_numpy(dtype=object))
     called = plain(column).endswith(PLAIN_SCORE)
     return _numeric(cells) and (called or bool((parsed % 1 > 0).any()))
 
 
 def names_a_value(column: str) -> bool:
-    """Whether the name alone makes a column a label, a score or a rank."""
+    """Return whether the name identifies a column as a label, a score or a rank."""
     name = plain(column)
     return name in PLAIN_SCORE or _field(column) in ("label", "score", "rank", "reranked")
 
 
 def known(columns: Sequence[str]) -> int:
-    """How many of the names mean something here, the ambiguous ones included."""
+    """Return the number of known names, including ambiguous ones."""
     ambiguous = (*PLAIN_SCORE, *PLAIN_ID, *_PLAIN_TEXT)
     return sum(plain(name) in _FIELD_OF or plain(name) in ambiguous for name in columns)
 
 
 def fields_of(frame: pd.DataFrame) -> dict[str, str]:
-    """field → column, for the columns whose name says enough; values settle the ambiguous names.
+    """Return field → column, for columns with known names; values resolve ambiguous names.
 
-    `score` alone is a label in qrels (`query-id corpus-id score`) and where it has few whole
-    steps, else a first-stage score. `id` and `text` belong to the one side that the other
-    columns speak of. A query column that holds only ids is a query_id, and a document column
-    likewise a doc_id.
+    `score` without a label is a label in qrels (`query-id corpus-id score`) and if it has few
+    distinct whole numbers, else a first-stage score. `id` and `text` belong to queries or
+    documents, depending on the other columns. A query column that contains only ids is a query_id,
+    and a document column a doc_id.
     """
     columns = list(frame.columns)
     fields = recognise(columns)
@@ -214,21 +213,21 @@ def fields_of(frame: pd.DataFrame) -> dict[str, str]:
         ):
             fields[identity] = fields.pop(text)
     if "title" in fields and not {"document", "doc_id"} & set(fields):
-        # The title of a TREC topic is the query; the title of a product is all there is of it.
+        # The title of a TREC topic is the query; the title of a product is its only text.
         topic = "query_id" in fields and "query" not in fields
         fields["query" if topic else "document"] = fields.pop("title")
     return fields
 
 
 def doubts(fields: Mapping[str, str], frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """(column, field) where not the name of a column but its values made it that field."""
+    """Return (column, field) for columns that were recognised by their values."""
     named = recognise(list(frame.columns))
     doubtful = [
         (column, field)
         for text, field in (("query", "query_id"), ("document", "doc_id"))
         if (column := named.get(text)) and fields.get(field) == column
     ]
-    # `query-id corpus-id score` is how BEIR writes labels: nothing to doubt.
+    # `query-id corpus-id score` is BEIR's format of labels, so there is no doubt.
     beir = {"queryid", "corpusid"} <= {plain(column) for column in frame.columns}
     scores = [
         (fields[field], field)
@@ -278,8 +277,8 @@ def _settle_id_and_text(fields: dict[str, str], by_plain_name: Mapping[str, str]
 def _settle_query_id(
     fields: dict[str, str], frame: pd.DataFrame, by_plain_name: Mapping[str, str]
 ) -> None:
-    """An `id` that several rows share, and that always stands beside the same query, is the
-    query's; one of its own for each row is the row's."""
+    """Use `id` as the query's id if several rows share an id, and equal ids always have the same
+    query; an id that is unique per row identifies the row."""
     identity = next((by_plain_name[name] for name in PLAIN_ID if name in by_plain_name), None)
     if identity is None or "query" not in fields or {"query_id", "doc_id"} & set(fields):
         return
@@ -290,13 +289,13 @@ def _settle_query_id(
 
 
 def is_id(column: str) -> bool:
-    """Whether a column is called an id and nothing more: it numbers rows, and groups no queries."""
+    """Return whether a column is only named id: it numbers rows and does not group queries."""
     return plain(column) in PLAIN_ID
 
 
 def id_and_text(frame: pd.DataFrame) -> tuple[str, str] | None:
-    """The (id, text) columns of a table of either queries or documents, where that is all that
-    the names say."""
+    """Return the columns (id, text) of a table of either queries or documents, or None if it has no
+    such names."""
     names = {plain(column): column for column in reversed(list(frame.columns))}
     identity = next((names[name] for name in PLAIN_ID if name in names), None)
     text = next((names[name] for name in _PLAIN_TEXT if name in names), None)
@@ -304,7 +303,7 @@ def id_and_text(frame: pd.DataFrame) -> tuple[str, str] | None:
 
 
 def guess(frame: pd.DataFrame) -> dict[str, str | None]:
-    """The likeliest column for every field: by its name, by part of its name, by its values."""
+    """Return the most likely column for every field, by name, part of the name, or values."""
     fields = fields_of(frame)
     free = [column for column in frame.columns if column not in fields.values()]
     for field, hint in _HINTS.items():
@@ -330,8 +329,8 @@ def guess(frame: pd.DataFrame) -> dict[str, str | None]:
 
 
 def can_be_labels(cells: pd.Series[str]) -> bool:
-    """Whether most cells that say anything are numbers or words of a scale, or few words come
-    again and again."""
+    """Return whether most non-empty cells are numbers or words of a scale, or few words that
+    repeat."""
     texts = cells.to_numpy(dtype=object)
     filled = int((~blank(texts)).sum())
     read = int(np.isfinite(labels(texts).values).sum())
@@ -344,7 +343,7 @@ def _numeric(values: pd.Series[str]) -> bool:
 
 
 def named_columns(fields: Mapping[str, str | None]) -> str:
-    """Which column is which, in one line."""
+    """Return fields and their columns in one line."""
     pairs = ((field, fields.get(field) or "") for field in FIELDS)
     return ", ".join(
         f"{field} = {column.removeprefix(SYSTEM)}" for field, column in pairs if column
@@ -352,12 +351,11 @@ def named_columns(fields: Mapping[str, str | None]) -> str:
 
 
 def mapped(mapping: Mapping[str, str], frame: pd.DataFrame, file: str) -> dict[str, str]:
-    """A person's mapping, checked. Raises DataError where it names a field or column that is not
-    there."""
+    """Validate the user's mapping. Raises DataError for an unknown field or column."""
     for field, column in mapping.items():
         if field not in FIELDS:
             raise DataError(
-                "There is no field {field!r} to map a column to.",
+                "Unknown field {field!r} in the mapping of columns.",
                 remedy="The fields are: {fields}.",
                 file=file,
                 field=field,
@@ -375,19 +373,19 @@ def mapped(mapping: Mapping[str, str], frame: pd.DataFrame, file: str) -> dict[s
     return dict(mapping)
 
 
-# What looks wrong about the columns of a file of rows: their names and cells contradict their use.
-#
-# A column that looks like labels and is not used, a label column whose name says that 1 is the best
-# grade, and a document column that repeats so often that it is likely one of kinds of documents.
+# Checks for columns whose names or cells contradict their use: an unused column that looks like
+# labels, a label column with a name that says that 1 is the best grade, and a document column that
+# repeats so often that it probably contains kinds of documents.
 
-# Rows for each document from which, in so many rows, the documents are likely kinds of documents.
+# At least this many rows per document, in a file with at least `_ROWS` rows, indicate kinds of
+# documents.
 _ROWS_PER_DOCUMENT = 50
 _ROWS = 1000
 _ONE_IS_BEST = re.compile(r"(^|\D)1(is|being|为|是|表示|代表|isthe)*(best|highest|most|perfect|最)")
 
 
 def suspicious(table: Table, fields: Mapping[str, str]) -> list[Finding]:
-    """The findings on a table of rows with these fields."""
+    """Return the findings about the columns of a table with these fields."""
     if not table.names:
         return []
     findings = [_unused(table, fields), _reversed(table, fields), _few_documents(table, fields)]
@@ -395,9 +393,8 @@ def suspicious(table: Table, fields: Mapping[str, str]) -> list[Finding]:
 
 
 def trimmed_ids(table: Table, columns: Iterable[str]) -> Table:
-    """The table without blanks around the ids in the columns, and a warning for each column that
-    has such ids."""
-    # Only programs write the formats that say themselves which column is which.
+    """Remove spaces around the ids in the columns, with a warning for each affected column."""
+    # Formats with fixed fields are written by programs, so their ids are unchanged.
     if table.fields is not None:
         return table
     for column in columns:
@@ -432,7 +429,7 @@ def trimmed_ids(table: Table, columns: Iterable[str]) -> Table:
 
 
 def several_labels(table: Table, fields: Mapping[str, str]) -> list[Finding]:
-    """A warning where another column of labels than the one that is used says something else."""
+    """Return a warning if an unused column of labels differs from the used one."""
     used = fields.get("label")
     names = [column for column in table.columns if recognise([column]).keys() == {"label"}]
     if used is None or used not in names or len(names) < 2:
@@ -448,11 +445,11 @@ def several_labels(table: Table, fields: Mapping[str, str]) -> list[Finding]:
         counted(
             "warning",
             "several_labels",
-            "The labels are those of the column {column}. Rows in which {others} has another "
-            "label: {count}. Lines: {lines}.",
+            "The labels are from the column {column}. Rows with a different label in {others}: "
+            "{count}. Lines: {lines}.",
             len(rows),
-            "Choose the column on the page Data, or with --columns label=…. If each column is of "
-            "one annotator, name them label_1, label_2 ….",
+            "Choose the column on the page Data, or with --columns label=…. If each column "
+            "contains the labels of one annotator, name them label_1, label_2 ….",
             table.file,
             lines[0],
             [table.row_text(int(row)) for row in rows[:5]],
@@ -492,7 +489,7 @@ def _reversed(table: Table, fields: Mapping[str, str]) -> Finding | None:
     return Finding(
         "warning",
         "label_direction",
-        "The name of the label column, {column}, says that the lowest grade is the best: {best}.",
+        "The name of the label column, {column}, indicates that the lowest grade is best: {best}.",
         {"column": column, "best": number(float(values.min()))},
         "A higher label must be better. Reverse the labels: on the page Data, or with "
         "--reverse-labels N, where N is the grade that means not relevant.",

@@ -1,4 +1,4 @@
-"""How large an upload may be, and which of its rows are refused."""
+"""`ReadLimits` for the size of files, and `Refusals` for their invalid rows."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MEGABYTE = 1_000_000
 
 
 def variable(limit: str) -> str:
-    """The environment variable that sets a limit of `ReadLimits`."""
+    """Return the environment variable that sets a limit of `ReadLimits`."""
     return f"RANKDASH_MAX_{limit.upper()}"
 
 
 def limit_set(limit: str, usual: int) -> int:
-    """What whoever started rankdash set a limit to, else what is usual.
+    """Return the limit set by the environment variable, else the default `usual`.
 
-    Raises DataError where it is set to anything but a whole number from 1.
+    Raises DataError if the variable is not a whole number of at least 1.
     """
     text = os.environ.get(variable(limit), "").strip()
     if not text:
@@ -41,8 +41,8 @@ def limit_set(limit: str, usual: int) -> int:
     plain = text.replace("_", "")
     if not (plain.isascii() and plain.isdecimal() and len(plain) < 19 and int(plain)):
         raise DataError(
-            "{variable} must be a whole number from 1, not {text!r}.",
-            remedy="Change the environment variable, or remove it: without it the limit is "
+            "{variable} must be a whole number of at least 1, not {text!r}.",
+            remedy="Change the environment variable, or remove it to use the default limit of "
             "{usual:,}.",
             variable=variable(limit),
             text=text,
@@ -57,24 +57,24 @@ def _limit(name: str, usual: int) -> Any:
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """What is accepted; a LimitError names the file, the limit and the remedy. Each number is what
-    its environment variable says, such as RANKDASH_MAX_ROWS, where it is set.
+    """Limits for the content of files. Environment variables such as RANKDASH_MAX_ROWS override the
+    defaults. A LimitError names the file, the limit and the remedy.
 
-    file_bytes:     one file as it was given, in bytes.
-    unpacked_bytes: all that comes out of the archives of one call together, in bytes; counted
-                    while unpacking, never believed from a header.
-    unpacked_ratio: how many times its own size an archive may unpack to.
-    files:          files of one call, those inside archives included.
+    file_bytes:     one file before unpacking, in bytes.
+    unpacked_bytes: the unpacked content of all archives of one call, in bytes; measured while
+                    unpacking, not read from a header.
+    unpacked_ratio: unpacked size of an archive divided by its size.
+    files:          files of one call, including those inside archives.
     rows:           rows of one file.
     columns:        columns of one file.
     field_chars:    characters of one field (one text, one id).
     line_bytes:     one line of text that is not JSON, in bytes.
     json_values:    entries, lists and values of one JSON file, or of lists in Parquet or Arrow;
                     each takes up to 200 bytes of memory.
-    json_depth:     how deep lists and objects may stand inside each other.
-    memory_bytes:   what the process may take that reads an upload for the dashboard, in bytes.
-    watch:          called with a file's name and how many of its rows are read, now and then.
-    joining:        called once the rows of all files are read, and are joined next.
+    json_depth:     nesting levels of lists and objects.
+    memory_bytes:   memory of the process that reads an upload for the dashboard, in bytes.
+    watch:          called regularly with a file's name and the number of its rows already read.
+    joining:        called when the rows of all files are read, before they are joined.
     """
 
     file_bytes: int = _limit("file_bytes", 500 * MEGABYTE)
@@ -100,8 +100,8 @@ class ReadLimits:
         line: int | None = None,
         **params: object,
     ) -> LimitError:
-        """Return the error of more than the limit `name` allows, which its message calls {limit}
-        (in megabytes if it is one of bytes) and its remedy {variable}."""
+        """Return the error for an exceeded limit `name`. The fields {limit} (limits in bytes are
+        converted to megabytes) and {variable} of `template` and `remedy` are filled in."""
         limit = getattr(self, name)
         return LimitError(
             template,
@@ -114,30 +114,32 @@ class ReadLimits:
         )
 
 
-# Rows that are left out: by reason, with their lines, and when there are too many of them.
+# Refused rows: reasons, line numbers, and an error if there are too many.
 
 LINES_NAMED = 20
 _EXAMPLES = 5
 _EXAMPLE_CHARS = 160
-# A file of which more than this share is refused was not understood, or is broken.
+# If more than this share of rows is refused, the whole file is refused.
 _MOST_REFUSED = 0.5
 _AT_LINE, _AT_LINES = "(line {lines})", "(lines {lines})"
 
 
 @dataclass(frozen=True)
 class Reason:
+    """A reason to refuse rows. what: the beginning of its message."""
+
     what: str
     remedy: str
 
     def template(self, lines: int) -> str:
-        """The message of rows on so many lines, with their `count` and the `lines`."""
+        """Return the message for rows on this number of lines, with fields `count` and `lines`."""
         return f"{self.what}: {{count}} {_AT_LINE if lines == 1 else _AT_LINES}."
 
 
 REASONS = {
     "field_count": Reason(
-        "Rows excluded because they have another number of fields than the rest",
-        "Look for a missing separator, or for an unquoted one inside a text.",
+        "Rows excluded because of a wrong number of fields",
+        "Check for missing separators, or separators inside unquoted text.",
     ),
     "no_query": Reason(
         "Rows excluded because the query is empty",
@@ -162,8 +164,8 @@ REASONS = {
     ),
     "no_label": Reason(
         "Rows excluded because the label is empty",
-        "Label the row. A row without a label is kept only where it has a first-stage score "
-        "or rank.",
+        "Label the row. Rows without a label are used only if they have a first-stage score or "
+        "rank.",
     ),
     "bad_label": Reason(
         "Rows excluded because the label is neither a number nor a known word",
@@ -171,15 +173,15 @@ REASONS = {
     ),
     "bad_score": Reason(
         "Rows excluded because the score is not a finite number",
-        "Give the row a number with a decimal point, or remove it.",
+        "Use digits and a decimal point, or remove the row.",
     ),
     "bad_rank": Reason(
         "Rows excluded because the rank is not a whole number",
         "Count the ranks of a query 1, 2, 3 …",
     ),
     "ranked_twice": Reason(
-        "Rows excluded because the list of the query holds the document already",
-        "Give one row for each query and document.",
+        "Rows excluded because the query already lists the document",
+        "Keep one row per query and document.",
     ),
     "not_paired": Reason(
         "Entries excluded because their lists of documents, labels and scores differ in length",
@@ -187,11 +189,11 @@ REASONS = {
     ),
     "bad_line": Reason(
         "Lines excluded because they are not a label, a query and numbered features",
-        "Write each like this line: 2 qid:10 1:0.5 2:3 # docid.",
+        "Use this format for each line: 2 qid:10 1:0.5 2:3 # docid.",
     ),
     "repeated_id": Reason(
-        "Rows excluded because their id came before with another text",
-        "Give every query and every document an id of its own.",
+        "Rows excluded because their id already has a different text",
+        "Use a unique id for each query and each document.",
     ),
 }
 OTHER_REASONS = Reason("For other reasons", "")
@@ -199,7 +201,7 @@ OTHER_REASONS = Reason("For other reasons", "")
 
 @dataclass(eq=False)
 class Refusals:
-    """What was refused in one file. `file` is its name; `cause` is what else explains it."""
+    """The refused rows of one file. file: its name. cause: a further explanation."""
 
     file: str
     cause: Phrase | None = None
@@ -213,7 +215,7 @@ class Refusals:
         lines: Sequence[int] | npt.NDArray[np.integer[Any]],
         examples: Sequence[str] = (),
     ) -> None:
-        """Refuse rows for the reason `code`; `examples` are raw rows, the first few are kept."""
+        """Refuse rows for the reason `code`. examples: raw rows; the first few are stored."""
         if len(lines):
             self._lines.setdefault(code, []).extend(int(line) for line in lines)
             stored = self._examples.setdefault(code, [])
@@ -224,7 +226,7 @@ class Refusals:
         return sum(map(len, self._lines.values()))
 
     def stop_if_most(self, rows: int) -> None:
-        """Raises FormatError where more than half of `rows` are refused, with the first of them."""
+        """Raise FormatError with the first refused row if more than half of `rows` are refused."""
         self._rows = rows
         if not rows or self.count <= _MOST_REFUSED * rows:
             return
@@ -247,7 +249,7 @@ class Refusals:
         )
 
     def findings(self) -> list[Finding]:
-        """Return a warning for each reason, with its lines, the first rows and the number of all
+        """Return one warning per reason, with line numbers, example rows and the total number of
         rows."""
         messages = {code: _message(REASONS[code], lines) for code, lines in self._lines.items()}
         return [
@@ -277,14 +279,14 @@ def counted(
     examples: Sequence[str] = (),
     **params: Any,
 ) -> Finding:
-    """Return a finding on `count` things, which its message names, with the first examples."""
+    """Return a finding with `count` as a field of its message, and the first examples."""
     params = {"count": count, **params}
     shown = tuple(examples[:_EXAMPLES])
     return Finding(severity, code, template, params, remedy, file, line, count, shown)
 
 
 def named_lines(lines: Iterable[int]) -> str:
-    """The first of the lines, each once and in order: `3, 17, 20 …`"""
+    """Return the first distinct lines in order: `3, 17, 20 …`"""
     # Entries of JSON may share a line, and the rows of one entry do.
     ordered = sorted(set(lines))
     text = ", ".join(str(line) for line in ordered[:LINES_NAMED])
@@ -292,16 +294,16 @@ def named_lines(lines: Iterable[int]) -> str:
 
 
 def _message(reason: Reason, lines: Sequence[int]) -> Phrase:
-    """How many rows, and the first of their lines."""
+    """Return the message of a reason with the number of rows and their first lines."""
     return Phrase(reason.template(len(set(lines))), count=len(lines), lines=named_lines(lines))
 
 
-# Whatever a library raises on the bytes of a file, as an error with the file and the reason.
+# Conversion of any library error while reading a file to an error with file and reason.
 
-DAMAGED_FILE = "The {format} file is damaged or cut short ({problem}). Nothing of it was kept."
-DAMAGED_ARCHIVE = "The {kind} archive is damaged or cut short ({problem}). Nothing of it was kept."
-BAD_COLUMN = "The column {column!r} holds a value that cannot be read ({problem})."
-_CONTENT = "The file holds something that no reader expects ({problem})."
+DAMAGED_FILE = "The {format} file is damaged or truncated ({problem}). Nothing was imported."
+DAMAGED_ARCHIVE = "The {kind} archive is damaged or truncated ({problem}). Nothing was imported."
+BAD_COLUMN = "The column {column!r} contains a value that cannot be read ({problem})."
+_CONTENT = "The file contains something unexpected ({problem})."
 _AGAIN = "Copy or download the file again."
 
 
@@ -309,12 +311,12 @@ _AGAIN = "Copy or download the file again."
 def reading(
     file: str, template: str = _CONTENT, remedy: str = _AGAIN, **params: Any
 ) -> Iterator[None]:
-    """Around everything that reads content which anyone may have written.
+    """Convert errors raised while reading untrusted content.
 
-    template, remedy, params: the message of a FormatError, with {problem} for what was raised.
+    template, remedy, params: the message of the FormatError; {problem} is the original error.
 
-    Raises LimitError where memory does not suffice, else FormatError; what rankdash raises itself
-    passes as it is.
+    Raises LimitError if there is not enough memory, else FormatError; errors of rankdash are not
+    converted.
     """
     try:
         yield
@@ -322,9 +324,9 @@ def reading(
         raise
     except MemoryError as problem:
         raise LimitError(
-            "Reading the file takes more memory than there is.",
+            "There is not enough memory to read the file.",
             remedy="Free memory, or load a sample of the queries with all their rows. In the "
-            "dashboard {variable} allows more.",
+            "dashboard, {variable} sets the limit.",
             file=file,
             variable=variable("memory_bytes"),
         ) from problem

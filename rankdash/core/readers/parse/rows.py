@@ -1,4 +1,4 @@
-"""From a table with its fields to a `ParsedFile`: checked rows, sorted into what they say."""
+"""Conversion of a table with known fields to a `ParsedFile` of checked rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DOCUMENTS = re.compile(r"corpus|doc|passage|collection|文档|段落", re.IGNOR
 
 
 def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> ParsedFile:
-    """`fields` has query, query_id or both; further columns become segments."""
+    """Read queries; `fields` has query, query_id or both; further columns become segments."""
     frame, queries, part = _rows_of(table, fields, source, "query_id", "query")
     for column in frame.columns:
         is_segment = column not in fields.values() and not is_id(str(column))
@@ -52,20 +52,20 @@ def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> Par
 
 
 def documents_part(table: Table, fields: Mapping[str, str], source: Source) -> ParsedFile:
-    """`fields` has document, doc_id or both, and may have a title."""
+    """Read documents; `fields` has document, doc_id or both, and may have a title."""
     frame, documents, part = _rows_of(table, fields, source, "doc_id", "document")
-    documents.insert(1, "title", _told(frame, fields.get("title")))
+    documents.insert(1, "title", _cells(frame, fields.get("title")))
     return replace(part, documents=documents.reset_index(drop=True))
 
 
 def _rows_of(
     table: Table, fields: Mapping[str, str], source: Source, identity: Key, text: str
 ) -> tuple[pd.DataFrame, pd.DataFrame, ParsedFile]:
-    """The rows with an id of their own; their ids and texts; and a part without them."""
+    """Return the rows with unique ids, their ids and texts, and a part without them."""
     ids = fields.get(identity, fields.get(text, ""))
     frame, notes = _one_row_an_id(table, fields, ids, text)
     entries = pd.DataFrame({identity: frame[ids]}, dtype=object).assign(
-        text=_told(frame, fields.get(text))
+        text=_cells(frame, fields.get(text))
     )
     part = ParsedFile(
         table.file,
@@ -81,11 +81,11 @@ def _rows_of(
 def settle(
     unsettled: Sequence[tuple[Table, Source]], parts: Sequence[ParsedFile]
 ) -> list[ParsedFile]:
-    """Tables of `id` and `text` that hold either queries or documents, told apart.
+    """Read tables of `id` and `text` that contain either queries or documents.
 
-    The ids decide: queries are what the labels and rankings call queries. Where both fit, the
-    file's name decides, and then which side is still missing. Raises MappingNeeded where nothing
-    tells.
+    The ids decide: ids that labels and rankings use for queries are queries. If both fit, the
+    file's name decides, then whether queries or documents are still missing. Raises MappingNeeded
+    if the table remains ambiguous.
     """
     if not unsettled:
         return []
@@ -93,7 +93,7 @@ def settle(
     there = {
         key: any(getattr(part, side) is not None for part in parts) for key, side in _SIDES.items()
     }
-    # What labels, rankings and rows speak of.
+    # The ids of queries and of documents in labels, rankings and rows.
     sides = [
         {each for part in parts if key not in part.keyed_by_text for each in part.mentioned(key)}
         for key in _SIDES
@@ -132,8 +132,8 @@ def _columns(table: Table) -> tuple[str, str]:
     return columns or (str(table.frame.columns[0]), str(table.frame.columns[1]))
 
 
-def _told(frame: pd.DataFrame, column: str | None) -> pd.Series[Any]:
-    """The column, or None in every row."""
+def _cells(frame: pd.DataFrame, column: str | None) -> pd.Series[Any]:
+    """Return the column, or a column of None."""
     if column is None:
         return pd.Series([None] * len(frame), index=frame.index, dtype=object)
     return frame[column]
@@ -142,7 +142,8 @@ def _told(frame: pd.DataFrame, column: str | None) -> pd.Series[Any]:
 def _one_row_an_id(
     table: Table, fields: Mapping[str, str], column: str, text: str
 ) -> tuple[pd.DataFrame, list[Finding]]:
-    """The rows with an id, the first of each; those that give an id another text are refused."""
+    """Return the first row of each id, and findings. Rows with another text for an id are
+    refused."""
     frame = table.frame
     ids = frame[column].to_numpy(dtype=object)
     missing = blank(ids)
@@ -160,14 +161,14 @@ def _one_row_an_id(
 
 
 def _one_each(values: Texts, codes: npt.NDArray[np.intp]) -> tuple[Texts, Flags]:
-    """((G,) the first value that is not blank of each group, or None; (G,) whether it has
-    others)."""
+    """Return (G,) the first non-blank value of each group, or None; and (G,) flags of groups with
+    several values."""
     groups = int(codes.max()) + 1 if len(codes) else 0
     kinds, unique = pd.factorize(values)
     nonblank = np.append(~blank(np.asarray(unique, dtype=object)), False)
     filled = np.flatnonzero(nonblank[kinds])
     first = np.full(groups, -1, dtype=np.int64)
-    # Assigned from the last to the first, so the first one stays.
+    # Assigned from the last to the first, so that the first one remains.
     first[codes[filled][::-1]] = kinds[filled][::-1]
     varying = np.zeros(groups, dtype=bool)
     varying[codes[filled][kinds[filled] != first[codes[filled]]]] = True
@@ -177,7 +178,7 @@ def _one_each(values: Texts, codes: npt.NDArray[np.intp]) -> tuple[Texts, Flags]
 
 
 def _free_name(column: str, frame: pd.DataFrame) -> str:
-    """A name for a segment that `frame` does not use yet."""
+    """Return a name for a segment that `frame` does not use yet."""
     name = column
     while name in frame.columns:
         name += " (2)"
@@ -186,7 +187,7 @@ def _free_name(column: str, frame: pd.DataFrame) -> str:
 
 # Rows of a query and a document.
 
-# The first stage's values → why a row is refused where one cannot be read.
+# Field of the first stage → code of the reason for an invalid value.
 _BAD = {"score": "bad_score", "rank": "bad_rank"}
 
 
@@ -198,10 +199,10 @@ def part_of(
 ) -> ParsedFile:
     """Read rows of (query, document, and a label, a score or a rank).
 
-    words: word → label, from a person, where labels are words; None where a word is no label.
+    words: word → label, set by the user; None if a word is not a label.
 
-    Every row is refused for the first reason that holds, the others are kept. Raises FormatError
-    where more than half are refused.
+    A row is refused for the first reason that applies. Raises FormatError if more than half of the
+    rows are refused.
     """
     rows = _Rows(table, fields, words)
     rows.check()
@@ -240,7 +241,7 @@ def part_of(
 
 
 class _Rows:
-    """The rows of one table that are still kept, and what was noticed about them."""
+    """The valid rows of one table, and the findings about them."""
 
     def __init__(
         self,
@@ -268,7 +269,7 @@ class _Rows:
         return self._coded[column]
 
     def _empty(self, column: str) -> Flags:
-        """(N,) whether the id is missing, empty, or only white space."""
+        """Return (N,) flags: True if the id is missing, empty or only white space."""
         ids = self._ids(column)
         empty = np.append(blank(ids.texts), True)
         if not empty[:-1].any() and (ids.codes >= 0).all():
@@ -295,7 +296,7 @@ class _Rows:
         self._find_gaps()
 
     def _rankings(self) -> list[tuple[str, str]]:
-        """(field, column) of what ranks documents: "score", "rank", or a system's own column."""
+        """Return (field, column) of rankings: "score", "rank", or the column of a system."""
         ranking_columns = [(field, self._fields[field]) for field in _BAD if field in self._fields]
         systems = systems_in(self._table.columns)
         system_columns = [self._fields["reranked"]] if "reranked" in self._fields else []
@@ -308,14 +309,14 @@ class _Rows:
         return [*ranking_columns, *((column, column) for column in system_columns)]
 
     def _ranked(self) -> Flags:
-        """Whether a row is in any ranking of the file."""
+        """Return (N,) flags: True if a row is in any ranking of the file."""
         ranked = np.zeros(len(self._keep), dtype=bool)
         for values in self._numbers.values():
             ranked |= np.isfinite(values)
         return ranked
 
     def _note_unranked(self) -> None:
-        """A label without a rank or a score is one of a document that the ranking lacks."""
+        """Add a note about labels without a rank or score, whose documents are not ranked."""
         if "label" not in self._fields:
             return
         for field, values in self._order().items():
@@ -347,7 +348,7 @@ class _Rows:
             self._keep &= ~unsure
             self._note(
                 "cannot_tell",
-                "Labels that say that it cannot be told: {count}. These documents have no label.",
+                '"Cannot tell" labels: {count}. These documents count as unlabelled.',
                 int(unsure.sum()),
             )
         self._refuse("bad_label", ~np.isfinite(read.values) & ~empty_cells)
@@ -375,7 +376,7 @@ class _Rows:
         keep = self._keep & np.isfinite(rank) & np.isfinite(score)
         if not keep.all():
             codes, rank, score = codes[keep], rank[keep], score[keep]
-        # To sort a million rows by two keys takes longer than to read them.
+        # Sorting a million rows by two keys takes longer than reading them.
         order = None if in_order(codes, rank) else np.lexsort((rank, codes))
         if order is not None:
             codes, score = codes[order], score[order]
@@ -389,9 +390,9 @@ class _Rows:
                 "warning",
                 "rank_against_score",
                 "Queries whose rank column contradicts the scores: {count} of {queries}. The "
-                "order is taken from the scores, as trec_eval does.",
+                "scores determine the order, as in trec_eval.",
                 len(queries),
-                "If the ranks are the truth, write scores that fall with the rank.",
+                "If the ranks are correct, write scores that decrease with rank.",
                 self._table.file,
                 int(self._table.lines[keep][second]),
                 [self._table.row_text(int(np.flatnonzero(keep)[second]))],
@@ -400,7 +401,7 @@ class _Rows:
         )
 
     def _find_gaps(self) -> None:
-        """Ranks 2, 5 without 1, 3, 4 would become places 1 and 2, and every metric too high."""
+        """Warn about gaps: ranks 2, 5 would become 1 and 2, which makes metrics too high."""
         if "rank" not in self._order():
             return
         ranks = self._numbers["rank"]
@@ -416,11 +417,11 @@ class _Rows:
             counted(
                 "warning",
                 "rank_gaps",
-                "Queries whose ranks leave out places: {count} of {queries}. The documents in "
-                "between are not in the file, so the others move up and the metrics are too high.",
+                "Queries with gaps in their ranks: {count} of {queries}. The missing documents are "
+                "not in the file, so the others move up and the metrics are too high.",
                 int(gaps.sum()),
-                "Add a row for each document that the search returned, with an empty label where "
-                "nobody judged it.",
+                "Add a row for each document that the search returned, with an empty label if it "
+                "is unjudged.",
                 self._table.file,
                 examples=[ids.texts[code].as_py() for code in gaps.index[gaps][:5].tolist()],
                 queries=len(gaps),
@@ -428,7 +429,7 @@ class _Rows:
         )
 
     def keys(self, rows: Flags | None = None) -> pd.DataFrame:
-        """query_id and doc_id of rows, else of the kept ones."""
+        """Return query_id and doc_id of rows, by default of the valid ones."""
         columns = {"query_id": self._query, "doc_id": self._document}
         rows = self._keep if rows is None else rows
         cells = {key: self._texts(column)[rows] for key, column in columns.items()}
@@ -438,7 +439,7 @@ class _Rows:
         return self._pairs(self._labels) if self._labels is not None else Pairs.none()
 
     def draws(self) -> pd.DataFrame | None:
-        """In which draw each label came, where the file says so."""
+        """Return the sampling draw of each label, or None if the file has no draws."""
         if self._labels is None or not names_draws(self._table):
             return None
         answered = (self._keep & ~np.isnan(self._labels)) | self.cannot_tell
@@ -446,13 +447,13 @@ class _Rows:
         return draws_of(self._table, frame.set_index(np.flatnonzero(answered)))
 
     def _pairs(self, values: Floats) -> Pairs:
-        """The kept rows that have a value."""
+        """Return the valid rows with a value."""
         rows = self._keep & ~np.isnan(values)
         pairs = Pairs(self._ids(self._query), self._ids(self._document), values, self._table.lines)
         return pairs if rows.all() else pairs.taken(rows)
 
     def scores(self, among_rows: bool) -> tuple[Scores, ...]:
-        """The rankings in these rows; `among_rows`: they stand beside labels or texts."""
+        """Return the rankings in these rows. among_rows: the file has labels or texts too."""
         role: Role = "first stage" if among_rows else "run"
         rankings: list[Scores] = []
         for field, values in self._order().items():
@@ -464,8 +465,8 @@ class _Rows:
         return tuple(rankings)
 
     def _order(self) -> dict[str, Floats]:
-        """field → (N,) values, NaN where a row is not in the ranking: of each ranking in the rows.
-        Ranks give the order where there are no scores, or rows with a rank have none."""
+        """Return field → (N,) values per ranking, NaN if a row is not in the ranking. Ranks are
+        used if there are no scores, or if a row with a rank has none."""
         orders = dict(self._numbers)
         if {"rank", "score"} <= orders.keys():
             by_rank = self._keep & np.isfinite(orders["rank"])
@@ -473,7 +474,7 @@ class _Rows:
         return orders
 
     def queries(self) -> pd.DataFrame | None:
-        """query_id, text and segments: the columns that say one thing for each query."""
+        """Return query_id, text and segments, which are columns with one value per query."""
         if "query" not in self._fields:
             return None
         ids = self._texts(self._query)[self._keep]
@@ -511,7 +512,7 @@ class _Rows:
         return documents
 
     def _one_text(self, ids: Texts, codes: npt.NDArray[np.intp], column: str) -> pd.Series[Any]:
-        """The text of each id, the first of several."""
+        """Return the text of each id, the first if there are several."""
         text, varying = _one_each(self._texts(column)[self._keep], codes)
         rows = np.flatnonzero(varying[codes])
         names = list(dict.fromkeys(ids[rows]))
@@ -524,7 +525,7 @@ class _Rows:
                 "Ids with more than one text in the column {column}: {count}. The first text is "
                 "used.",
                 len(names),
-                "Give every query and every document an id of its own.",
+                "Use a unique id for each query and each document.",
                 self._table.file,
                 int(self._table.lines[self._keep][rows[0]]),
                 names,
@@ -535,6 +536,6 @@ class _Rows:
 
 
 def in_order(codes: npt.NDArray[np.int32], ranks: Floats) -> bool:
-    """Whether rows stand by their code, and those of one code by their rank."""
+    """Return whether rows are sorted by code, then by rank."""
     rises = codes[1:] > codes[:-1]
     return bool((rises | ((codes[1:] == codes[:-1]) & (ranks[1:] >= ranks[:-1]))).all())

@@ -1,4 +1,4 @@
-"""`Source`: one file as it was given, where files on disk become sources, and bytes become text."""
+"""`Source`: the content of one file; reading files from disk, and decoding bytes as text."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from typing import BinaryIO
 from rankdash.core.base.errors import DataError, Finding, FormatError, LimitError, Phrase
 from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits
 
-# As a path: standard input.
+# The path for standard input.
 _STANDARD = "-"
 
-# Papers that travel with a data set. They are set aside by name, and only beside other files.
+# Names of licences, notices and hidden files. They are skipped, unless there are no other files.
 _PAPERS = re.compile(
     r"((licen[cs]e|copying|notice|readme|citation|changelog)([-_. ].*)?$|\.|__macosx$"
-    # What the `datasets` library writes beside its tables.
+    # Metadata files of the library `datasets`.
     r"|(dataset_infos?|dataset_dict|state)\.json$)",
     re.IGNORECASE,
 )
-# What is larger stays on disk until it is read.
+# Larger files stay on disk until they are read.
 _LARGE = 1 << 20
 _HEAD = 1 << 18
 
@@ -34,10 +34,10 @@ _HEAD = 1 << 18
 class Source:
     """The content of one file.
 
-    name:   as the user knows it, with `/` between folders; unique among the files of one call.
-    content: the bytes, or the file that holds them.
-    origin: the folder or archive it came with, else "".
-    notes:  what was noticed on its way here.
+    name:   the name for the user, with `/` between folders; unique among the files of one call.
+    content: the bytes, or the file that contains them.
+    origin: the folder or archive that contained it, else "".
+    notes:  findings from downloading it.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Source:
 
     @property
     def data(self) -> bytes:
-        """All bytes; those of a file are read each time. Raises DataError where they cannot be."""
+        """The content in bytes, read from disk each time. Raises DataError if it cannot be read."""
         with self.open() as file:
             return file.read()
 
@@ -63,12 +63,12 @@ class Source:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         with self.open() as file:
             return file.seek(0, SEEK_END)
 
     def open(self) -> BinaryIO:
-        """The bytes as a file, at its start. Raises DataError where it cannot be read."""
+        """Open the content as a binary file. Raises DataError if it cannot be read."""
         if isinstance(self.content, bytes):
             return BytesIO(self.content)
         try:
@@ -78,8 +78,8 @@ class Source:
 
     @classmethod
     def from_path(cls, path: Path, *, limits: ReadLimits | None = None) -> Source:
-        """Read one file, or standard input where the path is "-". Raises DataError where it cannot
-        be read, LimitError before reading one that is too large."""
+        """Read one file, or standard input if the path is "-". Raises DataError if it cannot be
+        read, and LimitError, without reading it, if it is too large."""
         limits = limits or ReadLimits()
         if str(path) == _STANDARD:
             return cls._from_standard_input(limits)
@@ -105,24 +105,24 @@ class Source:
         return cls(name, data)
 
     def same_as(self, other: Source) -> bool:
-        """Whether both hold the same bytes."""
+        """Return whether both have the same content."""
         if self.content is other.content:
             return True
         return self.size == other.size and self.head == other.head and self.data == other.data
 
     @property
     def is_readme(self) -> bool:
-        """A licence, a readme, a hidden file: it travels with the data and is none."""
+        """True for licences, readmes and hidden files, which accompany the data."""
         return any(_PAPERS.match(part) for part in PurePosixPath(self.name).parts)
 
 
 def name_of(path: Path) -> str:
-    """What a file is called that `Source.from_path` reads."""
+    """Return the name that `Source.from_path` gives to a file."""
     return "stdin" if str(path) == _STANDARD else path.name
 
 
 def stem_of(name: str) -> str:
-    """The name without folders and without its endings: `runs/bm25.trec.gz` is `bm25`."""
+    """Return the name without folders and suffixes: `bm25` for `runs/bm25.trec.gz`."""
     path = PurePosixPath(name)
     if path.suffix.lower() in (".gz", ".zip"):
         path = PurePosixPath(path.stem)
@@ -130,10 +130,11 @@ def stem_of(name: str) -> str:
 
 
 def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[Source]:
-    """A file as one source, a folder as all files below it, in the order of their names.
+    """Return the source of a file, or the sources of all files in a folder and its subfolders, in
+    the order of their names.
 
-    Names are relative to the folder. Raises DataError where nothing can be read there, LimitError
-    where there are too many files or one is too large.
+    Names are relative to the folder. Raises DataError if nothing can be read, LimitError if there
+    are too many files or one is too large.
     """
     limits = limits or ReadLimits()
     if path.is_file() or str(path) == _STANDARD:
@@ -150,8 +151,8 @@ def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[S
         raise too_many_files(path.name, limits)
     if not paths:
         raise DataError(
-            "The folder {path} holds no files.",
-            remedy="Name the folder that holds the queries, the documents and the labels.",
+            "The folder {path} contains no files.",
+            remedy="Enter the folder that contains the queries, the documents and the labels.",
             path=str(path),
         )
     origin = path.resolve().name
@@ -160,13 +161,13 @@ def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[S
 
 
 def refuse_large(name: str, size: int, limits: ReadLimits) -> None:
-    """Raises LimitError where a file of `size` bytes is more than is accepted."""
+    """Raise LimitError if a file of `size` bytes exceeds the limit."""
     if size > limits.file_bytes:
         raise limits.over(
             "file_bytes",
             "The file has {size:,.1f} MB; at most {limit:,.1f} MB are accepted.",
-            "Remove documents that are no query's candidate, store it as Parquet, or allow more "
-            "with {variable}.",
+            "Remove documents that are not candidates of any query, store the file as Parquet, or "
+            "allow more with {variable}.",
             name,
             size=size / MEGABYTE,
         )
@@ -191,7 +192,7 @@ def _unreadable(path: Path, problem: OSError) -> DataError:
     )
 
 
-# Bytes to text: UTF-8, UTF-16 and UTF-32 (with a mark, or UTF-16 without), GB18030.
+# Decoding: UTF-8, UTF-16 and UTF-32 (with a mark, or UTF-16 without), GB18030.
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -219,10 +220,10 @@ _BINARY = (
 )
 _SAMPLE = 4096
 _START = (1 << 18) + 1
-# A file of broken UTF-8 has a few bad bytes among many good characters; a file in another
-# encoding has hardly any good ones, since a random pair of high bytes is rarely valid UTF-8.
+# Damaged UTF-8 has a few invalid bytes among many valid characters; a file in another encoding has
+# hardly any valid ones, because a random pair of high bytes is rarely valid UTF-8.
 _GOOD_PER_BAD = 4
-# Bytes before and after the first bad one, which say that.
+# The bytes before and after the first invalid one that are examined for this.
 _AROUND = 1 << 23
 _PIECE = 1 << 20
 # In Chinese text the second byte of a GB18030 pair is mostly a high one. In western text read as
@@ -232,9 +233,10 @@ _HIGH_SECOND_BYTES = 0.5
 
 @dataclass(frozen=True)
 class Decoded:
-    """content: without a byte-order mark; bytes where all are ASCII, of which no text need be made
-    to read them. encoding: the codec's name. guessed: nothing in the file says that it is this
-    encoding."""
+    """Decoded text.
+
+    content: without a byte-order mark; bytes if all are ASCII, so that readers can use them
+    directly. encoding: the name of the codec. guessed: True if the file does not declare it."""
 
     content: str | bytes
     encoding: str
@@ -250,17 +252,17 @@ class Decoded:
 
     @cached_property
     def start(self) -> str:
-        """More than any reader looks at to know its form; all where that is blank."""
+        """The beginning of the text, for format detection; the whole text if that is blank."""
         start = self.content[:_START]
         text = start if isinstance(start, str) else start.decode("ascii")
         return self.text if text.isspace() else text
 
 
 def decode(data: bytes, file: str) -> Decoded:
-    """Read `data` as text.
+    """Decode `data` as text.
 
-    Raises FormatError where it is a known binary format, or text in an encoding that is not read;
-    then with the line of the first bad byte.
+    Raises FormatError if it is a known binary format, or, with the line of the first invalid byte,
+    if the encoding is not supported.
     """
     for magic, kind in _BINARY:
         if data.startswith(magic):
@@ -274,7 +276,7 @@ def decode(data: bytes, file: str) -> Decoded:
     try:
         text = data if data.isascii() else data.decode("utf-8")
     except UnicodeDecodeError as problem:
-        # In this order: noise is no GB18030 from its first bytes on.
+        # In this order, because noise is rejected as GB18030 at its first bytes.
         around = data[max(0, problem.start - _AROUND) : problem.start + _AROUND]
         if not _like_gb18030(data) or _mostly_utf8(around):
             raise _undecodable(data, problem.start, "utf-8", file) from problem
@@ -293,7 +295,7 @@ def _strictly(data: bytes, encoding: str, file: str) -> str:
 
 
 def _unmarked_utf16(sample: bytes) -> str | None:
-    """UTF-16 of mostly ASCII has a zero in every second byte."""
+    """Detect UTF-16 without a mark: in mostly ASCII text, every second byte is zero."""
     if len(sample) < 4:
         return None
     first, second = sample[::2].count(0), sample[1::2].count(0)
@@ -327,12 +329,12 @@ def _like_gb18030(data: bytes) -> bool:
             return False
         pairs += len(piece.translate(None, delete=bytes(range(0x80))))
         wide += len(text) - len(_ascii_only(text))
-    # `wide` characters hold `pairs` high bytes: two each where the second byte is high too.
+    # `wide` characters contain `pairs` high bytes: two each if the second byte is high too.
     return wide > 0 and pairs / wide - 1 >= _HIGH_SECOND_BYTES
 
 
 def _controls(sample: str) -> bool:
-    """Whether characters that no text holds are common: more than a few may be stray."""
+    """Return whether control characters are more than a third of a sample."""
     controls = sum(1 for char in sample if char == "\0" or "\x02" <= char < "\t")
     return controls > len(sample) / 3
 
@@ -347,11 +349,11 @@ def _binary(file: str, kind: Phrase) -> FormatError:
 
 
 def _undecodable(data: bytes, bad: int, encoding: str, file: str) -> FormatError:
-    """bad: where the first byte stands that cannot be read."""
+    """Return the error for an invalid byte. bad: its position."""
     if encoding.startswith(("utf-16", "utf-32")):
         breaks = data[:bad].decode(encoding, errors="ignore").count("\n")
     else:
-        # In these no other character holds that byte.
+        # In these encodings, no other character contains that byte.
         breaks = data.count(b"\n", 0, bad)
     return FormatError(
         "A character cannot be read: the text is neither UTF-8, UTF-16 nor GB18030.",

@@ -1,4 +1,4 @@
-"""`Table`: the rows of a file as text, before anyone says what they mean."""
+"""`Table`: the rows of a file as text, before they are interpreted."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from rankdash.core.readers.parse.source import Source
 
 Texts = npt.NDArray[np.object_]
 Lines = npt.NDArray[np.integer[Any]]
-# (the line on which it begins, its cells)
+# (first line, cells)
 Row = tuple[int, Sequence[str | None]]
 
-# The fields a column can be mapped to, in the order a form asks for them.
+# The fields that a column can be mapped to, in the order of forms.
 FIELDS = ("query_id", "query", "doc_id", "document", "title", "label", "score", "rank", "reranked")
 
 
 class Columns(dict[str, Any]):
-    """Name → (N,) Arrow text. Where the text can be read `again`: numbers too, or None once it is
-    let go."""
+    """Name → (N,) Arrow text. If the text can be read again by calling `again`, a column may also
+    be Arrow numbers, or None after `let_go`."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Columns(dict[str, Any]):
         self._again = again
 
     def text(self, name: str) -> Any:
-        """(N,) Arrow text."""
+        """Return a column as (N,) Arrow text."""
         cells = self[name]
         return self._texts[name] if cells is None or pa.types.is_floating(cells.type) else cells
 
@@ -51,34 +51,32 @@ class Columns(dict[str, Any]):
         return {} if self._again is None else self._again()
 
     def let_go(self, name: str) -> None:
-        """Hold the column no longer if it can be read again."""
+        """Free the memory of a column if it can be read again."""
         if self._again is not None:
             self[name] = None
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """As objects, made once for all tables that share the columns."""
+        """The columns as a frame of objects, shared by all tables with these columns."""
         return frame_of({name: objects(self.text(name)) for name in self})
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of one file.
+    """The rows of one file.
 
     file:     its name.
     format:   in words, such as "TREC run".
     cells:    (N, columns) object cells, str or None; or the same as Arrow text.
-    lines:    (N,) the physical line, from 1, on which each row begins; the row's number in a
-              Parquet file.
-    refusals: rows that are not in `frame`, and where later steps add theirs.
-    fields:   field → column, where the format says it; None where column names must.
-    names:    the file names its columns itself.
-    findings: what the reader noticed.
-    wants:    the fields that a person may add to `fields`, such as which of many columns is the
-              score.
-    raters:   columns that hold the labels of one annotator each.
-    keys:     of entries of JSON.
-    inner:    the columns in which entries of JSON hold lists or objects that no reader knows.
+    lines:    (N,) the first physical line, from 1, of each row; the row's number in a Parquet file.
+    refusals: refused rows, which are not in `frame`; later steps add to them.
+    fields:   field → column, if fixed by the format; None if columns are recognised by name.
+    names:    True if the file contains column names.
+    findings: the findings of the reader.
+    wants:    fields that the user may add to `fields`, such as the score among many columns.
+    raters:   columns that contain the labels of one annotator each.
+    keys:     the keys of JSON entries.
+    inner:    columns in which JSON entries have lists or objects of unknown meaning.
     """
 
     file: str
@@ -96,7 +94,7 @@ class Table:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """`cells` as a frame of objects."""
+        """The cells as a frame of objects."""
         return self.cells.frame if isinstance(self.cells, Columns) else self.cells
 
     def __len__(self) -> int:
@@ -107,14 +105,14 @@ class Table:
         return [str(name) for name in self.cells]
 
     def arrow(self, column: str) -> Any:
-        """(N,) Arrow text: the cells of a column."""
+        """Return the cells of a column as (N,) Arrow text."""
         if isinstance(self.cells, Columns):
             return self.cells.text(column)
         cells = self.cells[column].to_numpy(dtype=object)
         return pa.array(cells, type=pa.string(), from_pandas=True)
 
     def values(self, column: str) -> Any:
-        """The same, or Arrow numbers, and no longer held where the file can be read again."""
+        """Return a column as Arrow text or numbers, and free its memory if it can be read again."""
         if not isinstance(self.cells, Columns) or self.cells[column] is None:
             return self.arrow(column)
         cells = self.cells[column]
@@ -135,7 +133,7 @@ class Table:
 
 
 def frame_of(columns: Mapping[str, Sequence[str | None] | Texts]) -> pd.DataFrame:
-    """A frame of object cells; nothing in the text is taken for a number or for missing."""
+    """Return a frame of object cells, without conversion of text to numbers or missing values."""
     return pd.DataFrame(
         {name: np.array(cells, dtype=object) for name, cells in columns.items()}, dtype=object
     )
@@ -151,11 +149,11 @@ def table_of_rows(
     *,
     named: bool = False,
 ) -> Table:
-    """The table of a format that says itself what its columns mean.
+    """Create the table of a format with fixed fields.
 
-    fields: field → column; else the columns that are called as a field. named: the file names its
-    columns, and their names have to say what they mean. Raises LimitError for too many rows, and a
-    cell that is too long.
+    fields: field → column; by default the columns named like a field. named: the file contains
+    column names, by which columns are recognised. Raises LimitError for too many rows or a cell
+    that is too long.
     """
     file = refusals.file
     lines: list[int] = []
@@ -176,7 +174,7 @@ def table_of_rows(
 
 
 def unique_names(cells: Iterable[str | None]) -> list[str]:
-    """The cells of a header as names of columns, of which none is empty and none comes twice."""
+    """Convert the cells of a header to unique, non-empty column names."""
     names: list[str] = []
     for position, cell in enumerate(cells, 1):
         name = (cell or "").strip().lstrip("\ufeff") or f"column {position}"
@@ -187,7 +185,7 @@ def unique_names(cells: Iterable[str | None]) -> list[str]:
 
 
 def refuse_many_rows(rows: int, file: str, limits: ReadLimits) -> None:
-    """Say how many rows of the file are read so far. Raises LimitError for too many."""
+    """Report the number of rows read to `limits.watch`. Raises LimitError for too many."""
     limits.watch(file, rows)
     if rows > limits.rows:
         raise too_many_rows(file, limits)
@@ -207,7 +205,7 @@ def refuse_many_columns(columns: int, file: str, limits: ReadLimits) -> None:
         raise limits.over(
             "columns",
             "The file has more than {limit:,} columns.",
-            "Keep the columns for query, document, label, score and what describes a query, or "
+            "Keep only the columns for query, document, label, score and attributes of queries, or "
             "allow more with {variable}.",
             file,
         )
@@ -226,9 +224,9 @@ def refuse_many_bytes(unpacked: int, file: str, limits: ReadLimits) -> None:
 def refuse_long_fields(
     cells: Sequence[str | None] | Texts | ArrowText, lines: Lines, file: str, limits: ReadLimits
 ) -> None:
-    """Raises LimitError with the line of the first cell that is too long."""
+    """Raise LimitError with the line of the first cell that is too long."""
     if isinstance(cells, ArrowText):
-        # A character has at least a byte.
+        # A character has at least one byte.
         if (pc.max(pc.binary_length(cells)).as_py() or 0) <= limits.field_chars:
             return
         cells = objects(cells)
@@ -244,17 +242,18 @@ def too_long_field(file: str, line: int, limits: ReadLimits) -> LimitError:
     return limits.over(
         "field_chars",
         "A field has more than {limit:,} characters.",
-        "Cut the document into passages, or allow longer ones with {variable}. Where the text is "
+        "Split the document into passages, or allow longer ones with {variable}. If the text is "
         "short, a quotation mark is probably not closed.",
         file,
         line,
     )
 
 
-# Text of which every line has as many fields: Arrow reads it, without a Python object a cell.
+# Text with the same number of fields in every line is read by Arrow, without a Python object per
+# cell.
 
-# Large enough for any row but one with a very long text; small enough that what is read of a block
-# takes the place of the last one in memory, which is faster than fresh memory.
+# Large enough for rows except with very long texts; small enough that a block reuses the memory of
+# the previous one, which is faster than allocating new memory.
 _BLOCK_BYTES = 1 << 20
 _TOGETHER = 8
 
@@ -270,25 +269,25 @@ def even_columns(
     ascii_only: bool = False,
     numeric: Collection[int] = (),
 ) -> dict[int, Any] | None:
-    """Place → column as Arrow text in chunks, of those that are wanted, of a text in UTF-8 in which
-    `delimiter` separates `width` fields in every line and every line is a row; None for any other.
-    Quotation marks are characters like others.
+    """Parse UTF-8 text in which every line is a row of `width` fields separated by `delimiter`.
+    Return position → column as chunked Arrow text for the selected columns, or None for any other
+    text. Quotation marks are ordinary characters.
 
-    filled: None too where a cell is empty, whether or not its column is wanted. barred: None too
-    where one of these, of two bytes at most, is in the text. ascii_only: None too for other
-    characters. numeric: columns that are given as numbers where all their cells are.
+    filled: return None if a cell of any column is empty. barred: return None if one of these byte
+    sequences (two bytes at most) occurs. ascii_only: return None for non-ASCII text. numeric:
+    columns that are converted to numbers if all their cells are numbers.
     """
-    # Only "\n" and "\r\n" end lines in the same way for everyone.
+    # Only "\n" and "\r\n" are line ends for all readers.
     if width < 2 or not delimiter.isascii():
         return None
     names = [str(place) for place in range(width)]
     columns = {place: _Column() for place in selected}
     rows = 0
     with BytesIO(text) if isinstance(text, bytes) else text.open() as file:
-        looked = _Text(file, barred, ascii_only=ascii_only)
+        checked = _Text(file, barred, ascii_only=ascii_only)
         try:
             for block in pa_csv.open_csv(
-                looked,
+                checked,
                 read_options=pa_csv.ReadOptions(
                     column_names=names, block_size=_BLOCK_BYTES, use_threads=False
                 ),
@@ -306,11 +305,11 @@ def even_columns(
         except (pa.ArrowInvalid, _OddError):
             pass
         else:
-            # Arrow skips blank lines, which would shift the numbers of those behind them.
-            if rows == looked.lines:
+            # Arrow skips blank lines, which would shift the numbers of later lines.
+            if rows == checked.lines:
                 return {place: column.whole() for place, column in columns.items()}
             return None
-    if not numeric or looked.odd:
+    if not numeric or checked.odd:
         return None
     return even_columns(
         text, delimiter, width, selected, filled=filled, barred=barred, ascii_only=ascii_only
@@ -318,15 +317,15 @@ def even_columns(
 
 
 def _as_numbers(cells: Any) -> Any:
-    """Arrow text as Arrow numbers, as small as hold them. Raises ArrowInvalid for other text."""
+    """Convert Arrow text to the smallest float type without loss. Raises ArrowInvalid."""
     values = cells.cast(pa.float64())
     small = values.cast(pa.float32(), safe=False)
     return small if small.cast(pa.float64()).equals(values) else values
 
 
 class _Column:
-    """What is kept of blocks, laid together now and then: the memory between small pieces would be
-    of no use to anyone."""
+    """A column collected from blocks, which are merged regularly, because many small pieces would
+    fragment the memory."""
 
     def __init__(self) -> None:
         self._large: list[Any] = []
@@ -338,7 +337,7 @@ class _Column:
             self._lay_together()
 
     def whole(self) -> Any:
-        """All cells, in chunks."""
+        """Return all cells in chunks."""
         self._lay_together()
         return pa.chunked_array(_alike(self._large))
 
@@ -349,18 +348,18 @@ class _Column:
 
 
 def _alike(pieces: list[Any]) -> list[Any]:
-    """All as wide numbers where some are."""
+    """Convert pieces of different types to float64."""
     if len({piece.type for piece in pieces}) < 2:
         return pieces
     return [piece.cast(pa.float64()) for piece in pieces]
 
 
 class _OddError(Exception):
-    """The text holds what the fast way does not read."""
+    """Text that the fast reader does not support."""
 
 
 class _Text:
-    """A file as Arrow reads it, looked at on the way."""
+    """A file object for Arrow that checks the text while it is read."""
 
     closed = False
 
@@ -394,12 +393,12 @@ class _Text:
 
 
 def _bare_returns(piece: bytes) -> bool:
-    """Whether a carriage return ends a line alone, but for one at the end."""
+    """Return whether a carriage return before the last byte is not followed by a line feed."""
     return piece.count(b"\r", 0, len(piece) - 1) != piece.count(b"\r\n")
 
 
 def has_empty(column: Any) -> bool:
-    """Whether a cell of (N,) Arrow text without missing cells is empty."""
+    """Return whether a cell of (N,) Arrow text without missing cells is empty."""
     offsets = np.frombuffer(column.buffers()[1], dtype=np.int32)
     inside = offsets[column.offset : column.offset + len(column) + 1]
     return bool((inside[1:] == inside[:-1]).any())

@@ -1,4 +1,4 @@
-"""How much a file holds, counted on its bytes before a reader makes anything of them."""
+"""Limits checked on the bytes of a file before it is parsed, and unpacking of archives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rankdash.core.readers.parse.limits import DAMAGED_ARCHIVE, MEGABYTE, ReadLi
 from rankdash.core.readers.parse.source import Decoded, Source, refuse_large, too_many_files
 from rankdash.core.readers.parse.table import too_many_rows
 
-# Arrays of larger pieces are new memory each time, which takes twice as long.
+# With larger pieces, each array is newly allocated, which takes twice as long.
 CHUNK = 1 << 17
 _BINARY = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"PK\x03\x04", b"\x1f\x8b")
 # Byte-order marks, the zeros of UTF-16 and white space.
@@ -27,20 +27,20 @@ _OPEN, _CLOSE, _COMMA, _MARK = 1, 2, 3, 4
 _KIND = dict(zip(b'[{]},"', (_OPEN, _OPEN, _CLOSE, _CLOSE, _COMMA, _MARK), strict=True))
 _KINDS = bytes(_KIND.get(byte, 0) for byte in range(256))
 _QUOTE, _BREAK = ord('"'), ord("\n")
-# A character outside the first plane is twelve bytes where JSON spells it in ASCII.
+# JSON in ASCII needs twelve bytes for a character outside the basic plane.
 _BYTES_PER_CHAR = 12
 
 
 def _within(quotes: npt.NDArray[np.bool_], before: bool) -> npt.NDArray[np.bool_]:
-    """Which bytes stand within quotation marks, from where these are; whether the first byte does
-    but for a mark of its own."""
+    """Return flags of the bytes inside quotation marks. quotes: flags of the marks. before: True if
+    the preceding byte is inside."""
     return (np.cumsum(quotes, dtype=np.uint8) & 1).astype(bool) ^ before
 
 
 def refuse_long_lines(data: bytes, file: str, limits: ReadLimits) -> None:
-    """Raise LimitError, with the line, for one that is too long, and for more lines than rows are
-    accepted, without those within quotation marks, a mark in a text being doubled. JSON may be one
-    line, markup takes as many as it likes, and what is no text has none."""
+    """Raise LimitError, with its number, for a line that is too long, and for more lines than the
+    limit of rows, not counting line breaks inside quotation marks. JSON and binary files are not
+    checked; in markup the number of lines is not limited."""
     first = _FIRST.match(data)
     kind = first[1] if first else b""
     if data.startswith(_BINARY) or kind in (b"[", b"{"):
@@ -53,7 +53,7 @@ def refuse_long_lines(data: bytes, file: str, limits: ReadLimits) -> None:
             raise limits.over(
                 "line_bytes",
                 "A line is longer than {limit:,.1f} MB.",
-                "Cut the documents into passages, a row each, or allow longer lines with "
+                "Split the documents into passages, one per row, or allow longer lines with "
                 "{variable}.",
                 file,
                 max(data.count(b"\n", 0, start), data.count(b"\r", 0, start)) + 1,
@@ -61,8 +61,8 @@ def refuse_long_lines(data: bytes, file: str, limits: ReadLimits) -> None:
         start = end + 1
     feeds = data.count(b"\n")
     lines = max(feeds, data.count(b"\r"))
-    # The first line may be a header. Texts within quotation marks hold line breaks of their own;
-    # only the reader knows how marks behind a backslash are meant, and what UTF-16 holds.
+    # The first line may be a header. Quoted texts may contain line breaks; escaped marks and UTF-16
+    # are left to the reader.
     if kind == b"<" or lines <= limits.rows + 1:
         return
     if lines <= 2 * limits.rows + 1 and b'"' in data:
@@ -79,34 +79,33 @@ def refuse_long_lines(data: bytes, file: str, limits: ReadLimits) -> None:
 
 
 def refuse_vast_json(decoded: Decoded, file: str, limits: ReadLimits) -> None:
-    """Raise LimitError, with the line, for JSON of too many values, lists too deep inside each
-    other, or with a text that is too long: before it is decoded, since all of it is held in memory
-    then."""
+    """Raise LimitError, with the line, for JSON with too many values, too many nesting levels or a
+    too long text. This is checked before decoding, which needs memory for the whole content."""
     rest, within = b"", False
     lines, values, depth, text = 1, 0, 0, 0
     for start in range(0, len(decoded.content), CHUNK):
         piece = decoded.content[start : start + CHUNK]
         chunk = piece if isinstance(piece, bytes) else piece.encode("utf-8", "surrogatepass")
-        # What a mark at the end escapes is in the next chunk.
+        # A backslash at the end escapes a character in the next chunk.
         chunk = rest + chunk
         whole = len(chunk) - (len(chunk) - len(chunk.rstrip(b"\\"))) % 2
         chunk, rest = chunk[:whole], chunk[whole:]
         if b"\\" in chunk:
             chunk = chunk.replace(b"\\\\", b"__").replace(b'\\"', b"__")
         kinds = np.frombuffer(chunk.translate(_KINDS), dtype=np.uint8)
-        # All that follows is of these, which are few.
+        # Only these bytes matter below, and they are few.
         places = np.flatnonzero(kinds != 0)
         kinds = kinds[places]
         inside = _within(kinds == _MARK, within)
         marks = np.concatenate(([-text if within else 0], places[kinds == _MARK], [len(chunk)]))
-        # Texts are every second stretch between marks; the last may go on in the next chunk.
+        # Texts are every second interval between marks; the last may continue in the next chunk.
         texts = np.diff(marks)[not within :: 2]
         if int(texts.max(initial=0)) > _BYTES_PER_CHAR * limits.field_chars + 1:
             begins = int(marks[2 * int(texts.argmax()) + (not within)])
             raise limits.over(
                 "field_chars",
                 "A text in the JSON is longer than {limit:,} characters.",
-                "Cut the documents into passages, or allow longer ones with {variable}.",
+                "Split the documents into passages, or allow longer ones with {variable}.",
                 file,
                 lines + chunk.count(b"\n", 0, max(begins, 0)),
             )
@@ -116,7 +115,7 @@ def refuse_vast_json(decoded: Decoded, file: str, limits: ReadLimits) -> None:
         if len(too_deep):
             raise limits.over(
                 "json_depth",
-                "Lists and objects stand more than {limit:,} deep inside each other.",
+                "The file nests lists and objects in more than {limit:,} levels.",
                 "Write one object for each row, or allow more with {variable}.",
                 file,
                 lines + chunk.count(b"\n", 0, int(places[nests][too_deep[0]])),
@@ -125,7 +124,7 @@ def refuse_vast_json(decoded: Decoded, file: str, limits: ReadLimits) -> None:
         if values > limits.json_values:
             raise limits.over(
                 "json_values",
-                "The JSON holds more than {limit:,} values.",
+                "The JSON contains more than {limit:,} values.",
                 "Store the rows as Parquet or CSV, load a sample of the queries with all their "
                 "rows, or allow more with {variable}.",
                 file,
@@ -145,16 +144,16 @@ _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 _UTF8_NAME = 0x800
 _ENCRYPTED = 0x1
-# Less is no danger, however small it was packed.
+# Up to this size, the compression ratio is not checked.
 _UNPACKED_ALWAYS = 50 * MEGABYTE
 
 
 def unpack(sources: Sequence[Source], limits: ReadLimits) -> tuple[list[Source], list[FormatError]]:
-    """The files inside the archives, in order, a file that is no archive as it is; and an error for
-    each archive that is damaged, encrypted or empty.
+    """Return the files, with archives replaced by the files inside, in order; and an error for each
+    archive that is damaged, encrypted or empty.
 
-    Raises LimitError for too large or too many files, archives inside archives, and names that
-    lead out of the archive.
+    Raises LimitError for too large or too many files, archives inside archives, and paths outside
+    the archive.
     """
     unpacker = _Unpacker(limits)
     files: list[Source] = []
@@ -171,15 +170,15 @@ def unpack(sources: Sequence[Source], limits: ReadLimits) -> tuple[list[Source],
 
 
 class _Unpacker:
-    """Unpacks with one budget for everything that comes out, and one for each archive."""
+    """An unpacker with a size budget for all archives together, and one for each archive."""
 
     def __init__(self, limits: ReadLimits) -> None:
         self._limits = limits
-        self._left = limits.unpacked_bytes
-        self._left_of_archive = 0
+        self._budget = limits.unpacked_bytes
+        self._archive_budget = 0
 
     def files_of(self, source: Source) -> list[Source]:
-        self._left_of_archive = max(self._limits.unpacked_ratio * source.size, _UNPACKED_ALWAYS)
+        self._archive_budget = max(self._limits.unpacked_ratio * source.size, _UNPACKED_ALWAYS)
         if source.head.startswith(_OLD_OFFICE):
             raise _workbook(source.name)
         if source.head.startswith(GZIP):
@@ -222,14 +221,14 @@ class _Unpacker:
             ]
         if not members:
             raise FormatError(
-                "The zip archive holds no files.",
+                "The zip archive contains no files.",
                 remedy="Put the data files into the archive and try again.",
                 file=source.name,
             )
         repeated = len(members) - len({member.name for member in members})
         if repeated:
             raise FormatError(
-                "Names that the zip archive holds twice: {count}.",
+                "Duplicate names in the zip archive: {count}.",
                 remedy="Create the archive again from a folder.",
                 file=source.name,
                 count=repeated,
@@ -247,7 +246,7 @@ class _Unpacker:
             )
         if entry.compress_type not in _ZIP_METHODS:
             raise FormatError(
-                "The zip archive uses a compression that rankdash does not read.",
+                "The zip archive uses a compression that rankdash does not support.",
                 remedy="Create the archive again with the usual compression (deflate).",
                 file=name,
             )
@@ -267,31 +266,30 @@ class _Unpacker:
     def _count(
         self, workbook: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo], name: str
     ) -> None:
-        """Spend the budget on what a workbook holds, before anything else opens it."""
+        """Count the unpacked content of a workbook against the budgets before it is parsed."""
         for entry in entries:
             with workbook.open(entry) as packed:
                 self._read(packed, name)
 
     def _read(self, packed: gzip.GzipFile | IO[bytes], name: str) -> bytes:
-        """Everything in `packed`, stopping as soon as a budget is spent or a file holds more than
-        is read."""
+        """Unpack a file. Raises LimitError as soon as a budget or a limit is exceeded."""
         chunks: list[bytes] = []
         while chunk := packed.read(CHUNK):
-            self._left -= len(chunk)
-            self._left_of_archive -= len(chunk)
-            if self._left < 0:
+            self._budget -= len(chunk)
+            self._archive_budget -= len(chunk)
+            if self._budget < 0:
                 raise self._limits.over(
                     "unpacked_bytes",
                     "Unpacked, the files are larger than {limit:,.1f} MB.",
-                    "Remove documents that are no query's candidate, load the data set in parts, "
-                    "or allow more with {variable}.",
+                    "Remove documents that are not candidates of any query, load the data set in "
+                    "parts, or allow more with {variable}.",
                     name,
                 )
-            if self._left_of_archive < 0:
+            if self._archive_budget < 0:
                 raise self._limits.over(
                     "unpacked_ratio",
                     "Unpacked, the archive is more than {limit:,} times as large.",
-                    "Check what it holds: it repeats the same bytes. Allow more with {variable}.",
+                    "Check its content, which repeats the same bytes. Allow more with {variable}.",
                     name,
                 )
             chunks.append(chunk)
@@ -303,7 +301,7 @@ class _Unpacker:
 def _safe_name(entry: zipfile.ZipInfo, archive: str) -> str:
     name = entry.filename
     if not entry.flag_bits & _UTF8_NAME:
-        # Archives made on a Chinese Windows store names in GBK without saying so; zipfile then
+        # Archives made on a Chinese Windows store names in GBK without a flag; zipfile then
         # reads them as cp437.
         try:
             name = name.encode("cp437").decode("gb18030")
@@ -312,14 +310,14 @@ def _safe_name(entry: zipfile.ZipInfo, archive: str) -> str:
     name = name.replace("\\", "/")
     if name.startswith("/") or re.match(r"[A-Za-z]:", name) or ".." in name.split("/"):
         raise LimitError(
-            "The zip archive holds a name that leads out of it: {name!r}.",
+            "The zip archive contains a path outside the archive: {name!r}.",
             remedy="Create the archive again from a folder, with names relative to it.",
             file=archive,
             name=name,
         )
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise LimitError(
-            "The zip archive holds a link: {name!r}.",
+            "The zip archive contains a link: {name!r}.",
             remedy="Put the file itself into the archive, not a link to it.",
             file=archive,
             name=name,
@@ -328,12 +326,12 @@ def _safe_name(entry: zipfile.ZipInfo, archive: str) -> str:
 
 
 def _refuse_workspace(names: Sequence[str], archive: str) -> None:
-    """A workspace file holds whole data sets with their runs, not the files of one data set."""
+    """Raise FormatError for a workspace file, which contains whole data sets with their runs."""
     markers = {"manifest.json", "settings.json"}
     parts = set(names) - markers
     if markers <= set(names) and all(name.startswith(("datasets/", "runs/")) for name in parts):
         raise FormatError(
-            "It is a workspace file, not the files of one data set.",
+            "This is a workspace file, not the files of one data set.",
             remedy="Import it on the page Data, under Export or import the workspace, or with: "
             "rankdash workspace import FILE. Then compare its systems on the pages, and write "
             "reports on the page Report.",
@@ -354,7 +352,7 @@ def _refuse_office(names: Sequence[str], archive: str) -> None:
 
 def _workbook(name: str) -> FormatError:
     return FormatError(
-        "This is an Excel workbook of an old or binary kind.",
+        "This is an Excel workbook in an old or binary format.",
         remedy="Save it as .xlsx, or the sheet as CSV (UTF-8), and load that.",
         file=name,
     )
@@ -363,6 +361,6 @@ def _workbook(name: str) -> FormatError:
 def _nested(name: str) -> LimitError:
     return LimitError(
         "This is an archive inside an archive.",
-        remedy="Unpack the outer one and load what it holds.",
+        remedy="Unpack the outer archive and load its content.",
         file=name,
     )

@@ -1,4 +1,4 @@
-"""Text to numbers: scores, ranks and labels, also labels written as words."""
+"""Conversion of text to scores, ranks and labels, including labels written as words."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Texts = npt.NDArray[np.object_]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-# Word scales, the first that knows most words of a file wins. Sources: WANDS (Exact, Partial,
-# Irrelevant), Amazon ESCI (Exact, Substitute, Complement, Irrelevant), TREC-style grades.
+# Word scales; the first one that contains most words of a file is used. Sources: WANDS (Exact,
+# Partial, Irrelevant), Amazon ESCI (Exact, Substitute, Complement, Irrelevant), TREC-style grades.
 WORD_SCALES: tuple[dict[str, float], ...] = tuple(
     {
         word: float(grade)
@@ -45,8 +45,8 @@ WORD_SCALES: tuple[dict[str, float], ...] = tuple(
         "错误 | 正确",
     )
 )
-# What the words count for in NDCG where a task says so: the gains of Amazon's ESCI task (Reddy et
-# al. 2022, section 4). A person may choose them in place of the grades above.
+# The gains of the words in NDCG for Amazon's ESCI task (Reddy et al. 2022, section 4), which users
+# may choose instead of the grades above.
 WORD_GAINS: dict[str, float] = {
     name: gain
     for word, gain in zip(WORD_SCALES[1], (0.0, 0.01, 0.1, 1.0), strict=True)
@@ -56,13 +56,13 @@ _YES_NO = tuple(scale for scale in WORD_SCALES if scale.keys() & {"yes", "true",
 _GRADE_AND_WORD = re.compile(r"([+-]?\d++(?:\.\d++)?)\s*+[-–—:：.、_)）=]\D.*", re.DOTALL)
 _ID = re.compile(r"[A-Za-z_.:/#@-]*+\d[\w.:/#@-]*+", re.ASCII)
 _LONGEST_ID = 100
-# Beyond this a column of words is no column of grades.
+# A column with more distinct words than this does not contain grades.
 _MOST_WORDS = 20
 
 
 def numbers(texts: Texts | ArrowText) -> Floats:
-    """(N,) float64; NaN where the text is no number, is missing, or says "nan". texts: objects, or
-    Arrow text."""
+    """Convert (N,) texts (objects or Arrow text) to float64; NaN if a text is missing, "nan" or not
+    a number."""
     if isinstance(texts, ArrowText):
         try:
             floats = texts.cast(pa.float64())
@@ -76,7 +76,7 @@ def numbers(texts: Texts | ArrowText) -> Floats:
 
 
 def blank(texts: Texts | ArrowText) -> Flags:
-    """(N,) whether a value is missing, empty, or only white space."""
+    """Return (N,) flags: True if a value is missing, empty or only white space."""
     if not isinstance(texts, ArrowText):
         texts = pa.array(texts, type=pa.string(), from_pandas=True)
     empty: Flags = numbers_of(pc.binary_length(pc.utf8_trim_whitespace(texts)), missing=0) == 0
@@ -84,8 +84,8 @@ def blank(texts: Texts | ArrowText) -> Flags:
 
 
 def looks_like_ids(texts: pd.Series[Any]) -> bool:
-    """Whether every value is one short ASCII token with a digit in it, such as `q12` or `007`,
-    with or without blanks around it."""
+    """Return whether every value is one short ASCII token with a digit, such as `q12` or `007`,
+    possibly with spaces around it."""
     has_ids = False
     for text in map(str.strip, pd.unique(texts.dropna())):
         if text:
@@ -97,8 +97,9 @@ def looks_like_ids(texts: pd.Series[Any]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """values: (N,) float64, NaN where a text is no label.
+    """Parsed labels.
 
+    values: (N,) float64, NaN if a text is not a label.
     words: word → value, for the words that were read by a scale or by their leading number.
     """
 
@@ -107,10 +108,10 @@ class Labels:
 
 
 def labels(texts: Texts | ArrowText, chosen: Mapping[str, float | None] | None = None) -> Labels:
-    """Read labels: numbers as they are (fractions and negative ones too), `4-Excellent` by its
-    number, and words by a scale where the column holds no plain numbers.
+    """Read labels: numbers (including fractions and negative ones), `4-Excellent` by its number,
+    and words by a scale if the column contains no plain numbers.
 
-    chosen: word → label from a person, in place of the scale; None where a word is no label.
+    chosen: word → label, set by the user instead of the scale; None if a word is not a label.
     """
     values = numbers(texts)
     if not np.isnan(values).any():
@@ -134,13 +135,13 @@ def labels(texts: Texts | ArrowText, chosen: Mapping[str, float | None] | None =
 
 
 def _guessed(unique: Texts, values: Floats) -> dict[str, float]:
-    """word → label, for the words that a scale knows or that begin with their number."""
-    # A stray word among numbers is more likely a mistake than a grade, unless all that there is
-    # says yes or no.
+    """Return word → label, for words of a scale and words that begin with their number."""
+    # A word in a column of numbers is more likely a mistake than a grade, unless all numbers are 0
+    # or 1 and the words mean yes or no.
     numeric = set(values[np.isfinite(values)])
     scales = _YES_NO if numeric and numeric <= {0.0, 1.0} else () if numeric else WORD_SCALES
     plain_words = {word.strip().casefold() for word in unique}
-    # The one that knows most of the words, the first of several.
+    # The scale with most of the words, the first one on a tie.
     scale = max(scales, key=lambda scale: len(plain_words & scale.keys()), default={})
     words: dict[str, float] = {}
     for word in unique:
@@ -155,8 +156,10 @@ def _guessed(unique: Texts, values: Floats) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Word:
-    """A label written as a word: as it stands (without blanks around it), in how many rows, what
-    the scales make of it, and its gain where a task gives one."""
+    """A label written as a word.
+
+    text: without spaces around it. count: number of rows. grade: by the scales; None if unknown.
+    gain: by `WORD_GAINS`; None if unknown."""
 
     text: str
     count: int
@@ -165,9 +168,9 @@ class Word:
 
 
 def words_in(texts: Texts) -> list[Word]:
-    """The words of a label column in the order of their grades, the unknown ones last; [] where
-    there is nothing to ask: no words, yes and no alone, plain numbers (a word among them is a
-    mistake), more words than grades can be, or texts: unknown words of which few come twice."""
+    """Return the words of a label column, highest grade first, unknown ones last. Return [] if the
+    user need not assign grades: no words, only yes and no, plain numbers (a word among them is a
+    mistake), too many words for grades, or texts (unknown words that seldom repeat)."""
     values = numbers(texts)
     remaining = texts[np.isnan(values) & ~blank(texts)]
     counts = Counter(text.strip() for text in remaining)
@@ -190,5 +193,5 @@ def words_in(texts: Texts) -> list[Word]:
 
 
 def is_grade_word(text: str) -> bool:
-    """Whether some scale knows the word."""
+    """Return whether a scale contains the word."""
     return any(text.casefold() in scale for scale in WORD_SCALES)
