@@ -29,8 +29,6 @@ from rankdash.kit.drawing.draw import Drawing
 _SIZE = frontier.Size(380, 400.0, 290.0, 28)
 _SAMPLES = 24
 _BAND = 0.14
-# So many systems have their names beside their marks.
-_NAMED = 6
 # The price of 1,000 searches at the end of the axis if none is known.
 _USUAL_PRICE = 2.0
 
@@ -124,14 +122,12 @@ def net_by_price_chart(
     for point, corner in zip(points, corners, strict=True):
         name = style.short(point.name, _SIZE.name)
         name = f"<b>{name}</b>" if point.in_focus else name
-        # Many names would cover each other: then the legend has them.
-        beside = len(points) <= _NAMED or point.in_focus
         traces.append(
             draw.scatter(
                 [across.place(point.x)],
                 [point.quality],
                 "markers+text",
-                **(frontier.named(name, corner) if beside else {"name": name}),
+                **frontier.named(name, corner),
                 textfont={"color": ink.text},
                 error_y=frontier.error(point),
                 marker=_mark(point.mark, point.proven, point.in_focus, ink),
@@ -248,7 +244,14 @@ def value_needed_chart(
     corner = {"xref": "paper", "yref": "paper"}
     notes += [
         draw.note(
-            0.02, 0.9, _p("state", "pays"), ink.muted, xanchor="left", yanchor="top", **corner
+            0.02,
+            0.9,
+            _p("state", "pays"),
+            ink.muted,
+            xanchor="left",
+            yanchor="top",
+            bgcolor=ink.background,
+            **corner,
         ),
         draw.note(
             0.98, 0.03, _("does not pay"), ink.muted, xanchor="right", yanchor="bottom", **corner
@@ -391,7 +394,8 @@ def _net(study: Study, known: Sequence[Choice], focus: Choice, period: Period) -
                 marks[system],
                 each.came.cost_per_thousand.value or 0.0,
                 net.value or 0.0,
-                False,
+                # Its name is placed first.
+                each is focus,
                 low,
                 high,
                 proven=each.option.free or each.came.proven,

@@ -434,7 +434,7 @@ def agreement_chart(
         (
             "rbo",
             _("overlap at the top (RBO, p = {p:g})", p=p),
-            "diamond-open",
+            "diamond",
             style.SYSTEMS[1],
             _RBO_AT,
         ),

@@ -186,9 +186,9 @@ def margins_chart(
     several = {n: style.queries(n) for n in set(marks["n"].tolist()) if n > 1}
     traces: list[style.Trace] = []
     for value, name, colour, symbol in (
-        (1, _p("chart", "helped"), style.BETTER, "triangle-up-open"),
-        (0, _p("chart", "same"), ink.muted, "circle-open"),
-        (-1, _p("chart", "hurt"), style.WORSE, "triangle-down-open"),
+        (1, _p("chart", "helped"), style.BETTER, "triangle-up"),
+        (0, _p("chart", "same"), ink.muted, "circle"),
+        (-1, _p("chart", "hurt"), style.WORSE, "triangle-down"),
     ):
         part = marks[sign == value]
         hover = [
@@ -201,12 +201,14 @@ def margins_chart(
                 "markers",
                 name=name,
                 showlegend=len(part) > 0,
-                marker=draw.marker(
-                    colour,
-                    symbol,
-                    8 if single else _sizes(part["n"].to_numpy(), int(marks["n"].max())),
-                    width=1.5,
-                ),
+                marker={
+                    "color": colour,
+                    "symbol": symbol,
+                    "size": 9 if single else _sizes(part["n"].to_numpy(), int(marks["n"].max())),
+                    "opacity": 1,
+                    # So that marks over each other can be told apart.
+                    "line": {"color": ink.background, "width": 1},
+                },
                 customdata=[
                     query if n == 1 else None
                     for query, n in zip(part["query_id"], part["n"], strict=True)

@@ -193,7 +193,7 @@ def draw_below(study: Study, challenger: str) -> None:
     with left:
         shared(sizes, study, challenger)
     with right:
-        shared(draw_agreement, study)
+        shared(draw_agreement, study, challenger)
 
 
 def sizes(study: Study, challenger: str) -> None:
@@ -353,17 +353,28 @@ def share(value: float) -> str:
 
 # How far the systems agree on the order of documents.
 
+_MOST_PAIRS = 10
 
-def draw_agreement(study: Study) -> None:
-    """How far each two of the systems agree."""
+
+def draw_agreement(study: Study, challenger: str) -> None:
+    """How far each two of the systems agree, in the chart of many those with the challenger."""
     st.subheader(_("Do the systems agree?"), anchor=False)
-    table = rank_shifts_study.agreement_table(study)
+    table = drawn = rank_shifts_study.agreement_table(study)
     names, level = study.names, study.statistics.level
+    sentences = []
+    if len(table) > _MOST_PAIRS:
+        drawn = table[(table["one"] == challenger) | (table["other"] == challenger)]
+        sentences.append(
+            _(
+                "The chart has the pairs with {system}; all are in the table.",
+                system=safe_name(study, challenger),
+            )
+        )
     draw(
-        charts.agreement_chart(table, p=PERSISTENCE, level=level, names=names),
+        charts.agreement_chart(drawn, p=PERSISTENCE, level=level, names=names),
         key="shifts.agreement",
     )
-    sentences = [
+    sentences += [
         _(
             "Means over queries. τ (τ-b, equal scores tied) counts pairs of documents in the same "
             "order: 0 is chance, -1 the reverse. RBO weighs the top: the first ten ranks hold 86% "

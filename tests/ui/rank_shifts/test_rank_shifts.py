@@ -159,7 +159,7 @@ def went(study: Study, *parts: str) -> Callable[[], None]:
     def draw() -> None:
         for part in ("destinations", *parts):
             getattr(rank_shifts_page, part)(study, study.challengers[0])
-        rank_shifts_page.draw_agreement(study)
+        rank_shifts_page.draw_agreement(study, study.challengers[0])
         if not study.dataset.labelled_queries:
             page_skipping.draw(study, study.challengers[0])
 
