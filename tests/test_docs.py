@@ -43,6 +43,10 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 PICTURES = sorted((DOCS / "pictures").glob("*.png"))
 FILE = re.compile(r"^`([^`\n]+)`:\n\n```\w+\n(.*?)```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+COMPARING = DOCS / "statistics" / "comparing.md"
+CAUSES = DOCS / "statistics" / "causes.md"
+DETECTABLE, MORE = "## Minimum detectable change", "## More queries needed"
+WHY, DEPTH = "## Why queries changed", "## Depth, and when not to rerank"
 FORMAT_SECTIONS = section(DOCS / "data.md", "## Formats").split("\n### ")[1:]
 SHAPE_SECTIONS = section(DOCS / "data.md", "## Shapes of JSON").split("\n### ")[1:]
 
@@ -84,39 +88,43 @@ def test_settings_of_the_statistics_with_their_defaults():
 
 
 def test_verdicts_and_reasons():
-    verdicts = [row[0] for row in rows(section(DOCS / "statistics.md", "## Verdict"))]
+    verdicts = [row[0] for row in rows(section(COMPARING, "## Verdict"))]
     assert set(verdicts) == set(verdict.TITLES.values())
-    table = rows(section(DOCS / "statistics.md", "## Why queries changed"))
+    table = rows(section(CAUSES, "## Why queries changed"))
     assert [row[1] for row in table] == [f"`{each.code}`" for each in reasons.REASONS]
     assert [row[0] for row in table] == [str(at) for at, _ in enumerate(table, 1)]
 
 
 @pytest.mark.parametrize(
-    ("heading", "said"),
+    ("file", "heading", "shown"),
     [
-        ("## Intervals", f"From {bootstrap.POISSON_FROM:,} queries on"),
-        ("## Intervals", f"With fewer than {rules.FEWEST_QUERIES} queries"),
-        ("## p", f"({int(rules.RESAMPLES).bit_length()} queries for {rules.RESAMPLES:,})"),
-        ("## Verdict", f"fewer than {rules.FEWEST_QUERIES} paired queries"),
-        ("## Minimum detectable change", f"in {planning.POWER:.0%} of".replace("%", " %")),
-        ("## Minimum detectable change", f"at {planning.POWER:.2f}"),
-        ("## More queries needed", f"until {planning.POWER:.0%} of".replace("%", " %")),
-        ("## More queries needed", f"fewer than {planning.FEWEST_PLANNED} queries"),
-        ("## More queries needed", f"more than {planning.PRACTICAL:,} queries"),
-        ("## Why queries changed", f"within {reasons.NEAR:.0%} of".replace("%", " %")),
-        ("## Why queries changed", f"at most {reasons.CUT:.0%} of the main".replace("%", " %")),
-        ("## Why queries changed", f"the first {reasons.PAGE} where"),
-        ("## Why queries changed", f"at most {reasons.ONE_SIDED:.0%} of the l".replace("%", " %")),
-        ("## Kinds of queries", f"fewer than {groups.SMALL} queries"),
-        ("## Depth, and when not to rerank", f"({labelling.TOLERANCE:.0%} of".replace("%", " %")),
-        ("## Depth, and when not to rerank", f"needs {skipping.FEWEST} queries"),
-        ("## Depth, and when not to rerank", f"({skipping.FOLDS} folds)"),
-        ("## Latency", f"at least {latency.P99_NEEDS:,} queries"),
-        ("## History", f"fewer than {history.COVERED:.0%} of".replace("%", " %")),
+        (COMPARING, "### Bootstrap", f"With {bootstrap.POISSON_FROM:,} queries or more"),
+        (COMPARING, "## Intervals", f"With fewer than {rules.FEWEST_QUERIES} queries"),
+        (
+            COMPARING,
+            "## p",
+            f"({int(rules.RESAMPLES).bit_length()} queries for {rules.RESAMPLES:,})",
+        ),
+        (COMPARING, "## Verdict", f"fewer than {rules.FEWEST_QUERIES} paired queries"),
+        (COMPARING, DETECTABLE, f"in {planning.POWER:.0%} of".replace("%", " %")),
+        (COMPARING, DETECTABLE, f"at {planning.POWER:.2f}"),
+        (COMPARING, MORE, f"until {planning.POWER:.0%} of".replace("%", " %")),
+        (COMPARING, MORE, f"fewer than {planning.FEWEST_PLANNED} queries"),
+        (COMPARING, MORE, f"more than {planning.PRACTICAL:,} queries"),
+        (COMPARING, "## Latency", f"at least {latency.P99_NEEDS:,} queries"),
+        (COMPARING, "## History", f"fewer than {history.COVERED:.0%} of".replace("%", " %")),
+        (CAUSES, WHY, f"within {reasons.NEAR:.0%} of".replace("%", " %")),
+        (CAUSES, WHY, f"at most {reasons.CUT:.0%} of the main".replace("%", " %")),
+        (CAUSES, WHY, f"the first {reasons.PAGE} if"),
+        (CAUSES, WHY, f"at most {reasons.ONE_SIDED:.0%} of the l".replace("%", " %")),
+        (CAUSES, "## Kinds of queries", f"fewer than {groups.SMALL} queries"),
+        (CAUSES, DEPTH, f"({labelling.TOLERANCE:.0%} of".replace("%", " %")),
+        (CAUSES, DEPTH, f"needs {skipping.FEWEST} queries"),
+        (CAUSES, DEPTH, f"({skipping.FOLDS} folds)"),
     ],
 )
-def test_levels_and_thresholds(heading, said):
-    assert said in section(DOCS / "statistics.md", heading)
+def test_levels_and_thresholds(file, heading, shown):
+    assert shown in section(file, heading)
 
 
 def test_assumptions_with_their_defaults_and_units():
@@ -271,7 +279,12 @@ def anchors(file: Path) -> list[str]:
 
 
 def test_the_first_page_of_each_language_links_to_every_page():
-    pages = {*DOCS.glob("*.md"), *DOCS.glob("*.ipynb"), *DOCS.glob("tasks/*.md")}
+    pages = {
+        *DOCS.glob("*.md"),
+        *DOCS.glob("*.ipynb"),
+        *DOCS.glob("tasks/*.md"),
+        *DOCS.glob("statistics/*.md"),
+    }
     for first, own in (("index.md", False), ("index.zh.md", True)):
         links = {(DOCS / link).resolve() for link in LINK.findall(text_of(DOCS / first))}
         in_language = {each for each in pages if each.name.endswith(".zh.md") == own}

@@ -45,7 +45,10 @@ def test_the_columns_computed_from_the_others():
 
 def test_the_docs_name_every_column_of_csv_and_json():
     made = compare({"base": evaluated(3), "new": evaluated(1)}, "base")
-    named = [row[0] for row in rows(section(DOCS / "statistics.md", "## Columns of a comparison"))]
+    named = [
+        row[0]
+        for row in rows(section(DOCS / "statistics" / "comparing.md", "## Columns of a comparison"))
+    ]
     assert [each.strip("`") for cell in named for each in cell.split(", ")] == list(
         records(made)[0]
     )

@@ -9,7 +9,8 @@ which may be two documents, and the change itself is what was lost or gained. A 
 *one-sided* where the smaller of the two is at most half of the larger. Hurt, same and helped follow
 the tie band.
 
-The first of `REASONS` that applies decides; docs/statistics.md has their conditions in words.
+The first of `REASONS` that applies decides; docs/statistics/causes.md has their conditions in
+words.
 
 Scores that fall by the same step all the way down a list are ranks in disguise: they say nothing of
 margins, and there is no near-tie.
