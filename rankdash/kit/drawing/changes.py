@@ -1,4 +1,5 @@
-"""The changes of all queries, worst first, and the mean change in each group of queries."""
+"""Charts of the changes of all queries, worst first, and of the mean change in each group of
+queries."""
 
 from __future__ import annotations
 
@@ -22,14 +23,15 @@ from rankdash.kit.drawing.draw import Drawing
 
 
 def changes(study: Study, challenger: str) -> Drawing:
-    """Every query's change, worst first."""
+    """Return the chart of every query's change, worst first."""
     pairs, title = study.pairs(challenger), study.measure.title
     band = study.statistics.tie_band
     return deltas_chart(pairs, title, tie_band=band, names=study.dataset.query_names)
 
 
 MOST_BARS = 1000
-"""SVG bars beyond this make a page slow; above it, neighbours are drawn as one bar."""
+"""The limit of separate bars: more SVG bars make a page slow, so neighbours are merged into one
+bar."""
 
 _AGGREGATED_BARS = 400
 _PATTERNED_BARS = 100
@@ -68,15 +70,15 @@ def deltas_chart(
     tie_band: float = TIE_BAND,
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> go.Figure:
-    """Bars down for hurt, up for helped, dots for the same; a dotted line at the mean.
+    """Draw bars down for hurt, up for helped, dots for the same, and a dotted line at the mean.
 
     frame: as from `compare.paired`. metric: its title. names: query id → the text shown for it.
 
-    The first item of each mark's customdata is the query id, unescaped; where a bar stands for
-    several queries (above `MOST_BARS`), the one that changed most. The second is how many.
+    The first item of each mark's customdata is the query id, unescaped; for a merged bar (above
+    `MOST_BARS`), the id of the query that changed most. The second is the number of queries.
     """
-    known = frame["delta"].notna().to_numpy()
-    pairs = frame if known.all() else frame[known]
+    comparable = frame["delta"].notna().to_numpy()
+    pairs = frame if comparable.all() else frame[comparable]
     delta = pairs["delta"].to_numpy(dtype=np.float64)
     bars = _bars(pairs, tie_band)
     tally = counts(pairs, tie_band)
@@ -135,7 +137,7 @@ def deltas_chart(
 
 
 def _unchanged(tie_band: float, ink: style.Ink) -> style.Trace:
-    """The tie band, behind the bars."""
+    """Return the tie band, behind the bars."""
     return {
         "type": "rect",
         "xref": "x domain",
@@ -151,7 +153,7 @@ def _unchanged(tie_band: float, ink: style.Ink) -> style.Trace:
 
 
 def _change_reach(delta: Floats) -> list[float]:
-    """From the worst to the best change, and never so narrow that the tie band fills it."""
+    """Return the range from the worst to the best change, always wider than the tie band."""
     low, high = (float(delta.min()), float(delta.max())) if len(delta) else (0.0, 0.0)
     room = 0.05 * (high - low)
     return [min(low - room, -_LEAST_REACH), max(high + room, _LEAST_REACH)]
@@ -159,7 +161,7 @@ def _change_reach(delta: Floats) -> list[float]:
 
 class _Bar(NamedTuple):
     """One mark, for n queries that changed in one direction: delta is their mean, low and high
-    their extremes; query_id, before and after are those of the one that changed most."""
+    their extremes; query_id, before and after belong to the query that changed most."""
 
     x: float
     n: int
@@ -173,13 +175,13 @@ class _Bar(NamedTuple):
 
 
 def _bars(pairs: pd.DataFrame, tie_band: float) -> list[_Bar]:
-    """Worst first."""
+    """Return the bars, worst first."""
     delta = pairs["delta"].to_numpy(dtype=np.float64)
     order = np.argsort(delta, kind="stable")
     delta = delta[order]
     sign = direction(delta, tie_band)
     size = 1 if len(delta) <= MOST_BARS else -(-len(delta) // _AGGREGATED_BARS)
-    # Blocks start anew with each direction: no bar stands for both hurt and helped.
+    # Blocks restart with each direction, so that a bar never contains both hurt and helped queries.
     turns = np.flatnonzero(np.diff(sign, prepend=np.int8(2)))
     ends = np.append(turns, len(delta))[1:]
     starts = np.concatenate(
@@ -187,7 +189,7 @@ def _bars(pairs: pd.DataFrame, tie_band: float) -> list[_Bar]:
     ).astype(np.int64)
     stops = np.append(starts, len(delta))[1:]
     n = stops - starts
-    # Sorted, so the ends of a block are its extremes; the one farther from 0 changed most.
+    # Sorted, so the ends of a block are its extremes; the end farther from 0 changed most.
     low, high = delta[starts], delta[stops - 1]
     farthest = order[np.where(np.abs(low) > np.abs(high), starts, stops - 1)]
     columns = (
@@ -211,9 +213,9 @@ def _hover_of_query(bar: _Bar, names: Mapping[str, str]) -> str:
 
 
 def _pointed(part: Sequence[_Bar], names: Mapping[str, str]) -> style.Trace:
-    """Where marks stand, and what a click and a hover find in them."""
+    """Return the positions of marks, and the data for clicks and hover texts."""
     return {
-        # As arrays, because of their number: a list is checked and copied item by item.
+        # As arrays, because there are many: a list is checked and copied item by item.
         "x": np.array([bar.x for bar in part]),
         "y": np.array([bar.delta for bar in part]),
         "customdata": np.array([(bar.query_id, bar.n) for bar in part], dtype=object),
@@ -221,10 +223,10 @@ def _pointed(part: Sequence[_Bar], names: Mapping[str, str]) -> style.Trace:
     }
 
 
-# A forest: the mean change in each group of queries, with its interval.
+# A forest plot: the mean change in each group of queries, with its interval.
 
 _ROW = 26
-# The legend has up to six entries, which stand below each other where the chart is narrow.
+# The legend has up to six entries, which are below each other if the chart is narrow.
 _FURNITURE = 150
 _NAME_WIDTH = 22
 _LEAST_ROOM = 0.02
@@ -279,15 +281,15 @@ def group_changes_chart(
     corrected: bool = True,
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> go.Figure:
-    """A row for each group: its mean change, an interval as a whisker, change and number of
-    queries at the side. Proven changes have a star and a colour, the others are hollow; groups
-    marked small are named.
+    """Draw a row for each group: its mean change, an interval as a whisker, and the change and
+    number of queries at the side. Proven changes have a star and a colour, the others are hollow;
+    groups marked small are labelled.
 
-    table: one row for each group, in the order drawn: segment (what the queries are grouped by),
-    value (the group), n, delta, low, high, p_corrected, small (bool). Numbers that do not exist
-    are NaN. Rows of more than one segment stand under its name. metric: its title. level: of the
-    intervals, and 1 - level of the significance. corrected: whether p
-    allows for the other groups. names: segment or value → the name shown.
+    table: one row for each group, in the order drawn: segment (the grouping of the queries), value
+        (the group), n, delta, low, high, p_corrected, small (bool). Missing numbers are NaN. If
+        there are several segments, each has a heading row.
+    metric: its title. level: of the intervals, and 1 - level of the significance. corrected:
+        whether p is corrected for the other groups. names: segment or value → the name shown.
     """
     rows = _group_rows(table, level)
     traces: list[style.Trace] = []
@@ -313,7 +315,7 @@ def group_changes_chart(
             )
         )
     traces += _group_keys(rows, ink, level, corrected)
-    # An axis is drawn only where something stands on it.
+    # An axis is drawn only if a trace uses it.
     traces.append(draw.scatter([None], [None], "markers", yaxis="y2"))
     last = max((row.place for row in rows), default=0)
     scale = style.row_labels(ink, range=[last + 0.7, -1.7])
@@ -335,8 +337,8 @@ def group_changes_chart(
 
 
 class _GroupRow(NamedTuple):
-    """One group. place: from the top, in rows; headed: whether its segment's name stands above.
-    kind: 1 proven gain, -1 proven loss, 0 neither."""
+    """One group. place: the row from the top; headed: whether its segment has a heading. kind: 1
+    proven gain, -1 proven loss, 0 neither."""
 
     segment: str
     value: str
@@ -356,7 +358,7 @@ class _GroupRow(NamedTuple):
 
 
 def _group_rows(table: pd.DataFrame, level: float) -> list[_GroupRow]:
-    """Segment by segment; where there are several, the name of each takes a row too."""
+    """Return the rows by segment; if there are several, each heading takes a row too."""
     blocks: dict[str, list[dict[str, Any]]] = {}
     for values in zip(*(table[name].tolist() for name in _COLUMNS.values()), strict=True):
         group = dict(zip(_COLUMNS, values, strict=True))
@@ -372,7 +374,8 @@ def _group_rows(table: pd.DataFrame, level: float) -> list[_GroupRow]:
 
 
 def _left_margin(rows: Sequence[_GroupRow], names: Mapping[str, str]) -> dict[str, object]:
-    """The names of the groups, each segment's own in bold above its first."""
+    """Return the names of the groups, with the name of each segment in bold above its first
+    group."""
     ticks: dict[float, str] = {}
     text: set[str] = set()
     for row in rows:
@@ -420,6 +423,6 @@ def _hover_of_group(row: _GroupRow, names: Mapping[str, str], level: float, corr
 
 
 def _group_range(rows: Sequence[_GroupRow]) -> list[float]:
-    """The reach of changes and intervals, 0 always in it."""
+    """Return the range of changes and intervals, including 0."""
     ends = (end for row in rows for end in (row.delta, row.low, row.high))
     return style.reach([0.0, *ends], 0.06, _LEAST_ROOM)

@@ -1,4 +1,4 @@
-"""The traces, shapes and intervals that charts are made of, as plain data."""
+"""The traces, shapes and intervals of charts, as plain data."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ def scatter(
     hover: Sequence[str] | None = None,
     **settings: Any,
 ) -> Trace:
-    """Points, lines or text. mode: as plotly writes it. hover: a text for each point; without one
-    the pointer finds nothing. settings: of plotly; without a name the legend leaves it out.
+    """Return points, lines or text. mode: as in plotly. hover: a text for each point; without it
+    there are no hover labels. settings: of plotly; without a name there is no legend entry.
 
-    Marks and text at the edge are whole, lines are cut off there unless settings say otherwise.
+    Marks and text at the edge are drawn completely; lines are clipped there unless settings say
+    otherwise.
     """
     return {"mode": mode, "cliponaxis": "lines" in mode, **_trace("scatter", x, y, hover, settings)}
 
@@ -39,7 +40,7 @@ def scatter(
 def bar(
     x: Iterable[Any], y: Iterable[Any], *, hover: Sequence[str] | None = None, **settings: Any
 ) -> Trace:
-    """Bars; see `scatter`."""
+    """Return bars; see `scatter`."""
     return _trace("bar", x, y, hover, settings)
 
 
@@ -61,7 +62,7 @@ def texts(
     side: str | Sequence[str] = "middle right",
     size: int = FONT_SIZE - 1,
 ) -> Trace:
-    """Text at points. side: of the point, as plotly writes it, one for all or one for each."""
+    """Return text at points. side: of the point, as in plotly, one for all or one for each."""
     font = {"family": FONT, "size": size, "color": ink.text}
     return scatter(x, y, "text", text=text, textposition=side, textfont=font)
 
@@ -75,7 +76,7 @@ def band(
     line: Trace,
     **settings: Any,
 ) -> Trace:
-    """What lies between two lines over the same x."""
+    """Return the area between two lines over the same x."""
     return scatter(
         [*x, *x[::-1]],
         [*high, *low[::-1]],
@@ -90,26 +91,27 @@ def band(
 def marker(
     colour: str, symbol: str | Sequence[str], size: float | Sequence[float], *, width: float = 2
 ) -> Trace:
-    """Marks of one colour, outlined in it so that those which are only lines show too. width: of
-    the outline, in pixels."""
+    """Return marks of one colour, with an outline of the same colour so that marks that are only
+    lines show too. width: of the outline, in pixels."""
     line = {"color": colour, "width": width}
     return {"color": colour, "symbol": symbol, "size": size, "opacity": 1, "line": line}
 
 
 def upright(x: float, colour: str, dash: str, width: float = 1, **settings: object) -> Trace:
-    """A shape: a line from the foot to the top of the chart."""
+    """Return a shape: a vertical line through the whole chart."""
     ends = {"yref": "paper", "y0": 0, "y1": 1}
     line = {"color": colour, "width": width, "dash": dash}
     return {"type": "line", "x0": x, "x1": x, **ends, "line": line, **settings}
 
 
 def note(x: float, y: float, text: str, colour: str, **settings: object) -> Trace:
-    """An annotation: text at a place, without an arrow."""
+    """Return an annotation: text at a position, without an arrow."""
     font = {"color": colour, "size": FONT_SIZE - 1}
     return {"x": x, "y": y, "text": text, "showarrow": False, "font": font, **settings}
 
 
-# Labels at the ends of lines: how high, and how long a line leads to them, in pixels.
+# Labels at the ends of lines: their height, the width of a letter, and the length of the line to
+# them, in pixels.
 _LABEL, _LETTER, _LEADER = 16, 7, 22
 _LABEL_WIDTH = 20
 
@@ -121,11 +123,11 @@ def end_labels(
     ink: Ink,
     **settings: object,
 ) -> tuple[list[Trace], Trace]:
-    """Return names at the right of lines, as far from each other as they are high, each led to the
-    end of its line, and the margin that has room for them.
+    """Return names at the right of lines, with enough distance between them, each connected to the
+    end of its line; and the margin for them.
 
-    ends: name, colour and last value of each line. reach: of the axis upward. height: of the plot,
-    in pixels. settings: the place across, as of `note`.
+    ends: name, colour and last value of each line. reach: of the vertical axis. height: of the
+        plot, in pixels. settings: the horizontal position, as for `note`.
     """
     low, high = reach
     ordered = sorted(ends, key=lambda end: -end[2])
@@ -152,8 +154,8 @@ def end_labels(
 
 
 def hatched(colour: str, shape: str, ink: Ink) -> Trace:
-    """The marker of bars for what did not come about or counts against: outlined, and lines on the
-    background. shape: of the lines, as plotly writes it ("/", "\\", "x")."""
+    """Return the marker of hatched bars, for missing or negative amounts: outlined, with lines on
+    the background. shape: of the lines, as in plotly ("/", "\\", "x")."""
     return {
         "color": ink.background,
         "line": {"color": colour, "width": 1},
@@ -170,7 +172,8 @@ def hatched(colour: str, shape: str, ink: Ink) -> Trace:
 
 
 def solid(colour: str, ink: Ink, shape: str = "") -> Trace:
-    """The marker of bars of one colour. shape: of thin lines on it in the background's."""
+    """Return the marker of bars of one colour. shape: of thin lines on them in the colour of the
+    background."""
     return {
         "color": colour,
         "line": {"width": 0},
@@ -185,7 +188,7 @@ def solid(colour: str, ink: Ink, shape: str = "") -> Trace:
 
 
 def curve(mark: Mark) -> Trace:
-    """How a line through its points is drawn in the mark of a system."""
+    """Return the style of a line with points, in the mark of a system."""
     return {
         "mode": "lines+markers",
         "line": {"color": mark.colour, "dash": mark.dash, "width": 2},
@@ -193,12 +196,12 @@ def curve(mark: Mark) -> Trace:
     }
 
 
-# Charts before they have an ink, with what they say.
+# Charts before their colours are chosen, with their alternative texts.
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A chart in the ink of a light and of a dark page. alt: what it says, in words."""
+    """A chart for light and for dark pages. alt: its alternative text."""
 
     light: go.Figure
     dark: go.Figure
@@ -207,8 +210,8 @@ class Chart:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart before it has an ink. alt: what it says, in words. title: what it is about, where it
-    does not say so itself."""
+    """A chart before its colours are chosen. alt: its alternative text. title: its subject, if the
+    chart does not name it."""
 
     draw: Callable[[Ink], go.Figure]
     alt: str
@@ -225,9 +228,10 @@ P = ParamSpec("P")
 def chart(
     alt: Callable[..., str],
 ) -> Callable[[Callable[Concatenate[Ink, P], go.Figure]], Callable[P, Drawing]]:
-    """Turn a function that draws a chart in an ink into one that returns its `Drawing`.
+    """Return a decorator that turns a function which draws a chart in an ink into one that returns
+    its `Drawing`.
 
-    alt: what the chart says, in words, from those parameters of the chart that it names.
+    alt: returns the alternative text, from the parameters of the chart that it names.
     """
     of_alt = signature(alt).parameters
 
@@ -245,7 +249,7 @@ def chart(
     return with_words
 
 
-# The mark of a system as a small picture, for tables and texts beside the charts.
+# The mark of a system as a small picture, for tables and texts next to the charts.
 
 _SIDE = 16
 _RADIUS = 6.0
@@ -255,7 +259,8 @@ _CROSS = ((-1, -0.35), (-0.35, -0.35), (-0.35, -1), (0.35, -1), (0.35, -0.35), (
 
 
 def _corners(n: int, outer: float = 1.0, inner: float = 1.0) -> tuple[tuple[float, float], ...]:
-    """n points around the middle from the top on, every second one at the inner distance."""
+    """Return n points around the centre, clockwise from the top, every second one at the inner
+    distance."""
     return tuple(
         (reach * math.sin(turn * math.tau / n), -reach * math.cos(turn * math.tau / n))
         for turn in range(n)
@@ -282,7 +287,7 @@ _POLYGONS: dict[str, tuple[tuple[float, float], ...]] = {
 
 
 def mark_image(mark: Mark) -> str:
-    """The address of an SVG picture of 16 × 16 pixels, the picture itself inside."""
+    """Return a data URI of an SVG picture of 16 × 16 pixels."""
     shape, middle = mark.symbol, _SIDE / 2
     if shape == "circle-open-dot":
         drawn = (
@@ -304,15 +309,15 @@ def mark_image(mark: Mark) -> str:
     return f"data:image/svg+xml,{quote(svg)}"
 
 
-# Times on a log axis: where the ticks stand, and the line of a target.
+# Times on a log axis: the positions of the ticks, and the line of a target.
 
 _FASTEST = 1e-3
 _DECADES_WITH_STEPS = 2.6
 
 
 def reach(values: Iterable[float], room: float) -> tuple[float, float]:
-    """The ends of a log axis that holds all values, as powers of ten. room: on either side, as a
-    share of what lies between them."""
+    """Return the ends of a log axis that includes all values, as powers of ten. room: on either
+    side, as a share of the distance between them."""
     powers = [math.log10(max(value, _FASTEST)) for value in values if math.isfinite(value)]
     low, high = min(powers, default=0.0), max(powers, default=1.0)
     more = max((high - low) * room, 0.12)
@@ -320,8 +325,8 @@ def reach(values: Iterable[float], room: float) -> tuple[float, float]:
 
 
 def log_axis(ends: tuple[float, float], *, short: bool = False) -> dict[str, Any]:
-    """The layout of an axis from one power of ten to the other, ticks at 1, 2 and 5 of each power,
-    or where there are many powers for its length at those alone. short: as a part of a chart."""
+    """Return the layout of an axis from one power of ten to another, with ticks at 1, 2 and 5 of
+    each power, or only at the powers if there are many. short: whether the axis is short."""
     low, high = ends
     most = _DECADES_WITH_STEPS / (2 if short else 1)
     steps = (1, 2, 5) if high - low < most else (1,)
@@ -342,7 +347,7 @@ def log_axis(ends: tuple[float, float], *, short: bool = False) -> dict[str, Any
 
 
 def target_line(target_ms: float, ink: style.Ink, axis: str = "x") -> dict[str, object]:
-    """A dashed line across the chart at a time on the axis "x", "y", "y2" …"""
+    """Return a dashed line across the chart at a time on the axis "x", "y", "y2" …"""
     other = "x" if axis.startswith("y") else "y"
     along, across = axis[0], other
     return {
@@ -358,10 +363,11 @@ def target_line(target_ms: float, ink: style.Ink, axis: str = "x") -> dict[str, 
     }
 
 
-# How an interval and its significance are drawn, wherever a chart has them.
+# Intervals and their significance in all charts.
 
 MARK = "*"
-"""Written beside a proven change, in bold: read without colour, and by a screen reader."""
+"""The mark of a proven change, which is also bold: legible without colour, and read by screen
+readers."""
 
 _CAP = 9
 _WIDTH = 1.75
@@ -369,39 +375,39 @@ _LAST = 2000
 
 
 def p_limit(corrected: bool) -> str:
-    """The words of a key for what is significant. corrected: whether p allows for the other
-    comparisons."""
+    """Return the legend text of the significance level. corrected: whether p is corrected for the
+    other comparisons."""
     return _("corrected p ≤ {p:g}") if corrected else _("p ≤ {p:g}")
 
 
 def p_text(corrected: bool, p: str) -> str:
-    """A p in a hover label."""
+    """Return a p value for a hover label."""
     return _("corrected p {p}", p=p) if corrected else _("p {p}", p=p)
 
 
 def changed(delta: float, is_proven: bool) -> str:
-    """A change as it is written in a chart."""
+    """Return a change as a chart writes it."""
     text = style.signed(delta)
     return f"<b>{text}\u00a0{MARK}</b>" if is_proven else text
 
 
 def span(low: float, high: float) -> str:
-    """An interval of changes for the eye; "" where there is none."""
+    """Return an interval of changes as text; "" if there is none."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     return f"{style.signed(low)}…{style.signed(high)}"
 
 
 def chance(p: float) -> str:
-    """A p value for a hover label; "" where there is none."""
+    """Return a p value as text for a hover label; "" if there is none."""
     return html_safe(p_value(p)) if math.isfinite(p) else ""
 
 
 def whiskers(
     low: Sequence[float], high: Sequence[float], row: Sequence[float], colour: str
 ) -> list[style.Trace]:
-    """A thin horizontal line with caps from low to high in each row, as one trace; none where
-    either is NaN, and no trace where none is left."""
+    """Return one trace of thin horizontal lines with caps from low to high in each row; rows with
+    NaN are omitted, and an empty list is returned if none remains."""
     x: list[float] = []
     y: list[float] = []
     for start, end, place in zip(low, high, row, strict=True):
@@ -428,7 +434,7 @@ def whiskers(
 
 
 def key(name: str, symbol: str, colour: str) -> style.Trace:
-    """A last line of the legend, that stands for no one mark."""
+    """Return a last entry of the legend, without data in the chart."""
     return scatter(
         [None],
         [None],
@@ -440,7 +446,7 @@ def key(name: str, symbol: str, colour: str) -> style.Trace:
 
 
 def keys(interval: str, significant: str, level: float, colour: str) -> list[style.Trace]:
-    """The lines of the legend that say what a whisker and the star are. interval and significant:
+    """Return the legend entries that explain the whisker and the star. interval and significant:
     templates with {level} in percent, and {p}."""
     return [
         key(interval.format(level=level_percent(level)), "line-ew", colour),

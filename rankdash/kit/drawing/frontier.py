@@ -1,4 +1,4 @@
-"""Quality against what it takes: which systems no other beats on both."""
+"""A chart of quality against cost or latency, with the Pareto-optimal systems."""
 
 from __future__ import annotations
 
@@ -23,31 +23,33 @@ _CORNERS = {
     "top center": (0, 2),
     "bottom center": (0, -2),
 }
-# How far the axis goes on beyond its ends, as a share of what is drawn: names have to fit.
+# The distance of the axis beyond its ends, as a share of the values: names have to fit.
 _BEFORE, _AFTER = 0.08, 1.2
-# From this ratio of the most to the least on, a linear axis squeezes most points into a corner.
+# Above this ratio of the largest to the smallest value, a linear axis would squeeze most points
+# into a corner.
 _WIDE_RANGE = 20.0
-# Where nothing stands on a logarithmic axis: so far below the least, in powers of ten.
+# The position of 0 on a logarithmic axis, in powers of ten below the smallest value.
 _BELOW = 0.6
 _ROOM = 0.08
-# From this share of a name on that lies over another name, it is left to the pointer.
+# A name that overlaps another one by at least this share is shown only in the hover label.
 _COVERED = 0.05
-# How wide the plot is on a phone, in pixels.
+# The width of the plot on a phone, in pixels.
 _PHONE = 270.0
 _NOT_ON_PHONE = "\u200b"
-"""The last letter of a name that a phone has no room for."""
+"""The last letter of a name that does not fit on a phone."""
 
 PHONE_STYLE = f"""@media screen and (max-width: 639px) {{
 .textpoint text[data-unformatted$="{_NOT_ON_PHONE}"] {{ display: none; }} }}"""
-"""What a page with charts has in its style, to hide these names on a phone."""
+"""The style sheet of a page with charts, which hides these names on a phone."""
 
 _Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """One system. x: what it takes, 0 or more. low, high: the interval of its quality, NaN for
-    none. front: whether it is Pareto-optimal. A point without x or quality (NaN) is not drawn."""
+    """One system. x: its cost or latency, 0 or more. low, high: the interval of its quality, NaN
+    for none. front: whether it is Pareto-optimal. A point without x or quality (NaN) is not drawn.
+    """
 
     name: str
     mark: style.Mark
@@ -64,8 +66,8 @@ class FrontierPoint:
 
 @dataclass(frozen=True)
 class Size:
-    """height: of the chart; across, upward: of its plot, about; all in pixels. name: the columns
-    of the longest name beside a mark."""
+    """The size of a chart. height: of the chart; across, upward: of its plot, approximately; all in
+    pixels. name: the maximum width of a name next to a mark, in columns."""
 
     height: int
     across: float
@@ -74,7 +76,7 @@ class Size:
 
 
 PAGE = Size(360, 520.0, 260.0, 28)
-"""Of a chart as wide as a page."""
+"""The size of a chart as wide as a page."""
 
 
 def _frontier_alt(
@@ -113,11 +115,10 @@ def frontier_chart(
     written: Callable[[float], str] = str,
     size: Size = PAGE,
 ) -> go.Figure:
-    """Each system in its own mark, with its interval; those that are Pareto-optimal have their name
+    """Draw each system in its own mark, with its interval; Pareto-optimal systems have their name
     in bold, and are joined by a line. The best are drawn last, on top.
 
-    metric, x_title: titles.
-    written: x in words.
+    metric, x_title: titles. written: formats x.
     """
     drawn = sorted((point for point in points if point.known), key=lambda point: point.x)
     across = Across.of(drawn)
@@ -168,8 +169,10 @@ def frontier_chart(
 
 @dataclass(frozen=True)
 class Across:
-    """The axis of what quality takes: logarithmic where the values are far apart, with a place of
-    its own for 0. ends: the least value above 0 and the most."""
+    """The horizontal axis: logarithmic for a wide range of values, with a separate position for 0.
+
+    least, most: the smallest value above 0, and the largest.
+    """
 
     least: float
     most: float
@@ -184,17 +187,17 @@ class Across:
         return self.most > _WIDE_RANGE * self.least
 
     def place(self, x: float) -> float:
-        """Where a value is drawn, in the units of the axis."""
+        """Return the position of a value, in the units of the axis."""
         return x if x > 0 or not self.logarithmic else self._zero
 
     def share(self, x: float) -> float:
-        """How far right a value is drawn, 0 to 1."""
+        """Return the position of a value from the left, 0 to 1."""
         start, end = self._ends
         at = self.place(x)
         return ((math.log10(at) if self.logarithmic else at) - start) / (end - start)
 
     def along(self, n: int) -> list[float]:
-        """n values evenly along the axis, from 0 to its end."""
+        """Return n evenly spaced values along the axis, from 0 to its end."""
         end = self._ends[1]
         if self.logarithmic:
             return [float(value) for value in np.geomspace(self._zero, 10**end, n)]
@@ -222,7 +225,7 @@ class Across:
 
     @property
     def _ends(self) -> tuple[float, float]:
-        """In powers of ten where the axis is logarithmic."""
+        """The ends, in powers of ten if the axis is logarithmic."""
         if not self.logarithmic:
             return -_BEFORE * self.most, _AFTER * self.most
         low, high = math.log10(self._zero), math.log10(self.most)
@@ -230,7 +233,7 @@ class Across:
 
 
 def _upright(points: Sequence[FrontierPoint]) -> tuple[float, float]:
-    """The least quality that is drawn, intervals included, and how far it is from the most."""
+    """Return the lowest quality that is drawn, including intervals, and the range of quality."""
     ends = [end for point in points for end in (point.quality, point.low, point.high)]
     drawn = [end for end in ends if math.isfinite(end)]
     low, high = min(drawn, default=0.0), max(drawn, default=0.0)
@@ -239,20 +242,21 @@ def _upright(points: Sequence[FrontierPoint]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Beside:
-    """Where a name is: at a corner of its mark, "" for nowhere. phone: whether there too."""
+    """The position of a name: at a corner of its mark, "" for no name. phone: whether it is also
+    shown on a phone."""
 
     corner: str
     phone: bool
 
 
 def corners(points: Sequence[FrontierPoint], across: Across, size: Size) -> list[Beside]:
-    """Return for each point at which of its corners its name runs into the least: the other names,
-    the marks and their intervals, and the edges; nowhere if it would cover another name."""
+    """Return for each point the corner at which its name overlaps least with other names, marks
+    with their intervals, and the edges; none if it would cover another name."""
     ends = [(_finite(point.low, point), _finite(point.high, point)) for point in points]
     low, tall = _upright(points)
     shares = [across.share(point.x) for point in points]
     heights = [(point.quality - low) / tall * size.upward for point in points]
-    # Names and whatever they should not cover, on a page and on a phone.
+    # Names and the objects that they should not cover, on a page and on a phone.
     names: dict[float, list[_Box]] = {width: [] for width in (size.across, _PHONE)}
     marks: dict[float, list[_Box]] = {
         width: [
@@ -267,7 +271,7 @@ def corners(points: Sequence[FrontierPoint], across: Across, size: Size) -> list
         for width in names
     }
     chosen: dict[int, Beside] = {}
-    # The best first: of two that lie close the upper one then has its name above.
+    # The best first: of two close points, the upper one then has its name above.
     for at in sorted(range(len(points)), key=lambda n: (not points[n].front, -points[n].quality)):
         length = _LETTER * min(base_text.columns(points[at].name), size.name)
         boxes: dict[float, dict[str, _Box]] = {}
@@ -300,12 +304,12 @@ def corners(points: Sequence[FrontierPoint], across: Across, size: Size) -> list
     return [chosen[at] for at in range(len(points))]
 
 
-def named(text: str, beside: Beside) -> style.Trace:
-    """Return the settings of a point that has a name at a corner (`corners`)."""
-    shown = text if beside.phone else text + _NOT_ON_PHONE
+def named(text: str, position: Beside) -> style.Trace:
+    """Return the settings of a point with a name at a corner (`corners`)."""
+    shown = text if position.phone else text + _NOT_ON_PHONE
     return {
-        "text": [shown if beside.corner else ""],
-        "textposition": [beside.corner or "top center"],
+        "text": [shown if position.corner else ""],
+        "textposition": [position.corner or "top center"],
     }
 
 
@@ -314,26 +318,27 @@ def _finite(end: float, point: FrontierPoint) -> float:
 
 
 def _box(x: float, y: float, width: float, side: int, up: int) -> _Box:
-    """(left, bottom, right, top) of a name beside a mark."""
+    """Return (left, bottom, right, top) of a name next to a mark."""
     left = {1: x + _OFF, -1: x - _OFF - width, 0: x - width / 2}[side]
     bottom = y + (4.0 if up > 0 else -4.0 - _LINE) * (2 if side == 0 else 1)
     return left, bottom, left + width, bottom + _LINE
 
 
-def _trouble(box: _Box, taken: Sequence[_Box], across: float) -> float:
-    """How much of a name lies over something else, or off the chart, in square pixels."""
+def _trouble(box: _Box, occupied: Sequence[_Box], across: float) -> float:
+    """Return the area of a name that overlaps other objects, or is outside the chart, in square
+    pixels."""
     left, bottom, right, top = box
     off = max(right - across, 0.0) + max(-left, 0.0)
     return _LINE * off + sum(
         max(min(right, other[2]) - max(left, other[0]), 0.0)
         * max(min(top, other[3]) - max(bottom, other[1]), 0.0)
-        for other in taken
+        for other in occupied
     )
 
 
 def _mistaken(box: _Box, mark_height: float, others: Sequence[float]) -> float:
-    """The size of a name that is nearer to a mark above or below than to its own mark, in square
-    pixels; else 0. mark_height, others: how high the marks are."""
+    """Return the area of a name, in square pixels, if it is nearer to another mark above or below
+    than to its own mark; otherwise 0. mark_height, others: vertical positions of the marks."""
     left, bottom, right, top = box
     middle = (bottom + top) / 2
     nearer = any(abs(middle - each) < abs(middle - mark_height) for each in others)
@@ -341,7 +346,7 @@ def _mistaken(box: _Box, mark_height: float, others: Sequence[float]) -> float:
 
 
 def error(point: FrontierPoint) -> style.Trace:
-    """The interval, as far as there is one."""
+    """Return the error bars of the interval, if there is one."""
     return {
         "type": "data",
         "array": [_reach(point.high - point.quality)],

@@ -1,7 +1,8 @@
-"""What all charts share: colours, ink for light and dark, text that is safe to draw.
+"""Shared style of all charts: colours, ink for light and dark pages, and escaped text.
 
-Nothing is left to a theme: plotly figures ignore most of it, and a report has none. Colour never
-speaks alone; every mark that has one also has a shape, a dash, a pattern or a place of its own.
+All settings are explicit: plotly figures ignore most of a theme, and a report has none. Colour is
+    never the only distinction; every coloured mark also has its own shape, dash, pattern or
+    position.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from rankdash.core.base.text import html_safe
 
 _NESTED = (dict, list, tuple)
 
-# All reach 3:1 on white and on dark; the first three and WORSE are from the palette of Okabe & Ito
-# (2008).
+# All have a contrast of 3:1 on white and on dark; the first three and WORSE are from the palette of
+# Okabe & Ito (2008).
 BETTER = "#0072B2"
 WORSE = "#D55E00"
 FIRST_STAGE = "#7F7F7F"
@@ -32,15 +33,15 @@ SYSTEMS = (
     *("#7E57C2", "#0A8FA8", "#A0522D", "#6B7FD7"),
 )
 
-# The app brings the first; a file that is opened elsewhere takes what the system has, Latin letters
-# before those fonts whose Latin letters are made for Chinese text.
+# The app includes the first font; a file that is opened elsewhere uses the fonts of the system,
+# Latin fonts before those made for Chinese text.
 FONT = (
     "'Source Sans', -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, 'PingFang SC', "
     "'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
 )
 FONT_SIZE = 13
-# From the ninth system on the colours come again, on shapes unlike the first of that colour. All
-# are filled: a hollow mark is not proven. The baseline is a ring with a dot.
+# Colours repeat from the ninth system, with other shapes. All marks are filled: a hollow mark means
+# not proven. The baseline is a ring with a dot.
 _SYMBOLS = (
     *("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon"),
     *("triangle-down", "star-diamond", "bowtie", "hourglass"),
@@ -55,11 +56,11 @@ _LEGEND_LINE = 20
 _HOVER_WIDTH = 60
 
 CLEAR_OF_CAMERA: Mapping[str, int] = MappingProxyType({"r": 76})
-"""The margin of a chart that has no labels at its left: a legend is as wide as the plot and begins
-at the left edge, and the buttons of the chart stand at the right one."""
+"""The margin of a chart without labels at its left: a legend is as wide as the plot and begins at
+the left edge, and the buttons of the chart are at the right edge."""
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
-"""For ids that are shown as they are."""
+"""The names of ids that are shown unchanged."""
 
 Trace = dict[str, Any]
 """A trace as plain data."""
@@ -69,8 +70,8 @@ Trace = dict[str, Any]
 class Ink:
     """The colours that depend on the background.
 
-    background: what marks and text are read against; the figure itself is transparent.
-    text: names and values. muted: axes and what is beside the point. grid: lines behind the data.
+    background: behind marks and text; the figure itself is transparent.
+    text: names and values. muted: axes and secondary texts. grid: lines behind the data.
     line: zero lines and thresholds. hover: the background of the hover label.
     """
 
@@ -104,7 +105,7 @@ INKS = {
 
 @dataclass(frozen=True)
 class Mark:
-    """How one system looks wherever it is drawn."""
+    """The colour, symbol and dash of one system in all charts."""
 
     colour: str
     symbol: str
@@ -112,11 +113,11 @@ class Mark:
 
 
 def marks(places: Mapping[str, int], baseline: str = "") -> dict[str, Mark]:
-    """system → its mark: the baseline a grey ring with a dot, the others told apart by colour and
-    shape.
+    """Return system → its mark: the baseline a grey ring with a dot, the others distinguished by
+    colour and shape.
 
     places: system → its number among all systems of the data set (`Study.places`), so that a system
-    looks the same on every page, whatever it is compared with.
+        looks the same on every page and in every comparison.
     """
     return {
         system: Mark(FIRST_STAGE, "circle-open-dot", "dot")
@@ -131,19 +132,20 @@ def marks(places: Mapping[str, int], baseline: str = "") -> dict[str, Mark]:
 
 
 def marks_in_order(names: Iterable[str], baseline: str = "") -> dict[str, Mark]:
-    """The same for what has no place of its own, in the order given."""
+    """Return name → its mark, for names that are not systems of a data set, in their order."""
     others = [name for name in names if name != baseline]
     return marks({**{name: at for at, name in enumerate(others)}, baseline: 0}, baseline)
 
 
 def faded(colour: str, opacity: float) -> str:
-    """A colour (#RRGGBB) that lets through what is behind it. opacity: 0 to 1."""
+    """Return a translucent colour. colour: #RRGGBB. opacity: 0 to 1."""
     red, green, blue = bytes.fromhex(colour.removeprefix("#"))
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
 def blended(colour: str, background: str, share: float) -> str:
-    """A colour (#RRGGBB) mixed with a background, itself opaque. share: of the colour, 0 to 1."""
+    """Return a colour mixed with a background, itself opaque. colour, background: #RRGGBB. share:
+    of the colour, 0 to 1."""
     pairs = zip(
         *(bytes.fromhex(each.removeprefix("#")) for each in (colour, background)), strict=True
     )
@@ -151,17 +153,17 @@ def blended(colour: str, background: str, share: float) -> str:
 
 
 def short(text: str, width: int = 28) -> str:
-    """Text from the data, escaped, and cut in its middle to `width` columns (see
+    """Return text from the data, escaped, and truncated in its middle to `width` columns (see
     `rankdash.core.base.text.middle`).
 
-    Plotly draws a part of HTML, links included, so nothing from the data may reach it unescaped.
+    Plotly renders a subset of HTML, including links, so all text from the data must be escaped.
     """
     return html_safe(base_text.middle(text, width))
 
 
 def whole(text: str, width: int = _HOVER_WIDTH) -> str:
-    """A name that is not cut, as for a hover label: escaped, and on as many lines of `width`
-    columns as it takes."""
+    """Return a complete name, such as for a hover label: escaped, on lines of at most `width`
+    columns."""
     return "<br>".join(map(html_safe, base_text.lines(text, width)))
 
 
@@ -169,13 +171,13 @@ def number(value: float, digits: int = 3) -> str:
     """Return a value as a chart writes it.
 
     The minus sign is U+2212, as on plotly's axes. Texts and tables write "-", as Streamlit's tables
-    and number fields do: there, numbers are copied into other programs.
+    and number fields do: their numbers are copied into other programs.
     """
     return i18n.number(value, digits).replace("-", "−")
 
 
 def queries(n: int) -> str:
-    """How many, in the reader's language."""
+    """Return the number of queries, in the reader's language."""
     return ngettext("{n} query", "{n} queries", n)
 
 
@@ -185,19 +187,19 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def ticks(highest: float) -> str:
-    """How an axis up to `highest` writes its numbers: 200k, but 0.5 and never 500m."""
+    """Return the number format of an axis up to `highest`: 200k, but 0.5 and never 500m."""
     return "~s" if highest >= 1000 else ",.3~f"
 
 
 class _Figure(go.Figure):  # type: ignore[misc]
-    """A figure whose traces and layout become objects when somebody asks for one: to be sent, they
-    are wanted as plain data, and to make objects of them takes as long as to send them."""
+    """A figure whose traces and layout become plotly objects only when they are accessed: sending
+    them needs plain data, and creating the objects takes as long as sending them."""
 
     def __init__(self, data: list[Trace], layout: Trace) -> None:
         self.__dict__["_plain"] = (data, layout)
 
     def __getattr__(self, name: str) -> Any:
-        # What is not there is what the figure would have, were it made.
+        # A missing attribute is one of the figure that is not created yet.
         plain = self.__dict__.pop("_plain", None)
         self.__dict__.pop("_sent", None)
         if plain is None:
@@ -207,8 +209,8 @@ class _Figure(go.Figure):  # type: ignore[misc]
 
     def to_dict(self) -> dict[str, Any]:
         if "_plain" not in self.__dict__:
-            made: dict[str, Any] = super().to_dict()
-            return made
+            created: dict[str, Any] = super().to_dict()
+            return created
         sent = self.__dict__.get("_sent")
         if sent is None:
             data, layout = self.__dict__["_plain"]
@@ -222,8 +224,8 @@ class _Figure(go.Figure):  # type: ignore[misc]
 
 
 def _sent(value: Any) -> Any:
-    """A copy of plain data, with the arrays in its dictionaries as plotly sends them. To copy all
-    of it and have plotly look for the arrays takes several times as long."""
+    """Return a copy of plain data, with the arrays in its dictionaries as plotly sends them.
+    Plotly's own search for arrays takes several times as long."""
     if isinstance(value, dict):
         return {key: _sent(each) if key == "range" else _array(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -234,19 +236,18 @@ def _sent(value: Any) -> Any:
 def _array(value: Any) -> Any:
     if not hasattr(value, "__array__"):
         return _sent(value)
-    alone = {"": value}
-    convert_to_base64(alone)
-    return alone[""]
+    wrapped = {"": value}
+    convert_to_base64(wrapped)
+    return wrapped[""]
 
 
 def finish(traces: Iterable[Trace], ink: Ink, height: int, **layout: object) -> go.Figure:
-    """The figure, with everything set that a theme would otherwise leave to chance.
+    """Return the figure, with all settings that a theme would otherwise define.
 
-    layout: what this chart wants of its layout, nested; it wins over the common look.
-
+    layout: the settings of this chart, nested; they override the common ones.
     height: pixels, at the least. Margins grow with the labels and the legend, so that neither is
-    cut off; where the chart is narrow the legend has a line for each entry, and scrolls when it
-    would take more than half of the height.
+        clipped; in a narrow chart the legend has a line for each entry, and scrolls if it would
+        take more than half of the height.
     """
     data = list(traces)
     entries = sum(bool(each.get("name")) and each.get("showlegend") is not False for each in data)
@@ -291,11 +292,12 @@ def finish(traces: Iterable[Trace], ink: Ink, height: int, **layout: object) -> 
     }
     across = {**axis, "showgrid": False, "zeroline": False}
     upward = {**axis, "showline": False}
-    # A second axis is drawn only where the layout of the chart asks for one.
+    # A second axis is drawn only if the layout of the chart has one.
     axes = {"xaxis", "yaxis", *(name for name in layout if "axis" in name)}
     axis_settings = {name: across if name.startswith("x") else upward for name in axes}
-    # Made at once: `update_layout` and its kin walk every path, which a page of charts feels. So
-    # does plotly's check of every value, which tests make. Its own template would be sent along.
+    # Created in one step: `update_layout` walks every path, which is slow on a page of charts. So
+    # is plotly's check of every value, which tests perform. An empty template, because plotly's own
+    # would be sent along.
     empty: dict[str, object] = {"template": {}}
     drawn = _merged(_merged({**empty, **common}, axis_settings), layout)
     return _Figure(data, drawn)
@@ -319,23 +321,26 @@ def reach(
     lowest: float = -math.inf,
     highest: float = math.inf,
 ) -> list[float]:
-    """The ends of an axis that holds all finite values, 0 to 1 where there are none, with room on
-    both sides: a share of what lies between them, at least so much that noise does not look like
-    news. lowest: where the axis begins at the lowest. highest: where it ends at the highest, unless
-    a value lies beyond."""
-    known = [value for value in values if math.isfinite(value)]
-    if not known:
+    """Return the ends of an axis that includes all finite values (0 to 1 without any), with room on
+    both sides: a share of the distance between them, at least `least`, so that noise does not look
+    large.
+
+    lowest: the lowest start of the axis. highest: the highest end of the axis, unless a value is
+        beyond it.
+    """
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
         return [0.0, 1.0]
-    low, high = min(known), max(known)
+    low, high = min(finite), max(finite)
     room = max(share * (high - low), least)
     return [max(low - room, lowest), high + room if high > highest else min(high + room, highest)]
 
 
 def axis(title: str, **settings: object) -> dict[str, object]:
-    """The layout of an axis with a title."""
+    """Return the layout of an axis with a title."""
     return {"title": {"text": title}, **settings}
 
 
 def row_labels(ink: Ink, **axis: object) -> dict[str, object]:
-    """The layout of an axis whose ticks name the rows of a chart."""
+    """Return the layout of an axis whose ticks name the rows of a chart."""
     return {"showgrid": False, "zeroline": False, "tickfont": {"color": ink.text}, **axis}
