@@ -1,10 +1,10 @@
-"""Where studies share what they worked out: passed in, so that pages reuse each other's.
+"""A cache of computed parts of studies. It is passed in, so that pages share their results.
 
     @part("labels", "baseline", "metric", "conventions")
     def headroom(study: Study, challenger: str) -> Headroom: …
 
-says that the part is computed from these of the study, and from its arguments. It is made once for
-each value of them.
+declares that the part depends on these properties of the study and on its arguments. It is computed
+once for each combination of their values.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ P = ParamSpec("P")
 Made = TypeVar("Made")
 Of = TypeVar("Of", bound="Study")
 Key = tuple[Hashable, ...]
-"""What is kept (its first element) and everything that it depends on, by content ids: an entry is
-never stale."""
+"""The name of a part (first element) and the content ids of all its dependencies: an entry is never
+stale."""
 
 DEPENDENCIES: Mapping[str, Callable[[Study], Hashable]] = {
-    # The data set without its labels, and with them.
+    # The data set without its labels, and with its labels.
     "texts": lambda study: study.stored_id,
     "labels": lambda study: study.dataset_id,
     "baseline": lambda study: study.baseline,
@@ -33,7 +33,7 @@ DEPENDENCIES: Mapping[str, Callable[[Study], Hashable]] = {
     "metric": lambda study: study.spec,
     "metrics": lambda study: study.specs,
     "conventions": lambda study: study.conventions,
-    # Of the conventions: what settles the order of documents, and from which grade one is relevant.
+    # Parts of the conventions: the order of documents, and the lowest relevant grade.
     "order": lambda study: study.conventions.joining,
     "threshold": lambda study: study.conventions.threshold,
     "statistics": lambda study: study.statistics,
@@ -44,7 +44,7 @@ DEPENDENCIES: Mapping[str, Callable[[Study], Hashable]] = {
 
 
 class Cache(Protocol):
-    """What `make` makes, made once for a key."""
+    """A cache that returns the result of `make`, computed once for a key."""
 
     def __call__(self, key: Key, make: Callable[[], Made]) -> Made: ...
 
@@ -52,11 +52,12 @@ class Cache(Protocol):
 def part(
     *depends: str, limit: str = "", alone: bool = False
 ) -> Callable[[Callable[Concatenate[Of, P], Made]], Callable[Concatenate[Of, P], Made]]:
-    """Make a function of a study a part of it, computed once for its arguments and for what it
-    depends on, names of `DEPENDENCIES`. An argument with an id, such as a judge, counts by that.
+    """Return a decorator that caches a function of a study.
 
-    limit: the name of the limit that a cache has for such large parts, first in the key. alone:
-    each study computes its own, as it depends on more than a key names, such as prices.
+    depends: names of `DEPENDENCIES`; the key has their values and the arguments. An argument with
+    an id, such as a judge, is represented by this id. limit: the name of a limit of the cache for
+    large parts, first in the key. alone: not shared between studies, because the function depends
+    on more than the key, such as prices.
     """
     values = [DEPENDENCIES[each] for each in depends]
 

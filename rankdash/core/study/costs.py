@@ -1,4 +1,4 @@
-"""Cost and return: each system at its price, what a search of it sends, and what it comes to."""
+"""Cost and return of each system: its price, the load of a search, and the outcome."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ BASELINE = "baseline"
 
 @dataclass(frozen=True)
 class Choice:
-    """One option as it is shown.
+    """One option of the cost comparison.
 
-    system: id of the ranking; "" for a price alone. bill: None for no reranker. verdict: on the
-        change of the metric, under the names of the systems; None where nothing was compared, or
+    system: id of the ranking; "" for a price without a system. bill: None for no reranker. verdict:
+        on the change of the metric, with the names of the systems; None if nothing was compared, or
         the labels were sampled.
-    valued: whether the user set what a search is worth. example_values: whether examples stand in
-        for what the user did not set.
-    passages: how many reranked passages hold as much recall as an LLM is given now; None where no
-        number of them surely does, or no LLM is asked about.
+    valued: whether the user set the value of a search. example_values: whether examples replace
+        values that the user did not set.
+    passages: how many reranked passages reach the recall of the passages that an LLM receives now;
+        None if no number of them is certain to reach it, or no LLM is configured.
     """
 
     option: Option
@@ -75,29 +75,29 @@ class Choice:
 
     @property
     def example(self) -> bool:
-        """Whether nobody set its price: it is an example that comes with rankdash."""
+        """True if the price is an example that comes with rankdash."""
         return self.bill is not None and self.bill.example
 
     @property
     def unset(self) -> bool:
-        """Whether the user did not set what it costs."""
+        """True if the user did not set the price."""
         return self.bill is not None and self.bill.unset
 
     @property
     def lacks_value(self) -> bool:
-        """Whether price or value of a search is not set, so that no value, net or return is
-        shown."""
+        """True if the price or the value of a search is not set, so that no value, net or return
+        is shown."""
         return not (self.valued and not self.unset) and not self.demonstrated
 
     @property
     def demonstrated(self) -> bool:
-        """Whether its value, net and return rest on example values."""
+        """True if value, net and return use example values."""
         known = self.bill is None or not self.bill.lack
         return self.example_values and known and (self.unset or not self.valued)
 
     def under(self, assumptions: Assumptions, gain: Gain | None, *, valued: bool) -> Outcome:
-        """Return what it comes to in another scenario. valued: whether the user set what a search
-        is worth there."""
+        """Return the outcome in another scenario. valued: whether the user set the value of a
+        search there."""
         came = outcome(replace(self.option, gain=gain), assumptions)
         known = self.bill is None or not self.bill.lack
         example = self.example_values and known
@@ -105,7 +105,8 @@ class Choice:
 
 
 def choices(study: Study) -> list[Choice]:
-    """The baseline as it is; every challenger at its price; then the prices to be shown alone."""
+    """Return the options: the baseline, every challenger at its price, then the prices that are
+    shown without a system."""
     money = study.money or Money()
     base = load(study, study.baseline)
     choices = [_unranked(study.name(study.baseline), base, money)]
@@ -118,7 +119,7 @@ def choices(study: Study) -> list[Choice]:
 
 
 def _unranked(name: str, load: MeasuredLoad, money: Money) -> Choice:
-    """The baseline as it is, which costs nothing and gains nothing."""
+    """Return the option without a reranker, with cost 0 and gain 0."""
     free = Option(_("No reranker: {name}", name=name), 0.0, Gain(NO_CHANGE), free=True)
     came = outcome(free, money.assumptions)
     return Choice(free, came, BASELINE, None, load, Waiting(0.0, 0.0), valued=True)
@@ -149,7 +150,7 @@ def _choice(
     money: Money,
     passages: int | None = None,
 ) -> Choice:
-    """A system at what it costs; without a system (""), a price alone."""
+    """Return an option: a system at its price, or a price without a system ("")."""
     cost = None if bill.lack else bill.beside_machines
     option = Option(
         name=name,
@@ -174,14 +175,14 @@ def _choice(
 
 
 def system_of(study: Study, choice: Choice) -> str | None:
-    """The ranking of an option; None for a price alone."""
+    """Return the ranking of an option; None for a price without a system."""
     return study.baseline if choice.system == BASELINE else choice.system or None
 
 
 @part("labels", "baseline", "conventions", "statistics")
 def equal_recall(study: Study, system: str, passages: int) -> int | None:
-    """The fewest reranked passages whose recall is, to the lower confidence limit, at least that of
-    the first `passages` of the baseline; None where none is."""
+    """Return the smallest number of reranked passages whose recall (lower confidence limit) is at
+    least the recall of the baseline's first `passages`; None if no number is enough."""
     specs = tuple(f"recall@{k}" for k in range(1, passages + 1))
     before, after = (study.evaluate(each, specs) for each in (study.baseline, system))
     values = after.values
@@ -193,7 +194,7 @@ def equal_recall(study: Study, system: str, passages: int) -> int | None:
 
 
 def listwise(study: Study, system: str) -> bool:
-    """Whether the scores of a run depend on which documents were scored together."""
+    """Return whether the scores of a run depend on which documents were scored together."""
     run = study.run(system)
     if run is None:
         return False
@@ -213,12 +214,14 @@ class Depths:
 
 
 def depths(study: Study, system: str) -> Depths | None:
-    """None for the first stage. Raises DataError where the run does not rank the candidates of the
-    data set."""
+    """Return the depth curve of a run; None for the first stage.
+
+    Raises DataError if the run does not rank the candidates of the data set.
+    """
     return None if study.run(system) is None else _depths(study, timed_by(study, system))
 
 
-# The other systems and metrics count for the correction of the verdict.
+# The correction of the verdict depends on the other systems and metrics.
 @part("labels", "chosen", "metric", "metrics", "conventions", "statistics")
 def _depths(study: Study, timed: Key) -> Depths | None:
     system, data = str(timed[0]), study.dataset
@@ -241,7 +244,7 @@ def _depths(study: Study, timed: Key) -> Depths | None:
     return Depths(curve, tuple(at))
 
 
-# What a system gains, as the verdict has it: what its value is worked out from.
+# The gain of a system, as in its verdict: the input of its value.
 
 _PROOFS: Mapping[str, Proof] = {
     "better": "proven",
@@ -250,20 +253,20 @@ _PROOFS: Mapping[str, Proof] = {
     "identical": "same",
     "unproven": "unproven",
 }
-"""Kind of verdict → what it proves. Any other kind, such as too few queries, leaves no change that
-money could be worked out from."""
+"""Kind of verdict → what it proves. Other kinds, such as too few queries, have no change from which
+money could be computed."""
 
 
 def verdict_kind(study: Study, challenger: str) -> Kind:
-    """The kind of the verdict that counts: the corrected one if there is one, else the kind by
-    people's labels."""
+    """Return the kind of the verdict that counts: the corrected one if it exists, otherwise the
+    one from human labels."""
     verdict = headline(study, challenger)
     by_people: Kind = study.comparison.row(challenger, study.spec)["verdict"]
     return by_people if verdict is None else verdict.kind
 
 
 def is_known(study: Study, system: str) -> bool:
-    """Whether the measured change can be put to a value, as `gain` has it."""
+    """Return whether `gain` has a measured change, without computing it."""
     if only_estimates(study):
         return _estimated(study, system) is not None
     verdict = headline(study, system)
@@ -274,16 +277,17 @@ def is_known(study: Study, system: str) -> bool:
 
 
 def gain(study: Study, system: str) -> Gain | None:
-    """The change of the study's metric as a share of the baseline's mean, and the change of hit@k.
+    """Return the change of the metric relative to the baseline's mean, and the change of hit@k.
 
-    Interval and proof are those of the verdict. That of the relative change is of the same draws
-    (`inference.relative_interval`), so that both have one sign, and both exclude 0 or neither does.
+    Interval and proof are the verdict's. The interval of the relative change uses the same
+    resamples (`inference.relative_interval`), so that both have the same sign, and both exclude 0
+    or neither does.
 
-    If the labels were sampled, the change is the estimate, and that of hit@k is not known. If the
-    study has a judge that labels correct, both changes are the corrected ones.
+    If the labels were sampled, the change is the estimate, and the change of hit@k is unknown. If
+    the study has a judge that human labels correct, both changes are the corrected ones.
 
-    None where the baseline's mean is 0 or next to nothing, too few queries can be compared or the
-    metric is not one of quality.
+    None if the baseline's mean is 0 or close to it, too few queries can be compared, or the metric
+    does not measure quality.
     """
     if only_estimates(study):
         return _estimated(study, system)
@@ -323,7 +327,8 @@ def _judged(study: Study, verdict: JudgedVerdict) -> Gain | None:
 
 
 def _corrected(verdict: JudgedVerdict) -> MeasuredChange | None:
-    """The change of a corrected verdict as a share of the baseline's mean; None without one."""
+    """Return the change of a corrected verdict relative to the baseline's mean; None if it is not
+    finite."""
     known = np.isfinite(relative_change(verdict.three.corrected.mean, verdict.before))
     return _changed(verdict, verdict.before) if known else None
 
@@ -343,7 +348,7 @@ def _relative_interval(study: Study, system: str) -> tuple[float, float]:
 
 
 def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> MeasuredChange:
-    """A change with the proof that a row of a comparison has."""
+    """Return a change with the proof of a row of a comparison."""
     if row["verdict"] not in _PROOFS:
         return MeasuredChange(0.0)
     low, high = map(float, interval)
@@ -357,12 +362,12 @@ def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> Me
 
 
 def hits(study: Study, system: str) -> pd.Series:
-    """The row of a comparison that has the change of the hit rate."""
+    """Return the row of the comparison with the change of the hit rate."""
     return _hits(study).row(system, hit_spec(study.cutoff))
 
 
 def _hits(study: Study) -> Comparison:
-    """The comparison that has the hit rate: the study's own, else one of it alone."""
+    """Return the study's comparison if it has the hit rate, otherwise one of the hit rate only."""
     spec = hit_spec(study.cutoff)
     return study.comparison if spec in study.specs else _compared_by(study, spec)
 
@@ -374,21 +379,21 @@ def _compared_by(study: Study, spec: str) -> Comparison:
 
 
 def hit_spec(cutoff: int | None) -> str:
-    """The hit rate that tickets and working time hang on."""
+    """Return the spec of the hit rate that determines tickets and working time."""
     return f"hit@{cutoff or 10}"
 
 
 def hit_title(study: Study) -> str:
-    """What that hit rate is called."""
+    """Return the title of this hit rate."""
     return parse_measure(hit_spec(study.cutoff)).title
 
 
-# The systems of a study beside the targets of a profile: what is met, by the interval, and what
-# these labels and candidates allow at most.
+# The systems of a study compared with the targets of a profile: which targets the intervals meet,
+# and the highest values that these labels and candidates allow.
 
 
 def target_rows(study: Study, system: str, goals: Goals) -> tuple[TargetRow, ...]:
-    """A row for each target and each limit of the profile."""
+    """Return a row for each target and each limit of the profile."""
     reached = figures(study, system, goals.profile.specs())
     quality = [
         judge(target, reached[target.metric], goals.targets) for target in goals.profile.targets
@@ -398,8 +403,8 @@ def target_rows(study: Study, system: str, goals: Goals) -> tuple[TargetRow, ...
 
 @part("labels", "chosen", "conventions", "statistics")
 def figures(study: Study, system: str, specs: tuple[str, ...]) -> dict[str, Reached]:
-    """Spec → the mean of a system with its interval, and that of the best order of the documents
-    over the same queries."""
+    """Return spec → the mean of a system with its interval, and the mean of the best order of the
+    documents over the same queries."""
     if not specs:
         return {}
     evaluation, best = study.evaluate(system, specs), headroom.best_of_all(study, specs)
@@ -458,8 +463,8 @@ def _timed(study: Study, system: str, limit: Limit) -> TargetRow:
 
 
 def _billed(study: Study, system: str, limit: Limit) -> TargetRow:
-    """A limit in dollars; a price in another currency says nothing of it, and one that nobody set
-    decides nothing."""
+    """Return the row of a price limit in dollars. A price in another currency gives no value; an
+    example price leaves the status undecided."""
     cost = bill(study, system)
     value = None if cost is None else cost.per_million_tokens
     if cost is None or cost.currency != DOLLARS or value is None:

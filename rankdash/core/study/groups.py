@@ -1,4 +1,4 @@
-"""Kinds of queries: which there are, and which gain or lose, each with its interval."""
+"""Segments of queries, and their changes with intervals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Texts = npt.NDArray[np.object_]
 
 SMALL = 10
-"""Segments with fewer paired queries are marked: their interval is a rough guess."""
+"""Segments with fewer paired queries are marked: their interval is only approximate."""
 
 UNKNOWN = "unknown"
 _MOST_VALUES = 30
@@ -37,10 +37,9 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class DerivedSegment:
-    """A segment that rankdash works out itself.
+    """A segment that rankdash derives from texts, labels or values.
 
-    note: what to keep in mind when reading it; "" where there is nothing.
-    values: every value it can have, in the order in which a chart shows them.
+    note: a caveat; "" if none. values: all possible values, in the order of charts.
     """
 
     name: str
@@ -98,7 +97,7 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 def of_texts(dataset: Dataset) -> pd.DataFrame:
-    """The groups that follow from the texts of queries alone: query_id, language, query_length, one
+    """Return the segments derived from the texts of queries: query_id, language, query_length, one
     row per query of the data set."""
     texts = dataset.query_text()
     shares = [cjk_share(text) for text in texts]
@@ -113,12 +112,12 @@ def of_texts(dataset: Dataset) -> pd.DataFrame:
 
 
 def of_values(dataset: Dataset, baseline: Evaluation, spec: str) -> pd.DataFrame:
-    """Those that follow from labels and values: query_id, relevant_documents, difficulty.
+    """Return the segments derived from labels and values: query_id, relevant_documents, difficulty.
 
-    baseline: of the system whose value of `spec` says how difficult a query is. A difficulty is
-    missing where the baseline has no value.
+    baseline: its value of `spec` determines the difficulty of a query. Without a value, the
+    difficulty is missing.
 
-    Raises SpecError where `spec` was not evaluated.
+    Raises SpecError if `spec` was not evaluated.
     """
     texts = dataset.query_text()
     values = pd.Series(baseline.column(spec), index=baseline.query_ids).reindex(texts.index)
@@ -135,7 +134,8 @@ def of_values(dataset: Dataset, baseline: Evaluation, spec: str) -> pd.DataFrame
 
 
 def cjk_share(text: str) -> float:
-    """The share of Chinese and Japanese characters among the letters; NaN without letters."""
+    """Return the share of Chinese and Japanese characters among the letters; NaN without
+    letters."""
     if text.isascii():
         return 0.0 if any(map(str.isalpha, text)) else math.nan
     cjk = len(_CJK.findall(text))
@@ -170,7 +170,8 @@ def _bucket(
 
 
 def _thirds(values: npt.NDArray[np.floating[Any]]) -> Texts:
-    """(Q,) easy, medium or hard by rank among the values that exist; equal values together."""
+    """Return (Q,) easy, medium or hard, by the rank of each value; equal values get the same
+    difficulty, NaN gets None."""
     ranks = pd.Series(values).rank(pct=True, method="average").to_numpy()
     # The lowest third is the hardest.
     place = 2 - np.minimum(np.searchsorted((1 / 3 + 1e-9, 2 / 3 + 1e-9), ranks), 2)
@@ -187,22 +188,23 @@ def by_segment(
     order: Sequence[str] = (),
     possible: tuple[float, float] = (-math.inf, math.inf),
 ) -> pd.DataFrame:
-    """The paired difference in each value of a segment: those in `order` first, then the largest.
+    """Return the paired difference for each value of a segment: the values in `order` first, then
+    by size, descending.
 
-    pairs: from `rankdash.core.statistics.alignment.paired`. segment: value, indexed by query id;
-        queries without one form the segment `UNKNOWN`. Of more than 30 values the 29 largest stay,
-        and the rest is one segment, `OTHER`. order: such as `DerivedSegment.values`. possible:
-        the lowest and the highest change of the metric.
+    pairs: from `rankdash.core.statistics.alignment.paired`. segment: values, indexed by query id;
+        queries without a value form the segment `UNKNOWN`. If there are more than 30 values, all
+        but the 29 largest are merged into the segment `OTHER`. order: such as
+        `DerivedSegment.values`. possible: the lowest and the highest change of the metric.
 
     Columns: segment; n (paired queries); left_out (queries of the segment without a difference);
-    before, after, delta (means); low, high (interval of delta) and p, made as the settings say; and
-    p_corrected over the segments of the table, whatever the settings correct together elsewhere;
+    before, after, delta (means); low, high (interval of delta) and p, by the settings;
+    p_corrected over the segments of the table, regardless of what the settings correct together;
     helped, same, hurt; size: "enough", "small" (fewer than `SMALL` queries) or "too_few" (fewer
-    than `FEWEST_QUERIES`: low, high, p and p_corrected are NaN; without any query so are the
-    means).
+    than `FEWEST_QUERIES`: low, high, p and p_corrected are NaN; without any query the means are
+    NaN too).
 
-    Segments are looked at after the fact: an interval that excludes 0 in one of them is a reason
-    to look closer, and p_corrected says how surprising it is among so many.
+    Segments are chosen after the results are known: an interval that excludes 0 in one of them is
+    a reason to look closer, and p_corrected accounts for the number of segments.
     """
     settings = settings or StatisticsSettings()
     names = _named(pairs, segment)
@@ -247,8 +249,8 @@ _COLUMNS = (
 
 
 def mean_changes(pairs: pd.DataFrame, groups: pd.Categorical) -> pd.DataFrame:
-    """n and delta of `by_segment` alone, index segment: without intervals and tests, which take as
-    long as those of the whole data set. groups: from `grouped` of the same pairs."""
+    """Return n and delta of `by_segment`, indexed by segment, without the slow intervals and tests.
+    groups: from `grouped` of the same pairs."""
     delta = pairs["delta"].to_numpy(dtype=np.float64)
     known = ~np.isnan(delta)
     codes, size = groups.codes[known], len(groups.categories)
@@ -259,7 +261,7 @@ def mean_changes(pairs: pd.DataFrame, groups: pd.Categorical) -> pd.DataFrame:
 
 
 def grouped(pairs: pd.DataFrame, segment: pd.Series[str]) -> pd.Categorical:
-    """(pairs,) the segment of each query, as `by_segment` has it."""
+    """Return (pairs,) the segment of each query, as in `by_segment`."""
     return pd.Categorical(_named(pairs, segment))
 
 
@@ -302,18 +304,18 @@ def _size(n: int) -> str:
     return "small" if n < SMALL else "enough"
 
 
-# The change of each kind of queries, as caveats and decisions name it.
+# The change of each kind of queries, for caveats and decisions.
 
-# Made out of values and labels: no kinds that a searcher or a router could tell apart, and queries
-# that the baseline did badly on gain by chance alone.
+# Derived from values and labels: a router cannot recognise these kinds, and queries on which the
+# baseline did badly gain by chance (regression to the mean).
 _NO_KINDS = frozenset({"difficulty", "relevant_documents"})
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Group:
-    """A kind of queries: column and value. n: its queries that were compared. delta: their mean
-    change. proven: whether that is, among the kinds of its column."""
+    """A kind of queries: column and value. n: its compared queries. delta: their mean change.
+    proven: whether this change is proven, corrected for the kinds of its column."""
 
     column: str
     value: str
@@ -323,14 +325,14 @@ class Group:
 
 
 def groups(study: Study, challenger: str) -> list[Group]:
-    """Every kind with enough queries for an interval, of columns with at least two kinds. Queries
-    without a value are no kind."""
+    """Return every kind with enough queries for an interval, of columns with at least two kinds.
+    Queries without a value are excluded."""
     return _groups(study, challenger, _columns(study))
 
 
 def turned(study: Study, challenger: str, change: float) -> list[Group]:
-    """Those of `groups` with enough queries that change by more than the tie band in the direction
-    opposite to `change`."""
+    """Return the `groups` of at least `SMALL` queries that change by more than the tie band in the
+    direction opposite to `change`."""
     other_side, band = -math.copysign(1, change), study.statistics.tie_band
 
     def may(column: str) -> bool:
@@ -338,7 +340,7 @@ def turned(study: Study, challenger: str, change: float) -> list[Group]:
         beyond = other_side * means["delta"] > band - _ROUNDING
         return bool((beyond & (means["n"] >= SMALL)).any())
 
-    # Intervals and tests, which take long, are made only of columns where it can be.
+    # Intervals and tests are slow: only columns with such a group need them.
     columns = [each for each in _columns(study) if may(each)]
     return [
         each
@@ -349,9 +351,10 @@ def turned(study: Study, challenger: str, change: float) -> list[Group]:
 
 @part("labels", "baseline", "metric", "conventions")
 def contrasts(study: Study, challenger: str) -> dict[str, float]:
-    """Return, for each column with at least two groups, how often chance alone lets their mean
-    changes differ as much: p of an F test over the groups of at least `FEWEST_QUERIES` queries, NaN
-    if there are not two. The smallest p first, but columns made out of values and labels last."""
+    """Return column → p of an F test that the mean changes of its groups are equal, for each column
+    with at least two groups. Groups of fewer than `FEWEST_QUERIES` queries are excluded; p is NaN
+    if fewer than two remain. The smallest p is first; columns derived from values and labels are
+    last."""
     pairs, kinds = study.pairs(challenger), _columns(study)
     found: dict[str, float] = {}
     for column in study.segments:
@@ -382,8 +385,8 @@ def _p_of_difference(delta: Floats, groups: pd.Categorical) -> float:
 
 
 def _grouped(study: Study, challenger: str, column: str) -> pd.Categorical:
-    """The kind of each query of the pairs, which do not follow from labels or values."""
-    # Unless queries that a system did not rank are left out, every pair has the same.
+    """Return the kind of each query of the pairs, for kinds not derived from labels or values."""
+    # Unless queries that a system did not rank are excluded, all pairs have the same queries.
     both = study.conventions.queries == "both"
     pair = (study.baseline, challenger)
     key = ("grouped", study.dataset_id, column, *(pair if both else ()))

@@ -1,14 +1,14 @@
-"""Where quality is lost: by the retriever, still to be won by reranking, already won.
+"""Loss analysis: quality lost by the retriever, potential gain left, potential gain realised.
 
-For every query the perfect value splits without a remainder:
+For every query the perfect value splits exactly into:
 
     perfect = baseline + won + to_win + retriever
 
 `won` is challenger - baseline, `to_win` is ceiling - challenger, `retriever` is perfect - ceiling.
-The ceiling is the value of the challenger's own documents in the order of their labels: the first
-stage's candidates for a reranker, its own list for any other system. No order of those documents
-passes the ceiling, so that no query hides a negative `to_win` or `retriever` in a mean. A baseline
-that ranks other documents may pass it.
+The ceiling is the value of the challenger's documents in the order of their labels: of the first
+stage's candidates for a reranker, of its own list for any other system. No order of these documents
+exceeds the ceiling, so `to_win` and `retriever` are never negative for a query. A baseline that
+ranks other documents may exceed it.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ from rankdash.core.study.cache import part
 from rankdash.core.study.systems import FIRST_STAGE
 
 SHARES = ("baseline", "won", "to_win", "retriever")
-"""What adds up to the perfect value: the baseline's, what reranking won and has yet to win, and
-what the retriever never found."""
+"""The summands of the perfect value: the baseline's value, the gain of reranking, its remaining
+potential, and the loss by the retriever."""
 
 _BEST_ORDERS: WeakKeyDictionary[Judged, dict[int | None, Judged]] = WeakKeyDictionary()
 
@@ -72,12 +72,12 @@ _VALUES = ("baseline", "challenger", "ceiling", "perfect", "retriever", "to_win"
 class Ceilings:
     """The highest values that a system can reach by reordering, for each labelled query.
 
-    query_ids: (Q,). ceiling: the best that an order of the documents reaches. perfect: that of
-    all labelled documents in the order of their labels, found or not: 1 for NDCG, but below 1 for
-    a metric such as precision@10 where fewer than ten documents are relevant. recall: the share
-    of the relevant documents that is among those that may be reordered, NaN where none is relevant.
-    own: whether the documents are the list of the system itself, not the first stage's candidates.
-    depth: how many documents of each query may be reordered; None for all.
+    query_ids: (Q,). ceiling: the value of the best order of the documents. perfect: the value of
+    all labelled documents, retrieved or not, in the order of their labels: 1 for NDCG, but below 1
+    for a metric such as precision@10 if fewer than ten documents are relevant. recall: the share
+    of the relevant documents that may be reordered, NaN if none is relevant. own: whether the
+    documents are the system's own list, not the first stage's candidates. depth: how many documents
+    of each query may be reordered; None for all.
     """
 
     measure: Measure
@@ -93,13 +93,13 @@ class Ceilings:
 class Headroom:
     """The split of one metric between two systems.
 
-    n: paired queries. left_out: reason → how many others.
-    baseline … won: means over the paired queries; NaN only where n is 0.
-    recall_ceiling: the mean share of the relevant documents that is among those that may be
-        reordered; None where no paired query has a relevant document.
-    own, depth: of which documents the ceiling is, as in `Ceilings`.
-    values: (Q,) the same of every query of either system, NaN where it is left out; query_ids (Q,)
-        and reasons (Q,) go with them.
+    n: paired queries. left_out: reason → number of excluded queries.
+    baseline … won: means over the paired queries; NaN only if n is 0.
+    recall_ceiling: the mean share of the relevant documents that may be reordered; None if no
+        paired query has a relevant document.
+    own, depth: the documents of the ceiling, as in `Ceilings`.
+    values: name → (Q,) values of every query of either system, NaN if excluded; in the order of
+        query_ids (Q,) and reasons (Q,).
     """
 
     measure: Measure
@@ -121,24 +121,24 @@ class Headroom:
 
     @property
     def share_won(self) -> float | None:
-        """won / (ceiling - baseline): 1 for the best possible reranker, below 0 where reranking
-        did harm; None if the baseline reaches the ceiling."""
+        """won / (ceiling - baseline): 1 for the best possible reranker, below 0 if reranking did
+        harm; None if the baseline reaches the ceiling."""
         room = self.ceiling - self.baseline
         return self.won / room if room > _ROUNDING else None
 
     @cached_property
     def queries(self) -> pd.DataFrame:
         """One row per query of either system: query_id, baseline, challenger, ceiling, perfect,
-        retriever, to_win, won; state, "paired" or why the query was left out (then all values are
+        retriever, to_win, won; state, "paired" or the reason of exclusion (then all values are
         NaN)."""
         state = reason_names().take(self.reasons)
         return pd.DataFrame({"query_id": self.query_ids, **self.values, "state": state})
 
 
 def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> Headroom:
-    """How the perfect value of each query splits.
+    """Split the perfect value of each query.
 
-    limits: of documents among which are all that the challenger ranks.
+    limits: of documents that include all documents of the challenger.
 
     Raises SpecError for a metric that was not evaluated, or evaluations under other conventions.
     """
@@ -153,7 +153,7 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> 
     )
     before, after = np.where(paired, before, np.nan), np.where(paired, after, np.nan)
     if limits.measure.k is None:
-        # Precision of a whole list also rises where the list is shorter: what was reached can be.
+        # Precision of a whole list also rises if the list is shorter: a reached value is possible.
         ceiling = np.maximum(ceiling, after)
         perfect = np.maximum(perfect, np.maximum(ceiling, before))
     values = {
@@ -182,7 +182,7 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> 
 
 
 def shares(headrooms: Mapping[str, Headroom | None]) -> pd.DataFrame:
-    """A row for each system with paired queries, in their order: system, `SHARES`, and own."""
+    """Return a row for each system with paired queries, in their order: system, `SHARES`, own."""
     return pd.DataFrame(
         [
             {
@@ -205,12 +205,12 @@ def limits(
     *,
     own_list: bool = False,
 ) -> Ceilings:
-    """Ceiling, perfect value and recall of each query.
+    """Return ceiling, perfect value and recall of each query.
 
-    documents: the labels joined with the first stage's candidates or with the system's own list;
-        own_list: which. depth: as for `best_order`.
+    documents: the labels joined with the first stage's candidates, or with the system's own list if
+        `own_list`. depth: as for `best_order`.
 
-    Raises SpecError for a metric that measures no quality.
+    Raises SpecError for a metric that does not measure quality.
     """
     measure = parse_measure(spec) if isinstance(spec, str) else spec
     if not measure.metric.measures_quality:
@@ -245,21 +245,21 @@ def best_values(
     conventions: Conventions,
     depth: int | None = None,
 ) -> Evaluation:
-    """What the best order of the documents gets, query by query. documents, depth: as for `limits`.
+    """Return the values of the best order of the documents. documents, depth: as for `limits`.
 
-    A query whose documents hold nothing relevant gets 0, whatever its systems are given for finding
-    nothing.
+    A query without a relevant document among them gets 0, whatever the conventions give a system
+    that finds nothing.
     """
     rules = replace(conventions, missing="zero", mrr_none="zero", queries="qrels")
     return evaluate(best_order(documents, depth), measures, rules)
 
 
 def best_order(judged: Judged, depth: int | None = None) -> Judged:
-    """The lists as the best possible reranker leaves them: the first `depth` documents of each by
-    label, highest first, the others in their place. depth: how many candidates of each query a
-    challenger was given; None for all.
+    """Return the lists in the order of the best possible reranker: the first `depth` documents of
+    each by label, descending; the others keep their places. depth: how many candidates of each
+    query a challenger reranked; None for all.
 
-    Kept as long as `judged` is: it is the same for every metric and cutoff.
+    Cached as long as `judged` exists: the order is the same for every metric and cutoff.
     """
     cached = _BEST_ORDERS.setdefault(judged, {})
     if depth not in cached:
@@ -274,8 +274,8 @@ def _best_order(judged: Judged, depth: int | None) -> Judged:
 
 
 def best_order_of(judged: Judged, inside: Flags) -> Judged:
-    """The lists with some of their labelled documents in front, by label, highest first; the others
-    keep their ranks. inside: (J,) which of the positions with a label above 0."""
+    """Return the lists with some of their labelled documents first, by label, descending; the
+    others keep their ranks. inside: (J,) mask of the positions with a label above 0."""
     offsets = offsets_from(np.bincount(judged.query[inside], minlength=len(judged.query_ids)))
     label, rank = judged.label.copy(), judged.rank.copy()
     judged_rank = judged.judged_rank.copy()
@@ -285,14 +285,15 @@ def best_order_of(judged: Judged, inside: Flags) -> Judged:
 
 
 def positions_of(judged: Judged, queries: Flags) -> Judged:
-    """The lists with the labelled documents of some queries alone. queries: (Q,) which."""
+    """Return the lists with labelled documents of some queries only. queries: (Q,) mask."""
     selected = queries[judged.query]
     names = ("query", "rank", "judged_rank", "label")
     return replace(judged, **{name: getattr(judged, name)[selected] for name in names})
 
 
 def perfect_order(judged: Judged, lengths: Integers) -> Judged:
-    """Lists of (Q,) `lengths` that start with all documents labelled above 0, highest first."""
+    """Return lists of (Q,) `lengths` that start with all documents labelled above 0, by label,
+    descending."""
     ranks = places(judged.pool_offsets)
     return replace(
         judged,
@@ -305,19 +306,19 @@ def perfect_order(judged: Judged, lengths: Integers) -> Judged:
     )
 
 
-# How high systems can come: the best order of the documents that they rank.
+# The limits of systems: the best order of the documents that they rank.
 
 if TYPE_CHECKING:
     from rankdash.core.study.study import Study
 
-# Kinds of runs with lists of their own: read from a file, or made of several rankings.
+# Kinds of runs with their own lists: read from a file, or fused from several rankings.
 _LISTS = ("precomputed", "fusion")
 
 
 def limits_of(study: Study, system: str) -> Ceilings:
-    """Return the limits of what a system could order: for a rerank of ours the first stage's
-    candidates, as deep as it reordered them; for any other system its own list, if that has other
-    documents than the candidates."""
+    """Return the limits of a system: for a run of a reranker, of the first stage's candidates down
+    to its depth; for any other system of its own list, if its documents differ from the
+    candidates."""
     run = study.run(system)
     own_list = run is not None and run.reranker in _LISTS
     own_list = own_list and (study.adds_documents(system) or study.lacks_documents(system))
@@ -335,15 +336,16 @@ def _limits(study: Study, documents: str, depth: int | None, own_list: bool) -> 
 
 
 def best_of_all(study: Study, specs: tuple[str, ...]) -> Evaluation:
-    """What the best order of the documents that the chosen systems rank, the first stage's
-    candidates among them, gets on each metric, query by query: no order of theirs gets more."""
+    """Return the values of the best order of all documents that the chosen systems rank, including
+    the first stage's candidates: the maximum for each query and metric."""
     adding = any(map(study.adds_documents, study.chosen))
     return _best(study, specs, study.chosen if adding else ())
 
 
 @part("labels", "conventions")
 def _best(study: Study, specs: tuple[str, ...], pool: tuple[str, ...]) -> Evaluation:
-    """pool: the systems whose documents count; none for the first stage's alone."""
+    """Return the values of the best order. pool: the systems whose documents count; empty for the
+    first stage's candidates only."""
 
     def best(judged: Judged) -> Evaluation:
         return best_values(judged, specs, study.conventions)
@@ -353,6 +355,6 @@ def _best(study: Study, specs: tuple[str, ...], pool: tuple[str, ...]) -> Evalua
 
 @part("labels", "chosen", "order")
 def pool_of(study: Study) -> Judged:
-    """Every document that a chosen system ranks, with its label."""
+    """Return every document that a chosen system ranks, with its label."""
     rankings = [study.ranking(system) for system in study.chosen]
     return judge(pooled(rankings), study.dataset.qrels, study.conventions)

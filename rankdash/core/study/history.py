@@ -1,7 +1,7 @@
 """All systems of a data set on one metric, over time.
 
-Every run of the data set is looked at, which may be many large ones: what is kept of each is its
-join with the labels, a small part of it, and never the run itself.
+A data set may have many large runs: only the join of each run with the labels is cached, which is
+small, and never the run itself.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from rankdash.core.study.study import Study
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """excluded: query id → "failed" or "skipped"."""
+    """A run joined with the labels. excluded: query id → "failed" or "skipped"."""
 
     judged: Judged
     excluded: Mapping[str, str]
 
 
 def evaluation(study: Study, system: str) -> Evaluation:
-    """Per-query values of the metric of the study for any system of the data set."""
+    """Return the values per query of the study's metric, for any system of the data set."""
     load = study.systems[system].load
     if load is None or system in study.chosen:
         return study.evaluate(system, (study.spec,))
@@ -51,8 +51,8 @@ def evaluation(study: Study, system: str) -> Evaluation:
 
 
 def quantiles_ms(study: Study, system: str) -> tuple[float, float]:
-    """p50 and p95 of a system's latencies in milliseconds, of a fused run those of the sums over
-    its parts; NaN where there is none."""
+    """Return p50 and p95 of a system's latencies in milliseconds, for a fused run of the sums over
+    its parts; NaN if unknown."""
 
     def make() -> tuple[float, float]:
         summary = latency.summary(study, system)
@@ -67,21 +67,21 @@ def quantiles_ms(study: Study, system: str) -> tuple[float, float]:
 
 @part("labels", "baseline", "metric", "conventions", "statistics")
 def trend(study: Study, systems: tuple[str, ...], *, every: bool) -> Trend:
-    """Every system against the baseline of the study; ask for each `evaluation` first where their
-    progress is to be shown. every: as for `trend_of_points`."""
+    """Return every system against the study's baseline. To show progress, call `evaluation` for
+    each system first. every: as for `trend_of_points`."""
     values = {system: evaluation(study, system) for system in systems}
     return trend_of_points(values, study.baseline, study.spec, study.statistics, every=every)
 
 
-# Runs over time on one data set: whose numbers may stand on one line, and what many looks cost.
+# Runs over time on one data set: which systems share a line, and the correction for many looks.
 #
-# Means over different queries are not comparable, so the line rests on the queries that all of its
-# systems have a value for, as a paired comparison does. One run over a few queries would shrink
-# that list for everyone: systems with a value for far fewer queries than the fullest one stand
-# apart, with their own number of queries, unless all are asked for.
+# Means over different queries are not comparable, so the line uses the queries for which all of its
+# systems have a value, as in a paired comparison. One run over few queries would reduce this list
+# for all: systems with a value for far fewer queries than the most complete one are excluded from
+# the line and have their own number of queries, unless the caller requests all systems.
 
 COVERED = 0.9
-"""A system that has a value for a smaller share of the queries of the fullest one stands apart."""
+"""The smallest share of the queries of the most complete system that a system on the line has."""
 
 APART = "apart"
 
@@ -96,17 +96,17 @@ _COMPARED = (
 class Trend:
     """Systems on one metric, against a baseline.
 
-    frame: one row for each system, in the order given.
+    frame: one row for each system, in the order of the argument.
 
-    - system; answered: for how many queries it has a value; on_line: whether it is compared.
-    - For those on the line, over the same `queries` queries: mean with mean_low…mean_high; missing,
-      how many of these it returned no documents for, and which count 0; delta from the baseline
+    - system; answered: the number of queries with a value; on_line: whether it is compared.
+    - For systems on the line, over the same `queries` queries: mean with mean_low…mean_high;
+      missing, the queries without returned documents, which count as 0; delta from the baseline
       with delta_low…delta_high, p and p_corrected (over `comparisons`); helped, same, hurt;
-      verdict, as in `statistics.Comparison`. The others have their own mean, over the queries they
-      answered, NaN for the rest, and the verdict `APART`.
+      verdict, as in `statistics.Comparison`. The others have a mean over their own queries, NaN for
+      the rest, and the verdict `APART`.
 
-    queries: on how many queries the line rests. fullest: for how many the fullest system has a
-    value. comparisons: how many systems were compared with the baseline.
+    queries: the number of queries on the line. fullest: the number of queries with a value of the
+    most complete system. comparisons: the number of systems compared with the baseline.
     """
 
     baseline: str
@@ -117,7 +117,7 @@ class Trend:
 
     @property
     def apart(self) -> int:
-        """How many systems are not on the line."""
+        """The number of systems that are not on the line."""
         return int((~self.frame["on_line"]).sum())
 
 
@@ -129,13 +129,13 @@ def trend_of_points(
     *,
     every: bool = False,
 ) -> Trend:
-    """Every system against the baseline over the queries that those on the line share.
+    """Return every system against the baseline over the common queries of the line.
 
-    evaluations: system → its evaluation; they are joined by query id. every: whether systems that
-    answered few queries belong on the line too. The baseline always does, and a system that has no
-    value at all never.
+    evaluations: system → its evaluation; they are joined by query id. every: whether systems with
+    few answered queries are on the line too. The baseline always is, and a system without any value
+    never.
 
-    Raises as `statistics.compare` does.
+    Raises the same errors as `statistics.compare`.
     """
     measure = parse_measure(spec) if isinstance(spec, str) else spec
     aligned = align(evaluations, baseline, [measure])
@@ -168,7 +168,7 @@ def trend_of_points(
 def _only(
     evaluation: Evaluation, query_ids: npt.NDArray[np.object_], measure: Measure
 ) -> Evaluation:
-    """One measure of an evaluation for these queries, all of which it holds."""
+    """Return one measure of an evaluation for some of its queries."""
     rows = pd.Index(evaluation.query_ids, dtype=object).get_indexer(pd.Index(query_ids))
     place = evaluation.measures.index(measure)
     return replace(
@@ -182,16 +182,16 @@ def _only(
 
 
 def p_of_any_pair(p: float, systems: int) -> float:
-    """The p of a pair that was picked among so many systems, corrected for all pairs that could
-    have been picked (Bonferroni's bound); NaN where there is none."""
+    """Return the p of a pair chosen among `systems` systems, corrected for all possible pairs
+    (Bonferroni); NaN if p is not finite."""
     return min(p * math.comb(systems, 2), 1.0) if math.isfinite(p) else math.nan
 
 
 def differing(
     before: Mapping[str, object], after: Mapping[str, object]
 ) -> list[tuple[str, object, object]]:
-    """(name, before, after) of what is not the same on both sides, in the order of the first and
-    then the second; None stands for what a side does not tell."""
+    """Return (name, before, after) of the values that differ, in the order of the first mapping,
+    then the second; None for a missing name."""
     names: Sequence[str] = list(dict.fromkeys([*before, *after]))
     pairs = ((name, before.get(name), after.get(name)) for name in names)
     return [(name, one, other) for name, one, other in pairs if one != other]

@@ -1,13 +1,12 @@
-"""What to label next, as a file that an annotator fills in, how its labels come back, and what a
-study of sampled labels says.
+"""Files of documents to label, the import of their labels, and studies with sampled labels.
 
-The file is one that the readers read: rows of query, document, an empty label and a rank. Rows
-whose label is still empty are candidates that nobody judged. Their order is that of the draws of a
-plan, with the probability of each, so that the labels give an estimate; or those first that could
-move the difference most, which closes its bounds soonest and says nothing of its mean.
+The readers can read the file: rows of query, document, an empty label and a rank. A row with an
+empty label is an unjudged candidate. The rows are in the order of the draws of a plan, with the
+probability of each, so that the labels give an estimate; or the largest effect on the difference is
+first, which narrows its bounds soonest but gives no estimate of its mean.
 
-CSV is written as `rankdash.core.base.text` has it; what it did to ids `merge_labels` takes
-back. JSON lines need none of this and keep ids such as "007" from becoming 7 in a spreadsheet.
+CSV is written with defused ids (`rankdash.core.base.text`), which `merge_labels` restores. JSON
+lines do not need this, and prevent that a spreadsheet turns ids such as "007" into 7.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ CONFLICTS: Mapping[str, str] = {
     "lowest": "use the lower of the two",
     "keep": "the old label stays",
 }
-"""What happens where a pair has a label already and the new one differs."""
+"""The rules for a new label that differs from an existing one."""
 
 MOST_ROWS = 200
 SNIPPET = 1_000
@@ -56,18 +55,19 @@ def to_label(
     most: int = MOST_ROWS,
     snippet: int = SNIPPET,
 ) -> pd.DataFrame:
-    """The unjudged documents whose label could move the difference most, the most telling first.
+    """Return the unjudged documents whose labels could change the difference most, the largest
+    effect first.
 
-    names: how baseline and challenger are called in the column heads. most: how many rows at most.
-    snippet: how many characters of a document at most; a cut text ends in "…".
+    names: of baseline and challenger in the column heads. most: the maximum number of rows.
+    snippet: the maximum number of characters of a document; a truncated text ends with "…".
 
-    Columns: query_id; query and document (text, "" where the data has none); doc_id; label (empty:
-    None); rank (1, 2, … within the query, in this order); effect (what the mean difference would
-    change by if the document were fully relevant and the other unjudged ones were not; signed);
-    moves (its size); then "rank in {name}" for both systems (Int64, from 1 over the whole list,
-    missing where the system does not rank it).
+    Columns: query_id; query and document (text, "" if the data has none); doc_id; label (empty:
+    None); rank (1, 2, … within the query, in this order); effect (the signed change of the mean
+    difference if the document were fully relevant and the other unjudged ones were not); moves (its
+    size); then "rank in {name}" for both systems (Int64, from 1 over the whole list, missing if the
+    system does not rank it).
 
-    Documents that could not move the difference come last; label them only to close the bounds.
+    Documents that cannot change the difference are last; label them only to narrow the bounds.
     """
     order = comparison.order()[:most]
     query = comparison.query_ids[comparison.pool.query[order]]
@@ -92,13 +92,14 @@ def sampled_to_label(
     *,
     snippet: int = SNIPPET,
 ) -> pd.DataFrame:
-    """Pairs of a plan. Nothing in it tells which system ranks a document, or where.
+    """Return pairs of a plan as rows to label. They do not show which system ranks a document, or
+    at which rank.
 
-    chosen: the pairs as indexes into its pool, in this order, such as those that it samples next.
+    chosen: indexes into the plan's pool, in this order, such as the next draws.
     queries, documents: id → text.
 
-    Columns: query_id, query, doc_id, document, label and rank as `to_label` has them; draw (int,
-    from 1) and probability (of the draw, after those before it).
+    Columns: query_id, query, doc_id, document, label and rank as in `to_label`; draw (int, from 1)
+    and probability (of the draw, conditional on the draws before it).
     """
     table = draws_table(plan)
     pairs = plan.pool.index[chosen].to_frame(index=False)
@@ -109,7 +110,7 @@ def sampled_to_label(
 def _to_fill_in(
     pairs: pd.DataFrame, queries: pd.Series[str], documents: pd.Series[str], snippet: int
 ) -> pd.DataFrame:
-    """query_id and doc_id with their texts, an empty label, and a rank in this order."""
+    """Return query_id and doc_id with their texts, an empty label, and a rank in this order."""
     query, doc = pairs.iloc[:, 0].to_numpy(), pairs.iloc[:, 1].to_numpy()
     texts = documents.reindex(doc).fillna("").to_numpy(dtype=object)
     return pd.DataFrame(
@@ -140,7 +141,7 @@ def _ranks(
 
 
 def to_label_jsonl(frame: pd.DataFrame) -> bytes:
-    """A `to_label` frame as JSON lines; the label to fill in is null."""
+    """Return a `to_label` frame as JSON lines; the label to fill in is null."""
     rows = json.loads(frame.to_json(orient="records", force_ascii=False, double_precision=15))
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode(
         "utf-8", "replace"
@@ -149,11 +150,11 @@ def to_label_jsonl(frame: pd.DataFrame) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """A data set with labels added, and what became of every new label.
+    """A data set with labels added, and the number of new labels by outcome.
 
-    added: labels for pairs that had none. same: as the label that was there. changed and kept:
-    those that differ, by what the rule did to the old label. unknown: labels for a query or
-    document that the data set does not have, left aside; `examples` shows up to five.
+    added: for pairs without a label before. same: equal to the existing label. changed and kept:
+    different ones, by whether the rule replaced the old label. unknown: for a query or document
+    that the data set does not have, which are ignored; `examples` has up to five.
     """
 
     dataset: Dataset
@@ -166,14 +167,13 @@ class Merged:
 
 
 def merge_labels(dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = "new") -> Merged:
-    """A new data set, with another id, that has the labels of both; `dataset` stays as it is.
+    """Return a new data set, with another id, that has the labels of both; `dataset` is unchanged.
 
-    qrels: query_id, doc_id, label (NaN or missing where still empty, which changes nothing), as
-        `readers.read` gives them or as `to_label` with labels filled in. An id that an export
-        defused is known by the id it was made from.
+    qrels: query_id, doc_id, label (empty labels are ignored), from `readers.read` or from
+        `to_label` with labels filled in. Ids that an export defused are restored.
 
-    Raises DataError where `qrels` lacks a column, labels a pair twice with different labels, has a
-    label that is no finite number, or none of its labels fits the data set.
+    Raises DataError if `qrels` lacks a column, has different labels for a pair, has a label that is
+    not a finite number, or if none of its labels matches the data set.
     """
     new = _checked(qrels)
     new["query_id"] = as_in(new["query_id"], set(dataset.queries["query_id"]))
@@ -221,7 +221,8 @@ def merge_labels(dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = 
 
 
 def _checked(qrels: pd.DataFrame) -> pd.DataFrame:
-    """query_id, doc_id and label of the rows that have a label."""
+    """Return query_id, doc_id and label of the rows with a label. Raises DataError as
+    `merge_labels`."""
     missing = [name for name in ("query_id", "doc_id", "label") if name not in qrels.columns]
     if missing:
         raise DataError("The table of labels lacks {missing}.", missing=", ".join(missing))
@@ -239,10 +240,10 @@ def _checked(qrels: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_in(ids: pd.Series[str], known: Collection[str]) -> list[str | None]:
-    """The ids of a file as the data set spells them, None where it has no such id.
+    """Return the ids of a file as in the data set, None for unknown ids.
 
-    What an export defused is taken back first, unless some id shows that nothing was defused:
-    otherwise "'=1" would be found as it is in a data set that has both "=1" and "'=1".
+    Defused ids are restored first, unless some id shows that the file was not defused: otherwise
+    "'=1" would become "=1" in a data set that has both "=1" and "'=1".
     """
     if any(defused(name) != name and not name.startswith("'") for name in ids):
         return [name if name in known else None for name in ids]
@@ -278,15 +279,15 @@ def _settle(
     return chosen
 
 
-# A study whose labels were sampled: what they say is an estimate, and its means are none.
+# Studies with sampled labels: only estimates are valid, means are not.
 
 
 def with_sampled_labels(study: Study, draws: pd.DataFrame) -> Study:
-    """The study with the estimates of its labels, for which the grades of its judge are the guess;
-    as it is where every document has a label that a metric looks at.
+    """Return the study with estimates from its labels, with its judge's grades as predictions;
+    unchanged if every document that a metric reads has a label.
 
-    draws: query_id, doc_id, cannot_tell, draw and probability of the labels; NaN for those that
-    were there before. What cannot be told counts as not relevant.
+    draws: query_id, doc_id, cannot_tell, draw and probability of the labels; NaN for labels that
+    existed before. "Cannot tell" counts as not relevant.
     """
     ids = ["query_id", "doc_id"]
     once = draws.drop_duplicates(ids)
@@ -307,21 +308,21 @@ def with_sampled_labels(study: Study, draws: pd.DataFrame) -> Study:
 
 
 def only_estimates(study: Study) -> bool:
-    """Return whether the labels were sampled and some that the metric needs are missing.
-    Then means, counts and rank shifts of them are wrong, and the estimates are all there is."""
+    """Return whether the labels were sampled and some that the metric needs are missing. Then
+    means, counts and rank shifts are wrong, and only the estimates are valid."""
     status = study.labelling
     return status is not None and not (status.complete and _all_labelled(study))
 
 
 def sampled_from(study: Study) -> int:
-    """Return of how many documents the labels are a sample; 0 if they are not, or of unknown
-    documents."""
+    """Return the number of documents that the labels were sampled from; 0 if they were not sampled,
+    or if it is unknown."""
     status = study.labelling
     return status.pairs if status is not None and only_estimates(study) else 0
 
 
 def as_estimated(study: Study) -> Study:
-    """Return the study by the metric of its estimates, if they are all there is."""
+    """Return the study by the metric of its estimates, if only these are valid."""
     if study.labelling is None or not study.labelling.estimates or not only_estimates(study):
         return study
     measure = parse_measure(study.labelling.estimates[0].metric)
@@ -341,17 +342,17 @@ def _all_labelled(study: Study) -> bool:
     return all(study.evaluate(each, (judged,)).mean(judged) == 1 for each in study.chosen)
 
 
-# Systems against the first stage, and the loss that leaving it in place may cost.
+# Systems against the first stage, and the acceptable loss if some queries are not reranked.
 
 
 def first_stage_kind(study: Study, challenger: str) -> str:
-    """The kind of verdict on a challenger against the first stage, among all systems chosen: the
-    study's own where that is its baseline."""
+    """Return the kind of the verdict on a challenger against the first stage, among all chosen
+    systems: the study's verdict if the first stage is its baseline."""
     based = replace(
         study,
         baseline=FIRST_STAGE,
         challengers=tuple(system for system in study.chosen if system != FIRST_STAGE),
-        # Other metrics count for the correction alone.
+        # Other metrics matter for the correction only.
         others=() if study.statistics.family == "metric" else study.others,
     )
     return str(based.comparison.row(challenger, study.spec)["verdict"])

@@ -1,4 +1,4 @@
-"""Files that memory cannot hold, piece by piece: the same numbers as of the whole."""
+"""Evaluation of files larger than memory, in pieces, with the same results as in one piece."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from rankdash.core.base.rules import StatisticsSettings
 
 LARGE_BYTES = 100_000_000
-"""Files of more than this in all are split; smaller ones are faster read as a whole."""
+"""The total size above which files are split; smaller ones are faster in one piece."""
 
-# Their scale ends at the highest label of all, which no piece knows.
+# Their scale ends at the highest label of the whole file, which is unknown while pieces are read.
 _SCALED = ("err", "map_graded", "map_graded_norm")
 _LIMITS = ReadLimits(rows=2**31)
 _LINE = re.compile(r", line \d+")
@@ -54,8 +54,8 @@ _POOL = ""
 
 @dataclass(frozen=True)
 class LargeFiles:
-    """Labels and rankings, system → file, and how labels are read. lost: system → queries that
-    leave its ranking, whose labels it does not lack then."""
+    """Files of labels and rankings (system → file), and rules for labels. lost: system → query ids
+    to drop from its ranking; their labels do not count as missing."""
 
     qrels: Path
     runs: Mapping[str, Path]
@@ -67,10 +67,10 @@ class LargeFiles:
 def evaluate_large(
     files: LargeFiles, measures: Sequence[Measure], conventions: Conventions
 ) -> tuple[dict[str, Evaluation], list[Finding]] | None:
-    """System → evaluation of its file, and what is odd about the files; None where the files are
-    not large, or are not plain TREC files, which are read as a whole.
+    """Return system → evaluation, and findings about the files; None if the files are not large or
+    not plain TREC files, so that the caller reads them in one piece.
 
-    Raises DataError where a file cannot be used or there is no room to split it, OSError.
+    Raises DataError if a file cannot be used or the disk is too full to split it; OSError.
     """
     if not conventions.err_top_label and any(each.metric.name in _SCALED for each in measures):
         return None
@@ -97,13 +97,12 @@ def study_large(
     statistics: Callable[[int], StatisticsSettings],
     run_of: Callable[[str, Ranking, Dataset], Run],
 ) -> tuple[Study, list[Finding]] | None:
-    """The comparison of the first system with the others, and what is odd about the files; None
+    """Return the comparison of the first system with the others, and findings about the files; None
     and errors as for `evaluate_large`.
 
-    The study holds of rankings what they say of labelled documents, and their queries without
-    documents, of which `run_of` makes a run: it can say nothing of other documents, nor of texts.
-    name: of the data set. spec, others, conventions: as for a `Study`; statistics: the settings for
-    a number of labelled queries.
+    The study has only labelled documents of the rankings, and no texts. run_of: makes a run of the
+    queries of a ranking, without documents. name: of the data set. spec, others, conventions: as
+    for a `Study`. statistics: number of labelled queries → settings.
     """
     baseline, *challengers = files.runs
     stored = JudgedPieces()
@@ -132,7 +131,7 @@ def study_large(
                 for system in challengers
                 if adds_documents(rankings[baseline], rankings[system], ids[judged[system].present])
             }
-            # Where none ranks other documents than the first, its own are those of all.
+            # If no system ranks other documents than the first one, its documents are the pool.
             every = judge(pooled([*rankings.values()]), labels, conventions) if new else None
             stored.add({**judged, _POOL: judged[baseline] if every is None else every})
     ids = stored.query_ids()
@@ -167,8 +166,9 @@ def study_large(
 
 @dataclass(frozen=True, eq=False)
 class _LargeStudy(Study):
-    """files: system → its name among the pieces. queries: as from `split`. adding, lacking: names
-    with other documents than the first stage, or fewer."""
+    """A study of labelled documents that are stored in pieces. files: system → its name among the
+    pieces. queries: as from `split`. adding, lacking: names with documents that the first stage
+    lacks, and names that lack documents of the first stage."""
 
     kept: JudgedPieces = field(kw_only=True, repr=False)
     files: Mapping[str, str] = field(kw_only=True, repr=False)
@@ -216,7 +216,7 @@ def _without_rankings(name: str, query_ids: Any) -> Dataset:
 
 
 def _queries_of(ids: Sequence[str]) -> Ranking:
-    """The queries that were ranked, without their documents."""
+    """Return a ranking with these queries and no documents."""
     return replace(
         Ranking.from_lists([]),
         query_ids=np.array(ids, dtype=object),
@@ -227,7 +227,8 @@ def _queries_of(ids: Sequence[str]) -> Ranking:
 
 @contextmanager
 def _split(files: LargeFiles) -> Iterator[_Pieces | None]:
-    """The pieces of the files, which go when the context ends; None as for `evaluate_large`."""
+    """Yield the pieces of the files, which are deleted at the end; None as for
+    `evaluate_large`."""
     paths = [files.qrels, *files.runs.values()]
     size = sum(map(unpacked_size, paths))
     shapes = ["qrels", *["run"] * len(files.runs)]
@@ -259,8 +260,8 @@ def _split(files: LargeFiles) -> Iterator[_Pieces | None]:
 
 
 class _Pieces:
-    """Files that were split by query into folders, a file for each of `count` pieces. queries: that
-    have labels, as from `split`."""
+    """Files split by query into `count` pieces, a folder for each file. queries: the labelled
+    queries, as from `split`."""
 
     def __init__(
         self, files: LargeFiles, folders: Sequence[Path], count: int, queries: Any
@@ -271,7 +272,8 @@ class _Pieces:
         self._matched: dict[str, list[list[Finding]]] = {name: [] for name in files.runs}
 
     def read(self) -> Iterator[tuple[dict[str, Any], Iterator[tuple[str, Ranking]]]]:
-        """The labels of each piece, and its rankings, to be read before the next."""
+        """Yield the labels and the rankings of each piece. Read the rankings before the next
+        piece."""
         for piece in range(self._count):
             contents = [folder / str(piece) for folder in self._folders]
             labels = self._labels(contents[0])
@@ -313,8 +315,8 @@ class _Pieces:
         return rankings_in(parts, name)[""]
 
     def findings(self) -> list[Finding]:
-        """What is odd about the whole. Raises DataError where a ranking and the labels have no
-        query in common."""
+        """Return the findings about the whole files. Raises DataError if a ranking and the labels
+        have no query in common."""
         findings = _together(self._noticed)
         for name, path in self._files.runs.items():
             lost = self._files.lost.get(name)
@@ -331,7 +333,7 @@ class _Pieces:
 
 
 def _without(labels: Mapping[str, Any], lost: Collection[str]) -> dict[str, Any]:
-    """The labels but those of some queries."""
+    """Return the labels without some queries."""
     left_out = set(lost)
     queries = labels["query_id"].objects()
     included = np.array([query not in left_out for query in queries], dtype=bool)
@@ -340,8 +342,8 @@ def _without(labels: Mapping[str, Any], lost: Collection[str]) -> dict[str, Any]
 
 
 def _of_all(pieces: Sequence[Sequence[Finding]], path: Path) -> Iterator[Finding]:
-    """What holds of the whole, of what is odd about ranking and labels in each piece. Raises
-    DataError where they have no query in common."""
+    """Yield the findings about ranking and labels that apply to the whole files: errors only if
+    every piece has them. Raises DataError if ranking and labels have no query in common."""
     none = [each for piece in pieces for each in piece if each.code == "queries_match_nothing"]
     if none and len(none) == len(pieces):
         raise _together(none)[0].as_error(str(path))
@@ -353,7 +355,7 @@ def _of_all(pieces: Sequence[Sequence[Finding]], path: Path) -> Iterator[Finding
 
 
 def _joined(pieces: Sequence[Evaluation], queries: Any) -> Evaluation:
-    """One evaluation of all, its queries in the order of the labels."""
+    """Concatenate evaluations, with queries in the order of the labels."""
     ids = np.concatenate([each.query_ids for each in pieces])
     order = order_of(queries, ids)
     counts = {key: sum(each.counts[key] for each in pieces) for key in pieces[0].counts}
@@ -368,7 +370,7 @@ def _joined(pieces: Sequence[Evaluation], queries: Any) -> Evaluation:
 
 
 def _joined_ceilings(pieces: Sequence[Ceilings], queries: Any) -> Ceilings:
-    """Those of all, in the order of the labels."""
+    """Concatenate ceilings, with queries in the order of the labels."""
     order = order_of(queries, np.concatenate([each.query_ids for each in pieces]))
     names = ("query_ids", "ceiling", "perfect", "recall")
     return replace(
@@ -378,8 +380,8 @@ def _joined_ceilings(pieces: Sequence[Ceilings], queries: Any) -> Ceilings:
 
 
 def _together(findings: Iterable[Finding]) -> list[Finding]:
-    """What was found in several pieces, once, with the counts of all. Lines are those of a piece,
-    which say nothing of the file."""
+    """Merge equal findings of several pieces and sum their counts. Line numbers are removed: they
+    are positions in a piece, not in the file."""
     merged: dict[tuple[str, str, str], Finding] = {}
     for each in findings:
         key = (each.code, each.file, each.template)

@@ -1,7 +1,7 @@
-"""How long queries took: the curve, the target, what it grows with, two systems side by side.
+"""Query latencies: distribution, target, growth with documents or tokens, comparison of systems.
 
-Latency is that of a query alone, with its own documents, on a warm reranker. Nothing here says how
-many queries a second a machine serves: one over a latency is not that (`measured.Level` is).
+A latency is of one query at a time, with its documents, on a warm reranker. The throughput of a
+machine cannot be derived from it: see `measured.Level`.
 """
 
 from __future__ import annotations
@@ -27,35 +27,34 @@ from rankdash.core.study.cache import Key, part
 from rankdash.core.study.study import Study
 
 MOST_POINTS = 400
-"""As many steps of a curve as a screen can show apart."""
+"""The number of steps of a curve that a screen can show separately."""
 
 FEWEST_FITTED = 10
-"""With fewer points a line says more of chance than of the system."""
+"""The fewest points for a line; with fewer, chance dominates."""
 
-# Theil and Sen take the slope of every two points: of 600 there are 179,700.
+# The Theil–Sen estimator computes the slope of every two points: 179,700 for 600 points.
 _MOST_FITTED = 600
 _TIMED_OUT = "time-out"
 
-# Below this many, fewer than ten queries lie beyond the 99th percentile.
+# With fewer queries, fewer than ten are above the 99th percentile.
 P99_NEEDS = 1000
 
 
 def latencies(queries: pd.DataFrame) -> Floats:
-    """The measured latencies in the table of a `Run`, ascending, in milliseconds."""
+    """Return the measured latencies in the table of a `Run`, ascending, in milliseconds."""
     values = queries["latency_ms"].to_numpy(dtype=np.float64)
     return np.sort(values[np.isfinite(values)])
 
 
 @dataclass(frozen=True)
 class LatencySummary:
-    """The n measured latencies in milliseconds, NaN where n is 0.
+    """Statistics of n measured latencies in milliseconds, NaN if n is 0.
 
-    mean, deviation: their mean and standard deviation (n - 1 in the divisor; NaN for one).
-    p90, p95: None under `FEWEST_TIMED` latencies, where they would be the slowest one.
-    p99: None under 1,000 latencies, where it would rest on a handful of them.
-    p50_interval, p95_interval: the latencies between which the quantile lies with at least the
-        confidence `level`, whatever the distribution; NaN for a side on which n is too small to
-        tell.
+    mean, deviation: their mean and standard deviation (divisor n - 1; NaN for n = 1).
+    p90, p95: None below `FEWEST_TIMED` latencies: they would be the slowest one.
+    p99: None below 1,000 latencies: it would depend on a few of them.
+    p50_interval, p95_interval: the interval that covers the quantile with at least the confidence
+        `level`, for any distribution; NaN for an end if n is too small.
     """
 
     n: int
@@ -70,11 +69,11 @@ class LatencySummary:
 
 
 def summarize(queries: pd.DataFrame, level: float = LEVEL) -> LatencySummary:
-    """Sum up the latencies in the table of a `Run`; queries without one are left out, failed ones
-    among them, and so are those whose scores came from the cache.
+    """Return statistics of the latencies in the table of a `Run`. Queries without a latency are
+    excluded: failed ones, and those with cached scores.
 
-    Quantiles interpolate linearly (Hyndman & Fan 1996, type 7). The throughput is another number,
-    measured by itself: `Run.measured`.
+    Quantiles interpolate linearly (Hyndman & Fan 1996, type 7). The throughput is measured
+    separately: `Run.measured`.
     """
     values = latencies(queries)
     if not len(values):
@@ -99,16 +98,16 @@ def summarize(queries: pd.DataFrame, level: float = LEVEL) -> LatencySummary:
 
 
 def repeats_deviation(run: Run) -> float:
-    """How much the repeats of one query differ: the standard deviation within a query, over all
-    that were timed several times (the root of the mean variance); NaN without repeats."""
+    """Return the standard deviation of repeated timings of one query: the root of the mean variance
+    over all queries timed several times; NaN without repeats."""
     repeated = () if run.measured is None else run.measured.repeated_ms.values()
     variances = [np.var(each, ddof=1) for each in repeated if len(each) > 1]
     return float(np.sqrt(np.mean(variances))) if variances else math.nan
 
 
 def _interval(ordered: Floats, quantile: float, level: float) -> tuple[float, float]:
-    """Order statistics around a quantile (David & Nagaraja, Order Statistics, 2003, section 7.1):
-    how many of n values lie below it is binomial."""
+    """Return an interval of order statistics around a quantile (David & Nagaraja, Order Statistics,
+    2003, section 7.1): the number of values below the quantile is binomial."""
     n = len(ordered)
     below, high = binomial_quantiles([(1 - level) / 2, (1 + level) / 2], n, quantile)
     low = below - 1
@@ -119,9 +118,8 @@ def _interval(ordered: Floats, quantile: float, level: float) -> tuple[float, fl
 
 
 def binomial_quantiles(levels: Sequence[float], n: int, share: float) -> list[int]:
-    """Of n trials that succeed with probability `share`: for each level the smallest number of
-    successes that as many or fewer are with at least that probability."""
-    # Each probability from the one before it, as SciPy takes longer to load than all of a run.
+    """Return the quantiles of a binomial distribution of n trials with probability `share`."""
+    # Recursive, without SciPy, whose import is slower than the whole computation.
     counts = np.arange(1, n + 1)
     steps = np.log((n + 1 - counts) / counts) + math.log(share / (1 - share))
     none = n * math.log1p(-share)
@@ -131,10 +129,10 @@ def binomial_quantiles(levels: Sequence[float], n: int, share: float) -> list[in
 
 
 def ecdf(ordered: Floats, most: int = MOST_POINTS) -> pd.DataFrame:
-    """ms and share (of the queries that took at most so long), a row a step.
+    """Return ms and share (of the queries that took at most this long), one row per step.
 
-    ordered: ascending. Where there are more than `most` steps, every n-th is kept, and the first
-    and the slowest always; each row that is kept is exact.
+    ordered: ascending. Above `most` steps, only every n-th is returned, always with the first and
+    the slowest; the returned rows are exact.
     """
     n = len(ordered)
     if not n:
@@ -147,14 +145,14 @@ def ecdf(ordered: Floats, most: int = MOST_POINTS) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Apart:
-    """What became of the queries that a run was asked for, by number.
+    """Numbers of the queries of a run by outcome.
 
-    timed: have a latency. untimed: done without one, as where they were scored together with
-        others. failed: those that timed out not among them. timed_out: took longer than the time
-        they were given, `limit_ms` at the most (NaN where none did).
-    skipped: not asked for, or nothing to rerank. retried: needed more than one attempt, timed or
-        not. retry_wait_ms: waited in all to try again, which is in no latency.
-    cached_pairs: scores kept from an earlier run.
+    timed: with a latency. untimed: done without one, such as queries scored in batches. failed:
+        without the timed-out ones. timed_out: exceeded the time limit; the longest took `limit_ms`
+        (NaN if none did).
+    skipped: not requested, or without documents to rerank. retried: with more than one attempt,
+        timed or not. retry_wait_ms: the total wait before retries, which latencies exclude.
+    cached_pairs: scores from the cache.
     """
 
     timed: int
@@ -169,7 +167,7 @@ class Apart:
 
 
 def apart(run: Run) -> Apart:
-    """Nothing that failed is a latency of 0, and none is left out without a word."""
+    """Return the number of queries by outcome: failed queries have no latency, but are counted."""
     state, latency = run.queries["state"], run.queries["latency_ms"]
     done, failed = state == "done", state == "failed"
     timed = done & np.isfinite(latency)
@@ -197,8 +195,8 @@ def apart(run: Run) -> Apart:
 
 @dataclass(frozen=True)
 class CallParts:
-    """Where the time of one request to another machine goes, medians in milliseconds; NaN where
-    the service does not tell. rest: the network, and what the service does not count as either."""
+    """Parts of the time of one request to a service, medians in milliseconds; NaN if the service
+    does not report it. rest: the network, and all that the service counts as neither."""
 
     calls: int
     whole: float
@@ -208,7 +206,8 @@ class CallParts:
 
 
 def call_parts(run: Run) -> CallParts | None:
-    """Over the requests that were answered, waits to try again left out; None without any."""
+    """Return the parts over the successful requests, without waits before retries; None without
+    any."""
     if run.calls is None:
         return None
     good = run.calls[run.calls["error"] == ""]
@@ -228,11 +227,11 @@ def call_parts(run: Run) -> CallParts | None:
 
 @dataclass(frozen=True)
 class OnTarget:
-    """Whether 95 % of queries are answered in time.
+    """The test of whether 95 % of queries finish within a target.
 
-    within: of n queries, those in time; a query that timed out is not. kind: "meets" and "misses"
-    where the n queries prove it with the confidence asked for, else "likely" and "unlikely", by
-    the quantile that was seen.
+    within: how many of n queries are within the target; timed-out queries are not. kind: "meets" or
+    "misses" if proven at the confidence level, otherwise "likely" or "unlikely", by the observed
+    quantile.
     """
 
     within: int
@@ -248,9 +247,8 @@ def on_target(
     share: float = 0.95,
     level: float = LEVEL,
 ) -> OnTarget | None:
-    """Count, and test the count exactly: of queries that are in time with probability `share`, how
-    many are is binomial (Clopper & Pearson 1934, one-sided). None under `FEWEST_TIMED` queries,
-    which have no p95 either."""
+    """Test exactly whether a `share` of queries is within the target (binomial test, Clopper &
+    Pearson 1934, one-sided). Return None below `FEWEST_TIMED` queries, as for p95."""
     from scipy.special import bdtr, bdtrc
 
     n = len(ordered) + timed_out
@@ -261,7 +259,7 @@ def on_target(
         return OnTarget(within, n, "meets")
     if bdtr(within, n, share) <= 1 - level:
         return OnTarget(within, n, "misses")
-    # One that timed out took longer than any target.
+    # A timed-out query took longer than any target.
     seen = np.quantile(np.append(ordered, [sys.float_info.max] * timed_out), share)
     return OnTarget(within, n, "likely" if meets(float(seen), target_ms) else "unlikely")
 
@@ -270,7 +268,7 @@ def on_target(
 class Fit:
     """A line through latencies: ms = intercept + slope × x, with the interval of the slope.
 
-    n: points it rests on. first, last: the smallest and the largest x among them.
+    n: the number of points. first, last: the smallest and the largest x.
     """
 
     slope: float
@@ -286,10 +284,10 @@ class Fit:
 
 
 def fit(x: Floats, ms: Floats, level: float = LEVEL, seed: int = SEED) -> Fit | None:
-    """The median of the slopes of every two points, which a quarter of outliers does not move.
+    """Fit a line by the median of the slopes of every two points, robust to a quarter of outliers.
 
-    Of more than 600 points as many are sampled by chance. None under `FEWEST_FITTED` points, or
-    where x has fewer than three values. Sources: Theil (1950); Sen (1968), interval included.
+    If there are more than 600 points, 600 are sampled. None below `FEWEST_FITTED` points, or if x
+    has fewer than three values. Sources: Theil (1950); Sen (1968), including the interval.
     """
     from scipy.stats import theilslopes
 
@@ -314,9 +312,9 @@ def fit(x: Floats, ms: Floats, level: float = LEVEL, seed: int = SEED) -> Fit | 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as long one system takes as another on the same queries: the geometric mean
-    of the ratios, with its interval (NaN for too few queries). unlike: of the n queries, those
-    with another number of documents."""
+    """The latency of one system relative to another on the same queries: the geometric mean of the
+    ratios, with its interval (NaN for too few queries). unlike: how many of the n queries have
+    different numbers of documents."""
 
     ratio: float
     low: float
@@ -328,8 +326,9 @@ class Ratio:
 def paired_ratio(
     before: pd.DataFrame, after: pd.DataFrame, settings: StatisticsSettings
 ) -> Ratio | None:
-    """Return `after` over `before`, two tables of `Run`s, joined by query id; None if no query was
-    timed in both. The interval is that of the mean logarithm, by the rule of all means."""
+    """Return the ratio of `after` to `before`, two tables of `Run`s, joined by query id; None if no
+    query was timed in both. The interval is the one of the mean logarithm, by the settings for
+    means."""
     columns = ["query_id", "latency_ms", "pairs"]
     both = before[columns].merge(after[columns], on="query_id", suffixes=("_0", "_1"))
     both = both[(both["latency_ms_0"] > 0) & (both["latency_ms_1"] > 0)]
@@ -341,17 +340,17 @@ def paired_ratio(
     return Ratio(float(np.exp(logs.mean())), low, high, len(logs), unlike)
 
 
-# How long the systems of a study take: latencies, what they grow with, and their throughput.
+# Latencies of the systems of a study, their growth, and their throughput.
 
 Against = Literal["documents", "tokens"]
-# A deeper run that takes less than this share of a shallower one's time was not measured alike.
+# A deeper run below this share of a shallower run's latency was measured under other conditions.
 _FASTER = 0.95
 _COLUMN: dict[Against, str] = {"documents": "pairs", "tokens": "tokens"}
 
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """The latencies of a run, ascending, and what comes of them. steps: as from
+    """The latencies of a run, ascending, and their statistics. steps: as from
     `study.latency.ecdf`. documents: the fewest and the most of a timed query.
     repeats_deviation: as from `study.latency.repeats_deviation`."""
 
@@ -365,8 +364,8 @@ class Times:
 
 
 def timed_by(study: Study, system: str) -> Key:
-    """Return the system and, of a run made of others, those of them that the study has: whatever is
-    computed of its latencies depends on them."""
+    """Return the system and the parts of a fused run that the study has: the cache key for results
+    that depend on its latencies."""
 
     return (
         system,
@@ -376,13 +375,13 @@ def timed_by(study: Study, system: str) -> Key:
 
 @part()
 def _parts(study: Study, system: str) -> tuple[str, ...]:
-    """The systems that a run was made of, for a key without the run itself."""
+    """Return the parts of a fused run, cached so that a key does not need the run."""
     run = study.run(system)
     return () if run is None else part_ids(run)
 
 
 def times(study: Study, system: str) -> Times | None:
-    """None for the first stage, whose latency nobody measures."""
+    """Return the latencies of a system; None for the first stage, which is not timed."""
     return None if study.systems[system].load is None else _times(study, timed_by(study, system))
 
 
@@ -405,7 +404,7 @@ def _times(study: Study, timed: Key) -> Times | None:
 
 
 def busy(study: Study, system: str) -> bool:
-    """Whether other programs held the processor while a system, or a part of it, was measured."""
+    """Return whether other programs used the CPU while a system, or a part of it, was measured."""
     run = study.run(system)
     if run is None:
         return False
@@ -415,8 +414,8 @@ def busy(study: Study, system: str) -> bool:
 
 
 def least(study: Study, system: str) -> tuple[float, float]:
-    """Return the ends of the p95 latency that a repeated measurement may give: its interval, on a
-    busy machine down to the share of the processor that the run had. NaN where not known."""
+    """Return the range of p95 that a repeated measurement may give: its interval; on a busy
+    machine, extended down by the share of the CPU that the run had. NaN if unknown."""
     latencies = times(study, system)
     if latencies is None or latencies.summary.p95 is None:
         return (math.nan, math.nan)
@@ -432,9 +431,10 @@ def least(study: Study, system: str) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Inversion:
-    """Two runs of one reranker with the same settings, of which the deeper one was measured faster.
+    """Two runs of one reranker with the same settings, if the deeper one was measured faster.
 
-    documents, fewer: that each reranks for a query, on average.
+    documents, fewer: the mean number of reranked documents per query, of the deeper and the
+    shallower run.
     """
 
     deeper: str
@@ -444,8 +444,8 @@ class Inversion:
 
 
 def inversions(study: Study) -> tuple[Inversion, ...]:
-    """Return every pair of chosen runs of different depths whose latency falls with depth, which no
-    machine does."""
+    """Return every pair of chosen runs whose latency falls with depth: a sign of a disturbed
+    measurement."""
     inversions = []
     known = {
         system: (run, float(run.queries["pairs"].mean()), each.summary.p95 or each.summary.p50)
@@ -462,7 +462,7 @@ def inversions(study: Study) -> tuple[Inversion, ...]:
 
 
 def timed(study: Study) -> dict[str, Times]:
-    """The chosen systems of which a latency was measured, in their order."""
+    """Return the chosen systems with measured latencies, in their order."""
     latencies = {system: times(study, system) for system in study.chosen}
     return {
         system: each for system, each in latencies.items() if each is not None and each.summary.n
@@ -470,13 +470,14 @@ def timed(study: Study) -> dict[str, Times]:
 
 
 def summary(study: Study, system: str) -> LatencySummary | None:
-    """None for the first stage, and where nothing was measured."""
+    """Return the statistics of a system's latencies; None for the first stage, and if nothing was
+    measured."""
     latencies = times(study, system)
     return latencies.summary if latencies is not None and latencies.summary.n else None
 
 
 def cloud(study: Study, system: str, against: Against) -> tuple[pd.DataFrame, Fit | None]:
-    """x and ms of every timed query whose x is known, and the line through them."""
+    """Return x and ms of every timed query with a known x, and the line through them."""
     return _cloud(study, timed_by(study, system), against)
 
 
@@ -492,7 +493,7 @@ def _cloud(study: Study, timed: Key, against: Against) -> tuple[pd.DataFrame, Fi
 
 
 def ratio(study: Study, before: str, after: str) -> Ratio | None:
-    """How many times as long the second system takes, on the queries timed in both."""
+    """Return the latency of `after` relative to `before`, on the queries timed in both."""
     return _ratio(study, timed_by(study, before), timed_by(study, after))
 
 
@@ -506,23 +507,23 @@ def _ratio(study: Study, before: Key, after: Key) -> Ratio | None:
 
 @part()
 def token_lengths(study: Study, system: str) -> TokenLengths | None:
-    """None where the system reads no tokens."""
+    """Return the lengths of the pairs that a system read; None if it reads no tokens."""
     run = study.run(system)
     reading = None if run is None else run.reading
     return None if reading is None else lengths_of(reading)
 
 
-# How long the texts are that a model read, in tokens.
+# Lengths of the texts that a model read, in tokens.
 
 
 @dataclass(frozen=True)
 class TokenLengths:
-    """How long pairs are in tokens, and what a model left unread.
+    """Lengths of pairs in tokens, and truncation.
 
-    table: start, stop (tokens, stop not included; inf for the last where longer ones are gathered),
-        whole (pairs read to the end), cut (pairs that were not).
-    pairs: with a known length. limit: the most tokens that were read of a cut pair; None where no
-        pair was cut. unread: share of all tokens. p50, p95: of the full lengths.
+    table: start, stop (tokens, stop exclusive; inf for the last bin if it has all longer pairs),
+        whole (pairs read completely), cut (truncated pairs).
+    pairs: with a known length. cut: the truncated ones. limit: the most tokens read of a truncated
+        pair; None without any. unread: share of all tokens. p50, p95: of the full lengths.
     """
 
     table: pd.DataFrame
@@ -535,7 +536,7 @@ class TokenLengths:
 
 
 def lengths_of(reading: Reading, bins: int = 30) -> TokenLengths | None:
-    """None where no length is known."""
+    """Return the distribution of lengths; None if no length is known."""
     known = (reading.read >= 0) & (reading.full >= 0)
     read = reading.read[known].astype(np.int64)
     full = reading.full[known].astype(np.int64)
@@ -568,7 +569,7 @@ def lengths_of(reading: Reading, bins: int = 30) -> TokenLengths | None:
 
 
 def _edges(most: float, bins: int) -> npt.NDArray[np.int64]:
-    """Bins of a round width from 0 to beyond `most`."""
+    """Return the edges of bins with a round width, from 0 to above `most`."""
     width = max(most / bins, 1.0)
     unit = 10 ** math.floor(math.log10(width))
     step = next(unit * each for each in (1, 2, 4, 5, 10) if unit * each >= width)

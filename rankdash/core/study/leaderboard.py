@@ -1,4 +1,4 @@
-"""The systems of a comparison side by side: quality, change, latency and price, the best first."""
+"""The leaderboard: quality, change, latency and price of each system, the best one first."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.value.payoff import pareto
 
 Axis = Literal["p95", "cost"]
-"""What quality is traded against."""
+"""The quantities that are traded off against quality."""
 
-# Kinds of verdicts where too few queries were answered for a mean to stand among the others.
+# Kinds of verdicts with too few answered queries for a comparable mean.
 _INCOMPARABLE = ("too_few", "nothing_common", "no_values")
 
 AXES: tuple[Axis, ...] = ("p95", "cost")
@@ -25,22 +25,22 @@ AXES: tuple[Axis, ...] = ("p95", "cost")
 
 @dataclass(frozen=True)
 class Standing:
-    """One system of a leaderboard. Numbers that do not exist are NaN.
+    """One system of a leaderboard. Missing numbers are NaN.
 
-    system: its id. kind: that of its verdict, "baseline" for the baseline.
-    mean, low, high: of the study's metric over the n queries that it has a value for, and its
-        interval. failed: how many queries failed; none of them is in the mean.
+    system: its id. kind: the kind of its verdict, "baseline" for the baseline.
+    mean, low, high: of the study's metric over the n queries with a value, with its interval.
+        failed: the number of failed queries; the mean excludes them.
     delta, delta_low, delta_high, helped, hurt: the change against the baseline over the queries
-        that both have a value for; NaN and 0 for the baseline.
-    p95: milliseconds that it adds to a search; 0 for the first stage, None where not measured.
-    cost: what 1,000 searches cost; None for the first stage, which nobody bills for reranking.
-    per_thousand: the same amount in the currency of the study; 0 for the first stage, None where
-        it is not known.
-    pareto: axis → whether no other system is as good and takes less, or takes as little and is
-        better; None where what it takes is not known, too few queries were answered, no other
-        system can be compared with it, or the answer lies within the noise of a busy machine.
-    busy: whether it was measured on a busy machine. unsure: the axes on which that leaves it open
-        whether it is Pareto-optimal.
+        with a value for both; NaN and 0 for the baseline.
+    p95: milliseconds added to a search; 0 for the first stage, None if not measured.
+    cost: of 1,000 searches; None for the first stage, which costs nothing for reranking.
+    per_thousand: the same amount in the currency of the study; 0 for the first stage, None if
+        unknown.
+    pareto: axis → whether the system is Pareto-optimal; None if its latency or price is unknown,
+        too few queries were answered, no other system is comparable, or the noise of a busy machine
+        could change the answer.
+    busy: whether it was measured on a busy machine. unsure: the axes on which Pareto optimality is
+        uncertain for that reason.
     """
 
     system: str
@@ -63,14 +63,14 @@ class Standing:
     unsure: frozenset[Axis] = frozenset()
 
     def takes(self, axis: Axis) -> float | None:
-        """Milliseconds or money."""
+        """Return milliseconds or money."""
         return self.p95 if axis == "p95" else self.per_thousand
 
 
 @part(alone=True)
 def standings(study: Study) -> tuple[Standing, ...]:
-    """Every chosen system, the highest mean first; those last that answered too few queries to be
-    compared."""
+    """Return every chosen system, the highest mean first; systems with too few answered queries are
+    last."""
     rows = [_standing(study, system) for system in study.chosen]
     means = [math.nan if row.kind in _INCOMPARABLE else row.mean for row in rows]
     fronts = {axis: _front([row.takes(axis) for row in rows], means) for axis in AXES}
@@ -88,26 +88,26 @@ def standings(study: Study) -> tuple[Standing, ...]:
 
 
 def known_axes(rows: Sequence[Standing]) -> tuple[Axis, ...]:
-    """Return those of which a value is known for a system besides the first stage."""
+    """Return the axes with a known value for a system other than the first stage."""
     rerankers = [row for row in rows if row.system != FIRST_STAGE]
     return tuple(axis for axis in AXES if any(row.takes(axis) is not None for row in rerankers))
 
 
 def usual_axis(rows: Sequence[Standing]) -> Axis:
-    """Return latency if it is known of every system, or if no price is: a price may be assumed."""
+    """Return "p95" if all latencies are known, or if no price is known; otherwise "cost"."""
     all_timed = all(row.p95 is not None for row in rows if row.system != FIRST_STAGE)
     return "p95" if all_timed or known_axes(rows) == ("p95",) else "cost"
 
 
 def ranked_names(study: Study) -> dict[str, str]:
-    """id → name, as `standings` has them; the baseline first where it is compared with one."""
+    """Return id → name, in the order of `standings`; with one challenger, the baseline is first."""
     if len(study.challengers) < 2:
         return study.names
     return {row.system: study.name(row.system) for row in standings(study)}
 
 
 def best_challenger(study: Study) -> str | None:
-    """The challenger that stands first; None where there is no challenger."""
+    """Return the challenger with the highest rank; None without challengers."""
 
     def place(system: str) -> tuple[bool, float]:
         row = study.comparison.row(system, study.spec)
@@ -117,7 +117,7 @@ def best_challenger(study: Study) -> str | None:
 
 
 def _place(kind: str, mean: float) -> tuple[bool, float]:
-    """What systems are sorted by."""
+    """Return the sort key of a system."""
     return kind in _INCOMPARABLE, math.inf if math.isnan(mean) else -mean
 
 
@@ -127,8 +127,8 @@ def _settled(
     ends: Sequence[tuple[float | None, float | None]],
     means: Sequence[float],
 ) -> Standing:
-    """Without its place on the front of latency if a new measurement may change it. ends: of the
-    latency of each system, the same twice for one that was not measured on a busy machine."""
+    """Return the row, with Pareto optimality by latency unset if a new measurement could change it.
+    ends: the lowest and highest latency of each system; equal if the machine was not busy."""
     for end, others in ((0, 1), (1, 0)):
         taken = [each[end if place == at else others] for place, each in enumerate(ends)]
         if row.pareto["p95"] is not None and _front(taken, means)[at] != row.pareto["p95"]:
@@ -146,7 +146,7 @@ def _front(taken: Sequence[float | None], means: Sequence[float]) -> list[bool |
 
 
 def _standing(study: Study, system: str) -> Standing:
-    """Without its place among the others."""
+    """Return the row of a system, without Pareto optimality."""
     row = study.comparison.row(system, study.spec)
     mean, low, high = study.mean(system)
     baseline, first = system == study.baseline, system == FIRST_STAGE

@@ -1,6 +1,5 @@
-"""What a search of each system costs: at the price that somebody gave it, else at what its run
-recorded: the dollars that its tokens came to, or the machine that it ran on and how much that
-served."""
+"""The cost of a search with each system: at the price that the user set, otherwise at the price
+that its run recorded: of its tokens, or of its machine and throughput."""
 
 from __future__ import annotations
 
@@ -41,25 +40,25 @@ CASCADE = "cascade"
 _CHARGED = "charged"
 
 Way = Literal["concurrent", "listed", "batches", "alone"]
-"""How the searches per second of a price by the hour are known.
+"""The source of the searches per second of an hourly price.
 
-concurrent: measured at a concurrency, within the latency target. listed: the price says so.
+concurrent: measured at a concurrency, within the latency target. listed: from the price list.
 batches: measured while the run scored many queries. alone: measured one query after the other.
 """
 Lack = Literal["", "price", "throughput", "tokens", "rate", "parts"]
-"""Why a cost is not known.
+"""The reason why a cost is unknown.
 
-price: nobody gave one, and the run recorded no machine. throughput: a price by the hour, and
-nothing says how many searches that serves. tokens: the price depends on the lengths of texts that
-are not here. rate: a price in a currency without an exchange rate.
-parts: made of runs that are not here, or whose cost is not known.
+price: not set, and the run recorded no machine. throughput: an hourly price without a known
+throughput. tokens: the price depends on the lengths of missing texts. rate: a price in a currency
+without an exchange rate. parts: a fused run with missing parts, or parts of unknown cost.
 """
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Latency of a run in ms, None where it was not measured, its measured throughput, how many
-    queries were timed (of few there is no p95), and whether the machine was busy."""
+    """Latency and throughput of a run. p50, p95: in ms; None if not measured, p95 also with too few
+    timed queries. levels: the measured throughput. timed: the number of timed queries. busy:
+    whether the machine was busy."""
 
     p50: float | None
     p95: float | None
@@ -70,8 +69,8 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Served:
-    """Searches per second of one machine, and how they are known. in_flight: how many were under
-    way at once where that was measured, else 0. cpu: of the machine, as recorded."""
+    """Searches per second of one machine, with the source. in_flight: the concurrency of the
+    measurement, 0 if unknown. cpu: the recorded CPU of the machine."""
 
     per_second: float
     way: Way
@@ -82,13 +81,13 @@ class Served:
 
 @dataclass(frozen=True)
 class Bill:
-    """What a search of a system costs.
+    """The cost of a search with a system.
 
-    listed: its price; None where it has none. load: what a search sends. served: of a price by the
-    hour; None where nobody knows. rate: of exchange, None where nobody typed one. currency: of the
-    study. parts: name → what the systems cost that it is made of, where it has no price itself.
-    chosen: whether the user set the price. traffic: searches per day that whole machines of a price
-    by the hour serve; None if a share of a machine is paid.
+    listed: its price; None if it has none. load: the payload of a search. served: the throughput
+    for hourly prices; None if unknown. rate: the exchange rate; None if not set. currency: of the
+    study. parts: name → cost of each part of a fused run without its own price. chosen: whether the
+    user set the price. traffic: searches per day for hourly prices of whole machines; None if a
+    share of a machine is paid for.
     """
 
     listed: ListedPrice | None
@@ -103,7 +102,7 @@ class Bill:
 
     @property
     def per_thousand(self) -> float | None:
-        """What 1,000 searches cost in the currency of the study; None where not known."""
+        """The cost of 1,000 searches in the currency of the study; None if unknown."""
         if self.lack:
             return None
         cost = self._at(None)
@@ -111,42 +110,42 @@ class Bill:
 
     @property
     def machines(self) -> tuple[Machines, ...]:
-        """The whole machines that are paid for; parts with one price share theirs."""
+        """The whole machines that are paid for; parts with the same price share machines."""
         return self._machines(None)
 
     @property
     def beside_machines(self) -> float:
-        """What 1,000 searches cost beside whole machines, where it has a price."""
+        """The cost of 1,000 searches without whole machines, for a system with a price."""
         return self._variable(None)
 
     @property
     def per_million_tokens(self) -> float | None:
-        """What a million tokens of queries and documents cost; None where that is not known, or
-        there are none."""
+        """The cost of a million tokens of queries and documents; None if unknown, or without
+        tokens."""
         tokens = float(billed_tokens(self.load.load)) * 1000
         cost = self.per_thousand
         return None if cost is None or not tokens > 0 else cost / tokens * 1e6
 
     @property
     def price(self) -> Price | None:
-        """The price, by the hour with the searches per second that are known."""
+        """The price; an hourly one with the known searches per second."""
         if self.listed is None or self.served is None:
             return None if self.listed is None else self.listed.price
         return replace(self.listed.price, searches_per_second=self.served.per_second)
 
     @property
     def example(self) -> bool:
-        """Whether it, or that of a part, rests on a price that the user did not set."""
+        """True if the price, or a price of a part, is an example that the user did not set."""
         example_price = self.listed is not None and self.listed.example and not self.chosen
         return example_price or any(bill.example for _name, bill in self.parts)
 
     @property
     def unset(self) -> bool:
-        """Whether the user did not set what a search costs."""
+        """True if the cost of a search is unknown or an example."""
         return bool(self.lack) or self.example
 
     def at(self, documents: float) -> float:
-        """What 1,000 searches cost when so many documents are reranked; NaN where not known."""
+        """Return the cost of 1,000 searches with this many reranked documents; NaN if unknown."""
         return math.nan if self.lack else self._at(documents)
 
     def _at(self, documents: float | None) -> float:
@@ -164,20 +163,20 @@ class Bill:
             price, load = bill.price, float(bill.load.load.documents)
             one = None if price is None or self.traffic is None else Machines.of(price)
             if one is not None:
-                # A machine serves the more searches the fewer documents each of them has.
+                # A machine serves more searches if each has fewer documents.
                 faster = load / documents if documents and load else 1.0
                 one = Machines(one.per_month * (bill.rate or 0.0), one.searches_per_day * faster)
                 machines[bill.listed] = one.beside(machines.get(bill.listed))
         return tuple(machines.values())
 
     def _with_parts(self) -> Iterator[Bill]:
-        """Yield itself, or what it is made of."""
+        """Yield the bill itself, or the bills of its parts."""
         yield from () if self.parts else (self,)
         for _name, bill in self.parts:
             yield from bill._with_parts()
 
     def _variable(self, documents: float | None) -> float:
-        """What 1,000 searches cost beside whole machines."""
+        """Return the cost of 1,000 searches without whole machines."""
         if self.parts:
             return sum(bill._variable(documents) for _name, bill in self.parts)
         load, price, share = self.load.load, self.price, 1.0
@@ -192,7 +191,7 @@ class Bill:
 
 
 def bill(study: Study, system: str) -> Bill | None:
-    """None for the first stage, which nobody bills for reranking."""
+    """Return the bill of a system; None for the first stage, which costs nothing for reranking."""
     run = study.run(system)
     if system == FIRST_STAGE or run is None:
         return None
@@ -216,12 +215,13 @@ def priced(
     money: Money,
     run: Run | None = None,
 ) -> Bill:
-    """What a search costs at a price. run: whose throughput counts; None for a price alone."""
+    """Return the bill of a search at a price. run: the source of the throughput; None for a price
+    without a system."""
     if listed is None:
         return Bill(None, sent, money.currency, lack="price")
     served, rate = None, money.rate(listed.price.currency)
     if run is not None and {_place(run), place_of(listed)} == {"cpu", "gpu"}:
-        # How fast a processor is tells nothing of a graphics card.
+        # The speed of a CPU does not predict the speed of a GPU.
         run, waited = None, replace(waited, levels=())
     if listed.price.unit == "hour":
         served = _served(listed.price, sent, waited, money.assumptions.latency_target_ms, run)
@@ -234,7 +234,7 @@ def priced(
 
 
 def _of_parts(study: Study, run: Run, sent: MeasuredLoad, money: Money) -> Bill:
-    """The sum of what the systems cost that a run was made of; the first stage costs nothing."""
+    """Return the sum of the bills of a fused run's parts; the first stage costs nothing."""
     parts = []
     for system in combining.part_ids(run):
         part_bill = bill(study, system) if system in study.systems else None
@@ -245,13 +245,13 @@ def _of_parts(study: Study, run: Run, sent: MeasuredLoad, money: Money) -> Bill:
 
 
 def _charged(run: Run, documents: float) -> ListedPrice | None:
-    """The dollars that the tokens of a run came to, for 1,000 searches of so many documents, at the
-    prices in its settings; None where it recorded none.
+    """Return the price of 1,000 searches with this many documents, from the dollars that a run
+    recorded for its tokens; None if it recorded none.
 
-    Scores from the cache were paid for by an earlier run: what the others cost stands for them.
+    Cached scores were paid for by an earlier run: they count at the mean price of the others.
     """
     if run.calls is None or run.reranker == CASCADE:
-        # The dollars of one stage of a cascade are not what a search costs.
+        # The dollars of one stage of a cascade are not the cost of a search.
         return None
     done = run.queries[run.queries["state"] == "done"]
     paid = run.calls.loc[run.calls["query_id"].isin(done["query_id"]), "billed"]
@@ -273,31 +273,31 @@ def _charged(run: Run, documents: float) -> ListedPrice | None:
 
 
 def _recorded(run: Run, prices: Sequence[ListedPrice]) -> ListedPrice | None:
-    """The price of what a run recorded that it ran on."""
+    """Return the default price for the hardware or service that a run recorded."""
     place = _place(run)
     return None if place is None else usual(place, {each.key: each for each in prices})
 
 
 def _example(run: Run) -> ListedPrice | None:
-    """Return the shipped price that stands in for demonstration."""
+    """Return the shipped example price for a run."""
     return usual("cpu" if _on_loopback(run) else "service", {each.key: each for each in shipped()})
 
 
 def _on_loopback(run: Run) -> bool:
-    """Return whether a run asked a service on the machine itself."""
+    """Return whether a run called a service on the same machine."""
     kind = next((each for each in kinds() if each.name == run.reranker), None)
     if kind is None or kind.key is None:
         return False
     try:
         place = kind.key(completed(kind.settings, run.settings))
-    except RankdashError:  # Of an older version, such as a service that has ended.
+    except RankdashError:  # A run of an older version, such as of a discontinued service.
         return False
     return place is not None and place.on_loopback
 
 
 def _place(run: Run) -> Place | None:
-    """None where nothing is recorded, as of a ranking from a file, where a cascade asks a service
-    for one of its stages, and of a service on the machine itself, which nobody bills."""
+    """Return the place that a run is billed for; None without a record, as for a ranking from a
+    file, for a cascade with a service in one stage, and for a service on the same machine."""
     if _on_loopback(run):
         return None
     services = {each.name for each in kinds() if each.capabilities.needs_network}
@@ -316,7 +316,7 @@ def _place(run: Run) -> Place | None:
 def _served(
     price: Price, sent: MeasuredLoad, waited: Waiting, target_ms: float, run: Run | None
 ) -> Served | None:
-    """What a machine serves: the best evidence that there is."""
+    """Return the throughput of a machine, from the best source available; None without any."""
     cpu = "" if run is None else str(run.machine.get("cpu", ""))
     level = within_target(waited.levels, target_ms)
     if level is not None:
@@ -327,7 +327,7 @@ def _served(
         return None
     documents, measured = float(sent.load.documents), run.measured
     if measured is not None and measured.pairs and documents:
-        # Embedding documents is work that a search system does beforehand.
+        # A search system embeds its documents in advance.
         seconds = measured.seconds - measured.index_seconds
         if seconds > 0:
             way: Way = "batches" if measured.together > 1 else "alone"
@@ -338,7 +338,8 @@ def _served(
 
 
 def load(study: Study, system: str) -> MeasuredLoad:
-    """What a search of this system sends; of the first stage, what reranking all of it would."""
+    """Return the payload of a search with this system; for the first stage, of reranking all of its
+    documents."""
     return _load(study, latency.timed_by(study, system))
 
 
@@ -351,12 +352,12 @@ def _load(study: Study, timed: Key) -> MeasuredLoad:
 
 @part("texts")
 def _document_tokens(study: Study) -> dict[str, float]:
-    """Document id → its tokens, as far as they were counted."""
+    """Return a mutable mapping: document id → number of tokens, of the documents counted before."""
     return {}
 
 
 def waiting(study: Study, system: str) -> Waiting:
-    """Latency and throughput of a system; the first stage adds none."""
+    """Return latency and throughput of a system; 0 ms for the first stage."""
     latencies = latency.times(study, system)
     if latencies is None:
         return Waiting(0.0, 0.0)

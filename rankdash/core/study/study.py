@@ -1,8 +1,8 @@
-"""`Study`: a data set, the systems compared on it, and the rules; all numbers follow from it.
+"""`Study`: a data set, the systems compared on it, and the rules; the source of all numbers.
 
-A number is worked out when it is first asked for, and kept in the cache that was passed in, under
-what it depends on. A query that failed, was not run or has no value for another reason on one side
-leaves both sides of that pair and is counted; it is never a zero.
+Numbers are computed on first access and stored in the cache that is passed in; the key has all
+dependencies. A query that failed, was not run or has no value for another reason in one system is
+excluded from both sides of the pair and counted by reason; it is never scored as 0.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from rankdash.core.study.unjudged.system_bounds import (
     bounds_table,
 )
 
-# What a metric alone does not need, and takes as long to load as to score a million rows.
+# Not needed for metrics, and as slow to import as scoring a million rows.
 if TYPE_CHECKING:
     from rankdash.core.data.dataset import Judgements
     from rankdash.core.readers.checks.check import CheckReport
@@ -52,30 +52,31 @@ if TYPE_CHECKING:
     from rankdash.core.workspace.notes import Note
 
 METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
-"""Evaluated beside the metric that was chosen, at the same cutoff."""
+"""The other metrics that are evaluated, at the same cutoff as the chosen one."""
 
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
+"""The cutoffs of `Study.curves`."""
+
 _CURVES = ["system", "k", "mean", "low", "high", "n"]
-"""Where a metric is shown by cutoff."""
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """One comparison.
+    """A comparison of systems on a data set.
 
-    systems: id → system, those of baseline and challengers among them. metric: its name, such as
-    "ndcg". cutoff: its k, None for the whole list. others: specs that are evaluated beside it; None
-    for `METRICS` at the same cutoff. check: what reading the data set noticed, where that is known.
-    money: None where nothing is known of prices. notes: query id → what an analyst remarked.
-    goals: the profile of targets that was chosen; None where none was.
-    corrections: how many labels of the data set were corrected by hand. labelling: what labels say
-    that were sampled; None where they came otherwise, or all that the metric looks at are there.
-    judge: whose grades are set beside people's labels (see `rankdash.core.study.judged`).
-    cache: where parts are shared with other studies; None: nowhere. dataset_id: the id under which
-    they are kept there; where a revision of corrected labels follows ("<id>+<revision>"), what does
-    not depend on labels is kept under the id alone. The ids of systems are those of their runs.
+    systems: id → system, at least the baseline and the challengers; their ids are the ids of their
+    runs. metric: its name, such as "ndcg". cutoff: its k, None for the whole list. others: specs of
+    the other metrics; None for `METRICS` at the same cutoff. check: the findings about the data
+    set, if known. money: prices and assumptions, if known. notes: query id → an analyst's note.
+    goals: the chosen profile of targets; None without.
+    corrections: the number of labels corrected by hand. labelling: the estimates from sampled
+    labels; None if labels were not sampled, or all labels that the metric needs exist.
+    judge: an LLM judge that is compared with the human labels (see `rankdash.core.study.judged`).
+    cache: shares parts with other studies; None: not shared. dataset_id: the id in the keys of the
+    cache, "<id>+<revision>" if labels were corrected; parts that do not depend on labels use
+    "<id>" only.
 
-    Raises SpecError where a system is not known, is compared with itself, or the metric does not
+    Raises SpecError if a system is unknown or compared with itself, or if the metric does not
     exist.
     """
 
@@ -117,12 +118,13 @@ class Study:
 
     @classmethod
     def on(cls, spec: str, **fields: Any) -> Self:
-        """A study of a metric with its cutoff, such as "ndcg@10"; fields: the others."""
+        """Create a study of a metric with its cutoff, such as "ndcg@10". fields: the other
+        fields."""
         measure = parse(spec)
         metric = measure.spec if measure.k is None else replace(measure, k=None).spec
         return cls(metric=metric, cutoff=measure.k, **fields)
 
-    # What is compared, and its names.
+    # The compared systems and their names.
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -135,7 +137,7 @@ class Study:
         return {system: self.systems[system].name for system in self.chosen}
 
     def name(self, system: str) -> str:
-        """The system's name, as it was typed: never markup."""
+        """Return the system's name as the user entered it, not escaped."""
         return self.systems[system].name
 
     @property
@@ -144,7 +146,8 @@ class Study:
         return {system: self.systems[system].place for system in self.chosen}
 
     def run(self, system: str) -> Run | None:
-        """None for a system without one. One made of others has their latencies in sum."""
+        """Return the run of a system; None if it has none. A fused run has the summed latencies of
+        its parts."""
         load = self.systems[system].load
         if load is None:
             return None
@@ -165,12 +168,12 @@ class Study:
         return self.dataset.candidates if ranking is None else ranking
 
     def excluded(self, system: str) -> Mapping[str, str]:
-        """Query id → "failed" or "skipped", where the system has no result."""
+        """Return query id → "failed" or "skipped", for queries without a result."""
         run = self.run(system)
         return {} if run is None else run.left_out
 
     def failures(self, system: str) -> pd.DataFrame:
-        """query_id and reason of every query that failed."""
+        """Return query_id and reason of every failed query."""
         run = self.run(system)
         if run is None:
             return pd.DataFrame({"query_id": [], "reason": []}, dtype="str")
@@ -188,7 +191,7 @@ class Study:
         return parse(self.spec)
 
     def spec_of(self, metric: str) -> str:
-        """A metric at the chosen cutoff, as far as it has one."""
+        """Return a metric at the chosen cutoff, or without a cutoff if it has none."""
         measure = parse(metric)
         if self.cutoff is None or not measure.metric.has_cutoff:
             return measure.spec
@@ -207,18 +210,18 @@ class Study:
 
     @property
     def measures_quality(self) -> bool:
-        """Whether the metric says how good a ranking is, and not only what is labelled."""
+        """True if the metric measures quality, and not only which documents are labelled."""
         return bool(self.measure.metric.measures_quality)
 
     @property
     def has_reasons(self) -> bool:
-        """Whether the metric is a sum over documents, so that a change has reasons."""
+        """True if the metric is a sum over documents, so that changes have reasons."""
         return splits(self.measure)
 
     @cached_property
     def _plain(self) -> Self:
-        """This study, under the default threshold where the metric reads grades as they are: what
-        no threshold changes is then worked out once for all."""
+        """This study, with the default relevance threshold if the metric uses grades: results that
+        do not depend on the threshold are then computed once."""
         usual = replace(self.conventions, threshold=Conventions().threshold)
         graded = not self.measure.metric.binary and usual != self.conventions
         return replace(self, conventions=usual) if graded else self
@@ -227,7 +230,8 @@ class Study:
 
     @part("labels", "order", limit="judged")
     def judged(self, system: str) -> Judged:
-        """The ranking joined with the labels; with corrected ones anew for their queries alone."""
+        """Return the ranking joined with the labels. If labels were corrected, only their queries
+        are joined again."""
         data, ranking, rules = self.dataset, self.ranking(system), self.conventions
         if not self.corrected or data.before is None:
             return judge(ranking, data.labels, rules)
@@ -235,17 +239,17 @@ class Study:
         return judge_again(before, ranking, data.labels, data.changed, rules)
 
     def of_judged(self, system: str, make: Callable[[Judged], Made]) -> Made:
-        """What `make` makes, query by query, of a ranking joined with the labels: an evaluation,
-        ceilings, or counts."""
+        """Return `make` of a ranking joined with the labels: an evaluation, ceilings, or counts,
+        which must be computed query by query."""
         return make(self.judged(system))
 
     def of_pool(self, make: Callable[[Judged], Made]) -> Made:
-        """The same of every document that a chosen system ranks."""
+        """Return `make` of all documents that a chosen system ranks, joined with the labels."""
         return make(pool_of(self))
 
     @part("labels")
     def adds_documents(self, system: str) -> bool:
-        """Whether a run ranks documents for labelled queries that the first stage did not find."""
+        """Return whether a run ranks documents of labelled queries that the first stage lacks."""
         run = self.run(system)
         if run is None:
             return False
@@ -254,14 +258,14 @@ class Study:
 
     @part("labels")
     def lacks_documents(self, system: str) -> bool:
-        """Whether a system lacks candidates of the labelled queries that it ranks."""
+        """Return whether a system lacks candidates of the labelled queries that it ranks."""
         judged = self.judged(system)
         queries = judged.query_ids[judged.present]
         return adds_documents(self.dataset.candidates, self.ranking(system), queries)
 
     @part(alone=True)
     def evaluate(self, system: str, specs: tuple[str, ...]) -> Evaluation:
-        """Per-query values of any metrics, in the order given."""
+        """Return the values per query of any metrics, in the order of `specs`."""
         ordered = tuple(sorted(specs))
         evaluation = self._evaluated(system, ordered)
         return evaluation if ordered == specs else evaluation.in_order(specs)
@@ -273,13 +277,13 @@ class Study:
 
     @cached_property
     def evaluations(self) -> dict[str, Evaluation]:
-        """System → its values of `specs`, query by query."""
+        """System → its values of `specs` per query."""
         return {system: self.evaluate(system, self.specs) for system in self.chosen}
 
     @cached_property
     def comparison(self) -> Comparison:
         """The baseline against every challenger on every metric of `specs`."""
-        # In an order that is the same whichever of them is chosen, and made once for all.
+        # Sorted, so that the key does not depend on which metric is chosen.
         return self._compared(tuple(sorted(self.specs))).in_order(self.specs)
 
     @part("labels", "chosen", "conventions", "statistics")
@@ -289,12 +293,12 @@ class Study:
             self.baseline,
             self.statistics,
             best=best_of_all(self, specs),
-            # Which of them lead is asked next, and only of what is chosen now.
+            # The leaders are needed for the chosen metric only.
             rivals=(self.spec,),
         )
 
     def mean(self, system: str) -> tuple[float, float, float]:
-        """Mean and interval of the chosen metric."""
+        """Return mean and interval of the chosen metric."""
         row = self.comparison.row(system, self.spec)
         return float(row["mean"]), float(row["mean_low"]), float(row["mean_high"])
 
@@ -318,7 +322,7 @@ class Study:
     def _curves(
         self, at: tuple[tuple[str, int], ...], last: tuple[tuple[str, int], ...]
     ) -> pd.DataFrame:
-        """at: spec → its cutoff. last: system → the last cutoff that it has a row for."""
+        """Return `curves`. at: spec → its cutoff. last: system → the cutoff of its last row."""
         cutoff = dict(at)
         evaluations = {system: self.evaluate(system, tuple(cutoff)) for system in self.chosen}
         frame = mean_intervals(evaluations, self.baseline, self.statistics)
@@ -326,19 +330,19 @@ class Study:
         return frame.loc[frame["k"] <= frame["system"].map(dict(last)), _CURVES]
 
     def pairs(self, challenger: str, spec: str | None = None) -> pd.DataFrame:
-        """query_id, before, after, delta, state of every query of either side, as from
-        `pairs.paired`. spec: another metric than the chosen one."""
+        """Return query_id, before, after, delta, state of every query of either side, as from
+        `paired`. spec: the metric; the chosen one by default."""
         return self.pairs_of(self.baseline, challenger, self.spec if spec is None else spec)
 
     @part("labels", "conventions")
     def pairs_of(self, before: str, after: str, spec: str) -> pd.DataFrame:
-        """The same of any two systems and any metric."""
+        """Return the same for any two systems and any metric."""
         specs = self.specs if spec in self.specs else (spec,)
         return paired(self.evaluate(before, specs), self.evaluate(after, specs), spec)
 
     def reasons(self, challenger: str) -> pd.DataFrame | None:
-        """Why each query changed, index query_id, as from `reasons.reasons`; None where the metric
-        cannot be split by document."""
+        """Return the reason of each query's change, index query_id, as from `reasons.reasons`; None
+        if the metric is not a sum over documents."""
         return self._plain._reasons(challenger) if self.has_reasons else None
 
     @part("labels", "baseline", "metric", "conventions", "tie band")
@@ -355,17 +359,18 @@ class Study:
 
     @part("labels", "baseline", "metric", "conventions", "tie band")
     def reason_counts(self, challenger: str) -> pd.DataFrame | None:
-        """Reasons of the queries that the mean change counts, how many each has and what they add
-        to it, as from `reasons.counted`."""
+        """Return the number of queries for each reason and their part of the mean change, as from
+        `reasons.counted`."""
         reasons = self.reasons(challenger)
         return None if reasons is None else counted(reasons["reason"], self.pairs(challenger))
 
     @part("labels", "baseline", "metric", "conventions")
     def headroom(self, challenger: str) -> Headroom | None:
-        """How the best value splits into lost by the retriever, still to win and won; None for a
-        metric that describes labels.
+        """Return the split of the perfect value: lost by the retriever, potential gain left and
+        realised; None for a metric that does not measure quality.
 
-        The ceiling is the best order of what the challenger could order (see `limits_of`).
+        The ceiling is the best order of the documents that the challenger could order (see
+        `limits_of`).
         """
         if not self.measures_quality:
             return None
@@ -376,19 +381,19 @@ class Study:
 
     @property
     def corrected(self) -> bool:
-        """Whether corrected labels are in force."""
+        """True if the labels include corrections."""
         return self.dataset_id != self.stored_id
 
     @property
     def segments(self) -> tuple[str, ...]:
-        """Columns of the data set, then the groups that rankdash works out itself."""
+        """Columns of the data set, then the segments that rankdash derives."""
         columns = self.dataset.segments
         return (*columns, *(each.name for each in DERIVED_SEGMENTS if each.name not in columns))
 
     @part("labels", "baseline", "metric", "conventions", "statistics")
     def segment(self, challenger: str, segment: str) -> pd.DataFrame:
-        """The change in each group of queries, as from `by_segment`: groups that rankdash works out
-        in their natural order, others the largest first."""
+        """Return the change in each group of queries, as from `by_segment`: derived segments in
+        their natural order, others by size, descending."""
         provided = segment in self.dataset.segments
         order = next((each.values for each in DERIVED_SEGMENTS if each.name == segment), ())
         return by_segment(
@@ -400,13 +405,13 @@ class Study:
         )
 
     def grouping(self, segment: str) -> pd.Series:
-        """The group of each query, index query id."""
+        """Return the group of each query, index query id."""
         provided = segment in self.dataset.segments
         columns = self.dataset.queries if provided else self._derived(segment)
         return pd.Series(columns[segment].to_numpy(dtype=object), index=columns["query_id"])
 
     def _derived(self, segment: str) -> pd.DataFrame:
-        """The table that has a column of groups which rankdash works out itself."""
+        """Return the table that has the column of a derived segment."""
         table = self._groups_of_texts()
         return table if segment in table else self._groups_of_values()
 
@@ -425,7 +430,7 @@ class Study:
 
     @property
     def unjudged(self) -> pd.DataFrame:
-        """What documents without a label leave open for each system, as from `bounds_table`."""
+        """The bounds for each system due to unlabelled documents, as from `bounds_table`."""
         return self._bounds()
 
     @part("labels", "chosen", "metric", "conventions")
@@ -435,25 +440,26 @@ class Study:
 
     @part("labels", "baseline", "metric", "conventions")
     def unjudged_change(self, challenger: str) -> UnjudgedComparison:
-        """What they leave open between the baseline and a challenger."""
+        """Return the bounds of the change due to unlabelled documents."""
         sides = self.ranked_labels(self.baseline), self.ranked_labels(challenger)
         return UnjudgedComparison(*sides, self.spec, self.conventions)
 
-    # Where parts are kept.
+    # Caching of parts.
 
     @property
     def stored_id(self) -> str:
-        """The same whatever labels were corrected: what notes and corrections are stored under."""
+        """The id of the data set without the revision of its labels, used for notes and
+        corrections."""
         return self.dataset_id.partition("+")[0]
 
     def once(self, key: Key, make: Callable[[], Made], *, alone: bool = False) -> Made:
-        """What `make` makes, kept by this study, and by the cache unless `alone`: for what depends
-        on more than a key holds, such as prices."""
+        """Return the result of `make`, stored by this study, and by the cache unless `alone`, which
+        is for results that depend on more than the key, such as prices."""
         if key not in self._parts:
             self._parts[key] = make() if alone else self.shared(key, make)
         made: Made = self._parts[key]
         return made
 
     def shared(self, key: Key, make: Callable[[], Made]) -> Made:
-        """What `make` makes, kept by the cache alone: for what is large and wanted once."""
+        """Return the result of `make`, stored by the cache only: for large results needed once."""
         return make() if self.cache is None else self.cache(key, make)

@@ -1,4 +1,4 @@
-"""The systems of a study, and what a search costs and is worth."""
+"""The systems of a study, and prices and assumptions for its costs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, As
 from rankdash.core.value.prices import ListedPrice, shipped
 
 MACHINES = ("whole", "share")
-"""What is paid of a machine by the hour, the default first."""
+"""The options for hourly prices: whole machines or a share of one; the default first."""
 
 FIRST_STAGE = "first-stage"
-"""The id of the data set's own ranking, which is no run."""
+"""The id of the data set's own ranking, which is not a run."""
 
 
 @dataclass(frozen=True, eq=False)
 class System:
     """A ranking that is compared.
 
-    name: as it is shown; from a person, so never markup. place: its number among all systems of the
-    data set, by which it has the same mark and colour everywhere. load: gives its run; None for the
-    first stage of the data set, and for one of which nothing is known but its `ranking`.
+    name: the display name; entered by a user, so not markup. place: its number among all systems of
+    the data set, which determines its mark and colour. load: returns its run; None for the first
+    stage, and for a system that has only a `ranking`.
     """
 
     id: str
@@ -40,8 +40,8 @@ class System:
 def systems_of(
     dataset: Dataset, runs: Iterable[Run], first_stage: str | None = None
 ) -> dict[str, System]:
-    """id → system: the first stage, then the runs, under names that tell them apart. first_stage:
-    its name, where a file gave it one."""
+    """Return id → system: the first stage, then the runs, with unique names. first_stage: its name,
+    if a file has one."""
     systems = [System(FIRST_STAGE, first_stage or first_stage_name(dataset))]
     systems += [System(run.id, run.name, load=partial(_same, run)) for run in runs]
     return numbered(systems)
@@ -52,7 +52,7 @@ def _same(run: Run) -> Run:
 
 
 def numbered(systems: Iterable[System]) -> dict[str, System]:
-    """id → system, each with its place; a name that another has is numbered ("BM25 (2)")."""
+    """Return id → system, each with its place; duplicate names are numbered ("BM25 (2)")."""
     named: dict[str, System] = {}
     for place, system in enumerate(systems):
         name = unused(system.name, {each.name for each in named.values()})
@@ -61,14 +61,14 @@ def numbered(systems: Iterable[System]) -> dict[str, System]:
 
 
 def unused(name: str, taken: Iterable[str]) -> str:
-    """The name itself, or with the first number that nobody has: "BM25 (2)"."""
+    """Return the name, with the first free number if it is taken: "BM25 (2)"."""
     known = set(taken)
     numbered_names = (name, *(f"{name} ({n})" for n in range(2, len(known) + 3)))
     return next(each for each in numbered_names if each not in known)
 
 
 def first_stage_name(dataset: Dataset) -> str:
-    """Return what the data set's own ranking is called, by its file or in the reader's language."""
+    """Return the name of the data set's own ranking, from its file or in the reader's language."""
     match dataset.first_stage:
         case "given":
             return dataset.candidates_name or _("First stage")
@@ -86,19 +86,18 @@ def first_stage_name(dataset: Dataset) -> str:
 
 @dataclass(frozen=True)
 class Money:
-    """What a search costs and is worth.
+    """Prices and assumptions.
 
-    prices: system → the price that somebody gave it; without one, what was recorded of its run
-        says which of `listed` it has, if any.
-    given: the names of the assumptions that a person set; the others are the shipped defaults.
+    prices: system → the price that the user set; for other systems, the record of the run
+        determines the price in `listed`, if any.
+    given: the names of the assumptions that the user set; the others have the shipped defaults.
     currency: of every amount.
-    rates: currency → how much of `currency` one unit of it is. A price in a currency that is not
-        there says nothing here.
-    also: prices to be shown beside the systems, though nothing was measured of them.
-    shared: whether a share of a machine is paid by the hour, because others use the rest; else
-        whole machines are.
-    example: whether example values stand in where the user set no price or no value of a search.
-        Every result that rests on one is marked.
+    rates: currency → value of one unit in `currency`. Prices in other currencies are unknown.
+    also: prices that are shown without a measured system.
+    shared: whether hourly prices are paid for a share of a machine, because others use the rest;
+        otherwise for whole machines.
+    example: whether example values replace a missing price or value of a search. Results from
+        example values are marked.
     """
 
     assumptions: Assumptions = field(default_factory=Assumptions)
@@ -113,10 +112,12 @@ class Money:
 
     @classmethod
     def of(cls, assumptions: Mapping[str, Any], **more: Any) -> Money:
-        """With the assumptions that somebody set, by their names. Raises DataError for one that
-        does not exist, or is out of range, and for an amount that somebody has to set, because its
-        default is in another currency and there is no rate of exchange. `machines`: "whole" or
-        "share"."""
+        """Create prices and assumptions.
+
+        assumptions: those that the user set, by name; `machines` is "whole" or "share". more: the
+        other fields. Raises DataError for an unknown assumption, a value out of range, and an
+        amount that must be set because its default is in another currency without an exchange rate.
+        """
         assumptions = dict(assumptions)
         machines = assumptions.pop("machines", MACHINES[0])
         if machines not in MACHINES:
@@ -145,21 +146,21 @@ class Money:
 
     @property
     def defaults(self) -> tuple[Assumption, ...]:
-        """Return the assumptions that count and that are not set. What a search is worth counts
-        only once it is set."""
+        """The relevant assumptions that are not set. The value of a search is relevant only once it
+        is set."""
         counting = self.assumptions.untouched(self.given)
         return tuple(each for each in counting if each.name != "value_per_search")
 
     @property
     def valued(self) -> bool:
-        """Whether the user set what a search is worth."""
+        """True if the user set the value of a search."""
         return "value_per_search" in self.given
 
     @property
     def traffic(self) -> float | None:
-        """Searches per day that whole machines serve; None if a share of a machine is paid."""
+        """Searches per day that whole machines serve; None if a share of a machine is paid for."""
         return None if self.shared else self.assumptions.searches_per_day
 
     def rate(self, currency: str) -> float | None:
-        """How much of the study's currency one unit of another is; None where nobody said."""
+        """Return the value of one unit of a currency in the study's currency; None if not set."""
         return 1.0 if currency == self.currency else self.rates.get(currency)
