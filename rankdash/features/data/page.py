@@ -178,7 +178,10 @@ def _rankings(dataset_id: str, report: CheckReport) -> None:
         ),
         hide_index=True,
         placeholder="–",
-        column_config={judged_title(10): st.column_config.NumberColumn(format="percent")},
+        column_config={
+            judged_title(10): st.column_config.NumberColumn(format="percent"),
+            _p("column", "rows"): st.column_config.NumberColumn(format="localized"),
+        },
         row_height=name_rows(names),
         alt=_("The first stage and the rankings that came with the data"),
     )

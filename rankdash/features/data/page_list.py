@@ -46,6 +46,10 @@ def draw(rows: Sequence[DatasetRow]) -> None:
             }
         ),
         hide_index=True,
+        column_config=dict.fromkeys(
+            (_p("column", "queries"), _p("column", "documents"), _("labels in the files")),
+            st.column_config.NumberColumn(format="localized"),
+        ),
         row_height=name_rows(row.name for row in rows),
         alt=_("The data sets in this workspace"),
     )

@@ -25,21 +25,21 @@ from rankdash.kit.widgets.text import compared_cells, signed_cells
 _ROW, _MOST_SHOWN = 35, 14
 # Of the names, in pixels a letter and in letters: a longer one is cut in its middle, and is whole
 # in the chart and below once it is chosen.
-_LETTER, _NAME_COLUMNS = 7, 35
+_LETTER, _NAME_COLUMNS = 7, 22
 # What is seen without scrolling; the other columns follow.
 _FIRST = (
-    *("number", "name", "role", "mean", "n", "delta", "change_interval", "p_corrected", "verdict"),
+    *("number", "name", "mean", "delta", "verdict", "change_interval", "n", "p_corrected", "role"),
     *("note", "p95", "failed"),
 )
 # In pixels, of the columns of any comparison.
 _WIDTHS = {
     "mean": 70,
-    "interval": 180,
+    "interval": 140,
     "n": 62,
     "delta": 68,
-    "change_interval": 180,
+    "change_interval": 140,
     "p_corrected": 80,
-    "verdict": 120,
+    "verdict": 100,
 }
 
 

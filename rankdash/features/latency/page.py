@@ -20,7 +20,7 @@ from rankdash.kit.widgets import pickers, view
 from rankdash.kit.widgets.charts import draw
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.text import name_rows, signed_cells
-from rankdash.kit.widgets.view import safe_name, short_name
+from rankdash.kit.widgets.view import pick_system, safe_name
 
 
 def load(study: Study, target_ms: float) -> None:
@@ -283,15 +283,8 @@ def draw_tokens(study: Study) -> None:
     st.subheader(_("How much the model reads"), anchor=False)
     system = readers[0] if readers else None
     if len(readers) > 1:
-        system = pickers.pick_one(
-            "reader",
-            readers,
-            st.segmented_control,
-            label=_p("field", "System"),
-            label_visibility="collapsed",
-            format_func=lambda each: short_name(study, each),
-            required=True,
-        )
+        label = _p("field", "System")
+        system = pick_system(study, "reader", readers, label, label_visibility="collapsed")
     lengths = latency.token_lengths(study, system) if system is not None else None
     if system is None or lengths is None:
         st.caption(_("None of these systems counts tokens."))

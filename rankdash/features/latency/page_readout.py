@@ -20,6 +20,7 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import FEWEST_TIMED
+from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.runs.combining import KIND as FUSION
 from rankdash.core.study import latency
 from rankdash.core.study.latency import (
@@ -360,17 +361,17 @@ def _row(name: str, times: Times) -> dict[str, object]:
     summary, apart, measured = times.summary, times.apart, times.run.measured
     row = {
         _p("column", "system"): name,
-        _("queries timed"): summary.n,
-        _p("column", "mean"): summary.mean,
-        _("standard deviation"): summary.deviation,
         "p50": summary.p50,
-        _("p50, low"): summary.p50_interval[0],
-        _("p50, high"): summary.p50_interval[1],
-        "p90": _or_nan(summary.p90),
         "p95": _or_nan(summary.p95),
         _("p95, low"): summary.p95_interval[0],
         _("p95, high"): summary.p95_interval[1],
+        _("p50, low"): summary.p50_interval[0],
+        _("p50, high"): summary.p50_interval[1],
+        "p90": _or_nan(summary.p90),
         "p99": _or_nan(summary.p99),
+        _p("column", "mean"): summary.mean,
+        _("standard deviation"): summary.deviation,
+        _("queries timed"): summary.n,
         _("cold start, s"): times.run.load_ms / 1e3,
     }
     if measured is not None:
@@ -410,4 +411,20 @@ def _conditions(times: Times) -> dict[str, str]:
         titles[_("load average, start → end")] = (
             f"{number(measured.load_start, 1)} → {number(measured.load_end, 1)}"
         )
-    return titles | {name: str(value) for name, value in times.run.machine.items()}
+    names = {
+        "cpu": _p("machine", "processor"),
+        "logical_cpus": _("logical processors"),
+        "threads": _("threads allowed"),
+        "os": _("operating system"),
+        "device": _p("machine", "device"),
+        "runtime": _p("column", "runtime"),
+        "tokens_in_a_batch": _("tokens in a batch"),
+        "calibration": _("runtimes, measured"),
+        "model_package": _("package of the model"),
+        "model_sha256": _("SHA-256 of the model"),
+        "model_origin": _("origin of the model"),
+        "model_licence": _("licence of the model"),
+        "activation": _p("machine", "activation"),
+        SHIPPED_WITH: _("shipped with"),
+    }
+    return titles | {names.get(name, name): str(value) for name, value in times.run.machine.items()}

@@ -39,7 +39,7 @@ from rankdash.kit.widgets.stored import read_only, worker, workspace
 from rankdash.kit.widgets.text import markdown_safe, signed_cells
 
 # Of the names, in pixels and in columns of text.
-_NAME_WIDTH, _NAME_COLUMNS = 270, 35
+_NAME_WIDTH, _NAME_COLUMNS = 180, 22
 
 
 def draw(dataset_id: str) -> None:
@@ -135,15 +135,15 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
             _p("column", "baseline"): [
                 _p("state", "pinned") if row.id == pinned else None for row in rows
             ],
+            _("p50 ms"): [p50 for p50, _p95 in times],
+            _("p95 ms"): [p95 for _p50, p95 in times],
+            _p("column", "pairs/s"): [round(row.pairs_per_second or 0) or None for row in rows],
+            _p("column", "failed"): [row.queries_failed or None for row in rows],
             _p("column", "reranker"): [reranker_title(row.reranker) for row in rows],
             _p("column", "depth"): [
                 _p("choice", "all") if row.depth is None else str(row.depth) for row in rows
             ],
             _p("column", "done"): [row.queries_done for row in rows],
-            _p("column", "failed"): [row.queries_failed for row in rows],
-            _("p50 ms"): [p50 for p50, _p95 in times],
-            _("p95 ms"): [p95 for _p50, p95 in times],
-            _p("column", "pairs/s"): [round(row.pairs_per_second or 0) or None for row in rows],
             _p("column", "note"): [notes[row.id].text if row.id in notes else None for row in rows],
             _p("column", "remarks"): ["; ".join(each.remarks()) or None for each in records],
             _p("column", "runtime"): [
@@ -154,13 +154,8 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
             _p("column", "settings"): [settings_in_words(row.settings) for row in rows],
         }
     )
-    # Most data sets have no pinned run and no note: then they take no room.
-    unused = [
-        name
-        for name in (_p("column", "baseline"), _p("column", "note"))
-        if table[name].isna().all()
-    ]
-    return table.drop(columns=unused)
+    # Most data sets have no pinned run, note or failed query: then they take no room.
+    return table.dropna(axis="columns", how="all")
 
 
 def _study(dataset_id: str) -> Study:

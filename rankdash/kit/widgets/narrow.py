@@ -54,6 +54,10 @@ button:is([data-variant="segmented_control"], [data-variant="pills"])[data-selec
   .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN}:last-child {{ order: 0; }}
 }}
 {PHONE_STYLE}
+@media screen and (max-width: {_BROAD - 1}px) {{
+  /* Choices on several lines: each in its own frame. */
+  button[data-variant="segmented_control"] {{ border-radius: 6px; margin: 0 4px 0 0; }}
+}}
 @media screen and (min-width: {_BROAD}px) and (min-height: {_TALL}px) {{
   [data-testid="stLayoutWrapper"]:has(> .st-key-{IN_SIGHT}) {{
     position: sticky; top: 0; z-index: 90; background: %s; }}

@@ -35,11 +35,13 @@ _ADDRESS = re.compile(r":(?=//)|www(?=\.)|@", re.IGNORECASE)
 
 # In columns of text: an interval, "0.617 … 0.714", is whole.
 _WHOLE = 14
+# A name or a few words that break between words.
+_BRIEF = 26
 # Longer than the names that a person gives: those are whole, and wrap.
 _NAME_WIDTH = 160
 
 # Of a column of names in a grid: how many Latin letters a line has. Of its rows, in pixels.
-_NAME_COLUMN = 26
+_NAME_COLUMN = 40
 _LINE, _PADDING, _LOWEST_WRAPPED = 20, 12, 66
 
 # Borders take the colour of the text, so that the table fits light and dark.
@@ -116,7 +118,7 @@ def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     def cell(text: str, tag: str) -> str:
         # A number or an interval broken over two lines is misread; names wrap between words, and
         # sentences and what is longer take the room.
-        brief = " class='rd-brief'" if fits(text, _NAME_COLUMN) else ""
+        brief = " class='rd-brief'" if fits(text, _BRIEF) else ""
         kind = " class='rd-short'" if fits(text, _WHOLE) else brief
         return f"<{tag}{kind}>{html_safe(text)}</{tag}>"
 

@@ -5,6 +5,7 @@ it minutes after the browser has left."""
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import tempfile
 import weakref
@@ -22,6 +23,8 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import language
 from rankdash.core.intake import reading
 from rankdash.core.readers import Source
 
@@ -40,6 +43,7 @@ _LEAST_BYTES = 10 * _MEGABYTE
 # Of all sessions, as many times as much as of one.
 _SESSIONS = 2
 _KEPT = "upload_limits.fields"
+_LIMIT = '[data-testid="stFileUploaderDropzoneInstructions"] span'
 _STOPPED = "The upload stopped. Add the file again.\n"
 _NO_FIELD = "The page shows no field for files. Open the page again, then add the file again.\n"
 _TOO_LARGE = "The file is larger than the field takes: {most:,.0f} MB.\n"
@@ -151,8 +155,16 @@ def field(megabytes: int | None = None) -> None:
     """Take uploads of this session: its page draws a field. megabytes: the most that one file has;
     None for what the server takes."""
     fields = _fields()
-    fields.drawn = max(fields.drawn, _most_bytes() if megabytes is None else megabytes * _MEGABYTE)
+    most = _most_bytes() if megabytes is None else megabytes * _MEGABYTE
+    fields.drawn = max(fields.drawn, most)
     fields.most = max(fields.most, fields.drawn)
+    if language() != "en":
+        # Streamlit writes the limit in English only.
+        limit = json.dumps(_("At most {n} MB per file", n=most // _MEGABYTE), ensure_ascii=False)
+        st.html(
+            f"<style>{_LIMIT} {{ font-size: 0; }} "
+            f"{_LIMIT}::after {{ content: {limit}; font-size: 0.875rem; }}</style>"
+        )
 
 
 def begin_page() -> None:

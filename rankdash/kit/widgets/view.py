@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -280,21 +280,29 @@ def in_focus(study: Study) -> str:
     if len(study.challengers) < 2:
         return focus(study)
     label = _("System shown (vs. {baseline})", baseline=short_name(study, study.baseline))
-    options = list(study.challengers)
     _settle_focus(study)
+    return pick_system(study, "vs", study.challengers, label) or study.challengers[0]
+
+
+def pick_system(
+    study: Study, field: str, systems: Sequence[str], label: str, **settings: Any
+) -> str | None:
+    """Draw buttons for a few systems, a list for more. field: of the address."""
+    options = list(systems)
     if len(options) > _MOST_BUTTONS:
-        chosen = pickers.pick_one("vs", options, st.selectbox, label=label, format_func=study.name)
-    else:
-        chosen = pickers.pick_one(
-            "vs",
-            options,
-            st.segmented_control,
-            label=label,
-            format_func=lambda system: short_name(study, system),
-            help=names_help(map(study.name, options), _SHORT_NAME),
-            required=True,
+        return pickers.pick_one(
+            field, options, st.selectbox, label=label, format_func=study.name, **settings
         )
-    return chosen or study.challengers[0]
+    return pickers.pick_one(
+        field,
+        options,
+        st.segmented_control,
+        label=label,
+        format_func=lambda system: short_name(study, system),
+        help=names_help(map(study.name, options), _SHORT_NAME),
+        required=True,
+        **settings,
+    )
 
 
 def safe_name(study: Study, system_id: str) -> str:
