@@ -190,10 +190,12 @@ def _widget(kind: str, spec: SettingSpec, implied: str) -> str | int | float | b
 def choice_titles(spec: SettingSpec) -> dict[str, str]:
     """Choice → what a form calls it."""
     by_itself = {"auto": _p("choice", "auto")}
-    return {
+    titles = {
         value: _p("choice", title) if title != value else by_itself.get(value, value)
         for value, title in spec.words.items()
     }
+    # A cascade chooses among rerankers.
+    return {value: _p("reranker", title) for value, title in titles.items()}
 
 
 def _suggested(label: str, spec: SettingSpec, key: str) -> str:

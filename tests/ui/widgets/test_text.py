@@ -60,11 +60,11 @@ def test_what_is_cut_says_so():
     ("names", "height"),
     [
         ([], None),
-        (["short", "x" * 26], None),
+        (["short", "x" * 40], None),
         # Streamlit wraps only above 64 pixels.
-        (["short", "x" * 27], 66),
-        (["x" * 120], 112),
-        (["重" * 40], 92),
+        (["short", "x" * 41], 66),
+        (["x" * 180], 112),
+        (["重" * 70], 92),
     ],
 )
 def test_rows_of_a_grid_are_as_high_as_the_longest_name_needs(names, height):
