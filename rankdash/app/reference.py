@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from rankdash.kit.commands import settings_file
 from rankdash.kit.commands.arguments import FORMATS, Parser
+from rankdash.kit.commands.examples import EXAMPLES
 from rankdash.kit.commands.registry import COMMANDS, put
 
 _HEAD = """\
@@ -75,6 +76,8 @@ def _command(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
                 yield f"\n### {name} {part}\n\n"
                 yield from _command(f"{name} {part}", below)
             return
+    if examples := "\n".join(EXAMPLES.get(name, ())):
+        yield f"\n```text\n{examples}\n```\n"
     yield "\n" if actions else ""
     yield from (f"- {_spelled(action)}: {_explained(action)}\n" for action in actions)
     if isinstance(parser, Parser) and parser.closing is not None:

@@ -1,6 +1,8 @@
 """Options are alike in every command: formats, other names, help."""
 
+import argparse
 import re
+import shlex
 
 import pytest
 
@@ -13,6 +15,7 @@ from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.features.report.report import SECTIONS
 from rankdash.features.run.command_rerank import add as add_rerank
 from rankdash.kit.commands.arguments import FORMATS, Parser, UsageError
+from rankdash.kit.commands.examples import EXAMPLES
 from rankdash.kit.commands.registry import COMMANDS, put
 from tests.sets import ROOT
 
@@ -109,6 +112,30 @@ def test_help_lists_what_the_registries_have(help_of):
         for spec in kind.settings:
             assert f"\n    {spec.name}=" in block
             assert " ".join(spec.help.split()) in " ".join(block.split())
+
+
+def test_each_command_has_two_examples_that_its_parser_accepts():
+    missing = []
+    for name in COMMANDS:
+        parser = Parser(prog=f"rankdash {name}")
+        put(name, parser)
+        for prog, own in leaves(parser):
+            examples = EXAMPLES.get(prog.partition(" ")[2], ())
+            missing += [prog] * (len(examples) < 2)
+            for example in examples:
+                _, _, typed = example.partition(f"{prog}")
+                own.parse_args(shlex.split(typed.split(" < ")[0]))
+    assert missing == []
+
+
+def leaves(parser):
+    """Yield the name and the parser of each command without actions below it."""
+    below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+    if not below:
+        yield parser.prog, parser
+    for actions in below:
+        for each in actions.choices.values():
+            yield from leaves(each)
 
 
 def test_the_committed_reference_is_the_one_that_is_written_and_names_documents(

@@ -21,6 +21,7 @@ from rankdash.core.base.rules import (
     Setting,
     StatisticsSettings,
 )
+from rankdash.kit.commands.examples import EXAMPLES
 
 if TYPE_CHECKING:
     from rankdash.core.base.rules import SettingSpec
@@ -157,7 +158,9 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         if self.closing is not None:
             self.epilog = self.closing()
-        return super().format_help()
+        examples = EXAMPLES.get(self.prog.partition(" ")[2], ())
+        listed = "".join(f"  {example}\n" for example in examples)
+        return super().format_help() + (f"\nexamples:\n{listed}" if listed else "")
 
 
 def add_labels(parser: Parser) -> None:
