@@ -1,8 +1,8 @@
-"""What is chosen, kept in the session and written into the address, so that a view is a link.
+"""The user's choices, stored in the session and written into the address, so that a view is a link.
 
-Widgets can bind themselves to the address, but then it holds the label of an option instead of its
-id, and leaves out whatever equals today's default: tomorrow the same link shows something else. So
-the choices are kept here as ids, always written out in full, and `pickers` draws widgets from them.
+Widgets can bind themselves to the address, but then it contains the label of an option instead of
+its id, and omits today's default: tomorrow the same link would show something else. So the choices
+are stored here as ids, and `pickers` draws widgets from them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from rankdash.core.study.systems import MACHINES
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.words.methods import key_of
 
-# Name in the address → the value that goes without saying; it must never depend on the data.
+# Name in the address → its default, which is omitted from the address and must never depend on the
+# data.
 FIELDS: Mapping[str, str | None] = {
     "data": None,
     "base": None,
@@ -83,16 +84,17 @@ FIELDS: Mapping[str, str | None] = {
     **{each.name: key_of(each.default) for each in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)},
     "lang": None,
 }
-# Without the data set these say nothing: they are ids and names within it.
+# Ids and names within a data set, which mean nothing without it.
 OF_A_DATA_SET = (
     *("base", "system", "vs", "left", "right", "runs", "q", "doc", "follow", "reader", "row"),
     *("judge", "judge_shown", "segment", "tag", "values", "against", "price", "thousand"),
 )
-# What is settled before a page is drawn, and its address says though nobody chose it.
+# Fields that are set before a page is drawn, and that are in its address even without a user's
+# choice.
 _OF_EVERY_PAGE = ("data", "base", "system", "metric", "k", "vs", "lang")
-# In the address for a choice of several that was emptied.
+# The value in the address for an emptied choice of several.
 _NONE = [""]
-# Which queries are listed.
+# Filters of the list of queries.
 QUERY_FILTERS = (
     "outcome",
     "reason",
@@ -109,18 +111,18 @@ QUERY_FILTERS = (
 )
 _CHOICES = "address.choices"
 _WRITTEN = "address.written"
-# Every address of this session so far, those that only the links of a page carry included.
+# Every address of this session, including addresses that were only in links of a page.
 _KNOWN = "address.known"
-# What a link named and nothing has looked at yet, and what of it was not to be had.
+# Fields of a link that nothing has read yet, and requested values that are unavailable.
 _GIVEN = "address.given"
 _LOST = "address.lost"
-# The fields that a person chose, by a widget or a link, and that were not only settled.
+# The fields that the user chose, by a widget or a link, not by a default.
 _BY_HAND = "address.by_hand"
 _MOST_FIELDS = 100
 
 
 def one(name: str) -> str | None:
-    """The chosen value of a field, or None."""
+    """Return the chosen value of a field, or None."""
     values = _choices().get(name)
     return values[0] if values else None
 
@@ -130,26 +132,27 @@ def several(name: str) -> list[str]:
 
 
 def is_set(name: str) -> bool:
-    """Whether a choice was made, if only that of nothing."""
+    """Return whether a choice was made, even an empty one."""
     return name in _choices()
 
 
 def choose(name: str, value: str | Iterable[str] | None) -> None:
-    """Set a field to what was chosen (None clears it)."""
+    """Set a field to the user's choice (None clears it)."""
     st.session_state.get(_LOST, {}).pop(name, None)
     _chosen_by_hand().add(name)
-    # What a link named gives way, also where nothing has looked at it yet.
+    # The choice replaces the value of a link, even if nothing has read it yet.
     st.session_state.get(_GIVEN, set()).discard(name)
     settle(name, value)
 
 
 def by_hand(name: str) -> bool:
-    """Whether a person chose it, in this session or by a link, and not a default."""
+    """Return whether the user chose the field, in this session or by a link, rather than a
+    default."""
     return name in _chosen_by_hand()
 
 
 def settle(name: str, value: str | Iterable[str] | None) -> None:
-    """Set a field to what stands in for a choice that nobody made."""
+    """Set a field to a default, which replaces a choice."""
     if value is None:
         _choices().pop(name, None)
     else:
@@ -157,12 +160,12 @@ def settle(name: str, value: str | Iterable[str] | None) -> None:
 
 
 def came_by_link(name: str) -> bool:
-    """Whether a link named a field that nothing has looked at yet."""
+    """Return whether a link set a field that nothing has read yet."""
     return name in st.session_state.get(_GIVEN, set())
 
 
 def lose(name: str, value: str | None) -> None:
-    """Note that a value cannot be had, where a link asked for it; None where nothing is wrong."""
+    """Record that a value requested by a link is unavailable; None means available."""
     requested: set[str] = st.session_state.get(_GIVEN, set())
     if name in requested:
         requested.discard(name)
@@ -171,49 +174,50 @@ def lose(name: str, value: str | None) -> None:
 
 
 def lost() -> Mapping[str, str]:
-    """Field → value, of what a link asked for in vain; until it is chosen anew."""
+    """Return field → value, of values requested by a link that are unavailable, until the user
+    chooses again."""
     unavailable: dict[str, str] = st.session_state.get(_LOST, {})
     return unavailable
 
 
 def forget_lost() -> None:
-    """What the link lacked was said."""
+    """Clear the unavailable values after they were shown."""
     st.session_state.pop(_LOST, None)
 
 
 def publish() -> None:
-    """Write the choices into the address, in one step of the browser's history for each click.
+    """Write the choices into the address, with one step of the browser's history per click.
 
-    What a page settles while it is drawn is no reason to write it: it would be a step of its own,
-    and going back would lead to the page again. A page settles the same from the same address; as
-    soon as the address is written for another reason, it contains all of it.
+    Defaults that a page sets while it is drawn are no reason to write it: that would be a separate
+    step, and going back would lead to the page again. A page sets the same defaults for the same
+    address; when the address is written for another reason, it contains all of them.
     """
-    here, choices = given(), whole()
+    current, choices = given(), whole()
     least = {
         name: values for name, values in choices.items() if name in _OF_EVERY_PAGE or by_hand(name)
     }
-    if not least.items() <= here.items() <= choices.items():
+    if not least.items() <= current.items() <= choices.items():
         st.query_params.from_dict(carried())
     else:
-        st.session_state[_WRITTEN] = here
+        st.session_state[_WRITTEN] = current
 
 
 def carried() -> dict[str, list[str]]:
-    """The choices as the address contains them, from now on."""
+    """Return the choices as the address will contain them."""
     choices = offered()
     st.session_state[_WRITTEN] = choices
     return choices
 
 
 def offered() -> dict[str, list[str]]:
-    """The choices as the links to the other pages carry them."""
+    """Return the choices for links to the other pages."""
     choices = whole()
     _known().add(_key(choices))
     return choices
 
 
 def whole() -> dict[str, list[str]]:
-    """Return everything that changes what is seen: the choices, and what the pages settled."""
+    """Return everything that changes the view: the choices and the defaults of the pages."""
     return {
         name: values or _NONE
         for name, values in _choices().items()
@@ -222,23 +226,23 @@ def whole() -> dict[str, list[str]]:
 
 
 def written() -> Mapping[str, Sequence[str]]:
-    """What the address says, field by field."""
+    """Return the last written address, field by field."""
     fields: dict[str, list[str]] = st.session_state.get(_WRITTEN, {})
     return fields
 
 
 def given() -> dict[str, list[str]]:
-    """What the address said when the click was made, until it is written anew."""
+    """Return the address at the time of the click, until it is written again."""
     return {name: st.query_params.get_all(name) for name in list(st.query_params)[:_MOST_FIELDS]}
 
 
 def is_known(address: Mapping[str, Sequence[str]]) -> bool:
-    """Whether this session has been at an address, or offered a link to it."""
+    """Return whether this session has been at an address, or has shown a link to it."""
     return _key(address) in _known()
 
 
 def take_over(address: dict[str, list[str]]) -> None:
-    """Choose what an address says, and nothing else."""
+    """Replace all choices by the choices in an address."""
     st.session_state[_CHOICES] = {
         name: [] if values == _NONE else values for name, values in address.items()
     }
@@ -255,8 +259,8 @@ def _chosen_by_hand() -> set[str]:
 
 
 def _known() -> set[str]:
-    known: set[str] = st.session_state.setdefault(_KNOWN, set())
-    return known
+    addresses: set[str] = st.session_state.setdefault(_KNOWN, set())
+    return addresses
 
 
 def _key(address: Mapping[str, Sequence[str]]) -> str:

@@ -1,7 +1,7 @@
-"""Where the server keeps what studies worked out, for all sessions: Streamlit's cache, by part.
+"""Streamlit's cache of computed results of studies, for all sessions, by part.
 
-Everything in it is an immutable value under a key of content ids, so nothing is ever stale; a
-deleted run is just never asked for again.
+Everything in it is an immutable value under a key of content ids, so nothing is ever stale; results
+of a deleted run are simply not requested again.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ On = ParamSpec("On")
 _SYSTEMS = 24
 
 
-# A function each, because Streamlit has one limit a function. Arguments with a leading underscore
-# are not part of the key.
+# Separate functions, because Streamlit has one limit per function. Arguments with a leading
+# underscore are not part of the key.
 @st.cache_resource(max_entries=6, show_spinner=False)
 def _of_data_sets(key: str, _make: Callable[[], Made]) -> Made:
     return _make()
@@ -70,10 +70,10 @@ _LARGE: dict[str, Callable[..., Any]] = {
 
 
 def cache(key: Key, make: Callable[[], Made]) -> Made:
-    """What `make` makes, made once for a key; of each part so many as memory allows."""
-    # Streamlit takes a dataclass of settings apart, field by field, each time one is in a key.
+    """Return the result of `make`, computed once for a key; each part has a limit of entries."""
+    # Streamlit hashes a dataclass in a key field by field each time.
     plain = tuple(part if isinstance(part, str) else repr(part) for part in key)
-    # And each part of a tuple apart: one text is one to hash.
+    # And a tuple part by part: a single text is hashed faster.
     cached: Made = _LARGE.get(plain[0], _of_numbers)(repr(plain), make)
     return cached
 
@@ -81,14 +81,14 @@ def cache(key: Key, make: Callable[[], Made]) -> Made:
 def shared(
     part: Callable[Concatenate[Study, On], Made], study: Study, *on: On.args, **named: On.kwargs
 ) -> Made:
-    """What a part of a page returns, once for all sessions that see the same study alike; what it
-    drew is sent again as it was. It may hold no widget, and depend on nothing that is not given.
-    """
+    """Return the result of a part of a page, computed once for all sessions with the same view of a
+    study; its drawn elements are replayed. It must not contain widgets, and must depend only on its
+    arguments."""
     key = (
         *("part of a page", f"{part.__module__}.{part.__qualname__}"),
         content(study),
         *(i18n.language(), str(st.context.theme.type)),
-        # Prices grow old.
+        # The age of prices changes daily.
         datetime.now(UTC).date().isoformat(),
         repr((on, named)),
     )
@@ -96,12 +96,12 @@ def shared(
 
 
 def content(study: Study) -> str:
-    """Return an id of all that can be seen of a study."""
+    """Return an id of all visible content of a study."""
     return study.once(("content",), lambda: _content(study), alone=True)
 
 
 def _content(study: Study) -> str:
-    """An id of all that can be seen of a study; its data set and its runs have one."""
+    """Return an id of all visible content of a study; its data set and its runs have ids."""
     systems = [(each.id, each.name, each.place) for each in study.systems.values()]
     rules = (study.metric, study.cutoff, study.others, study.conventions, study.statistics)
     seen = (
@@ -114,5 +114,5 @@ def _content(study: Study) -> str:
 
 
 def forget_all() -> None:
-    """Start anew, where what was read came from a workspace that is another one now."""
+    """Clear the cache, because the workspace was replaced."""
     st.cache_resource.clear()

@@ -1,4 +1,4 @@
-"""How charts meet the page: the ink of the theme, the mode bar, the width."""
+"""Charts on a page: the colours of the theme, the toolbar, the width."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def ink() -> Ink:
 
 
 def show(figure: Any, *, alt: str, key: str, on_select: Any = "ignore") -> Any:
-    """Draw a figure as it was made: Streamlit's own chart theme would recolour it. Its camera saves
-    it as SVG, made by the reader's own browser."""
+    """Draw a figure in its own colours, without Streamlit's chart theme. Its camera button saves it
+    as SVG, created by the browser."""
     return st.plotly_chart(
         figure,
         theme=None,
@@ -40,17 +40,18 @@ def show(figure: Any, *, alt: str, key: str, on_select: Any = "ignore") -> Any:
 
 
 def drawn(drawing: Drawing) -> tuple[Any, str]:
-    """Return the figure in the ink of the theme, and its words: `show` takes them from a cache."""
+    """Return the figure in the ink of the theme, and its alternative text, for `show` from a
+    cache."""
     return drawing.draw(ink()), drawing.alt
 
 
 def draw(drawing: Drawing, *, key: str, on_select: Any = "ignore") -> Any:
-    """Show a chart with its words."""
+    """Show a chart with its alternative text."""
     figure, alt = drawn(drawing)
     return show(figure, alt=alt, key=key, on_select=on_select)
 
 
-# The answer in a word: the word and the icon say it without the colour.
+# Verdicts as badges: the word and the icon are clear without the colour.
 
 Colour = Literal["blue", "orange", "gray"]
 Look = tuple[str, Colour]
@@ -66,6 +67,6 @@ _VERDICTS: dict[str, Look] = {
 
 
 def verdict(kind: str) -> None:
-    """Whether a system is better."""
+    """Draw a badge that shows whether a system is better."""
     icon, colour = _VERDICTS.get(kind, _UNKNOWN)
     st.badge(chip(kind), icon=icon, color=colour)

@@ -1,4 +1,4 @@
-"""Rename and delete, asked for in a dialog."""
+"""Dialogs for renaming and deleting, and errors of changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankdash.core.base.i18n import pgettext as _p
 from rankdash.kit.widgets import redraw
 from rankdash.kit.widgets.text import markdown_safe
 
-# White on this red has a contrast of 6.5 : 1, in both themes.
+# White on this red has a contrast of 6.5:1, in both themes.
 _RED = """<style>
 .st-key-delete-confirm button, .st-key-delete-confirm button:hover { background: #B3261E;
   border-color: #B3261E; color: #FFFFFF; }
@@ -41,7 +41,8 @@ def rename(title: str, current: str, apply: Callable[[str], None]) -> None:
 
 
 def delete(title: str, sentences: list[str], apply: Callable[[], None]) -> None:
-    """sentences: what goes and what stays, safe for Markdown."""
+    """Open a dialog that confirms a deletion. sentences: what is deleted and what stays, safe for
+    Markdown."""
 
     @st.dialog(title, on_dismiss="rerun")
     def ask() -> None:
@@ -69,11 +70,12 @@ def _offer_cancel(place: DeltaGenerator) -> None:
         st.rerun()
 
 
-# What a click asks for, and why it was refused: said once, when the page is drawn after it.
+# The change that a click requests, and its error, shown once when the page is drawn next.
 
 
 def attempt(place: str, change: Callable[[], object]) -> bool:
-    """Whether the change was made. place: where `refused` says why it was not."""
+    """Run the change; store its error for `refused` instead of raising it. Return whether it
+    succeeded."""
     try:
         change()
     except RankdashError as problem:
@@ -83,14 +85,14 @@ def attempt(place: str, change: Callable[[], object]) -> bool:
 
 
 def refused(place: str) -> None:
-    """Why the last change that was asked for here was not made, where it was not."""
+    """Show the error of the last change with this key, if it failed."""
     problem = st.session_state.pop(_key(place), None)
     if problem is not None:
         say_error(error_text(problem))
 
 
 def say_error(text: str, longest: int = 600) -> None:
-    """Why the click that this run came from was refused: it stays until the next one."""
+    """Show why a click was refused; the message stays until the next click."""
     redraw.hold()
     st.error(markdown_safe(text, longest), icon=":material/error:")
 

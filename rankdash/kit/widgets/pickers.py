@@ -1,39 +1,39 @@
-"""Widgets that show what is chosen and choose it, for a browser that lags behind.
+"""Widgets that show and change the choices, for a browser that lags behind.
 
-A click comes with the address, and with the widgets' values, as the browser last heard of them. It
-may not have heard yet of what was chosen a moment ago; and what a run of the script sent is lost
-where a rerun or another click cut that run short.
+A click arrives with the address and the widget values that the browser last received. It may not
+have received the latest choices yet; and data that a run of the script sent is lost if a rerun or
+another click interrupted that run.
 
-The address that comes with a run (`restore`):
+The address that arrives with a run (`restore`):
 
 =================================  =========  ====================================================
-what comes                         state      what is done
+address                            state      action
 =================================  =========  ====================================================
-nothing, or what was written last  in step    the choices stand; what was sent has arrived
-one of before, by a click          behind     the choices stand; what was sent is still under way
-one of before, by going back       gone back  it is chosen; for 5 s the browser counts as behind
-one that was never here            followed   it is chosen
+empty, or the last written one     in step    the choices stay; sent data has arrived
+an earlier one, by a click         behind     the choices stay; sent data is still in transit
+an earlier one, by going back      gone back  it is chosen; for 5 s the browser counts as behind
+a new one                          followed   it is chosen
 =================================  =========  ====================================================
 
 A widget (`show`), which begins as unsent:
 
 ========  ================================  =====================================================
-state     what happens                      what is done, and the next state
+state     event                             action, and the next state
 ========  ================================  =====================================================
 unsent    it is drawn                       its value is sent; unsent
-any       the script ends (`shown`)         settled
-settled   it is drawn where it stands       nothing is sent, it only starts there; settled
-settled   it is drawn elsewhere             its value is sent, the old one noted; unsent, under way
+any       the script ends (`shown`)         sent
+sent      it is drawn at its value          nothing is sent, it only starts there; sent
+sent      it is drawn at another value      its value is sent, the old one noted; unsent, transit
 any       it is drawn in other words        its value is sent: the browser shows old words; unsent
-any       a person moves it, in step        that is chosen; settled, and nothing is under way
-any       it reports a noted value, behind  nothing: nobody moved it; unsent
-under w.  a person moves it, behind         that is chosen; unsent, as what was sent is yet to come
-any       it reports, gone back             nothing: the address says more; unsent
+any       a user changes it, in step        the value is chosen; sent, nothing in transit
+any       it reports a noted value, behind  nothing: the user did not change it; unsent
+transit   a user changes it, behind         the value is chosen; unsent, as sent data will arrive
+any       it reports, gone back             nothing: the address is newer; unsent
 ========  ================================  =====================================================
 
-A click that comes while the one before is being handled ends that run of the script wherever it
-stands, and is handled beside it in another thread. So changes are heard one at a time, the older
-first, and one that was cut short is heard when the widget is next drawn.
+A click during the handling of an earlier one interrupts that run of the script, and is handled in
+another thread at the same time. So changes are handled one at a time, the older first, and an
+interrupted one is handled when the widget is next drawn.
 """
 
 from __future__ import annotations
@@ -55,29 +55,29 @@ from rankdash.core.base import text
 from rankdash.core.base.i18n import enumerated
 from rankdash.kit.widgets import address, language
 
-# The page of the run before.
+# The page of the previous run.
 _PAGE = "address.page"
-# The widgets that were put to a value in a run of the script that has not ended.
+# The widgets that were set to a value in a run of the script that has not ended.
 _UNSENT = "address.unsent"
-# Widget → where it stood when it was put elsewhere, until the browser is known to have heard of it.
+# Widget → its previous values, until the browser is known to have received the new one.
 _UNDER_WAY = "address.sent"
-# Who hears what was changed, one at a time.
+# The lock that handles changes one at a time.
 _TURNS = "address.turns"
-# When what going back or forward shows was last sent, and how long it may be under way.
+# When the result of going back or forward was last sent, and how long it may be in transit.
 _BACK = "address.back"
 _UNDER_WAY_S = 5.0
-# What a widget calls the value that it starts at.
+# The names of the parameter for a widget's initial value.
 _STARTS = ("index", "selection_default", "default", "value")
 
 T = TypeVar("T")
 
 
 def restore() -> None:
-    """Take over what the address says when it was typed, followed, or reached by going back.
+    """Load the choices of an address that was typed, followed, or reached by going back.
 
-    The link of a page carries the choices, or nothing: then the session's choices stand. So they do
-    where an address of before comes with a click: the browser had not heard yet of what was chosen
-    a moment ago, or a fragment of the page changed a choice since its links were drawn.
+    The link of a page contains the choices, or nothing: then the session's choices stay. They also
+    stay if an earlier address arrives with a click: the browser had not received the latest choice
+    yet, or a fragment of the page changed a choice since its links were drawn.
     """
     fields = address.given()
     page = urlsplit(st.context.url or "").path
@@ -101,10 +101,10 @@ def pick_one(
     clears: Sequence[str] = (),
     **settings: Any,
 ) -> str | None:
-    """Draw a single-choice widget for a field, which is settled by `settle_one`.
+    """Draw a single-choice widget for a field, whose value `settle_one` sets.
 
     draw: `st.selectbox` or any widget that takes `options`, `key`, `on_change` and `format_func`.
-    clears: the fields whose choices say nothing once another one is made here.
+    clears: the fields whose choices become meaningless when another one is made here.
     """
     chosen = settle_one(name, options, default)
     if chosen is not None:
@@ -113,8 +113,8 @@ def pick_one(
 
 
 def settle_one(name: str, options: Sequence[str], default: str | None = None) -> str | None:
-    """Return what is chosen of the options, and put it into the address; an unknown choice falls
-    back to `default`."""
+    """Return the chosen option, and write it into the address; an unknown choice falls back to
+    `default`."""
     chosen = address.one(name)
     address.lose(name, chosen if chosen not in options else None)
     if not options:
@@ -133,19 +133,20 @@ def pick_several(
     format_func: Callable[[str], str] = str,
     **settings: Any,
 ) -> list[str]:
-    """Draw a several-choice widget for a field, which is settled by `settle_several`."""
+    """Draw a several-choice widget for a field, whose value `settle_several` sets."""
     chosen = settle_several(name, options, default)
-    # An empty choice says something only if something is chosen by default.
+    # An empty choice matters only if there is a default.
     emptied: list[str] | None = [] if default else None
     _bind(name, chosen, options, draw, format_func, settings, emptied=emptied)
     return address.several(name)
 
 
 def settle_several(name: str, options: Sequence[str], default: Sequence[str] = ()) -> list[str]:
-    """Return what is chosen of several options, and put it into the address; unknown choices are
-    dropped.
+    """Return the chosen ones of several options, and write them into the address; unknown choices
+    are dropped.
 
-    The default stands in for a choice never made or no longer possible, not for one emptied.
+    The default replaces a choice that was never made or is no longer possible, but not an emptied
+    one.
     """
     chosen = [value for value in address.several(name) if value in options]
     unknown = [value for value in address.several(name) if value not in options]
@@ -163,17 +164,17 @@ def pick_free(
     write: Callable[[T], str | None],
     **settings: Any,
 ) -> T:
-    """Draw a widget whose value is no choice from a list: a text, a range.
+    """Draw a widget for a free value, such as a text or a range.
 
-    read: the address → the value; anything may stand there. write: the value → the address, None
-    where it goes without saying.
+    read: the address → the value; the address may contain anything. write: the value → the address,
+        None for the default.
     """
     key = f"address.{name}"
     requested = address.one(name)
     value = read(requested)
     written = write(value)
     usual = (None, address.FIELDS.get(name))
-    # What was given and comes to the usual all the same could not be read.
+    # A value in the address that resulted in the default could not be read.
     address.lose(name, requested if requested not in usual and written in usual else None)
     address.settle(name, written)
 
@@ -191,12 +192,12 @@ def show(
     changed: Callable[[], None],
     options: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """Draw a widget of that key at a value; further settings are given to what is returned.
+    """Return a function that draws a widget with this key at a value; it takes further settings.
 
-    The value is sent only where the widget does not stand there anyway: what is sent takes back
-    what a person has changed since, such as the next press of an arrow key. Otherwise it is what
-    the widget starts at, for one that has come to the browser and is not ready there yet: it never
-    learns what the run before sent.
+    The value is sent only if the widget does not already have it: sending would undo what the user
+    changed since, such as the next press of an arrow key. Otherwise it is only the widget's initial
+    value, for a widget that has reached the browser and is not ready there yet: it never receives
+    what the previous run sent.
     """
 
     turns = _turns()
@@ -213,15 +214,15 @@ def show(
     def hear() -> None:
         late = behind()
         if gone_back() or (late and st.session_state[key] in _under_way().get(key, ())):
-            # Nobody moved it: the browser had not heard yet of what it was put to.
+            # The user did not change it: the browser had not received the value that was sent.
             _unsent().add(key)
             return
         changed()
         if late and key in _under_way():
-            # What it was put to is still under way, and would be shown.
+            # The sent value is still in transit, and would be shown.
             _unsent().add(key)
         else:
-            # It is ready, then, and stands where the person put it.
+            # The widget is ready, and has the user's value.
             _unsent().discard(key)
         if not late:
             _under_way().clear()
@@ -237,7 +238,7 @@ def show(
             _under_way().setdefault(key, []).append(st.session_state[key])
         st.session_state[key] = value
         _unsent().add(key)
-        # An empty field of numbers starts at its least one where nothing is said.
+        # Without a value, an empty number field would start at its minimum.
         empty = {"value": None} if value is None and "value" in takes else {}
         return functools.partial(draw, key=key, **hears, **empty)
     start = next(name for name in _STARTS if name in takes)
@@ -246,25 +247,25 @@ def show(
 
 
 def in_words(key: str) -> str:
-    """The key of a list of choices that `show` does not draw. After a change of language, or of a
-    name, its value is sent anew: the browser keeps showing a choice in the words that it was
-    sent."""
+    """Return the key of a list of choices that `show` does not draw. After a change of language, or
+    of a name, its value is sent again: the browser would continue to show the choice in the old
+    words."""
     if language.changed() and key in st.session_state:
         st.session_state[key] = st.session_state[key]
     return key
 
 
 def shown() -> None:
-    """The script or a fragment ran to its end, so the browser has what it was sent. What was drawn
-    before a rerun, or before a click cut the script short, may never have reached it."""
+    """Mark everything as sent: the script or a fragment ran to its end. Anything drawn before a
+    rerun, or before a click interrupted the script, may never have reached the browser."""
     _unsent().clear()
     _note_going_back()
     language.shown()
 
 
 def behind() -> bool:
-    """Whether a click comes with an address of before: what was written since, and what was sent
-    before that, had not reached the browser. Right after going back the address cannot tell."""
+    """Return whether a click arrives with an earlier address: newer addresses and data had not
+    reached the browser. Immediately after going back, the address cannot show that."""
     if time.monotonic() - st.session_state.get(_BACK, -math.inf) < _UNDER_WAY_S:
         return True
     fields = address.given()
@@ -272,20 +273,22 @@ def behind() -> bool:
 
 
 def gone_back() -> bool:
-    """Whether the address was reached by going back, or forward again."""
+    """Return whether the address was reached by going back, or forward again."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
 
 
 def _note_going_back() -> None:
-    """What the person went back to is on its way: as a run begins, and again as it ends."""
+    """Record the time of going back, at the beginning and at the end of a run: the result is in
+    transit."""
     if gone_back():
         st.session_state[_BACK] = time.monotonic()
 
 
 @dataclass(frozen=True)
 class _Turns:
-    """The changes of a session that are heard, and the widgets at which one was cut short."""
+    """The changes of a session that are being handled, and the widgets whose change was
+    interrupted."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     cut_short: set[str] = field(default_factory=set)
@@ -316,11 +319,11 @@ def _bind(
     clears: Sequence[str] = (),
     emptied: list[str] | None = None,
 ) -> None:
-    """Draw a widget that shows the choice and, when it is used, becomes the choice.
+    """Draw a widget that shows the choice and changes it.
 
     emptied: the value of the field if nothing of several is chosen.
     """
-    # Where there is nothing to choose from, nothing was chosen.
+    # Without options, nothing was chosen.
     address.settle(name, (emptied if chosen == [] else chosen) if options else None)
     key = f"address.{name}"
 

@@ -1,4 +1,4 @@
-"""What runs are called, and what they recorded besides their rankings."""
+"""Names and recorded details of runs, apart from their rankings."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe
 
-# A cascade puts the name of the stage before what that stage tells.
+# A cascade prefixes the details of a stage with the stage's name.
 _STAGES = ("", "first_", "second_")
 
 
 @dataclass(frozen=True)
 class Record:
-    """machine: names and values as they were stored. measured: None where nothing was."""
+    """The recorded details of a run. machine: names and values as they were stored. measured: None
+    without measurements."""
 
     machine: Mapping[str, object]
     measured: Measured | None
@@ -47,14 +48,14 @@ class Record:
 
     @property
     def from_cache(self) -> float:
-        """The share of pairs whose score was kept from an earlier run; NaN where unknown."""
+        """The share of pairs whose score came from the cache; NaN if unknown."""
         if self.measured is None:
             return math.nan
         pairs = self.measured.scored_pairs + self.measured.cached_pairs
         return self.measured.cached_pairs / pairs if pairs else math.nan
 
     def remarks(self) -> Iterator[str]:
-        """What the reader of the list has to know, each in a few words."""
+        """Yield remarks on the run for the list, each in a few words."""
         if SHIPPED_WITH in self.machine:
             yield _("shipped with the sample")
         if self.measured is not None and self.measured.contended:
@@ -74,16 +75,16 @@ def record(run_id: str) -> Record:
 
 
 def latency_ms(study: Study, row: RunRow) -> tuple[float, float]:
-    """p50 and p95 in milliseconds as on the page Latency, NaN where there is none: what was
-    recorded, of a fused run those of the sums over its parts."""
+    """Return p50 and p95 in milliseconds as on the page Latency, NaN if unknown: as recorded, or
+    for a fused run the quantiles of the sums over its parts."""
     if row.reranker != COMBINED:
         return row.p50_ms, row.p95_ms
     return history.quantiles_ms(study, row.id)
 
 
 def reranker_title(name: str) -> str:
-    """The title of a kind of reranker; its name where it is one that is not known here, as of a
-    plugin that was taken away."""
+    """Return the title of a kind of reranker; its name if it is unknown here, such as a removed
+    plugin."""
     if name == COMBINED:
         return _("Fused runs")
     title = next((kind.title for kind in kinds() if kind.name == name), None)
@@ -91,18 +92,18 @@ def reranker_title(name: str) -> str:
 
 
 def setting_titles(reranker: str) -> dict[str, str]:
-    """Setting → what the form calls it; a name that is not in it has no other word."""
+    """Return setting → its title in the form."""
     settings = next((kind.settings for kind in kinds() if kind.name == reranker), ())
     return {setting.name: _p("setting", setting.title) for setting in settings}
 
 
 def settings_in_words(settings: Mapping[str, object]) -> str:
-    """Settings as they were given, in one line; those left empty are left out."""
+    """Return settings in one line; empty ones are omitted."""
     return ", ".join(f"{name}={value}" for name, value in settings.items() if value != "")
 
 
 def usage_line(run_id: str) -> None:
-    """Nothing for a run that called no service."""
+    """Draw the usage of services by a run, if any."""
     used = cache(("usage", run_id), lambda: usage(workspace().run(run_id)))
     if used is None:
         return
@@ -123,7 +124,7 @@ def usage_line(run_id: str) -> None:
     st.caption(" · ".join(parts))
 
 
-# The note on a run, written where the run is looked at: saved at once, and undone.
+# The note on a run, edited next to the run, saved immediately, and with undo.
 
 _PLACE = "run_note"
 _BEFORE = "run_note.before"
@@ -143,7 +144,7 @@ def draw_run_note(run_id: str) -> None:
     def changed() -> None:
         _keep(note, st.session_state[key])
 
-    # Drawn from the store each time: another window may have changed it.
+    # Read from the workspace each time: another window may have changed it.
     pickers.show(st.text_area, key, note.text, changed)(
         _("Note on this run"),
         max_chars=LONGEST_NOTE,
@@ -177,7 +178,7 @@ def draw_run_note(run_id: str) -> None:
 
 
 def saved(note: Note | RunNote) -> str:
-    """When a note was written, and by whom where that is known; safe for Markdown."""
+    """Return when a note was written, and by whom if that is known; safe for Markdown."""
     when = moment(note.changed)
     if note.who:
         return _("Saved {when} UTC by {name}", when=when, name=markdown_safe(note.who, 60))

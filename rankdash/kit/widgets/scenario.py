@@ -1,5 +1,5 @@
-"""The scenario of the Cost page, as the address and the workspace have it: what a search is worth,
-and what each system costs. Other pages mention a price, and reports take all of it over."""
+"""The scenario of the page Cost, from the address and the workspace: the value of a search, and the
+cost of each system. Other pages show a price, and reports include all of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _YES = "yes"
 
 
 def with_money(study: Study) -> Study:
-    """The study with prices and assumptions, and with the prices that are shown beside them."""
+    """Return the study with prices and assumptions, and with the prices shown for comparison."""
     prices = listed_prices()
     money = Money(
         assumptions=assumptions(),
@@ -47,33 +47,34 @@ def with_money(study: Study) -> Study:
 
 
 def value_is_set() -> bool:
-    """Whether the user set what a search is worth."""
+    """Return whether the user set the value of a search."""
     return any(each.name == "value_per_search" and changed(each) for each in ASSUMPTIONS)
 
 
 def example_values() -> bool:
-    """Whether example values stand in for price and value that the user did not set."""
+    """Return whether example values replace the price and value that the user did not set."""
     return address.one("example") == _YES
 
 
 def use_examples(use: bool) -> None:
-    """Let example values stand in, or no longer."""
+    """Use example values, or stop using them."""
     address.choose("example", _YES if use else None)
 
 
 def currency() -> str:
-    """Of every amount on the page. What a link says counts where amounts can be in it: where a rate
-    of exchange for the defaults is typed, or what a search is worth."""
+    """Return the currency of every amount on the page. The currency in a link counts only if
+    amounts can be in it: if an exchange rate for the defaults, or the value of a search, is set."""
     chosen = address.one("currency")
     if chosen not in CURRENCIES:
         address.lose("currency", chosen)
         return DOLLARS
-    known = DOLLARS in rates() or address.one("value_per_search") is not None
-    return chosen if known else DOLLARS
+    convertible = DOLLARS in rates() or address.one("value_per_search") is not None
+    return chosen if convertible else DOLLARS
 
 
 def assumptions() -> Assumptions:
-    """What the address says; a number that is out of range is left at its default, and said."""
+    """Return the assumptions in the address; a number out of range is replaced by its default, and
+    reported."""
     values = {}
     for each in ASSUMPTIONS:
         typed = address.one(each.name)
@@ -84,18 +85,18 @@ def assumptions() -> Assumptions:
 
 
 def default_of(each: Assumption) -> float:
-    """What it is where nobody set it, in the currency of the page."""
+    """Return the default of an assumption, in the currency of the page."""
     return each.default_at(1.0 if currency() == DOLLARS else rates().get(DOLLARS))
 
 
 def changed(each: Assumption) -> bool:
-    """Whether somebody set it."""
+    """Return whether the user set the assumption."""
     return address.one(each.name) not in (None, address.FIELDS[each.name])
 
 
 def choose(each: Assumption, value: float) -> None:
-    """Set an assumption. A number that happens to be the default was set all the same, so it is
-    written in another way than the default, which an address leaves out."""
+    """Set an assumption. A number that equals the default was still set by the user, so it is
+    written differently from the default, which an address omits."""
     text = f"{value:.10g}"
     if text == address.FIELDS[each.name]:
         text += "0" if "." in text else ".0"
@@ -103,7 +104,7 @@ def choose(each: Assumption, value: float) -> None:
 
 
 def number_of(each: Assumption, text: str | None) -> float | None:
-    """A number as it stands in the address; None where it is none, or out of range."""
+    """Return a number in the address; None if it is invalid or out of range."""
     try:
         return None if text is None else float(each.parse(text))
     except RankdashError:
@@ -111,7 +112,7 @@ def number_of(each: Assumption, text: str | None) -> float | None:
 
 
 def listed_prices() -> dict[str, ListedPrice]:
-    """key → price: one's own list where one was saved, else the shipped examples."""
+    """Return key → price: the user's saved list, or else the shipped examples."""
     text = workspace().setting(SAVED_PRICES)
     if not text:
         return {each.key: each for each in shipped()}
@@ -123,18 +124,18 @@ def listed_prices() -> dict[str, ListedPrice]:
 
 
 def chosen_prices(study: Study, prices: Mapping[str, ListedPrice]) -> dict[str, ListedPrice]:
-    """Challenger → the price of the list that somebody chose for it."""
+    """Return challenger → the price in the list that was chosen for it."""
     keys = price_keys()
     return {each: prices[keys[each]] for each in study.challengers if keys.get(each) in prices}
 
 
 def price_keys() -> dict[str, str]:
-    """System → key of its price, as the address has them."""
+    """Return system → key of its price, from the address."""
     return dict(part.split("=", 1) for part in address.several("price") if "=" in part)
 
 
 def typed_prices(study: Study) -> dict[str, ListedPrice]:
-    """Challenger → what somebody typed that 1,000 searches cost."""
+    """Return challenger → the typed price of 1,000 searches."""
     return {
         system: ListedPrice(
             "typed", _("Typed price"), "", Price(amount, "flat", currency()), _("typed on this "
@@ -146,12 +147,12 @@ def typed_prices(study: Study) -> dict[str, ListedPrice]:
 
 
 def rates() -> dict[str, float]:
-    """Currency → how much of the chosen one somebody typed that one unit of it is."""
+    """Return currency → the typed exchange rate of one unit into the chosen currency."""
     return {each: rate for each, rate in amounts("rate").items() if rate > 0}
 
 
 def amounts(field: str) -> dict[str, float]:
-    """Name → amount, of a field of the address; what is no amount is left out, and said."""
+    """Return name → amount, of a field of the address; invalid amounts are omitted and reported."""
     by_name = {}
     for part in address.several(field):
         name, _equals, text = part.partition("=")
@@ -173,15 +174,15 @@ def choose_amount(field: str, name: str, amount: float | None) -> None:
 
 
 def choose_amounts(field: str, by_name: Mapping[str, float]) -> None:
-    """Set all of them."""
+    """Set all amounts of a field."""
     address.choose(field, [f"{name}={amount:.10g}" for name, amount in by_name.items()] or None)
 
 
-# What calls to a service would come to, as the parts of a line.
+# The estimated cost of calls to a service, as the parts of a line.
 
 
 def parts(estimate: Estimate, host: str) -> list[str]:
-    """Calls, tokens and dollars, safe for Markdown. host: of the service, as it is."""
+    """Return calls, tokens and dollars, safe for Markdown. host: of the service, unescaped."""
     phrases = [
         ngettext(
             "about {n} call to {host}",
@@ -206,21 +207,21 @@ def dollars(amount: float) -> str:
 
 
 def rounded(tokens: float) -> str:
-    """Two figures: more would claim to know."""
+    """Return the number rounded to two figures, because it is an estimate."""
     if tokens <= 0:
         return number(0, 0)
     digits = 1 - math.floor(math.log10(tokens))
     return number(round(tokens, digits), 0)
 
 
-# The profile of targets that was chosen, from those that were saved in the workspace.
+# The chosen profile of targets, from the profiles saved in the workspace.
 
 _SAVED_TARGETS = "targets"
 
 
 def saved_targets() -> Targets:
-    """Those that a person edited, and what is shipped beside them; where they cannot be read, the
-    shipped ones, and a line that says so."""
+    """Return the saved targets with the shipped ones; if they cannot be read, only the shipped
+    ones, with a warning."""
     text = workspace().setting(_SAVED_TARGETS)
     if not text:
         return shipped_targets()
@@ -241,12 +242,12 @@ def save_targets(targets: Targets, key: str, profile: Profile) -> None:
 
 
 def reset_targets() -> None:
-    """Back to the shipped targets."""
+    """Restore the shipped targets."""
     workspace().set_setting(_SAVED_TARGETS, "")
 
 
 def chosen_goals() -> Goals | None:
-    """The profile that a person or a link chose; None where none was."""
+    """Return the profile chosen by the user or a link; None without one."""
     key = address.one("profile")
     if key is None:
         return None

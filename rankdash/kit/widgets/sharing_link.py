@@ -1,4 +1,4 @@
-"""A link to what is seen now, and what a link asked for that is not to be had."""
+"""A link to the current view, and a warning about unavailable things that a link requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe
 
-# The link as it is seen; none while the page is being drawn, or where it is folded.
+# The visible link; none while the page is being drawn, or if it is folded.
 _DRAWN = "sharing.drawn"
 _LONGEST = 80
 _MOST_NAMED = 5
@@ -25,15 +25,15 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Places:
-    """Where the link, if it is asked for, and what was not to be had are drawn."""
+    """The places of the link, if it is unfolded, and of the warning."""
 
     link: DeltaGenerator | None
     lost: DeltaGenerator
 
 
 def begin() -> Places:
-    """Before the page, which may end early: the link at the foot of the sidebar, and what of the
-    sidebar's choices was not to be had."""
+    """Draw the link at the foot of the sidebar, and the warning for the sidebar's choices. Call it
+    before the page, which may end early."""
     with (
         st.sidebar,
         st.expander(
@@ -52,20 +52,20 @@ def begin() -> Places:
             )
     places = Places(place, st.empty())
     finish(places)
-    # Not the last word before the page is drawn.
+    # The page may still change the link.
     st.session_state.pop(_DRAWN, None)
     return places
 
 
 def follow() -> None:
-    """At the end of a fragment that changes the address: where the link is seen, it follows."""
+    """Update the visible link at the end of a fragment that changes the address."""
     drawn = st.session_state.get(_DRAWN)
     if drawn is not None and drawn != link():
         st.rerun()
 
 
 def finish(places: Places) -> None:
-    """After the page, which has its say in the address."""
+    """Update the link and the warning after the page, which may change the address."""
     address.publish()
     if places.link is not None:
         st.session_state[_DRAWN] = link()
@@ -78,11 +78,11 @@ def finish(places: Places) -> None:
 
 
 def link() -> str:
-    """The whole address of what is chosen now."""
-    here = urlsplit(st.context.url or "")
+    """Return the whole address of the current choices."""
+    current = urlsplit(st.context.url or "")
     query = urlencode(address.whole(), doseq=True)
-    # A bare host with a question mark is no link to most programs that find links in a text.
-    return here._replace(path=here.path or "/", query=query, fragment="").geturl()
+    # Most programs do not recognise a host directly followed by a question mark as a link.
+    return current._replace(path=current.path or "/", query=query, fragment="").geturl()
 
 
 def _say_lost() -> None:
@@ -128,7 +128,7 @@ def _lost_others(named: dict[str, str]) -> str:
 
 
 def title(name: str) -> str:
-    """A field of the address in words."""
+    """Return the title of a field of the address."""
     words = {
         "data": _("Data set"),
         "base": _p("field", "Baseline"),

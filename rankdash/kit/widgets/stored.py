@@ -1,8 +1,8 @@
-"""The workspace of the server and its worker; and what it holds, read once for all sessions: data
-sets, runs, and systems by name.
+"""The server's workspace and worker, and the content of the workspace, read once for all sessions:
+data sets, runs, and systems by name.
 
-With corrected labels a data set is another one, whose id is that of the stored one and the revision
-of its corrections: "<id>+<revision>", from `with_corrections`. The functions here take either.
+A data set with corrected labels has a different id, made of the stored id and the revision of its
+corrections: "<id>+<revision>", from `with_corrections`. The functions here accept either.
 """
 
 from __future__ import annotations
@@ -45,18 +45,19 @@ _UNREAD = Finding(
 
 
 def stored(dataset_id: str) -> str:
-    """The id under which the workspace keeps the data set, its notes and its corrections."""
+    """Return the id under which the workspace stores the data set, its notes and its
+    corrections."""
     return dataset_id.partition(_REVISION)[0]
 
 
 def with_corrections(dataset_id: str, revision: int) -> str:
-    """The id of a stored data set with the labels of a revision of its corrections."""
+    """Return the id of a stored data set with the labels of a revision of its corrections."""
     return f"{stored(dataset_id)}{_REVISION}{revision}"
 
 
 def dataset(dataset_id: str) -> Dataset:
     base, _at, revision = dataset_id.partition(_REVISION)
-    # A name is no content: whoever renames it makes no other data set.
+    # A name is not content: renaming does not change the data set.
     name = workspace().name("datasets", base)
     if not revision:
         return cache(("dataset", base, name), lambda: workspace().dataset(base))
@@ -64,7 +65,8 @@ def dataset(dataset_id: str) -> Dataset:
 
 
 def _corrected(dataset_id: str, revision: int) -> Dataset:
-    # Tables and candidates are shared with the stored one: an entry costs its labels only.
+    # Tables and candidates are shared with the stored data set: an entry needs memory only for its
+    # labels.
     return dataset(dataset_id).relabelled(
         pd.DataFrame(
             [
@@ -77,14 +79,15 @@ def _corrected(dataset_id: str, revision: int) -> Dataset:
 
 
 def in_force(dataset_id: str) -> str:
-    """The id of a stored data set with its corrections of now; the same id if it has none."""
+    """Return the id of a stored data set with its current corrections; the same id if it has
+    none."""
     layer = Corrections(workspace()).layer(stored(dataset_id))
     return with_corrections(dataset_id, layer.revision) if layer.count else dataset_id
 
 
 def check_report(dataset_id: str) -> CheckReport | None:
-    """What the check noticed when the data set was stored, with the counts of its labels of that
-    revision; None where nobody checked it."""
+    """Return the check report of the stored data set, with the label counts of its revision; None
+    without one."""
     return cache(("check report", dataset_id), lambda: _check_report(dataset_id))
 
 
@@ -108,33 +111,33 @@ def _check_report(dataset_id: str) -> CheckReport | None:
 
 
 def run(run_id: str) -> Run:
-    # A study keeps it under the same key; a name is no content, and may be another one by now.
+    # A study caches it under the same key; the name is not content, and may have changed.
     cached = cache(("run", run_id), lambda: workspace().run(run_id))
     return replace(cached, name=workspace().name("runs", run_id))
 
 
 def rows(dataset_id: str) -> dict[str, RunRow]:
-    """id → what the workspace lists of each finished run, oldest first; without those whose files
-    are damaged."""
+    """Return id → the list entry of each finished run, oldest first, without runs with damaged
+    files."""
     listed = sorted(workspace().runs(stored(dataset_id)), key=lambda row: row.created)
     apart = workspace().damaged_runs(stored(dataset_id))
     return {row.id: row for row in listed if row.id not in apart}
 
 
 def damage(dataset_id: str) -> StoreError | None:
-    """What is wrong with the files of a data set; None where nothing is."""
+    """Return the problem of the files of a data set; None if there is none."""
     return workspace().damage("datasets", stored(dataset_id))
 
 
 def damaged(dataset_id: str) -> dict[str, tuple[str, StoreError]]:
-    """id → name, and what is wrong with its files, of each run that `rows` is without."""
+    """Return id → name and problem of its files, for each run that `rows` omits."""
     apart = workspace().damaged_runs(stored(dataset_id))
     names = {row.id: row.name for row in workspace().runs(stored(dataset_id))} if apart else {}
     return {each: (names[each], error) for each, error in apart.items() if each in names}
 
 
 def systems(dataset_id: str) -> dict[str, System]:
-    """id → system, the first stage first, then the finished runs, oldest first."""
+    """Return id → system, the first stage first, then the finished runs, oldest first."""
     listed = [System(FIRST_STAGE, first_stage_name(dataset(dataset_id)))]
     listed += [
         System(row.id, row.name, load=partial(workspace().run, row.id))
@@ -144,7 +147,7 @@ def systems(dataset_id: str) -> dict[str, System]:
 
 
 def rankings(dataset_id: str, chosen: Sequence[str]) -> dict[str, Ranking]:
-    """id → ranking of these systems."""
+    """Return id → ranking of these systems."""
     every, by_system = systems(dataset_id), {}
     for each in chosen:
         ranking, load = every[each].ranking, every[each].load
@@ -156,7 +159,7 @@ def rankings(dataset_id: str, chosen: Sequence[str]) -> dict[str, Ranking]:
 
 
 def uploaded_labels(dataset_id: str, query_id: str) -> dict[str, float]:
-    """Document id → label for one query, as they were uploaded, whatever was corrected."""
+    """Return document id → label for one query as uploaded, without corrections."""
     base = stored(dataset_id)
     places = cache(("uploaded rows", base), lambda: _rows_of_queries(base))
     uploaded = dataset(base).qrels.take(places.get(query_id, []))
@@ -168,24 +171,24 @@ def _rows_of_queries(dataset_id: str) -> dict[str, npt.NDArray[np.intp]]:
     return {str(query_id): np.asarray(places, dtype=np.intp) for query_id, places in groups.items()}
 
 
-# The judges that the workspace holds, and their grades, read once for all sessions.
+# The judges in the workspace, and their grades, read once for all sessions.
 
 
 def judge_rows(dataset_id: str) -> dict[str, JudgeRow]:
-    """id → judge, oldest first; those that wait or run included."""
+    """Return id → judge, oldest first, including those that wait or run."""
     listed = StoredJudges(workspace()).rows(stored(dataset_id))
     return {row.id: row for row in listed}
 
 
 def grades(row: JudgeRow) -> pd.DataFrame:
-    """One row for each pair, as `StoredJudges.grades` gives them."""
-    # What it said only changes with these.
+    """Return one row for each pair, as `StoredJudges.grades` does."""
+    # The grades change only with these.
     key = ("judge grades", row.id, row.graded, row.failed, row.started or "", row.finished or "")
     return cache(key, lambda: StoredJudges(workspace()).grades(row.id))
 
 
 def from_fewer_answers(row: JudgeRow) -> int:
-    """The number of pairs with a grade that fewer answers gave than were asked for."""
+    """Return the number of pairs whose grade comes from fewer answers than requested."""
     repeats, judged = int(row.settings.get("repeats", 1)), grades(row)
     graded = judged["answers"][judged["grade"].notna()]
     return sum(
@@ -194,50 +197,51 @@ def from_fewer_answers(row: JudgeRow) -> int:
 
 
 def judgements(row: JudgeRow) -> Judgements:
-    """The same as the statistics take them."""
+    """Return the grades in the form that the statistics use."""
     return Judgements(row.name, (0.0, float(row.top)), grades(row), row.model)
 
 
-# What this session had open and another window deleted: named, never replaced in silence.
+# Open items that another window deleted: they are named, never replaced silently.
 
-# Id → name of every data set and run that was offered here.
+# Id → name of every data set and run that this session offered.
 _SEEN = "deleted.seen"
-# The data set, and the names of its runs that were compared and are gone, until they are dismissed.
+# The data set, and the names of its compared runs that were deleted, until they are dismissed.
 _RUNS = "deleted.runs"
 
 
 def deleted_dataset(names: Mapping[str, str]) -> str | None:
-    """The name of the chosen data set where it is gone. names: id → name of those there are."""
+    """Return the name of the chosen data set if it was deleted. names: id → name of existing data
+    sets."""
     chosen = address.one("data")
-    gone = _seen().get(chosen or "") if chosen not in names else None
+    deleted = _seen().get(chosen or "") if chosen not in names else None
     _seen().update(names)
-    return gone
+    return deleted
 
 
 def note_runs(dataset_id: str, names: Mapping[str, str]) -> None:
-    """Note which of the systems that are compared are gone. names: id → name of those there are."""
-    before, gone = st.session_state.get(_RUNS, (dataset_id, []))
+    """Record which of the compared systems were deleted. names: id → name of existing systems."""
+    before, deleted = st.session_state.get(_RUNS, (dataset_id, []))
     if before != dataset_id:
-        gone = []
+        deleted = []
     chosen = (address.one("base") or "", *address.several("system"))
     missing = [_seen()[each] for each in chosen if each in _seen() and each not in names]
-    st.session_state[_RUNS] = (dataset_id, list(dict.fromkeys([*gone, *missing])))
+    st.session_state[_RUNS] = (dataset_id, list(dict.fromkeys([*deleted, *missing])))
     _seen().update(names)
 
 
 def runs() -> list[str]:
-    """The names of the runs that were compared and are gone."""
+    """Return the names of the compared runs that were deleted."""
     names: list[str] = st.session_state.get(_RUNS, ("", []))[1]
     return names
 
 
 def dismiss() -> None:
-    """It was read which runs are gone."""
+    """Clear the list of deleted runs."""
     st.session_state.pop(_RUNS, None)
 
 
 def by_this_session(ids: Iterable[str]) -> None:
-    """Who deleted them here needs no telling."""
+    """Exclude items that this session deleted itself."""
     for each in ids:
         _seen().pop(each, None)
 
@@ -247,7 +251,7 @@ def _seen() -> dict[str, str]:
     return seen
 
 
-# What lives as long as the server: the workspace and the worker process.
+# The workspace and the worker process, which live as long as the server.
 
 
 @functools.cache
@@ -256,31 +260,31 @@ def workspace() -> Workspace:
 
 
 def read_only() -> bool:
-    """Whether the workspace is shown and nothing in it can be changed."""
+    """Return whether the workspace is read-only."""
     return workspace().read_only
 
 
 @functools.cache
 def worker() -> WorkerProcess | RelayedWorker:
-    """Raises StoreError where the workspace is read-only: no work is done then."""
+    """Return the worker. Raises StoreError if the workspace is read-only: no work is done then."""
     workspace().database.refuse_read_only()
     pipe = os.environ.get(PIPE_VARIABLE)
     return RelayedWorker(int(pipe)) if pipe else WorkerProcess(workspace())
 
 
 def reopen() -> None:
-    """Open the workspace again after it was repaired, and have its work done again."""
+    """Open the workspace again after a repair, and resume its work."""
     workspace.cache_clear()
-    # What was read from the stand-in of the database.
+    # Clear what was read from the temporary database.
     forget_all()
     if not read_only():
         work_on()
 
 
 def work_on() -> None:
-    """Have done what waits. Whatever queues more asks for the worker itself: a server that only
-    shows pages needs no second process."""
-    # Made here, because two sessions that ask for it first would each make one.
+    """Start the worker if work is waiting. New work starts it too: a server that only shows pages
+    needs no second process."""
+    # Created here, because otherwise two sessions could each create one at first use.
     hand = worker()
     if jobs.any_waits(workspace()):
         hand.ensure()

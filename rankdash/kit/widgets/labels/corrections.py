@@ -1,4 +1,4 @@
-"""Labels that people corrected or added, as lists, forms and files."""
+"""Corrected and added labels, as lists, forms and files."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _MOST_SHOWN = 1_000
 
 
 def draw(dataset_id: str, query_id: str | None = None) -> None:
-    """The corrections of a data set, or of one of its queries: choose rows to undo them, or undo
-    all. dataset_id: of the stored one."""
+    """Draw the corrections of a data set, or of one of its queries, with buttons to undo some or
+    all of them. dataset_id: of the stored one."""
     rows = [
         each
         for each in Corrections(workspace()).all(dataset_id)
@@ -77,7 +77,8 @@ def draw(dataset_id: str, query_id: str | None = None) -> None:
 
 
 def exports(dataset_id: str) -> None:
-    """Corrections, corrected labels and notes as files; each is made when it is asked for."""
+    """Draw downloads of corrections, corrected labels and notes; each file is created on
+    request."""
     layer = Corrections(workspace()).layer(dataset_id)
     notes, data = Notes(workspace()).all(dataset_id), stored.dataset(dataset_id).name
     with st.container(horizontal=True):
@@ -104,7 +105,8 @@ def exports(dataset_id: str) -> None:
 
 
 def corrections_csv(dataset_id: str) -> bytes:
-    """query_id, doc_id, uploaded, corrected (empty: not judged), who, made_utc."""
+    """Return a CSV file of query_id, doc_id, uploaded, corrected (empty: not judged), who,
+    made_utc."""
     rows = Corrections(workspace()).all(dataset_id)
     return csv_bytes(
         pd.DataFrame(
@@ -121,12 +123,12 @@ def corrections_csv(dataset_id: str) -> bytes:
 
 
 def corrected_qrels(dataset_id: str, layer: Layer) -> bytes:
-    """Every label of the data set, the corrected ones as corrected."""
+    """Return every label of the data set, with corrections."""
     return qrels_bytes(stored.dataset(stored.with_corrections(dataset_id, layer.revision)).qrels)
 
 
 def notes_csv(dataset_id: str) -> bytes:
-    """query_id, query, tags, note, changed_utc."""
+    """Return a CSV file of query_id, query, tags, note, changed_utc."""
     notes, texts = Notes(workspace()).all(dataset_id), stored.dataset(dataset_id).query_names
     return csv_bytes(
         pd.DataFrame(
@@ -142,7 +144,7 @@ def notes_csv(dataset_id: str) -> bytes:
 
 
 def forget_undone() -> None:
-    """A label was corrected since: what was undone before is no longer offered to be put back."""
+    """Clear the undone corrections after another correction, so that they cannot be restored."""
     st.session_state.pop(_UNDONE, None)
 
 
@@ -169,7 +171,7 @@ def _table(dataset_id: str, rows: Sequence[Correction], place: str) -> None:
     event = st.dataframe(
         pd.DataFrame(columns),
         hide_index=True,
-        # A selection is a row number, so the rows are part of the key.
+        # A selection is a row number, so the key includes the rows.
         key=f"corrections.{place}.{digest([repr(each).encode() for each in shown])}",
         on_select="rerun",
         selection_mode="multi-row",
@@ -227,8 +229,8 @@ _WHO = "analyst"
 
 
 def correct(dataset_id: str, pair: Pair, label: float | None, *, withdraw: bool = False) -> None:
-    """Store the label of a pair. label: None if the annotator cannot tell. The label that was
-    uploaded, or `withdraw`, undoes the correction."""
+    """Store the label of a pair. label: None if the annotator cannot tell. The uploaded label, or
+    `withdraw`, undoes the correction."""
     query_id, doc_id = pair
     uploaded = stored.uploaded_labels(dataset_id, query_id).get(doc_id)
     layer = Corrections(workspace())
@@ -241,7 +243,7 @@ def correct(dataset_id: str, pair: Pair, label: float | None, *, withdraw: bool 
 
 
 def cannot_tell(dataset_id: str, query_id: str) -> set[str]:
-    """Return the documents of a query whose label an annotator could not tell."""
+    """Return the documents of a query that an annotator could not label."""
     every = Corrections(workspace()).all(dataset_id)
     return {each.doc_id for each in every if each.query_id == query_id and each.label is None}
 
@@ -263,8 +265,8 @@ def _remember() -> None:
     workspace().set_setting(_WHO, st.session_state["labels.who"].strip())
 
 
-# Labels that come back: those of a plan's draws join its answers, so that the estimate has them;
-# others are merged into a data set.
+# Uploaded labels: labels of a plan's draws are added to its answers, so that the estimate uses
+# them; others are merged into a data set.
 
 _PAIR = ["query_id", "doc_id"]
 _SAID = "labels.said"
@@ -272,8 +274,8 @@ _GENERATION = "labels.generation"
 
 
 def draw_new_labels(dataset_id: str) -> None:
-    """Upload labels for the chosen data set. It becomes a new data set, with its runs; the old one
-    stays, so nothing is lost."""
+    """Draw the upload of labels for the chosen data set. The result is a new data set with the same
+    runs; the old one stays."""
     if _SAID in st.session_state:
         st.success(st.session_state.pop(_SAID), icon=":material/check_circle:")
     files = uploader(
@@ -300,7 +302,7 @@ def draw_new_labels(dataset_id: str) -> None:
         return
     report = stored.check_report(dataset_id)
     worst = None if report is None else report.reversed_at
-    # That labels were reversed stays with the data set.
+    # The note on reversed labels stays with the data set.
     noticed = [] if worst is None else [reversed_note(worst)]
     st.session_state[_SAID] = _summary(merged)
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
@@ -309,8 +311,8 @@ def draw_new_labels(dataset_id: str) -> None:
 
 
 def take_answers(dataset_id: str, source: Source) -> bool:
-    """Take the labels of a file as answers of the plan that is under way; whether they are draws of
-    it. Raises DataError for a label above the top of its scale, and keeps none."""
+    """Store the labels of a file as answers of the current plan, and return True, if they are draws
+    of it. Raises DataError for a label above the top of its scale; then none is stored."""
     labelling = labels_plan.current(dataset_id)
     draws = read_beside([source], {}).draws if labelling is not None else None
     if labelling is None or draws is None:
@@ -330,7 +332,7 @@ def take_answers(dataset_id: str, source: Source) -> bool:
             rater=language.person_name() or workspace().setting(_WHO) or "", time=""
         )
     else:
-        # Without the labels that were there before the plan.
+        # Without labels from before the plan.
         labels = _named_as_in(rated[0], places).merge(sampled[_PAIR], "inner", _PAIR)
     plan.metric.gains(labels["label"].to_numpy(dtype=np.float64))
     columns = (labels[name].tolist() for name in ("query_id", "doc_id", "label", "rater", "time"))
@@ -349,7 +351,7 @@ def take_answers(dataset_id: str, source: Source) -> bool:
 
 
 def _named_as_in(table: pd.DataFrame, places: pd.MultiIndex) -> pd.DataFrame:
-    """The rows with ids as the plan spells them."""
+    """Return the rows with ids as the plan spells them."""
     renamed = table.copy()
     for at, name in enumerate(_PAIR):
         renamed[name] = np.array(as_in(table[name], set(places.levels[at])), dtype=object)
@@ -378,7 +380,7 @@ def _summary(merged: Merged) -> str:
     return enumerated(parts)
 
 
-# A data set with other labels, kept beside the one that it was made from.
+# A data set with changed labels, stored in addition to the original.
 
 
 def keep_beside(
@@ -390,17 +392,17 @@ def keep_beside(
     corrected: Callable[[float], float] = float,
 ) -> None:
     """Save `made` with the runs, notes and corrected labels of the data set `old`, and open it. The
-    old one stays, so nothing is lost, and so does a run whose files are damaged.
+    old one stays, and so do runs whose files are damaged.
 
-    noticed: what the check report says beside its own findings. name: what a new data set is
-    called; one that is there already keeps its name. corrected: a corrected label as it is there.
+    noticed: findings for the check report in addition to its own. name: the name of a new data set;
+        an existing one keeps its name. corrected: converts a corrected label.
     """
     runs = [(row, workspace().run(row.id)) for row in stored.rows(old).values()]
     report = check(made, noticed, {run.name: run.ranking for _row, run in runs})
-    there = {row.id: row.name for row in workspace().datasets()}
+    existing = {row.id: row.name for row in workspace().datasets()}
     new = workspace().save_dataset(made, source="upload", report_json=report.to_json())
-    if new not in there:
-        workspace().rename_dataset(new, base_text.free(name, there.values()))
+    if new not in existing:
+        workspace().rename_dataset(new, base_text.free(name, existing.values()))
     if new != old:
         known = {_origin(row) for row in workspace().runs(new)}
         for row, run in runs:
@@ -414,16 +416,16 @@ def keep_beside(
 
 
 def _origin(row: RunRow) -> tuple[str, str, str]:
-    """What tells the runs of a data set apart, whichever data set they were carried to."""
+    """Return an identity of a run that is the same in every data set to which it was copied."""
     return row.reranker, row.created, row.name
 
 
 def _carry_remarks(old: str, new: str, corrected: Callable[[float], float]) -> None:
-    """Notes and corrections go along, but for corrections that the new labels agree with."""
+    """Copy notes and corrections, except corrections that the new labels agree with."""
     notes, corrections = Notes(workspace()), Corrections(workspace())
-    known = {note.query_id for note in notes.all(new)}
+    noted = {note.query_id for note in notes.all(new)}
     for note in notes.all(old):
-        if note.query_id not in known:
+        if note.query_id not in noted:
             notes.keep(new, note.query_id, note.tags, note.text)
     if not corrections.layer(new).count:
         carried = [_carried(each, corrected) for each in corrections.all(old)]

@@ -1,4 +1,4 @@
-"""The plan of labels that is under way for a data set, and what was answered so far."""
+"""The current labelling plan of a data set, and its answers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from rankdash.kit.widgets.text import name_safe
 SCALES = (1, 2, 3, 4)
 """The highest grades that a plan can have."""
 
-# Entries of the log.
+# The number of log entries per cached block.
 _BLOCK = 1_000
 
 
@@ -65,9 +65,10 @@ _BLOCK = 1_000
 class Labelling:
     """A plan of a data set, with the answers up to a revision of its corrections.
 
-    off_scale: how many answers are above the highest grade, and do not count. resumed: name → when
-    this person went on after each pause. judge: the name of the judge whose grades are the guess,
-    and its grades of the pairs of the pool; None where there is none.
+    off_scale: the number of answers above the highest grade, which do not count.
+    resumed: name → when this person resumed after each pause.
+    judge: the name of the judge whose grades are the predictions, and its grades of the pairs of
+        the pool; None without one.
     """
 
     kept: StoredPlan
@@ -80,14 +81,14 @@ class Labelling:
 
     @cached_property
     def status(self) -> LabelStatus:
-        """Where the plan stands; systems by their ids."""
+        """The status of the plan; systems by their ids."""
         grades = None if self.judge is None else self.judge[1]
         return status(self.plan, self.answered, grades, resumed=self.resumed)
 
     def named(self, fit: Callable[[str], str] = name_safe) -> LabelStatus:
-        """The status with systems by their names of now, in the language of the reader.
+        """Return the status with the current names of the systems, in the language of the reader.
 
-        fit: what a name goes through; as it is, they are safe for Markdown.
+        fit: converts a name; by default, names become safe for Markdown.
         """
         systems = stored.systems(self.kept.dataset_id)
         named = (
@@ -102,7 +103,7 @@ class Labelling:
 
     @property
     def complete(self) -> bool:
-        """Whether all labels are there that can move a difference."""
+        """True if all labels that can change a difference are present."""
         return self.status.complete
 
     @property
@@ -112,11 +113,11 @@ class Labelling:
 
     @property
     def grades(self) -> tuple[float, ...]:
-        """The labels that can be given, ascending."""
+        """The possible labels, ascending."""
         return tuple(float(grade) for grade in range(math.floor(self.settings.top) + 1))
 
     def last_of(self, who: str) -> Pair | None:
-        """The pair that a person answered last; None where there is none."""
+        """Return the pair that a person answered last; None if there is none."""
         answers = self.answered.latest
         answers = answers[answers["rater"] == who]
         return (
@@ -124,28 +125,28 @@ class Labelling:
         )
 
     def of_query(self, query_id: str) -> tuple[int, int]:
-        """How many documents of a query have an answer, and how many are to be labelled."""
+        """Return how many documents of a query have an answer, and how many are to be labelled."""
         pool, order = self.plan.pool, self.plan.order
         pairs = order[pool.query_ids[pool.query[order]] == query_id]
         return int((self.answered.raters[pairs] > 0).sum()), len(pairs)
 
     def pair(self, place: int) -> Pair:
-        """Query id and document id of a place in the pool."""
+        """Return the query id and document id of an index in the pool."""
         pool = self.plan.pool
         return str(pool.query_ids[pool.query[place]]), str(pool.doc_ids[place])
 
 
 def current(dataset_id: str) -> Labelling | None:
-    """The plan that was begun last for a data set; None where there is none, where a system of it
-    was deleted, or where a workspace file brought one that is none."""
+    """Return the plan that was begun last for a data set; None if there is none, if one of its
+    systems was deleted, or if a workspace file contained an invalid one."""
     base = stored.stored(dataset_id)
     stored_plan = LabelPlans(workspace()).newest(base)
     if stored_plan is None:
         return None
     try:
         settings = convert(dict(stored_plan.settings), LabelSettings)
-        known = set(settings.systems) <= set(stored.systems(base))
-        if not known or settings.top not in SCALES:
+        has_systems = set(settings.systems) <= set(stored.systems(base))
+        if not has_systems or settings.top not in SCALES:
             return None
         plan = cache(
             ("label plan", stored_plan.id), lambda: made(base, settings, stored_plan.revision)
@@ -169,27 +170,29 @@ def current(dataset_id: str) -> Labelling | None:
 
 
 def guessing(dataset_id: str, top: float) -> dict[str, JudgeRow]:
-    """id → judge of those whose grades can be the guess of a plan with that highest grade."""
+    """Return id → judge, for judges whose grades can be the predictions of a plan with that highest
+    grade."""
     every = stored.judge_rows(dataset_id)
     return {each: row for each, row in every.items() if row.graded and row.top == top}
 
 
 def _grades(judge: JudgeRow, plan: LabelPlan) -> Floats:
-    """(N,) of the pairs of the pool; NaN where it has none, or its scale is another one."""
+    """Return (N,) the grades of the pairs of the pool; NaN without a grade, or if the scales
+    differ."""
     if judge.top != plan.metric.top:
         return np.full(len(plan.pool), np.nan)
     return plan.pool.aligned(stored.grades(judge), "grade")
 
 
 def under_way(study: Study) -> Study:
-    """The study with what the labels say that are being given; as it is without a plan."""
+    """Return the study with the current plan's result; unchanged without a plan."""
     labelling = current(study.stored_id)
     return study if labelling is None else replace(study, labelling=labelling.named(str))
 
 
 def sampled(dataset_id: str) -> Labelling | None:
-    """Return the plan whose labels are a sample of what a mean of this data set needs; None if
-    there is no plan, if it is complete, or if most labels came with the data."""
+    """Return the plan if its labels are only a sample, so that means are not valid; None if there
+    is no plan, if it is complete, or if most labels came with the data."""
     labelling = current(dataset_id)
     if labelling is None or labelling.complete:
         return None
@@ -199,14 +202,14 @@ def sampled(dataset_id: str) -> Labelling | None:
 
 
 def estimated(study: Study, labelling: Labelling) -> Study:
-    """Return the study of what the plan estimates: its systems, by its metric."""
+    """Return the study that the plan estimates: its systems, by its metric."""
     baseline, *challengers = labelling.settings.systems
     chosen = replace(study, baseline=baseline, challengers=tuple(challengers))
     return as_estimated(replace(chosen, labelling=labelling.named(str)))
 
 
 def without_sampled(study: Study) -> Study:
-    """Return the study without labels if those that there are were sampled."""
+    """Return the study without labels if its labels were sampled."""
     if sampled(study.stored_id) is None or not study.corrected:
         return study
     bare = stored.dataset(study.stored_id)
@@ -214,9 +217,9 @@ def without_sampled(study: Study) -> Study:
 
 
 def offered(dataset_id: str, settings: LabelSettings) -> LabelPlan:
-    """The plan that settings would make of the labels of now.
+    """Return the plan that settings would make of the current labels.
 
-    Raises what `made` raises.
+    Raises the errors of `made`.
     """
     revision = Corrections(workspace()).revision(dataset_id)
     key = ("label plan offered", dataset_id, settings, revision)
@@ -224,9 +227,10 @@ def offered(dataset_id: str, settings: LabelSettings) -> LabelPlan:
 
 
 def made(dataset_id: str, settings: LabelSettings, revision: int) -> LabelPlan:
-    """The plan that settings make for a data set, with the labels of a revision of its corrections.
+    """Return the plan that settings make for a data set, with the labels of a revision of its
+    corrections.
 
-    Raises what `pool_of`, `Additive.of` and `LabelPlan.make` raise.
+    Raises the errors of `pool_of`, `Additive.of` and `LabelPlan.make`.
     """
     counting = revision and settings.keep
     data = stored.dataset(stored.with_corrections(dataset_id, revision) if counting else dataset_id)
@@ -241,7 +245,7 @@ def made(dataset_id: str, settings: LabelSettings, revision: int) -> LabelPlan:
 
 
 def _log(dataset_id: str, start: int, end: int) -> list[Correction]:
-    """The log between two revisions; what is complete for good is read once."""
+    """Return the log between two revisions; complete blocks are cached."""
     layer, block = Corrections(workspace()), max(end // _BLOCK * _BLOCK, start)
     key = ("label log", dataset_id, start, block)
     return [
@@ -251,7 +255,7 @@ def _log(dataset_id: str, start: int, end: int) -> list[Correction]:
 
 
 def _answers(log: Sequence[Correction]) -> pd.DataFrame:
-    """The answers of a log, without those that were withdrawn."""
+    """Return the answers in a log, without withdrawn ones."""
     withdrawn, remaining = set(), []
     for each in reversed(log):
         if each.withdrawn:
@@ -269,14 +273,15 @@ def _answers(log: Sequence[Correction]) -> pd.DataFrame:
     return pd.DataFrame(columns) if remaining else no_answers()
 
 
-# How far a labelling plan is: its estimate, and the labels of each query.
+# The progress of a labelling plan: its estimate, and the labels of each query.
 
-# Session: plan → the widest axis that its intervals had.
+# Session: plan → the widest axis of its intervals.
 _AXES = "labelling.axes"
 
 
 def draw_estimate_strip(labelling: Labelling) -> None:
-    """The interval of each challenger, which closes in, and how many labels it takes."""
+    """Draw the interval of each challenger, which narrows with each label, and the number of labels
+    needed."""
     state = labelling.named(str)
     axis = _axis(labelling.kept.id, state)
     st.html(interval.rows_html(_row(each, axis) for each in state.estimates))
@@ -295,8 +300,8 @@ def draw_estimate_strip(labelling: Labelling) -> None:
 
 
 def draw_label_count(labelling: Labelling) -> None:
-    """How many of the labels are there, without the estimate: beside means it would contradict
-    them."""
+    """Draw the number of labels without the estimate, which would contradict means on the same
+    page."""
     first = labelling.status.estimates[0]
     st.progress((first.labels + first.known) / first.pairs, text=_label_count(first))
 
@@ -308,11 +313,11 @@ def _label_count(each: Estimate) -> str:
 
 
 def _axis(plan_id: str, state: LabelStatus) -> interval.Ends:
-    """Return the axis of the intervals: as it was at the first label that this window saw, so that
-    they are seen to narrow."""
+    """Return the axis of the intervals, as wide as at the first label in this window, so that the
+    intervals visibly narrow."""
     axes: dict[str, interval.Ends] = st.session_state.setdefault(_AXES, {})
-    known = [each for each in state.estimates if each.state != "too_early"]
-    ends = [end for each in known for end in (each.low, each.high, each.difference)]
+    estimates = [each for each in state.estimates if each.state != "too_early"]
+    ends = [end for each in estimates for end in (each.low, each.high, each.difference)]
     axes[plan_id] = interval.common_axis([*ends, *axes.get(plan_id, ())])
     return axes[plan_id]
 
@@ -321,7 +326,7 @@ def _row(each: Estimate, axis: interval.Ends) -> tuple[str, str, str]:
     sentences = estimate_sentences(each)
     if each.settled and math.isfinite(each.like_these_low):
         sentences.append(like_these_sentence(each))
-    # Before there is an interval a mean of a few labels would only mislead.
+    # Before the first interval, a mean of a few labels would be misleading.
     value = math.nan if each.state == "too_early" else each.difference
     picture = interval.interval_html(
         value, each.low, each.high, axis, paragraph(sentences), proven=each.settled, labelled=True
@@ -343,12 +348,12 @@ def _row(each: Estimate, axis: interval.Ends) -> tuple[str, str, str]:
 
 
 def _progress(labelling: Labelling, state: LabelStatus) -> tuple[float, str]:
-    """How near a conclusive result is, and in words."""
+    """Return the progress towards a conclusive result, and its text."""
     first = state.estimates[0]
     if labelling.complete:
         return 1.0, _("All documents that can change the result have a label.")
     if state.settled:
-        # The picture of the estimate says so.
+        # The picture of the estimate shows it.
         return 1.0, ""
     if state.needed is None:
         fewest = FEWEST_DRAWS
@@ -412,7 +417,7 @@ def table(study: Study, labelling: Labelling) -> pd.DataFrame:
 
 
 def draw_labelled_queries(study: Study, labelling: Labelling) -> None:
-    """The labelled queries as a table."""
+    """Draw the labelled queries as a table."""
     rows = table(study, labelling)
     if rows.empty:
         return

@@ -1,4 +1,4 @@
-"""Documents without a label: what they could change, and which to label first."""
+"""Documents without a label: their possible effect, and which to label first."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def draw(study: Study) -> None:
 
 
 def _order(study: Study) -> bool:
-    """Choose the order of the list of what to label next; whether it is that of draws."""
+    """Draw the choice of the order in which to label; return whether it is the sampling order."""
     chosen = st.segmented_control(
         _("Order of the list of what to label next"),
         [_DRAWN, _LARGEST],
@@ -120,7 +120,7 @@ def _order(study: Study) -> bool:
 
 
 def _begin(study: Study) -> None:
-    """Begin a plan for what is compared, at the same cutoff."""
+    """Begin a plan for the compared systems, at the same cutoff."""
     measure = study.measure
     additive = measure.metric.name in ADDITIVE and measure.k is not None
     metric = study.spec if additive else f"dcg@{study.cutoff or 10}"
@@ -142,7 +142,7 @@ def _begin(study: Study) -> None:
 
 
 def sampled_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> bytes:
-    """Those that are still open now; nothing where the plan was deleted meanwhile."""
+    """Return the pairs that are still open; b"" if the plan was deleted."""
     labelling = plan.current(dataset_id)
     if labelling is None:
         return b""
@@ -153,7 +153,8 @@ def sampled_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> by
 
 
 def _difference(study: Study, system: str, names: dict[str, str], *, listed: bool = True) -> None:
-    """listed: whether a list of what to label next, the largest effect first, is offered."""
+    """Draw the bounds of a system's change. listed: whether to offer a list of documents to label
+    next, the largest effect first."""
     settled = study.unjudged_change(system)
     open_range = settled.bounds
     fields = {"name": name_safe(names[system]), "delta": signed(open_range.delta)}
@@ -219,13 +220,13 @@ def _kind(kind: str) -> str:
     }[kind]
 
 
-# Labels whose lowest grade is the best: reverse them, and undo it.
+# Reversing labels whose lowest grade is the best, and undoing it.
 
 _NO_INTEREST = 5
 
 
 def draw_direction(dataset_id: str, report: CheckReport) -> None:
-    """Offer to reverse labels, first of all those that seem to be reversed, or to undo it."""
+    """Offer to reverse labels, prominently if they seem to be reversed, or to undo it."""
     if report.reversed_at is not None:
         st.caption(finding_text(reversed_note(report.reversed_at)))
         if not read_only() and st.button(_("Undo the reversal"), icon=":material/undo:"):
@@ -245,8 +246,8 @@ def _offer(dataset_id: str, report: CheckReport) -> None:
     worst = st.selectbox(
         _("Grade that means not relevant"),
         (highest, highest + 1),
-        # Cranfield's 1 to 4 are all relevant: -1 stands for its 5, "of no interest". A scale that
-        # reaches 5 holds its own worst grade, and what is below 0 is unjudged, or spam.
+        # Cranfield's 1 to 4 are all relevant: -1 represents its 5, "of no interest". A scale up to
+        # 5 contains its own worst grade, and labels below 0 mean unjudged, or spam.
         index=int(labels[0] < 0 and highest < _NO_INTEREST),
         format_func=lambda grade: (
             plain(grade)
@@ -271,8 +272,7 @@ def _offer(dataset_id: str, report: CheckReport) -> None:
 
 
 def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
-    """Keep the data set with its labels reversed beside this one; of reversed ones, that is the
-    data set as it came."""
+    """Save a copy of the data set with reversed labels; reversing again restores the original."""
     old = stored.dataset(dataset_id)
     codes = {each.code for each in check(old, (), {}).findings}
     noticed = [each for each in report.findings if each.code not in {*codes, "label_direction"}]
@@ -284,7 +284,7 @@ def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
         noticed = [each for each in noticed if each.code != reversed_note(worst).code]
         name = old.name.removesuffix(suffix)
     try:
-        made = Dataset(
+        reversed_data = Dataset(
             old.name,
             old.queries,
             old.documents,
@@ -295,7 +295,7 @@ def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
         )
         keep_beside(
             dataset_id,
-            made,
+            reversed_data,
             noticed,
             name=name,
             corrected=lambda label: float(put_right(np.array([label]), worst)[0]),
@@ -306,11 +306,13 @@ def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
         st.rerun()
 
 
-# The labels as a file that every reader of labels reads, with draws, people, times and notes.
+# The labels as a file that every reader of labels accepts, with sampling probabilities, annotators,
+# times and notes.
 
 
 def draw_files(dataset_id: str) -> None:
-    """A download, made when it is asked for: labels are given while the button stands there."""
+    """Draw a download that is created on request, because labels are added while the button is
+    shown."""
     st.download_button(
         _("Labels with draws, people, times and notes (CSV)"),
         lambda: table_bytes(dataset_id),
@@ -322,8 +324,8 @@ def draw_files(dataset_id: str) -> None:
 
 
 def table_bytes(dataset_id: str) -> bytes:
-    """The labels of now; nothing where the plan was deleted meanwhile. A document with a note and
-    no label has a row too, whose label is empty."""
+    """Return the current labels; b"" if the plan was deleted. A document with a note and without a
+    label has a row with an empty label."""
     labelling = plan.current(dataset_id)
     if labelling is None:
         return b""
