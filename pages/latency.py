@@ -46,8 +46,9 @@ fold(
 component.when_seen(
     study,
     "latency.load",
+    "",
     620,
     lambda study: latency_page.load(study, target_ms),
     target_ms,
 )
-component.when_seen(study, "latency.growth", 520, latency_page.growth)
+component.when_seen(study, "latency.growth", "", 520, latency_page.growth)

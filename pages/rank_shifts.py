@@ -28,6 +28,7 @@ rank_shifts_page.destinations(study, challenger)
 component.when_seen(
     study,
     "shifts.lower",
+    "",
     460,
     lambda study: rank_shifts_page.draw_below(study, challenger),
     challenger,
@@ -48,6 +49,7 @@ if rank_shifts_page.flow(study, challenger).total:
 component.when_seen(
     study,
     "shifts.skipping",
+    "",
     900,
     lambda study: page_skipping.draw(study, challenger),
     challenger,

@@ -49,7 +49,13 @@ def lists_at(place: int, queries: int = 16) -> list[tuple[str, list[str], list[f
 @pytest.fixture(autouse=True)
 def no_window(monkeypatch):
     """Without a window every part of a page is in sight."""
-    monkeypatch.setattr(component, "when_seen", lambda study, key, height, draw, *of: draw(study))
+
+    def when_seen(study, key, title, height, draw, *of):
+        if title:
+            st.subheader(title, anchor=False)
+        draw(study)
+
+    monkeypatch.setattr(component, "when_seen", when_seen)
 
 
 @functools.cache

@@ -43,7 +43,6 @@ METRICS = "overview.metrics"
 
 # Of the chart of metrics: the pixels of a panel beside others, its names included.
 _PANEL_WIDTH, _MOST_PANELS = 300, 3
-_HEADING = 60
 
 
 def draw(study: Study, in_focus: str) -> None:
@@ -53,20 +52,22 @@ def draw(study: Study, in_focus: str) -> None:
     """
     # Of all measures but the share of labelled documents.
     rows = len(study.challengers)
-    panels = charts_systems.height(len(study.specs) - 1, rows, _MOST_PANELS) + _HEADING
-    component.when_seen(study, METRICS, panels, metrics)
+    panels = charts_systems.height(len(study.specs) - 1, rows, _MOST_PANELS)
+    component.when_seen(study, METRICS, _p("heading", "Metrics"), panels, metrics)
     left, right = st.columns(2) if study.challengers else (st.container(), None)
     with left:
-        component.when_seen(study, "overview.cutoffs", 420, partial(shared, cutoffs))
+        title = _("{metric} by cutoff", metric=study.measure.metric.title)
+        component.when_seen(study, "overview.cutoffs", title, 370, partial(shared, cutoffs))
     if right is not None:
         with right:
-            _part(study, "kinds", 420, kinds, in_focus)
+            _part(study, "kinds", _("Kinds of queries"), kinds, in_focus)
         left, right = st.columns(2)
         with left:
-            component.when_seen(study, "overview.headroom", 420, partial(shared, headroom))
+            title = _("Where quality is lost")
+            component.when_seen(study, "overview.headroom", title, 370, partial(shared, headroom))
         with right:
-            _part(study, "reasons", 420, reasons, in_focus)
-        _part(study, "changes", 460, changes, in_focus)
+            _part(study, "reasons", _("Why queries changed"), reasons, in_focus)
+        _part(study, "changes", _("Queries, most hurt first"), changes, in_focus)
     fold(
         _("All numbers as a table"),
         "overview.table",
@@ -82,11 +83,11 @@ def draw(study: Study, in_focus: str) -> None:
 
 
 def _part(
-    study: Study, name: str, height: int, drawn: Callable[[Study, str], None], system: str
+    study: Study, name: str, title: str, drawn: Callable[[Study, str], None], system: str
 ) -> None:
-    """A part about one challenger."""
+    """Draw a part about one challenger."""
     key = f"overview.{name}"
-    component.when_seen(study, key, height, lambda study: drawn(study, system), system)
+    component.when_seen(study, key, title, 370, lambda study: drawn(study, system), system)
 
 
 def metrics(study: Study) -> None:
@@ -95,7 +96,6 @@ def metrics(study: Study) -> None:
 
 
 def _metrics(study: Study, columns: int) -> None:
-    st.subheader(_p("heading", "Metrics"), anchor=False)
     widgets_charts.draw(charts.systems(study, columns), key="overview.systems")
 
 
@@ -125,7 +125,6 @@ def systems_table(study: Study) -> None:
 
 def cutoffs(study: Study) -> None:
     measure = study.measure
-    st.subheader(_("{metric} by cutoff", metric=measure.metric.title), anchor=False)
     drawn = charts.cutoffs(study)
     if drawn is None:
         st.caption(_("{metric} looks at the whole list.", metric=measure.metric.title))
@@ -141,7 +140,6 @@ def cutoffs(study: Study) -> None:
 
 def changes(study: Study, system: str) -> None:
     """Sorted per-query changes of one challenger; a click opens the query."""
-    st.subheader(_("Queries, most hurt first"), anchor=False)
     view.tally_line(study, system)
     figure, alt = shared(_changes, study, system)
     event = widgets_charts.show(figure, alt=alt, key=f"overview.deltas.{system}", on_select="rerun")
@@ -206,7 +204,6 @@ def _left_out(study: Study, specs: Sequence[str]) -> pd.DataFrame:
 
 def headroom(study: Study) -> None:
     """How the best possible mean splits: baseline, won, still to win, lost to the retriever."""
-    st.subheader(_("Where quality is lost"), anchor=False)
     drawn = charts.headroom(study)
     if drawn is None:
         st.caption(_("Nothing to split: no query can be compared on this metric."))
@@ -232,7 +229,6 @@ def _headroom_table(study: Study) -> None:
 
 def kinds(study: Study, system: str) -> None:
     """The mean change in each group of queries, of the kind whose groups differ most at first."""
-    st.subheader(_("Kinds of queries"), anchor=False)
     own, kinds = study.dataset.segments, list(contrasts(study, system))
     if not kinds:
         st.caption(_("No kind of queries has two groups to compare."))
@@ -301,7 +297,6 @@ _CLICKED = "overview.reason"
 def reasons(study: Study, system: str) -> None:
     """What each reason adds to the mean change, the largest gain first; a click opens its
     queries."""
-    st.subheader(_("Why queries changed"), anchor=False)
     counts = study.reason_counts(system)
     if counts is None:
         st.caption(

@@ -48,6 +48,7 @@ def draw(study: Study, in_focus: str) -> None:
         component.when_seen(
             study,
             "overview.trade_off",
+            "",
             _CHART_HEIGHT,
             lambda again: shared(_trade_off, again, axis),
             axis,

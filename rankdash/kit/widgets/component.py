@@ -58,16 +58,19 @@ _IN_VIEW = component(Path(__file__).with_name("in_view"))
 
 
 def when_seen(
-    study: Study, key: str, height: int, draw: Callable[[Study], None], *of: object
+    study: Study, key: str, title: str, height: int, draw: Callable[[Study], None], *of: object
 ) -> None:
-    """Draw a part of a page as soon as a reader has it in sight, and not before.
+    """Draw the title of a part of a page, and the part as soon as it comes into sight.
 
-    A chart takes the browser a tenth of a second. Those below the window would keep what a click
-    changed in sight waiting. The part is a fragment: what is chosen in it draws nothing else anew.
+    A chart takes the browser a tenth of a second. Charts below the window would delay what a click
+    changes in sight. The part is a fragment: a choice within it redraws nothing else.
 
-    height: the pixels that it takes, which are left free until then. of: what the part shows
-    beside the study, such as a challenger; if that or the study changes, the part waits again.
+    title: "" for none. height: the pixels that stay empty until then. of: what the part shows
+    apart from the study, such as a challenger. If `of` or the study changes, a part of the first
+    screen is redrawn with the page; a part below it waits until it is in sight again.
     """
+    if title:
+        st.subheader(title, anchor=False)
     st.session_state[_WHOLE] = True
     try:
         _part(replace(study), key, f"{cache.content(study)} {of}", height, draw)
@@ -78,7 +81,8 @@ def when_seen(
 @st.fragment
 def _part(study: Study, key: str, of: str, height: int, draw: Callable[[Study], None]) -> None:
     alone = _WHOLE not in st.session_state
-    if _seen().get(key, {}).get("of") == of:
+    seen = _seen().get(key, {})
+    if seen.get("of") == of or seen.get("first"):
         draw(view.again(study) if alone else study)
     else:
 

@@ -1,31 +1,40 @@
-// A free space that says once when a reader has it in sight, and how wide it is.
+// An empty space that sends one event when it comes into sight: its width, and whether the first
+// screen of the page, before any scrolling, shows it.
 const QUEUE = "rankdashInView";
+// A strip that is narrower, in pixels, does not count as being in sight.
+const LEAST = 40;
 const OLD = "[data-stale='true'], [data-retained='true']";
 const pause = () => new Promise((done) => setTimeout(done, 50));
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
   root.style.height = `${data.height}px`;
-  let shown = true;
-  const send = async () => {
+  let watching = true;
+  const send = () => {
+    if (!watching) return undefined;
+    const scrolled = parentElement.host.closest("[data-testid='stMain']")?.scrollTop ?? 0;
+    const first = root.getBoundingClientRect().top + scrolled < window.innerHeight - LEAST;
+    setTriggerValue("event", { of: data.of, width: root.clientWidth, first });
+    return pause();
+  };
+  const enqueue = async () => {
     // A page that is being left moves up into sight; it goes as soon as the next one is complete.
-    while (shown && parentElement.host.closest(OLD)) await pause();
-    if (!shown) return;
-    setTriggerValue("event", { of: data.of, width: root.clientWidth });
+    while (root.isConnected && parentElement.host.closest(OLD)) await pause();
+    if (!watching || !root.isConnected) return;
     // Of events that are sent together, Streamlit draws one fragment only.
-    await pause();
+    window[QUEUE] = (window[QUEUE] ?? Promise.resolve()).then(send);
   };
   const watch = new IntersectionObserver(
     (entries) => {
       if (!entries.some((each) => each.isIntersecting)) return;
       watch.disconnect();
-      window[QUEUE] = (window[QUEUE] ?? Promise.resolve()).then(send);
+      enqueue();
     },
-    { rootMargin: "100px" },
+    { rootMargin: `-${LEAST}px 0px` },
   );
   watch.observe(root);
   return () => {
-    shown = false;
+    watching = false;
     watch.disconnect();
   };
 }
