@@ -197,7 +197,8 @@ def test_errors_and_findings_are_in_the_language_of_the_reader(approved, languag
 def test_the_reason_that_a_job_left_behind_is_said_in_chinese():
     left = RankdashError(
         "The service at {host} cannot be reached: {reason}.",
-        remedy="Check that it runs and that the base URL is right; resume continues from here.",
+        remedy="Check that the service is running and that the base URL is correct; resume "
+        "continues from here.",
         host="127.0.0.1:9",
         reason="there is no connection ([Errno 111] Connection refused) (after 5 attempts)",
     )

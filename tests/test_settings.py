@@ -67,5 +67,5 @@ def test_what_is_possible_is_said_in_chinese_too():
 
 
 def test_an_assumption_is_refused_by_its_title():
-    with pytest.raises(DataError, match=r"Searches a day cannot be -1.*0 to 10,000,000,000"):
+    with pytest.raises(DataError, match=r"Searches per day cannot be -1.*0 to 10,000,000,000"):
         Assumptions(searches_per_day=-1)

@@ -74,7 +74,7 @@ LATE = pd.DataFrame(
         ("q1", 3, 250.0, 400.0, ""),
         ("q2", 1, 0.0, 20.0, "the service said 500"),
         ("q3", 2, 100.0, 30_000.0, "time-out: no answer within 30 seconds"),
-        ("q3", 1, 0.0, 1_000.0, "time-out: the time for this query was over"),
+        ("q3", 1, 0.0, 1_000.0, "time-out: query time limit reached"),
     ],
     columns=CALLS,
 )

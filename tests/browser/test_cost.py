@@ -89,7 +89,7 @@ def test_a_link_that_was_drawn_before_a_slider_moved_does_not_take_it_back(visit
     visit.open(f"cost?data={shop}&lang=en")
 
     def slide():
-        slider = visit.page.get_by_role("slider", name=re.compile("Searches a day"))
+        slider = visit.page.get_by_role("slider", name=re.compile("Searches per day"))
         slider.focus()
         slider.press("ArrowLeft")
 

@@ -35,7 +35,7 @@ def test_what_fits_no_cluster_is_refused(on, monkeypatch):
     said = on("ray", *(f"--set={each}" for each in settings), reranker="endpoint")
     assert "'endpoint' computes nothing here that a cluster could do" in said
     for address in ("head", "http://head:1", "head:0", "head:70000", "a b:1"):
-        assert f"{address!r} is no address of a Ray cluster" in on(address)
+        assert f"{address!r} is not a Ray cluster address" in on(address)
     monkeypatch.setitem(sys.modules, "ray", None)
     for address in ("ray", "ray://127.0.0.1:10001"):
         assert 'Install it: pip install "rankdash[ray]"' in on(address)
@@ -67,7 +67,10 @@ UNREADABLE = "AttributeError: 'JobConfig' object has no attribute '_new'"
 @pytest.mark.parametrize(
     ("by_client", "words"),
     [
-        (OTHER, "runs Ray 2.60.0 and Python 3.11.7; here are Ray 2.59.0 and Python 3.11.2."),
+        (
+            OTHER,
+            "runs Ray 2.60.0 and Python 3.11.7; this machine has Ray 2.59.0 and Python 3.11.2.",
+        ),
         ("", f"cannot be used: {UNREADABLE}."),
     ],
 )

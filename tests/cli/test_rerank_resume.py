@@ -101,7 +101,7 @@ def test_a_run_that_is_broken_off_goes_on(run, command, tmp_path, number):
         *((15, ["--without-text", "empty"], "without-text"), (16, [], "settings")),
     ):
         refused = run(*command("--resume", kept, *other, ms=ms))
-        assert refused.code == 2 and f"those of another run: {what} differ" in refused.err
+        assert refused.code == 2 and f"belong to another run ({what} differ)" in refused.err
     assert run(*command("--resume", kept, ms=15)).code == 0
     again = scored(tmp_path)
     assert not kept.exists()

@@ -113,8 +113,8 @@ def test_a_part_that_is_cut_off_or_changed_is_refused_and_timings_are_merged(
            head + b"".join([*lines[1:], lines[0]])]  # fmt: skip
     none = [b"", b"".join(lines), whole[:40], b"# rankdash shard {}\n"]
     for said, contents in (
-        (": The file of the shard was changed or cut off", cut),
-        (", line 1: This is no file of a shard", none),
+        (": The shard file was changed or truncated", cut),
+        (", line 1: This is not a shard file", none),
     ):
         for content in contents:
             files[1].write_bytes(content)

@@ -46,7 +46,7 @@ def test_the_join_is_the_same_for_few_and_for_many_labels(tables):
 def test_a_spec_may_say_the_threshold_that_is_in_force_and_no_other(evaluation_of):
     evaluation = evaluation_of({"a": [1, 2]}, ["map"], threshold=2.0)
     assert evaluation.mean("AP(rel=2)") == 0.5
-    with pytest.raises(SpecError, match="given as 2 and as 1"):
+    with pytest.raises(SpecError, match="are set: 2 and 1"):
         evaluation.mean("AP(rel=1)")
 
 

@@ -135,7 +135,7 @@ def test_moving_a_higher_grade_up_past_a_lower_one_never_lowers_a_metric_of_gain
 
 @pytest.mark.parametrize("name", those(EVERY, lambda metric: metric.needs_grades and metric.binary))
 def test_a_graded_map_can_fall_by_it_and_says_so(value_of, name):
-    assert "moving a higher grade above a lower one lowers it" in registry[name].note
+    assert "moving a higher grade above a lower one lowers the value" in registry[name].note
     assert value_of(name, [0, 3, 1]) < value_of(name, [0, 1, 3])
 
 

@@ -89,5 +89,5 @@ def test_a_number_in_brackets_has_at_most_20_digits(digits):
         if parses:
             assert parse_measure(f"rbp({text})").parameter == float(text)
         else:
-            with pytest.raises(SpecError, match="must lie between 0 and 1"):
+            with pytest.raises(SpecError, match="must be between 0 and 1"):
                 parse_measure(f"rbp({text})")

@@ -202,7 +202,7 @@ def test_a_service_that_hangs_is_given_up_and_its_time_is_known(asking, server, 
 def test_an_answer_that_drips_in_ends_with_the_time_of_the_query(asking, hands):
     hands.step = 5.0
     reply = asking({"drip": 60.0}, total_s=30)()
-    assert reply.error == "time-out: the time for this query was over"
+    assert reply.error == "time-out: query time limit reached"
 
 
 # What the kinds share.

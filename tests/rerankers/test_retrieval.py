@@ -103,15 +103,15 @@ def test_by_meaning_the_packaged_model_retrieves_in_a_process_of_its_own():
 def test_why_a_model_could_not_retrieve_is_the_last_that_its_process_said(monkeypatch):
     monkeypatch.setattr(retrieval, "require_packages", lambda: None)
     for said, reason in (
-        (b"a warning\n" + b"x" * 400 + b"\n", "x" * 300 + " Retrieve by BM25."),
-        (b" \n", "its process ended with 3 "),
+        (b"a warning\n" + b"x" * 400 + b"\n", "x" * 300 + " Use BM25 instead."),
+        (b" \n", "the process ended with exit code 3 "),
         (b"half a character \xe4", "half a character \ufffd"),
     ):
         ended = subprocess.CompletedProcess([], 3, stderr=said)
         monkeypatch.setattr(retrieval.subprocess, "run", lambda *of, ended=ended, **how: ended)
         with pytest.raises(UnavailableError) as refused:
             retrieval.retrieve("bi-encoder", QUERIES[:1], DOCUMENTS, 2)
-        assert f"cannot retrieve here: {reason}" in str(refused.value)
+        assert f"could not retrieve: {reason}" in str(refused.value)
 
 
 def test_the_process_of_a_model_is_given_the_texts_and_its_ranking_comes_back(found):

@@ -73,4 +73,4 @@ def test_an_answer_longer_than_a_megabyte_is_not_read(asked, server, kind, monke
     monkeypatch.setattr(server, "forget", lambda key: None)
     server.reply = lambda body: ("7 " * 1_000_001, {})
     said = asked(kind)
-    assert "the answer is far too long" in said and "prompt_tokens=" in said
+    assert "the answer is too long" in said and "prompt_tokens=" in said

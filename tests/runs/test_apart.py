@@ -33,7 +33,7 @@ def test_how_a_command_ends_is_its_exit_code_or_said(tmp_path, capfd):
     assert "error: " in capfd.readouterr().err
     for ending, said in (
         # As Ray does if the raylet died.
-        ("_exit(1)", "The Ray cluster at ray is gone"),
+        ("_exit(1)", "Lost connection to the Ray cluster at ray"),
         ("kill(os.getpid(), 9)", "was killed by signal 9"),
     ):
         plugin.write_text(f"import os\nos.{ending}\n")

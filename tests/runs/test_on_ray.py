@@ -100,7 +100,7 @@ def test_a_query_that_kills_three_actors_fails_alone(make_dataset, address, tmp_
     queries = run.queries.set_index("query_id")
     assert list(queries.index[queries["state"] == "failed"]) == [poison]
     reason = queries.loc[poison, "reason"]
-    assert "Actors that died while they scored it: 3, the last on " in reason
+    assert "Actors that died while scoring the query: 3, the last on " in reason
     whole = scored(dataset).ranking
     for query in set(queries.index) - {poison}:
         assert run.ranking.documents_of(query)[0] == whole.documents_of(query)[0]
@@ -121,8 +121,8 @@ def test_a_job_of_a_workspace_is_run_by_the_cluster(workspace, make_dataset, add
     ("actors", "words"),
     [
         (Actors(gpus=0.5), "The Ray cluster has no GPU."),
-        (Actors(9, 1), "room for 2 actors of 1 CPUs and 0 GPUs, not for 9"),
-        (Actors(1, 64), "room for 0 actors of 64 CPUs"),
+        (Actors(9, 1), "resources for 2 actors with 1 CPUs and 0 GPUs each, not for 9"),
+        (Actors(1, 64), "resources for 0 actors with 64 CPUs"),
     ],
 )
 def test_what_the_cluster_does_not_have_is_said(make_dataset, address, actors, words):

@@ -184,7 +184,7 @@ def test_after_the_third_quick_death_in_a_row_what_waits_fails_and_one_more_star
         worker.ensure()
         states.append(row(job_id).state)
     assert states == ["queued"] * 5 + ["failed"]
-    assert "(exit code 1)" in row(job_id).message
+    assert "with exit code 1" in row(job_id).message
     assert len(started) == 6, "none right after what waits has failed"
     worker.ensure()
     assert len(started) == 7
@@ -234,5 +234,5 @@ def test_a_key_as_long_as_a_pipe_takes_at_once_is_handed_over(workspace, monkeyp
     monkeypatch.setattr(worker, "ensure", lambda: None)
     longest = jobs.LONGEST_LINE_BYTES - len(jobs.line("job", {"X_API_KEY": ""}))
     worker.hand_over("job", {"X_API_KEY": "k" * longest})
-    with pytest.raises(SettingError, match="too long to be a key"):
+    with pytest.raises(SettingError, match="The key is too long"):
         worker.hand_over("job", {"X_API_KEY": "k" * (longest + 1)})

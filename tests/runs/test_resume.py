@@ -31,11 +31,11 @@ def test_results_of_another_run_are_refused(tmp_path):
     assert again.query_id == "q1" and again.scores.tolist() == [0.1, 1 / 3]
     assert again.read.dtype == np.int32 and np.isnan(again.latency_ms)
     for other, what in (({**wish, "data": "b"}, "data"), ({**wish, "settings": {}}, "settings")):
-        with pytest.raises(DataError, match=f"those of another run: {what} differ"):
+        with pytest.raises(DataError, match=rf"belong to another run \({what} differ\)"):
             ResultsFile(kept, other)
     for content in (kept.read_bytes().replace(b'"scores"', b'"stores"'), b"mine\n"):
         kept.write_bytes(content)
-        with pytest.raises(DataError, match="no file of results"):
+        with pytest.raises(DataError, match="not a resume file"):
             ResultsFile(kept, wish)
         assert kept.read_bytes() == content
 

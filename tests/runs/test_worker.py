@@ -220,7 +220,7 @@ class Gone(Made):
     ("kind", "said"),
     [
         (partial(Made, {"q1": scored}, why), None),
-        (partial(Made, None, why), "none of 6. The first failed because: why q0."),
+        (partial(Made, None, why), "None of the 6 queries could be scored. First failure: why q0."),
         (Gone, "No model 'nine' here. Give a folder."),
     ],
 )

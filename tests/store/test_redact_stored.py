@@ -46,7 +46,7 @@ def refusal(said):
     return problem_to_json(
         UnavailableError(
             "The service at {host} refused the request ({status}): {said}.",
-            remedy="Check the key: {variable} in the environment, or the one typed in.",
+            remedy="Check the key: {variable} in the environment, or the key you entered.",
             host="127.0.0.1:9",
             status=401,
             said=said,

@@ -122,7 +122,7 @@ _SUM_NOTE = (
     "Not divided by the best possible sum: there is no highest value, and a query with more "
     "relevant documents weighs more."
 )
-_IDEAL = "over the same sum for the best order of all labelled documents, cut at k"
+_IDEAL = "divided by the same sum for the best order of all labelled documents at cutoff k"
 
 
 # Metrics of relevant documents: the first one, precision at each of them, sets, preferences,
@@ -206,7 +206,7 @@ def _bpref(relevance: Relevance, k: int | None, parameter: float) -> Terms:
 
 _PERSISTENCE = Parameter(
     name="p",
-    meaning="the chance that the reader goes on to the next document",
+    meaning="the probability that the reader continues to the next document",
     default=0.8,
     low=0.0,
     high=1.0,
@@ -235,8 +235,8 @@ DEFINITIONS = (
     MetricDefinition(
         name="ndcg",
         title="NDCG",
-        meaning="How close the order is to the best possible one, where high grades and top ranks "
-        "weigh most.",
+        meaning="How close the order is to the best possible one; high grades and top ranks weigh "
+        "most.",
         formula=f"Σ rel_i / log2(i+1), {_IDEAL}",
         reference="Järvelin and Kekäläinen 2002, with the log2(i+1) discount; as in trec_eval",
         latex=r"\frac{\sum_{i=1}^{k} \mathrm{rel}_i / \log_2(i+1)}"
@@ -273,7 +273,7 @@ DEFINITIONS = (
         reference="Järvelin and Kekäläinen 2002, Cumulated Gain-Based Evaluation, with b = 2",
         latex=r"\frac{\mathrm{rel}_1 + \sum_{i=2}^{k} \mathrm{rel}_i / \log_2 i}"
         r"{\mathrm{rel}^{*}_1 + \sum_{i=2}^{k} \mathrm{rel}^{*}_i / \log_2 i}",
-        note="As published tutorials compute it; not comparable with the other forms.",
+        note="As computed in published tutorials; not comparable with the other forms.",
         needs_grades=True,
         binary=False,
         terms=_normalised(JARVELIN_KEKALAINEN),
@@ -282,7 +282,8 @@ DEFINITIONS = (
     MetricDefinition(
         name="dcg",
         title="DCG",
-        meaning="The sum that NDCG is made of: grades, each divided by the discount of its rank.",
+        meaning="The numerator of NDCG: the sum of the grades, each divided by the discount of "
+        "its rank.",
         formula="Σ rel_i / log2(i+1) over ranks i ≤ k",
         latex=r"\sum_{i=1}^{k} \frac{\mathrm{rel}_i}{\log_2(i+1)}",
         reference="Järvelin and Kekäläinen 2002, with the log2(i+1) discount",
@@ -297,7 +298,7 @@ DEFINITIONS = (
     MetricDefinition(
         name="dcg_exp",
         title="DCG (exponential gain)",
-        meaning="The sum that NDCG with exponential gain is made of.",
+        meaning="The numerator of NDCG with exponential gain.",
         formula="Σ (2^rel_i − 1) / log2(i+1) over ranks i ≤ k",
         latex=r"\sum_{i=1}^{k} \frac{2^{\mathrm{rel}_i} - 1}{\log_2(i+1)}",
         reference="Burges et al. 2005, Learning to Rank using Gradient Descent",
@@ -322,27 +323,27 @@ DEFINITIONS = (
     MetricDefinition(
         name="map",
         title="MAP",
-        meaning="Precision averaged over the ranks of all relevant documents: those not found "
-        "count 0.",
+        meaning="Precision averaged over the ranks of all relevant documents; documents that are "
+        "not retrieved count 0.",
         formula="(1/R) Σ P@i over the relevant ranks i ≤ k",
         latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i P_i",
         reference="Buckley and Voorhees 2005, Retrieval System Evaluation; as in trec_eval",
-        note="Divided by R, also at a cutoff below R, unless the conventions say min(R,k).",
+        note="Divided by R, also at a cutoff below R, unless the conventions set min(R,k).",
         terms=_average_precision,
         aliases=("ap", "map_cut", "average_precision"),
     ),
     MetricDefinition(
         name="map_graded",
         title="MAP (graded)",
-        meaning="MAP in which a document counts by its grade as a share of the highest grade.",
+        meaning="MAP with each document weighted by its grade as a share of the highest grade.",
         formula="(1/R) Σ P@i · rel_i/max_rel over the relevant ranks i ≤ k; max_rel is the "
         "highest label of the set",
         latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i P_i \frac{\mathrm{rel}_i}{\mathrm{rel}_{\max}}",
         reference="The MedCorpus variant of average precision",
         note="A perfect order does not reach 1 if a relevant grade is below the highest label: "
-        "with a highest label of 3, [3,2,1] and [1,2,3] both give 0.667. Below an irrelevant "
-        "document, moving a higher grade above a lower one lowers it. Depends on the highest label "
-        "of the whole set, or the one given in the conventions.",
+        "with a highest label of 3, [3,2,1] and [1,2,3] both score 0.667. Below an "
+        "irrelevant document, moving a higher grade above a lower one lowers the value. "
+        "Depends on the highest label of the whole set, or the one set in the conventions.",
         needs_grades=True,
         perfect_is_top=False,
         terms=_graded,
@@ -351,13 +352,14 @@ DEFINITIONS = (
     MetricDefinition(
         name="map_graded_norm",
         title="MAP (graded, normalised)",
-        meaning="Graded MAP divided by the best it could be, so that a perfect order is 1.",
+        meaning="Graded MAP divided by its highest possible value, so that a perfect order scores "
+        "1.",
         formula="Σ P@i · rel_i/max_rel over the relevant ranks i ≤ k, divided by Σ rel/max_rel "
         "over all relevant documents",
         latex=r"\frac{\sum_{i=1}^{k} g_i P_i \, \mathrm{rel}_i}{\sum_{i=1}^{R} \mathrm{rel}^{*}_i}",
         reference="The MedCorpus variant of average precision, normalised",
-        note="Any order that puts all relevant documents first is 1, whatever their grades. Below "
-        "an irrelevant document, moving a higher grade above a lower one lowers it.",
+        note="Any order with all relevant documents first scores 1, whatever their grades. Below "
+        "an irrelevant document, moving a higher grade above a lower one lowers the value.",
         needs_grades=True,
         terms=_graded_normalised,
         aliases=("ap_graded_norm",),
@@ -365,12 +367,12 @@ DEFINITIONS = (
     MetricDefinition(
         name="precision",
         title="Precision",
-        meaning="The share of the first k places that hold a relevant document.",
+        meaning="The share of relevant documents among the first k.",
         formula="relevant documents within k, divided by k",
         latex=r"\frac{1}{k} \sum_{i=1}^{k} g_i",
         reference="Manning, Raghavan and Schütze 2008, chapter 8",
-        note="Divided by k even when fewer came back. A perfect order does not reach 1 where a "
-        "list holds fewer relevant documents than places.",
+        note="Divided by k even if fewer documents were returned. A perfect order does not reach "
+        "1 if a list contains fewer relevant documents than ranks.",
         perfect_is_top=False,
         terms=_precision,
         aliases=("p", "prec", "set_p", "setp"),
@@ -378,7 +380,7 @@ DEFINITIONS = (
     MetricDefinition(
         name="recall",
         title="Recall",
-        meaning="The share of all relevant documents that is within the first k.",
+        meaning="The share of all relevant documents that are within the first k.",
         formula="relevant documents within k, divided by R",
         latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i",
         reference="Manning, Raghavan and Schütze 2008, chapter 8",
@@ -398,7 +400,7 @@ DEFINITIONS = (
     MetricDefinition(
         name="r_precision",
         title="R-precision",
-        meaning="Precision at the number of relevant documents the query has.",
+        meaning="Precision at rank R, the number of relevant documents of the query.",
         formula="relevant documents within R, divided by R",
         latex=r"\frac{1}{R} \sum_{i=1}^{R} g_i",
         reference="Buckley and Voorhees 2005, Retrieval System Evaluation",
@@ -413,8 +415,8 @@ DEFINITIONS = (
         formula="2 · precision@k · recall@k / (precision@k + recall@k)",
         latex=r"\frac{2 \sum_{i=1}^{k} g_i}{k + R}",
         reference="van Rijsbergen 1979, Information Retrieval",
-        note="A perfect order does not reach 1 if a list holds fewer relevant documents than "
-        "places.",
+        note="A perfect order does not reach 1 if a list contains fewer relevant documents than "
+        "ranks.",
         perfect_is_top=False,
         terms=_f1,
         aliases=("f", "f_1", "set_f", "setf"),
@@ -422,12 +424,12 @@ DEFINITIONS = (
     MetricDefinition(
         name="judged",
         title="Judged",
-        meaning="The share of the first k documents that has a label, relevant or not.",
+        meaning="The share of the first k documents that have a label, relevant or not.",
         formula="labelled documents within k, divided by k or by the length of a shorter list",
         latex=r"\frac{1}{\min(k, n)} \sum_{i=1}^{k} j_i",
         reference="Judged@k in ir_measures",
-        note="Says nothing of quality. If it differs between systems, trust their other numbers "
-        "differently. An empty list has no value.",
+        note="Does not measure quality. If it differs between systems, their other metrics are "
+        "not equally reliable. An empty list has no value.",
         binary=False,
         measures_quality=False,
         terms=_judged,
@@ -436,10 +438,11 @@ DEFINITIONS = (
     MetricDefinition(
         name="bpref",
         title="bpref",
-        meaning="How rarely a document labelled not relevant ranks above a relevant one; "
-        "documents without a label change nothing.",
+        meaning="How rarely documents labelled not relevant rank above relevant ones; unlabelled "
+        "documents have no effect.",
         formula="(1/R) Σ 1 − min(n_i, R) / min(N, R) over the relevant ranks i ≤ k; n_i documents "
-        "labelled not relevant stand above i, N are in the labels",
+        "labelled not relevant rank above i, N is the number of all documents labelled "
+        "not relevant",
         latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i \left(1 - \frac{\min(n_i, R)}{\min(N, R)}\right)",
         reference="Buckley and Voorhees 2004, Retrieval Evaluation with Incomplete Information; "
         "as in trec_eval",
@@ -449,12 +452,13 @@ DEFINITIONS = (
     MetricDefinition(
         name="rbp",
         title="RBP",
-        meaning="The share of relevant documents that a patient reader sees; p is the chance of "
-        "going on to the next document.",
-        formula="(1 − p) Σ p^(i−1) over the relevant ranks i ≤ k; p = 0.8 unless given",
+        meaning="The share of relevant documents among those that a patient reader sees; p is the "
+        "probability of continuing to the next document.",
+        formula="(1 − p) Σ p^(i−1) over the relevant ranks i ≤ k; p = 0.8 by default",
         latex=r"(1 - p) \sum_{i=1}^{k} g_i \, p^{i-1}",
         reference="Moffat and Zobel 2008, Rank-Biased Precision",
-        note="A perfect order does not reach 1: that needs endless relevant documents.",
+        note="A perfect order does not reach 1, which would need infinitely many relevant "
+        "documents.",
         perfect_is_top=False,
         parameter=_PERSISTENCE,
         terms=_rank_biased_precision,
@@ -462,14 +466,15 @@ DEFINITIONS = (
     MetricDefinition(
         name="err",
         title="ERR",
-        meaning="How soon a reader who stops when satisfied is expected to stop.",
+        meaning="The expected reciprocal rank at which a satisfied reader stops.",
         formula="Σ (1/i) · s_i · Π_(j<i) (1 − s_j) over ranks i ≤ k; s = (2^rel − 1) / 2^max, "
         "max the highest label of the set; ir_measures and gdeval use 4",
         latex=r"\sum_{i=1}^{k} \frac{s_i}{i} \prod_{j=1}^{i-1} (1 - s_j),"
         r" \quad s_i = \frac{2^{\mathrm{rel}_i} - 1}{2^{\mathrm{rel}_{\max}}}",
         reference="Chapelle et al. 2009, Expected Reciprocal Rank for Graded Relevance",
-        note="A perfect order does not reach 1: no label satisfies for certain. Depends on the "
-        "highest label of the whole set, or the one given in the conventions.",
+        note="A perfect order does not reach 1, because no label satisfies a reader with "
+        "certainty. Depends on the highest label of the whole set, or the one set in the "
+        "conventions.",
         needs_grades=True,
         binary=False,
         perfect_is_top=False,

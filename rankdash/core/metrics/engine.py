@@ -171,7 +171,7 @@ class Relevance:
         if highest > top:
             raise SpecError(
                 "A label of {highest} is above the highest label in the conventions, {top}.",
-                remedy="Raise the highest label there, or leave it empty.",
+                remedy="Raise the highest label in the conventions, or leave it empty.",
                 highest=plain(highest),
                 top=plain(top),
             )

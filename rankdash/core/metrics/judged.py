@@ -182,7 +182,7 @@ def match(
     if data_arrays.has_repeats(label_docs, groups.offsets):
         raise DataError(
             "A document is labelled twice for the same query.",
-            remedy="Give one label for each query and document.",
+            remedy="Keep one label per query and document.",
         )
     query = data_arrays.owners(groups.offsets)
     lists = _lists_of(ranking, query_ids)

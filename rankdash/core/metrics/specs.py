@@ -101,8 +101,9 @@ def parse_measure(spec: str, threshold: float | None = None) -> Measure:
         return measure
     if threshold is None:
         raise SpecError(
-            "A relevance threshold holds for all metrics, so rel= cannot be part of {spec!r} here.",
-            remedy="Set the threshold among the metric conventions.",
+            "The relevance threshold applies to all metrics, so rel= is not allowed in {spec!r} "
+            "here.",
+            remedy="Set the threshold in the metric conventions.",
             spec=spec,
         )
     one_threshold([threshold, rel])
@@ -115,8 +116,8 @@ def one_threshold(thresholds: Iterable[float | None]) -> float | None:
     distinct = list(dict.fromkeys(each for each in thresholds if each is not None))
     if len(distinct) > 1:
         raise SpecError(
-            "The relevance threshold is given as {one:g} and as {other:g}.",
-            remedy="One threshold holds for all metrics: evaluate once for each.",
+            "Two relevance thresholds are set: {one:g} and {other:g}.",
+            remedy="All metrics share one threshold: evaluate once per threshold.",
             one=distinct[0],
             other=distinct[1],
         )
@@ -168,7 +169,7 @@ def _cutoff(spec: str, definition: MetricDefinition, text: str | None) -> int | 
         return None
     if not definition.has_cutoff:
         raise SpecError(
-            "{title} takes no cutoff: {spec!r}.",
+            "{title} has no cutoff: {spec!r}.",
             remedy="Did you mean {nearest!r}?",
             title=definition.title,
             spec=spec,
@@ -176,7 +177,7 @@ def _cutoff(spec: str, definition: MetricDefinition, text: str | None) -> int | 
         )
     if _CUTOFF.fullmatch(text) is None:
         raise SpecError(
-            "The cutoff of {spec!r} is not a whole number from 1.",
+            "The cutoff of {spec!r} must be a whole number of at least 1.",
             remedy="Did you mean {nearest!r}?",
             spec=spec,
             nearest=f"{definition.name}@10",
@@ -203,7 +204,7 @@ def _parameter(spec: str, definition: MetricDefinition, bracket: dict[str, str])
     value = _number(bracket.pop(key))
     if not parameter.low < value < parameter.high:
         raise SpecError(
-            "{name} of {spec!r} must lie between {low:g} and {high:g}.",
+            "{name} of {spec!r} must be between {low:g} and {high:g}.",
             remedy="Did you mean {nearest!r}?",
             name=parameter.name,
             spec=spec,
@@ -228,8 +229,8 @@ def _unfit(
     known += [f"{parameter.name}={parameter.default:g}"] if parameter else []
     known += [f"dcg='{each.dcg}'" for each in _DCG.values()] if definition.dcg else []
     return SpecError(
-        "{title} takes no {given!r} in brackets: {spec!r}.",
-        remedy="Did you mean {nearest!r}? Possible in brackets: {known}."
+        "{title} does not accept {given!r} in brackets: {spec!r}.",
+        remedy="Did you mean {nearest!r}? Allowed in brackets: {known}."
         if known
         else "Did you mean {nearest!r}?",
         title=definition.title,

@@ -157,13 +157,15 @@ def find_plugins(
         try:
             for kind in _checked(load()):
                 if kind.name in taken or kind.name in kinds:
-                    raise _RefusedError(Phrase("the name {name!r} is taken", name=kind.name))
+                    raise _RefusedError(
+                        Phrase("the name {name!r} is already in use", name=kind.name)
+                    )
                 kinds[kind.name] = kind
         except (Exception, SystemExit) as error:  # noqa: BLE001 - plugins may raise anything
             problems.append(
                 UnavailableError(
-                    "The plugin {source} is not loaded: {reason}.",
-                    remedy="Repair it, or start rankdash without it.",
+                    "The plugin {source} was not loaded: {reason}.",
+                    remedy="Fix the plugin, or start rankdash without it.",
                     source=source,
                     reason=error.args[0]
                     if isinstance(error, _RefusedError)
@@ -196,10 +198,10 @@ def _run(path: Path) -> object:
     """Run the file and return its KIND or KINDS."""
     name = f"rankdash_plugin_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     if not path.is_file():
-        raise _RefusedError(Phrase("there is no such file"))
+        raise _RefusedError(Phrase("file not found"))
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise _RefusedError(Phrase("it is no Python file; its name has to end in .py"))
+        raise _RefusedError(Phrase("not a Python file (.py)"))
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look up the module that defines them.
     sys.modules[name] = module
@@ -209,7 +211,7 @@ def _run(path: Path) -> object:
         del sys.modules[name]
         raise
     if not hasattr(module, "KINDS") and not hasattr(module, "KIND"):
-        raise _RefusedError(Phrase("it defines neither KIND nor KINDS"))
+        raise _RefusedError(Phrase("the file defines neither KIND nor KINDS"))
     return getattr(module, "KINDS", None) or module.KIND
 
 
@@ -218,11 +220,11 @@ def _checked(provided: object) -> list[RerankerKind]:
     for kind in provided if isinstance(provided, (list, tuple)) else [provided]:
         if not isinstance(kind, RerankerKind):
             provided = type(kind).__name__
-            raise _RefusedError(Phrase("a RerankerKind is needed, not {found}", found=provided))
+            raise _RefusedError(Phrase("expected a RerankerKind, not {found}", found=provided))
         if not _NAME.fullmatch(kind.name):
             raise _RefusedError(
                 Phrase(
-                    "the name {name!r} may have small letters, digits and hyphens only",
+                    "the name {name!r} may contain only lower-case letters, digits and hyphens",
                     name=kind.name,
                 )
             )

@@ -41,8 +41,8 @@ class Fusion(Settings):
             "",
             "rrf",
             "Method",
-            "Ranks: a document gets 1 / (k + rank) from every ranking. Scores: those of each query "
-            "are first brought to one scale, from 0 for the lowest: up to 1 for the highest, or in "
+            "Ranks: a document gets 1 / (k + rank) from every ranking. Scores: the scores of each "
+            "query are first rescaled from 0 for the lowest, up to 1 for the highest or in "
             "standard deviations; documents without a score count as the lowest.",
             choices={
                 "rrf": "Ranks (reciprocal rank fusion)",
@@ -54,7 +54,7 @@ class Fusion(Settings):
     weights: tuple[float, ...] = ()
     k: float = described_by(
         SettingSpec(
-            "", 60.0, "k", "The larger, the less the very top counts.", within=(0, math.inf)
+            "", 60.0, "k", "Larger values reduce the weight of the top ranks.", within=(0, math.inf)
         )
     )
 
@@ -87,8 +87,8 @@ def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
     weights = how.weights or (1.0,) * len(rankings)
     if len(weights) != len(rankings):
         raise SettingError(
-            "Weights and rankings differ in number: {weights} and {rankings}.",
-            remedy="Give one weight for each ranking, or none.",
+            "There are {weights} weights for {rankings} rankings.",
+            remedy="Provide one weight per ranking, or none.",
             weights=len(weights),
             rankings=len(rankings),
         )

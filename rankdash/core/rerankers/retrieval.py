@@ -89,7 +89,7 @@ def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ra
     if fitting(PACKAGED, language_of(queries)) != PACKAGED:
         raise UnavailableError(
             "The model {model} was not trained for the language of these queries.",
-            remedy="Retrieve by BM25.",
+            remedy="Use BM25 instead.",
             model=PACKAGED,
         )
     with tempfile.TemporaryDirectory(prefix="rankdash-") as made:
@@ -106,9 +106,9 @@ def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ra
         if done.returncode:
             messages = done.stderr.decode("utf-8", "replace").strip().split("\n")
             raise UnavailableError(
-                "A bi-encoder cannot retrieve here: {reason}",
-                remedy="Retrieve by BM25.",
-                reason=messages[-1][:300] or f"its process ended with {done.returncode}",
+                "The bi-encoder could not retrieve: {reason}",
+                remedy="Use BM25 instead.",
+                reason=messages[-1][:300] or f"the process ended with exit code {done.returncode}",
             )
         ranked = pd.read_parquet(folder / _FOUND)
     return Ranking.from_columns(ranked["query_id"], ranked["doc_id"], ranked["score"])

@@ -175,15 +175,15 @@ _Query = tuple[
 ]
 # Keys that must be equal in all parts → description of a difference.
 _SAME = {
-    "version": Phrase("from another version of rankdash"),
-    "data": Phrase("of other data"),
-    "first_stage": Phrase("of another first stage"),
-    "reranker": Phrase("of another reranker"),
-    "settings": Phrase("of other settings ({names})", names=""),
-    "plan": Phrase("of another depth, or another rule for candidates without a text"),
-    "weights": Phrase("of another model"),
-    "computed": Phrase("computed by another runtime or on another device"),
-    "of": Phrase("of another number of shards"),
+    "version": Phrase("different version of rankdash"),
+    "data": Phrase("different data"),
+    "first_stage": Phrase("different first stage"),
+    "reranker": Phrase("different reranker"),
+    "settings": Phrase("different settings ({names})", names=""),
+    "plan": Phrase("different depth, or different rule for candidates without text"),
+    "weights": Phrase("different model"),
+    "computed": Phrase("different runtime or device"),
+    "of": Phrase("different number of shards"),
 }
 
 
@@ -201,8 +201,8 @@ class Shard:
         number, of = map(int, match.groups()) if match else (0, 0)
         if not 1 <= number <= of <= MOST_SHARDS:
             raise SettingError(
-                "A shard is its number and how many there are, such as 3/16, not {text!r}.",
-                remedy="Numbers go from 1 to at most {most}.",
+                "A shard is written as number/total, such as 3/16, not {text!r}.",
+                remedy="Numbers start at 1; the highest is {most}.",
                 text=text,
                 most=f"{MOST_SHARDS:,}",
             )
@@ -287,8 +287,8 @@ class Part:
             line = file.readline(_LONGEST_HEAD)
         with guarded(
             str(path),
-            "This is no file of a shard.",
-            "Give the files that rerank --shard wrote.",
+            "This is not a shard file.",
+            "Pass the files written by rerank --shard.",
             line=1,
         ):
             if not line.startswith(_MARK):
@@ -321,7 +321,7 @@ class Part:
             rest = file.read(1)
         if rest or seen.hexdigest() != self.head["sha256"]:
             raise DataError(
-                "The file of the shard was changed or cut off after it was written.",
+                "The shard file was changed or truncated after it was written.",
                 remedy="Copy it again, or run the shard again.",
                 file=str(self.path),
             )
@@ -340,7 +340,7 @@ def complete(paths: Sequence[Path]) -> list[Part]:
         for part in others:
             if part.head[key] != first.head[key]:
                 raise DataError(
-                    "The shard is {difference} than {other}.",
+                    "The shard does not match {other}: {difference}.",
                     remedy="Run the shards of one run with the same command on the same files.",
                     file=str(part.path),
                     difference=_said(key, difference, part, first),
@@ -351,8 +351,8 @@ def complete(paths: Sequence[Path]) -> list[Part]:
         other = numbered.setdefault(part.shard.number, part)
         if other is not part:
             raise DataError(
-                "Shard {number} is given twice: it is in {other} too.",
-                remedy="Name one of the two.",
+                "Shard {number} is duplicated: {other} contains it too.",
+                remedy="Pass only one of the two files.",
                 file=str(part.path),
                 number=part.shard.number,
                 other=str(other.path),
@@ -361,8 +361,8 @@ def complete(paths: Sequence[Path]) -> list[Part]:
     lost = [number for number in range(1, of + 1) if number not in numbered]
     if lost:
         raise DataError(
-            "Of the {of} shards these are missing: {lost}.",
-            remedy="Run them, such as with --shard {first}, and give their files too.",
+            "Missing shards ({of} in total): {lost}.",
+            remedy="Run them, for example with --shard {first}, and pass their files too.",
             of=of,
             lost=", ".join(map(str, lost[:_NAMED])) + ("" if len(lost) <= _NAMED else " …"),
             first=f"{lost[0]}/{of}",

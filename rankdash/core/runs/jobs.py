@@ -103,7 +103,7 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
         if value is not None and value < 1:
             raise SettingError(
                 "The {name} must be at least 1, not {value}.",
-                remedy="Leave it empty to take all.",
+                remedy="Leave it empty to use all.",
                 name=name,
                 value=value,
             )
@@ -313,14 +313,15 @@ class WorkerProcess:
     def _death(self, code: int) -> RankdashError:
         if code < 0:
             return RerankerError(
-                "The worker process was killed by signal {signal}, maybe for lack of memory.",
+                "The worker process was killed by signal {signal}, possibly because of a lack of "
+                "memory.",
                 remedy="Resume continues where it stopped; a smaller model or batch size needs "
                 "less memory. Details: {log}",
                 signal=_signal_name(-code),
                 log=str(self._log),
             )
         return RerankerError(
-            "The worker process ended by itself (exit code {code}): {reason}",
+            "The worker process ended with exit code {code}: {reason}",
             remedy="Resume continues where it stopped. Details: {log}",
             code=code,
             reason=self._last_words(),
@@ -356,7 +357,7 @@ def _give_way(pid: int) -> None:
 def refuse_long(text: bytes) -> None:
     """Raise SettingError for text that is too long to contain keys."""
     if len(text) > LONGEST_LINE_BYTES:
-        raise SettingError("This is too long to be a key.", remedy="Copy it again.")
+        raise SettingError("The key is too long.", remedy="Copy it again.")
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:

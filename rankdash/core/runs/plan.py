@@ -66,7 +66,7 @@ class Timing:
         """Raise SettingError for a value out of range."""
         if self.latency not in ("auto", "always", "every", "never"):
             raise SettingError(
-                "The latency is measured auto, always, every or never, not {value!r}.",
+                "The latency measurement must be auto, always, every or never, not {value!r}.",
                 value=self.latency,
             )
         for name, value, most in (
@@ -142,7 +142,7 @@ def plan(
         )
     if without_text not in get_args(WithoutText):
         raise SettingError(
-            "There is no rule {rule!r} for candidates without a text.",
+            "There is no rule {rule!r} for candidates without text.",
             remedy="The rules are: exclude, empty.",
             rule=without_text,
         )
@@ -208,14 +208,16 @@ def variants(
         values[name] = list(dict.fromkeys(spec.parse(value) for value in choices))
         if not values[name]:
             raise SettingError(
-                "There are no values of {name} to vary.", remedy="Give at least one.", name=name
+                "There are no values for the variants of {name}.",
+                remedy="Provide at least one value.",
+                name=name,
             )
     combinations = [
         tuple(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())
     ]
     if len(combinations) > MOST_VARIANTS:
         raise SettingError(
-            "These are {count} variants; {most} can be run at once.",
+            "There are {count} variants; at most {most} can run together.",
             remedy="Vary fewer settings, or fewer values of each.",
             count=len(combinations),
             most=MOST_VARIANTS,

@@ -381,8 +381,8 @@ def _filled(tokens: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 # command.
 
 _MARK = "rankdash results "
-_NO_RESULTS = "This is no file of results that a run goes on from, or it was changed."
-_REMEDY = "Name a new file, or the one that --resume named before."
+_NO_RESULTS = "This is not a resume file, or it was modified."
+_REMEDY = "Use a new file, or the file of the previous --resume."
 _COMPUTED = ("runtime", "device")
 _ARRAYS = {"scores": np.float64, "read": np.int32, "full": np.int32, "repeated_ms": np.float64}
 
@@ -443,8 +443,8 @@ class ResultsFile:
             raise _no_results(path)
         if content and not content.startswith(head):
             raise DataError(
-                "The results are those of another run: {what} differ.",
-                remedy="Give the same data and options as before, or name a new file.",
+                "These results belong to another run ({what} differ).",
+                remedy="Use the same data and options, or a new file.",
                 file=str(path),
                 what=_difference(content, wish),
             )

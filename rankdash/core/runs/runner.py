@@ -90,7 +90,7 @@ def rerank(
     if timing.concurrency and isinstance(reranker, Spread):
         raise SettingError(
             "The throughput with concurrent clients is measured on one machine, not on a cluster.",
-            remedy="Leave out the clients or the cluster.",
+            remedy="Remove --clients or --on.",
         )
     planned = plan(
         dataset,

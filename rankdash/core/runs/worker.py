@@ -220,7 +220,7 @@ def _refuse_all_failed(run: Run) -> None:
     failed = run.queries[run.queries["state"] == "failed"]
     if len(failed) and not (run.queries["state"] == "done").any():
         raise RerankerError(
-            "Queries that could be scored: none of {count}. The first failed because: {reason}.",
+            "None of the {count} queries could be scored. First failure: {reason}.",
             remedy="Resume retries them.",
             count=len(failed),
             reason=str(failed["reason"].iloc[0]).rstrip("."),

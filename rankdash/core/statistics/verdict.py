@@ -221,15 +221,15 @@ _OF_KIND: dict[Kind, str] = {
     ),
     "identical": "{challenger} and {baseline} score the same on every one of the {n:,} queries.",
     "too_few": (
-        "Too few queries to compare {challenger} with {baseline}: {n}, where at least {fewest} "
-        "are needed."
+        "Too few queries to compare {challenger} with {baseline}: {n}; at least {fewest} are "
+        "needed."
     ),
     "nothing_common": (
         "{challenger} and {baseline} have no answered query in common, so they cannot be compared."
     ),
     "no_values": "No query has a value of {metric}, so {challenger} cannot be compared.",
     "descriptive": (
-        "{metric} describes the labels and not the quality of a ranking: no verdict follows."
+        "{metric} describes the labels, not the quality of a ranking: no verdict follows."
     ),
 }
 _FROM_NOTHING = (
@@ -261,13 +261,13 @@ _FROM_NOTHING_EVENLY = (
     "may differ."
 )
 _ALIKE = (
-    "{challenger} and {baseline} are as good as the same: {metric} of none of the {n:,} queries "
-    "changes by more than {tie_band}."
+    "{challenger} and {baseline} are practically equal: {metric} changes by at most {tie_band} on "
+    "every one of the {n:,} queries."
 )
 _BY_CHANCE = (
-    "Not proven that {challenger} differs from {baseline}: {metric} goes from "
-    "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, but a change like this may "
-    "come by chance (p = {p:.3f}, comparisons made: {comparisons})."
+    "Not proven that {challenger} differs from {baseline}: {metric} goes from {before:.{digits}f} "
+    "to {after:.{digits}f} over {n:,} queries, but a change like this may be due to chance (p = "
+    "{p:.3f}, comparisons made: {comparisons})."
 )
 
 _FEW_CHANGED = (
@@ -290,10 +290,13 @@ _MORE_OR_MANY = (
     "half of the interval in {power:.0%} of all cases. The smaller the true change, the more."
 )
 _CORRECTED = (
-    "They are planned for the stricter level that the correction for {comparisons} comparisons "
+    "These numbers use the stricter level that the correction for {comparisons} comparisons "
     "requires."
 )
-_NONE = "More queries like these are unlikely to settle it: the true change may well be zero."
+_NONE = (
+    "More queries like these are unlikely to give a conclusive result: the true change may well be "
+    "zero."
+)
 _TOO_SMALL = (
     "No number of such queries is likely to show the minimum practically relevant gain of "
     "{worthwhile} (set by the user): the whole interval is below it."

@@ -94,25 +94,25 @@ class Assumptions(Settings):
     """
 
     searches_per_day: float = _assumed(
-        100_000.0, "Searches a day",
-        "How many searches a day would be reranked.",
-        "traffic", "searches a day", 100, 100_000_000, 100, logarithmic=True,
+        100_000.0, "Searches per day",
+        "Number of searches per day to rerank.",
+        "traffic", "searches per day", 100, 100_000_000, 100, logarithmic=True,
     )  # fmt: skip
     traffic_share: float = _assumed(
         1.0, "Share of the traffic that the test set represents",
-        "Share of the traffic that is like the queries measured here; the rest gains nothing "
-        "and still costs.",
+        "Share of the traffic that resembles the queries measured here; the rest gains nothing "
+        "but still costs.",
         "traffic", "share", 0.0, 1.0, 0.05, most=1.0,
     )  # fmt: skip
     value_per_search: float = _assumed(
         0.01, "Value of a search",
-        "What an average search is worth to you, as margin rather than revenue.",
+        "Value of an average search, as margin rather than revenue.",
         "value", "money", 0.0001, 100, 0.0001, logarithmic=True,
     )  # fmt: skip
     elasticity: float = _assumed(
         1.0, "Value gained for each 1% of quality",
-        "How much more a search is worth when the metric rises by 1%. Only an experiment can "
-        "measure yours; common calculators assume 1 without saying so.",
+        "How much the value of a search rises if the metric rises by 1%. Only an experiment can "
+        "measure yours; common calculators assume 1 without stating it.",
         "value", "%", 0.0, 2.0, 0.01, most=10.0,
     )  # fmt: skip
     setup_cost: float = _assumed(
@@ -121,13 +121,13 @@ class Assumptions(Settings):
         "effort", "money", 0, 100_000, 500,
     )  # fmt: skip
     monthly_cost: float = _assumed(
-        0.0, "Upkeep a month",
+        0.0, "Monthly maintenance",
         "Engineers, monitoring and machines that the price does not cover.",
         "effort", "money", 0, 20_000, 100,
     )  # fmt: skip
     passages: float = _assumed(
         0.0, "Passages an LLM reads now",
-        "How many of the first passages go into the prompt of the LLM that answers. 0: no LLM.",
+        "Number of top passages in the prompt of the answering LLM. 0: no LLM.",
         "answers", "passages", 0, 50, 1, most=1000,
     )  # fmt: skip
     passage_tokens: float = _assumed(
@@ -138,11 +138,11 @@ class Assumptions(Settings):
     llm_price: float = _assumed(
         0.15, "Price of the LLM's input",
         "The price of the text that the LLM reads.",
-        "answers", "money for a million tokens", 0.0, 15.0, 0.05,
+        "answers", "money per million tokens", 0.0, 15.0, 0.05,
     )  # fmt: skip
     ticket_share: float = _assumed(
         0.0, "Failed searches that become tickets",
-        "Of the searches that do not show a relevant document, how many open a support ticket.",
+        "Share of the searches without a relevant document that lead to a support ticket.",
         "support", "share", 0.0, 1.0, 0.01, most=1.0,
     )  # fmt: skip
     ticket_cost: float = _assumed(
@@ -152,7 +152,7 @@ class Assumptions(Settings):
     )  # fmt: skip
     seconds_saved: float = _assumed(
         0.0, "Time saved by a search that succeeds",
-        "How long a person keeps searching when no result is relevant.",
+        "Time that a person continues searching if no result is relevant.",
         "support", "seconds", 0, 600, 5,
     )  # fmt: skip
     hourly_wage: float = _assumed(
@@ -168,7 +168,7 @@ class Assumptions(Settings):
     )  # fmt: skip
     latency_target_ms: float = _assumed(
         500.0, "Latency target (p95)",
-        "95% of searches have to be reranked within it.",
+        "95% of searches must be reranked within this time.",
         "waiting", "ms", 50, 2000, 10, least=1.0,
     )  # fmt: skip
 

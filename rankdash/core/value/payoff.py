@@ -421,12 +421,12 @@ def simple_roi(
     exist.
     """
     if baseline <= 0 or math.isinf((reranked - baseline) / baseline):
-        raise DataError("The baseline's value is 0, so a relative improvement does not exist.")
+        raise DataError("The baseline's value is 0, so the relative improvement is undefined.")
     cost = searches_per_day * cost_per_search
     improvement = (reranked - baseline) / baseline
     gain = searches_per_day * value_per_search * improvement * elasticity
     if cost <= 0 or math.isinf((gain - cost) / cost):
-        raise DataError("The cost is 0, so a return on it does not exist.")
+        raise DataError("The cost is 0, so ROI is undefined.")
     return SimpleRoi(improvement, gain, cost, (gain - cost) / cost)
 
 
@@ -502,7 +502,7 @@ class Archetype:
 
 
 ARCHETYPES = (
-    Archetype("No reranker", "The ranking of the search as it is.", 0.0, 0.0),
+    Archetype("No reranker", "The ranking of the current search.", 0.0, 0.0),
     Archetype(
         "Cross-encoder",
         "The price of the published example; p95 by a rule of thumb for 50 documents.",
@@ -511,13 +511,12 @@ ARCHETYPES = (
     ),
     Archetype(
         "LLM pointwise",
-        "Fifty documents of 200 tokens, each in a prompt of its own, at $0.20 for a million "
-        "tokens.",
+        "Fifty documents of 200 tokens, each in a separate prompt, at $0.20 per million tokens.",
         float(cost_per_thousand(_LLM, Load(_QUERY, _DOCUMENTS, _TOKENS))),
     ),
     Archetype(
         "LLM listwise",
-        "Fifty documents of 200 tokens in one prompt, at $0.20 for a million tokens.",
+        "Fifty documents of 200 tokens in one prompt, at $0.20 per million tokens.",
         float(cost_per_thousand(_LLM, Load(_QUERY, 1, _DOCUMENTS * _TOKENS))),
     ),
 )

@@ -25,11 +25,11 @@ BillingUnit = Literal["flat", "search", "tokens", "template", "hour"]
 
 UNITS: Mapping[BillingUnit, str] = MappingProxyType(
     {
-        "flat": "for 1,000 searches",
-        "search": "for 1,000 search units",
-        "tokens": "for a million tokens",
-        "template": "for a million tokens, the prompt around each document included",
-        "hour": "for an hour of one machine",
+        "flat": "per 1,000 searches",
+        "search": "per 1,000 search units",
+        "tokens": "per million tokens",
+        "template": "per million tokens, including the prompt around each document",
+        "hour": "per hour of one machine",
     }
 )
 """Unit → what an amount pays for."""
@@ -265,7 +265,7 @@ _OWN_FIELDS = ("key", "provider", "model", "source", "as_of")
 _TOP_LEVEL = frozenset({"machines", "rates", *(each.name for each in ASSUMPTIONS)})
 _LONGEST_TEXT = 200
 _MOST_ENTRIES = 500
-_REMEDY = "Give TOML with [[prices]] entries, or a file exported from the Cost page."
+_REMEDY = "Use TOML with [[prices]] entries, or a file exported from the Cost page."
 _EXAMPLE_OF_MACHINES = (
     "An example: put in your hourly price and the searches per second that you measured"
 )
@@ -365,7 +365,7 @@ def _listed(read: Any, file: str) -> tuple[ListedPrice, ...]:
         )
     if len(entries) > _MOST_ENTRIES:
         raise DataError(
-            "The price list has {count} entries; at most {most} are read.",
+            "The price list has {count} entries; the limit is {most}.",
             file=file,
             count=len(entries),
             most=_MOST_ENTRIES,
@@ -376,7 +376,7 @@ def _listed(read: Any, file: str) -> tuple[ListedPrice, ...]:
     if repeated is not None:
         raise DataError(
             "Two prices have the key {key!r}.",
-            remedy="Give each entry a key of its own.",
+            remedy="Keys must be unique.",
             file=file,
             key=repeated,
         )
@@ -398,7 +398,7 @@ def to_json(prices: Sequence[ListedPrice]) -> str:
 
 def _entry(entry: object, place: int, file: str) -> ListedPrice:
     if not isinstance(entry, Mapping):
-        raise _broken(place, Phrase("it is not a set of named fields"), file)
+        raise _broken(place, Phrase("the entry is not a set of named fields"), file)
     unknown = set(entry) - _PRICE_FIELDS - set(_OWN_FIELDS)
     if unknown:
         field = min(map(str, unknown))
@@ -406,13 +406,13 @@ def _entry(entry: object, place: int, file: str) -> ListedPrice:
             raise _broken(
                 place, Phrase("{name} belongs above the first [[prices]]", name=field), file
             )
-        raise _broken(place, Phrase("it has an unknown field {name!r}", name=field), file)
+        raise _broken(place, Phrase("the field {name!r} is unknown", name=field), file)
     for name in ("key", "provider", "source", "as_of", "amount", "unit"):
         if entry.get(name) in (None, ""):
             raise _broken(place, Phrase("{name} is missing", name=name), file)
     if entry["unit"] not in [*UNITS]:
         known = ", ".join(UNITS)
-        raise _broken(place, Phrase("its unit is not one of {units}", units=known), file)
+        raise _broken(place, Phrase("unit is not one of {units}", units=known), file)
     numbers = {
         name: _number(entry[name], name, place, file)
         for name in _PRICE_FIELDS - {"unit", "currency"}
@@ -430,7 +430,7 @@ def _entry(entry: object, place: int, file: str) -> ListedPrice:
             **numbers,  # type: ignore[arg-type]
         )
     except DataError as error:
-        reason = Phrase("its {name} must be {possible}", **error.params)
+        reason = Phrase("{name} must be {possible}", **error.params)
         raise _broken(place, reason, file) from error
     return ListedPrice(
         key=_text(entry["key"], "key", place, file),
@@ -444,14 +444,14 @@ def _entry(entry: object, place: int, file: str) -> ListedPrice:
 
 def _number(value: object, name: str, place: int, file: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise _broken(place, Phrase("its {name} is not a number", name=name), file)
+        raise _broken(place, Phrase("{name} is not a number", name=name), file)
     return float(value)
 
 
 def _text(value: object, name: str, place: int, file: str) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
         reason = Phrase(
-            "its {name} is not a text of at most {most} letters", name=name, most=_LONGEST_TEXT
+            "{name} must be text of at most {most} characters", name=name, most=_LONGEST_TEXT
         )
         raise _broken(place, reason, file)
     return value
@@ -461,7 +461,7 @@ def _day(value: object, place: int, file: str) -> date:
     try:
         return date.fromisoformat(str(value)[:10])
     except ValueError as error:
-        raise _broken(place, Phrase("its as_of is not a day such as 2026-11-21"), file) from error
+        raise _broken(place, Phrase("as_of is not a date such as 2026-11-21"), file) from error
 
 
 def _broken(place: int, reason: Phrase, file: str) -> DataError:

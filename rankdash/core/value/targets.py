@@ -36,7 +36,7 @@ STATUSES: Mapping[Status | None, str] = {
     "unreachable": "– cannot be reached",
     None: "not known",
 }
-LIMITS = {"p95_ms": "p95, ms", "per_million_tokens": "cost of a million tokens"}
+LIMITS = {"p95_ms": "p95, ms", "per_million_tokens": "cost per million tokens"}
 """Subject of a limit → its title."""
 
 _FILES = (".json", ".toml")
@@ -68,13 +68,13 @@ class Target:
         if not levels:
             raise DataError(
                 "The target for {metric} has no value.",
-                remedy="Give a minimum, a target or an excellent value.",
+                remedy="Set at least one of minimum, target, excellent.",
                 metric=self.metric,
             )
         if not all(math.isfinite(value) and low <= value <= high for value in levels):
             raise DataError(
                 "A target for {metric} lies outside {low:g} to {high:g}, the range of the metric.",
-                remedy="Give a number between the two.",
+                remedy="Enter a number between them.",
                 metric=self.metric,
                 low=low,
                 high=high,
@@ -112,7 +112,7 @@ class Limit:
         if self.what not in LIMITS or not all(0 < each < math.inf for each in levels):
             raise DataError(
                 "A limit of {what} needs a number above 0.",
-                remedy="Possible are {limits}.",
+                remedy="Allowed limits: {limits}.",
                 what=self.what,
                 limits=", ".join(LIMITS),
             )
@@ -257,8 +257,8 @@ def _read_profile(file: str) -> Profile:
     with guarded(
         file,
         "The profile cannot be read: {reason}.",
-        "Give a file that Overview exported, or TOML with a title and a list of targets "
-        'such as {{ metric = "ndcg@10", target = 0.8 }}.',
+        "Use a file exported from Overview, or TOML with a title and a list of targets such as {{ "
+        'metric = "ndcg@10", target = 0.8 }}.',
     ):
         try:
             content = Path(file).read_bytes()

@@ -223,7 +223,7 @@ def value(each: Assumption, amount: float, currency: str) -> str:
         return percent(amount, 1)
     if each.unit == "money":
         return money(amount, currency)
-    if each.unit == "money for a million tokens":
+    if each.unit == "money per million tokens":
         return f"{money(amount, currency)} {_p('unit', UNITS['tokens'])}"
     if each.unit == "%":
         return f"{quantity(amount)}%"

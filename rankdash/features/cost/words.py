@@ -191,7 +191,7 @@ def _priced(bill: Bill) -> str:
 
 def _sent(choice: Choice) -> tuple[str, str, str]:
     """What a search of an option sends, and whether that was counted."""
-    load, title = choice.load.load, _("What a search of {name} sends", name=choice.name)
+    load, title = choice.load.load, _("Payload per search for {name}", name=choice.name)
     documents = round(float(load.documents))
     if math.isnan(float(load.document_tokens)):
         sent = ngettext("{n} document", "{n} documents", documents)

@@ -393,7 +393,7 @@ def _repeats(row: JudgeRow) -> None:
     if consistency.pairs:
         st.caption(
             _(
-                "Asked {n} times, the judge gave the same grade on {same} of the pairs; kappa "
+                "With {n} repeats, the judge gave the same grade on {same} of the pairs; kappa "
                 "between its repeats {kappa}.",
                 n=consistency.repeats,
                 same=percent(consistency.same),

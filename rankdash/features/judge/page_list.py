@@ -113,7 +113,7 @@ def _state(row: JudgeRow) -> str:
     if row.cancelling:
         return _("cancelling after the current batch")
     return {
-        "queued": _("waiting for its turn"),
+        "queued": _p("state", "queued"),
         "running": _p("state", "asking"),
         "done": _p("state", "done"),
         "failed": _p("state", "failed"),

@@ -384,8 +384,8 @@ def _row(name: str, times: Times) -> dict[str, object]:
         }
     return row | {
         _p("column", "failed"): apart.failed,
-        _("given up"): apart.timed_out,
-        _("asked again"): apart.retried,
+        _("timed out"): apart.timed_out,
+        _p("column", "retried"): apart.retried,
         _("not timed"): apart.untimed,
     }
 

@@ -437,7 +437,7 @@ def _progress(row: ExplanationRow, rows: Explanations) -> None:
         text.progress(min(1.0, row.done / row.total), text=done)
     else:
         text.caption(
-            _("waiting for its turn") if row.state == "queued" else _("loading model, warming up")
+            _p("state", "queued") if row.state == "queued" else _("loading model, warming up")
         )
     if action.button(
         _p("button", "Cancel"),

@@ -590,8 +590,8 @@ def draw_timing(timed: Callable[[str], int], latency_s: float | None) -> Timing:
 
 def _again(queries: int, latency_s: float | None) -> str:
     text = ngettext(
-        "Repeats ask each reranker for up to {n} query more.",
-        "Repeats ask each reranker for up to {n} queries more.",
+        "Repeats add up to {n} query run per reranker.",
+        "Repeats add up to {n} query runs per reranker.",
         queries,
     )
     if latency_s is None:

@@ -281,7 +281,7 @@ def _state(row: JobRow) -> str:
             "timing": _("all scored; measuring the throughput"),
         }.get(row.stage, _p("state", "starting"))
     return {
-        "queued": _("waiting for its turn"),
+        "queued": _p("state", "queued"),
         "failed": _p("state", "failed"),
         "cancelled": _p("state", "cancelled"),
         "interrupted": _p("state", "interrupted"),

@@ -220,12 +220,12 @@ def _read(share: float) -> Iterator[str]:
 
 def _contended(measured: Measured) -> str:
     return ngettext(
-        "Other programs held the processor: scoring got {got} of {n} thread, so its times are "
-        "longer than this machine needs. Run it again when the machine is idle before you quote "
-        "them. The ranking is not affected.",
-        "Other programs held the processor: scoring got {got} of {n} threads, so its times are "
-        "longer than this machine needs. Run it again when the machine is idle before you quote "
-        "them. The ranking is not affected.",
+        "Other programs used the CPU: scoring got {got} of {n} thread, so its times are longer "
+        "than this machine needs. Run it again when the machine is idle before you quote them. "
+        "The ranking is not affected.",
+        "Other programs used the CPU: scoring got {got} of {n} threads, so its times are longer "
+        "than this machine needs. Run it again when the machine is idle before you quote them. "
+        "The ranking is not affected.",
         measured.threads,
         got=number(measured.cpu_per_wall, 1),
     )
@@ -239,9 +239,9 @@ def _computed(stored_record: Record, run: Run) -> Iterator[str]:
             if key.startswith(stage)
         }
         yield {
-            "": _("Computed by {runtime} on {device}."),
-            "first_": _("The first stage was computed by {runtime} on {device}."),
-            "second_": _("The second stage was computed by {runtime} on {device}."),
+            "": _("Runtime: {runtime} on {device}."),
+            "first_": _("Stage 1 ran on {runtime}, device {device}."),
+            "second_": _("Stage 2 ran on {runtime}, device {device}."),
         }[stage].format(runtime=markdown_safe(name, 40), device=titles.get("device", "cpu"))
         if "calibration" in titles:
             yield _(

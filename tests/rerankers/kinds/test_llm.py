@@ -97,7 +97,7 @@ def test_a_model_that_repeats_the_key_is_quoted_without_it(make, server):
         reranker = make("llm-pointwise", key_variable="", retries=0)
     server.reply = lambda body: ("x" * 50 + " " + key, {})
     (scored,) = reranker.score([ask(DOCUMENTS[:1])])
-    assert "the model said" in scored.error
+    assert "the model answered" in scored.error
     assert key[:4] not in scored.error
 
 
@@ -112,7 +112,7 @@ def test_the_environment_may_say_where_the_models_are(make, server, monkeypatch,
     # What a run keeps is where it went.
     assert reranker.settings["base_url"] == address
     # The key still goes nowhere else.
-    with pytest.raises(UnavailableError, match=rf"sent to {re.escape(address)} only"):
+    with pytest.raises(UnavailableError, match=rf"sent only to {re.escape(address)}"):
         make(kind, base_url="http://127.0.0.1:9", key_variable="")
     place = chat.key_place({**reranker.settings, "base_url": "https://api.openai.com"})
     assert place.allowed

@@ -84,7 +84,7 @@ def test_what_a_hub_refuses_is_as_approved(tmp_path, cross_folder, approved):
     assert again == found
     assert not list(tmp_path.rglob("*.bin")), "it is refused before it is fetched"
     text = table((name, "\n".join(lines)) for name, lines in said.items())
-    unlike = {"reason": r"(?<=reached )\((?!timed).*?\)(?=\. Give)"}
+    unlike = {"reason": r"(?<=reached )\((?!timed).*?\)(?=\. Set)"}
     unlike |= {"home": re.escape(str(tmp_path)), "port": r"(?<=127\.0\.0\.1:)\d{2,}"}
     approved("rerankers/hub", masked(text, **unlike))
 
@@ -129,8 +129,8 @@ def test_a_download_that_fills_the_disk_says_so(tmp_path, cross_folder):
         (said,) = located(tmp_path, "org/tiny", largest=1000, HF_ENDPOINT=address)
     assert said.startswith("UnavailableError The download of the model 'org/tiny' stopped: [Errno")
     assert said.endswith(
-        ". Free space on the disk, or set HF_HOME to a folder on another disk. Then start it "
-        "again: downloaded parts are kept."
+        ". Free space on the disk, or set HF_HOME to a folder on another disk. Then start the "
+        "download again: it resumes from the downloaded parts."
     )
 
 

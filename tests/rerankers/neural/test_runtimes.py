@@ -76,7 +76,7 @@ def test_a_full_disk_is_named_if_weights_of_8_bits_cannot_be_written(
     before = sorted(tmp_path.rglob("*"))
     with full_disk.room_for(0), pytest.raises(UnavailableError) as caught:
         prepared("bi-encoder", bi_folder, runtime="onnx-int8")
-    assert "The weights of 8 bits cannot be written to" in caught.value.message
+    assert "The 8-bit weights cannot be written to" in caught.value.message
     assert caught.value.remedy.startswith("Free space there, set RANKDASH_CACHE to a folder")
     assert sorted(tmp_path.rglob("*")) == before
 

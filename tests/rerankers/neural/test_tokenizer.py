@@ -142,5 +142,5 @@ def test_special_tokens_are_what_stands_around_a_probe(approved):
 def test_a_tokenizer_that_changes_texts_when_it_joins_them_is_refused():
     source = Letters()
     source.framed = lambda first, second: ([101, 102], [0, 0])
-    with pytest.raises(UnavailableError, match="cannot be followed"):
+    with pytest.raises(UnavailableError, match="in an unsupported way"):
         Subwords(source, pairs=True)

@@ -178,7 +178,7 @@ def test_several_judges_are_apart_and_go_with_their_data_set(add, rows, served, 
     assert rows.row(one).template != rows.row(two).template
     rows.rename(two, "  two\n B ")
     assert rows.row(two).name == "two B"
-    with pytest.raises(DataError, match="needs a name"):
+    with pytest.raises(DataError, match="name of the judge is empty"):
         rows.rename(two, " \n")
     rows.delete(two)
     with pytest.raises(StoreError, match="There is no judge"):
@@ -190,7 +190,7 @@ def test_several_judges_are_apart_and_go_with_their_data_set(add, rows, served, 
 
 
 def test_a_wish_that_cannot_be_is_refused_before_it_is_queued(add, rows):
-    with pytest.raises(DataError, match="There is no pair"):
+    with pytest.raises(DataError, match="no query–document pairs"):
         add(asked=[])
     with pytest.raises(SettingError, match="must contain"):
         add(prompt="no places")

@@ -106,7 +106,7 @@ def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server
     (row,) = StoredJudges(workspace).rows(stored)
     assert (row.name, row.state, row.total, row.depth) == ("My *judge*", "queued", 60, 10)
     assert row.systems == ("First stage", "better")
-    assert "waiting for its turn" in said(page) and server.seen == []
+    assert "queued" in said(page) and server.seen == []
 
     # As people, but for all documents of the first query, which it thinks well of.
     def reply(body):
@@ -176,7 +176,7 @@ def test_texts_that_speak_to_a_judge_and_grades_of_fewer_answers_are_counted(wor
     assert (row.graded, row.failed) == (5, 1)
     told = said(opened(workspace, dataset_id))
     assert "3 pairs have a text that speaks to a judge" in told
-    assert "Asked 3 times, the judge gave the same grade on 100% of the pairs" in told
+    assert "With 3 repeats, the judge gave the same grade on 100% of the pairs" in told
     assert (
         "2 pairs have a grade from fewer than 3 answers, because others failed or could not be read"
     ) in told

@@ -119,7 +119,7 @@ class Bm25:
         statistics of the corpus.
         """
         if self._index is None:
-            raise ScoringError("BM25 has no statistics yet: prepare() comes first.")
+            raise ScoringError("BM25 has no statistics yet: call prepare() first.")
         return [self._score(self._index, request) for request in requests]
 
     def _score(self, index: Index, request: Request) -> Scored:
@@ -162,36 +162,36 @@ def order_candidates(
 KIND = RerankerKind(
     name=Bm25.name,
     title="BM25",
-    meaning="Counts the words that query and document share, rare words for more. The lexical "
-    "baseline; needs no model. English is stemmed, Chinese is cut into words.",
+    meaning="Matches the words that query and document share; rare words weigh more. The lexical "
+    "baseline; needs no model. English is stemmed, Chinese is segmented into words.",
     settings=(
         SettingSpec(
             "k1",
             1.5,
             "k1",
-            "How soon repeats of a word stop counting; 0 ignores repeats.",
+            "Weight of repeated words: larger values reward repeats more; 0 ignores repeats.",
             within=(0, 10),
         ),
         SettingSpec(
             "b",
             0.75,
             "b",
-            "How much long documents are marked down; 0 not at all.",
+            "Length normalisation: the penalty for long documents; 0 disables it.",
             within=(0, 1),
         ),
         SettingSpec(
             "method",
             "lucene",
             "Variant",
-            "The BM25 formula; lucene is that of Elasticsearch and OpenSearch.",
+            "The BM25 formula; Elasticsearch and OpenSearch use lucene.",
             choices=("lucene", "robertson", "atire", "bm25l", "bm25+"),
         ),
         SettingSpec(
             "language",
             "auto",
             "Language",
-            "auto: English words are stemmed and Chinese is cut into words, by script; en or zh: "
-            "only the one; none: neither, for other languages.",
+            "auto: English words are stemmed and Chinese is segmented into words, by script; en "
+            "or zh: only that language; none: neither, for other languages.",
             choices=("auto", "en", "zh", "none"),
         ),
     ),

@@ -79,7 +79,7 @@ class Cascade:
         initial = self._first.score(requests)
         chosen = [
             np.zeros(0, dtype=np.intp)
-            if _why(answer, "first")
+            if _why(answer, 1)
             else np.argsort(-answer.scores, kind="stable")
             for answer in initial
         ]
@@ -96,18 +96,18 @@ class Cascade:
         ]
 
 
-def _why(answer: Scored, stage: str) -> str:
+def _why(answer: Scored, stage: int) -> str:
     """Return why the answer of a stage cannot be used, or ""."""
     if answer.error:
-        return f"{stage} stage: {answer.error}"
+        return f"stage {stage}: {answer.error}"
     if not np.isfinite(answer.scores).all():
-        return f"{stage} stage: not every document was scored"
+        return f"stage {stage}: not every document was scored"
     return ""
 
 
 def _joined(first: Scored, second: Scored | None, order: npt.NDArray[np.intp], top: int) -> Scored:
     calls = first.calls + (second.calls if second else ())
-    reason = _why(first, "first") or (_why(second, "second") if second else "")
+    reason = _why(first, 1) or (_why(second, 2) if second else "")
     if reason:
         return Scored.failed(len(first.scores), reason, calls)
     if second is None:
@@ -208,8 +208,8 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
     return RerankerKind(
         name=NAME,
         title="Cascade",
-        meaning="A quick reranker orders all candidates, and a better one the best of them again. "
-        "The rest keep the order of the first, below.",
+        meaning="Stage 1, a fast reranker, orders all candidates; stage 2, a better one, reorders "
+        "the best of them. The others follow in stage-1 order.",
         settings=_specs(known),
         capabilities=Capabilities(scope="listwise", order_sensitive=True),
         build=build,
@@ -227,28 +227,26 @@ def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
         SettingSpec(
             "first",
             "bm25",
-            "First reranker",
-            "Orders all candidates, down to the depth of the run.",
+            "Stage 1 reranker",
+            "Orders all candidates down to the depth of the run.",
             choices=titles,
         ),
         SettingSpec(
             "second",
             "bi-encoder",
-            "Second reranker",
-            "Orders the best of the first again.",
+            "Stage 2 reranker",
+            "Reorders the top documents of stage 1.",
             choices=titles,
         ),
         SettingSpec(
             "top",
             20,
-            "Documents for the second",
-            "How many of the top documents of the first reranker the second one reorders.",
+            "Documents passed to stage 2",
+            "Number of top documents of stage 1 that stage 2 reorders.",
             within=(1, 10_000),
         ),
-        SettingSpec("first_settings", "", "Settings of the first", nested, lines=2, advanced=True),
-        SettingSpec(
-            "second_settings", "", "Settings of the second", nested, lines=2, advanced=True
-        ),
+        SettingSpec("first_settings", "", "Stage 1 settings", nested, lines=2, advanced=True),
+        SettingSpec("second_settings", "", "Stage 2 settings", nested, lines=2, advanced=True),
     )
 
 
@@ -274,7 +272,7 @@ def nested_settings(text: str, name: str) -> dict[str, SettingValue]:
 def _refuse(name: str, text: str) -> NoReturn:
     raise SettingError(
         "The setting {name!r} cannot be read: {text!r}.",
-        remedy="Write one setting to a line, such as max_length=256.",
+        remedy="Write one setting per line, such as max_length=256.",
         name=name,
         text=text[:80],
     )

@@ -62,8 +62,8 @@ class CrossEncoder(shared.NeuralReranker):
     def _check(self, model: Any, folder: Path) -> None:
         if model.num_labels != 1:
             raise UnavailableError(
-                "The model {model!r} gives {count} scores for each pair, one for each class; a "
-                "reranker gives one.",
+                "The model {model!r} returns {count} scores per pair, one per class; a reranker "
+                "needs one.",
                 remedy="Use a model with one output, such as {example}.",
                 model=self.settings["model"],
                 count=model.num_labels,
@@ -154,15 +154,15 @@ def _heads(model: Any) -> set[str]:
 KIND = RerankerKind(
     name=CrossEncoder.name,
     title="Cross-encoder",
-    meaning="Reads query and document together and scores the pair: usually the best order, and "
-    "the slowest, as nothing can be computed beforehand.",
+    meaning="Reads query and document together and scores the pair. Usually the best order, but "
+    "the slowest: nothing can be computed beforehand.",
     settings=(
         SettingSpec(
             "model",
             _DEFAULT_MODEL,
             "Model",
             "A cross-encoder such as BAAI/bge-reranker-v2-m3: a name on the Hugging Face hub, "
-            "fetched once, or a local folder. The default comes with rankdash and needs no "
+            "downloaded once, or a local folder. The default comes with rankdash and needs no "
             "network.",
             required=True,
             suggestions=tuple(model.id for model in packaged.known_models() if not model.encoder),
@@ -171,9 +171,9 @@ KIND = RerankerKind(
         SettingSpec(
             "max_length",
             512,
-            "Longest pair in tokens",
-            "In tokens. Documents are cut to fit, and counted; the query is not cut. Never more "
-            "than the model can read.",
+            "Max pair length (tokens)",
+            "In tokens. Longer documents are truncated and counted; the query is not truncated. "
+            "Limited by the model's maximum.",
             within=(0, LONGEST),
         ),
         shared.QUERY_PROMPT,

@@ -103,7 +103,7 @@ class Dialect:
         results = dig(answer, self.results)
         if not isinstance(results, list):
             where = ".".join(self.results) or "list"
-            return scores, f"The answer is malformed: it has no {where}."
+            return scores, f"Malformed response: {where} is missing."
         seen: set[int] = set()
         faults: list[str] = []
         for result in results:
@@ -115,13 +115,13 @@ class Dialect:
                 faults.append(f"index {index} is out of range")
             elif index in seen:
                 scores[index] = np.nan
-                faults.append(f"index {index} comes twice")
+                faults.append(f"index {index} is duplicated")
             else:
                 seen.add(index)
                 if _is_number(score):
                     scores[index] = score
                 else:
-                    faults.append(f"the score of index {index} is not a number")
+                    faults.append(f"score {index} is not a number")
         missing = int(np.isnan(scores).sum())
         if missing and not faults:
             faults.append("the answer is too short")
@@ -287,7 +287,7 @@ class Endpoint:
         """
         client = self._client
         if client is None:
-            raise ScoringError("There is no connection yet: prepare() comes first.")
+            raise ScoringError("There is no connection yet: call prepare() first.")
         at_once = self.settings["concurrency"]
         inside = at_once if len(requests) == 1 else 1
         return connection.concurrently(
@@ -384,20 +384,20 @@ KIND = RerankerKind(
         ),
         connection.price(
             "price_searches",
-            "Price of 1,000 search units, $",
+            "Price per 1,000 search units, $",
             "For services that bill searches: one unit is a query with up to 100 documents. 0 if "
             "not known.",
         ),
         connection.price(
             "price_tokens",
-            "Price of a million tokens, $",
+            "Price per million tokens, $",
             "For services that bill tokens. 0 if not known.",
         ),
         SettingSpec(
             "documents_per_request",
             0,
             "Documents per request",
-            "A query with more is split. 0: as many as the service takes.",
+            "Queries with more documents are split. 0: the service's limit.",
             within=(0, 10_000),
             advanced=True,
         ),

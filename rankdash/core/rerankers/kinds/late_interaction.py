@@ -155,7 +155,7 @@ def _opened(folder: Path, weights: str, settings: Mapping[str, Any]) -> Opened:
         return open_model.open_model("tokens", folder, weights, settings, lambda model: None)
     except NativeOnlyError as error:
         raise UnavailableError(
-            "The model {model!r} has no token embeddings that could be compared.",
+            "The model {model!r} has no token embeddings to compare.",
             remedy="Use it with the reranker bi-encoder.",
             model=settings["model"],
         ) from error
@@ -194,8 +194,8 @@ KIND = RerankerKind(
             model_files.PACKAGED,
             "Model",
             "Any encoder, or a model trained for late interaction: a name on the Hugging Face hub "
-            "or a local folder. The default comes with rankdash and needs no network, but was "
-            "trained for something else.",
+            "or a local folder. The default comes with rankdash and needs no network, but was not "
+            "trained for late interaction.",
             required=True,
         ),
         *shared.ENCODER_SETTINGS,

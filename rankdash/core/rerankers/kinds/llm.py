@@ -167,20 +167,20 @@ def _fault(lost: Sequence[Said], count: int, listed: bool) -> str:
     first = lost[0]
     reason = unread(first.text)
     if listed and not first.top:
-        reason += ", and the endpoint gave no probabilities of tokens"
+        reason += ", and the endpoint returned no token probabilities"
     return f"answers that could not be read: {len(lost)} of {count}: {reason}."
 
 
 POINTWISE = LlmPointwise.kind(
     "LLM pointwise",
-    "A language model judges one document at a time. One call a document; the score comes from "
-    "the probabilities of its answer.",
+    "An LLM judges one document at a time. One call per document; the score is computed from the "
+    "probabilities of its answer.",
     SettingSpec(
         "answer",
         "yes-no",
         "Answer",
         "yes-no: the odds of yes against no. grade: the expected grade from 0 to 4. Both need an "
-        "endpoint that gives the probabilities of tokens. number: the number from 0 to 10 in the "
+        "endpoint that returns token probabilities. number: the number from 0 to 10 in the "
         "answer, with many ties, for endpoints without probabilities.",
         choices=tuple(prompts.QUESTIONS),
     ),
@@ -188,8 +188,8 @@ POINTWISE = LlmPointwise.kind(
         "prompt",
         prompts.POINTWISE,
         "Prompt",
-        "Must contain {query}, {document} and {question}. Query and document are put between "
-        "marks that they cannot contain.",
+        "The prompt must contain {query}, {document} and {question}. Query and document are "
+        "enclosed in marks that they cannot contain.",
         lines=6,
     ),
     capabilities=Capabilities(needs_network=True, across_queries=True),
@@ -240,7 +240,7 @@ class LlmListwise(ChatReranker):
         if self._stride > self._window:
             raise SettingError(
                 "The stride must not be longer than the window ({window}).",
-                remedy="Half a window is usual.",
+                remedy="Half of the window is typical.",
                 window=self._window,
             )
 
@@ -306,7 +306,7 @@ class LlmListwise(ChatReranker):
             last = answer.text
             order[first:end] = places[list(parsed.places)]
             calls.append(replace(answer.call, note=parsed.note))
-        fault = "" if understood else f"No answer held an order: {unread(last)}."
+        fault = "" if understood else f"No answer contained an order: {unread(last)}."
         return order, calls, fault
 
     def _prompt(self, query: str, documents: Sequence[str]) -> str:
@@ -348,27 +348,27 @@ def read_order(text: str, count: int) -> Order:
 
 LISTWISE = LlmListwise.kind(
     "LLM listwise",
-    "A language model orders twenty documents at a time, from the end of the list to its "
-    "beginning. Its answer depends on the order in which it meets them.",
+    "An LLM orders twenty documents at a time, from the end of the list to its beginning. Its "
+    "answer depends on the order in which it reads them.",
     SettingSpec(
         "window",
         20,
         "Window",
-        "How many documents the model orders at once.",
+        "Number of documents that the model orders per call.",
         within=(2, 200),
     ),
     SettingSpec(
         "stride",
         10,
         "Stride",
-        "By how many documents the window moves towards the front.",
+        "Number of documents by which the window moves towards the front.",
         within=(1, 200),
     ),
     SettingSpec(
         "shuffles",
         0,
         "Shuffles",
-        "Ask this many times with the documents in another order, and take the mean rank. The "
+        "Repeat with this many other orders of the documents, and average the ranks. The "
         "agreement of the orders is reported with the calls.",
         within=(0, 20),
     ),
@@ -376,8 +376,8 @@ LISTWISE = LlmListwise.kind(
         "prompt",
         prompts.LISTWISE,
         "Prompt",
-        "Must contain {query}, {documents} and {count}. Query and documents are put between "
-        "marks that they cannot contain.",
+        "The prompt must contain {query}, {documents} and {count}. Query and documents are "
+        "enclosed in marks that they cannot contain.",
         lines=8,
     ),
     capabilities=ACROSS,
@@ -529,13 +529,13 @@ class _Match:
 
 PAIRWISE = LlmPairwise.kind(
     "LLM pairwise",
-    "A language model compares two documents at a time, among the best few of the first "
-    "stage; the others stay below. Many calls a query.",
+    "An LLM compares two documents at a time, among the top documents of the first stage; the "
+    "others follow below. Many calls per query.",
     SettingSpec(
         "top",
         10,
         "Documents compared",
-        "How many documents from the top of the first stage are compared.",
+        "Number of top documents of the first stage to compare.",
         within=(2, 100),
     ),
     SettingSpec(
@@ -557,8 +557,8 @@ PAIRWISE = LlmPairwise.kind(
         "prompt",
         prompts.PAIRWISE,
         "Prompt",
-        "Must contain {query}, {a} and {b}. Query and documents are put between marks that "
-        "they cannot contain.",
+        "The prompt must contain {query}, {a} and {b}. Query and documents are enclosed in marks "
+        "that they cannot contain.",
         lines=8,
     ),
     capabilities=ACROSS,

@@ -87,15 +87,15 @@ def _content(name: str, dataset_id: str, ranking: Ranking) -> Iterator[bytes]:
 
 def _build(settings: Mapping[str, SettingValue]) -> NoReturn:
     raise UnavailableError(
-        "A precomputed ranking is read from a file, not made from settings.",
-        remedy="Give the file together with the data set: a TREC run, or rows with a score.",
+        "A precomputed ranking is read from a file, not built from settings.",
+        remedy="Provide the file together with the data set: a TREC run, or rows with a score.",
     )
 
 
 KIND = RerankerKind(
     name=Precomputed.name,
     title="Ranking from a file",
-    meaning="The order that another system made, read from a TREC run or a column of scores.",
+    meaning="The ranking of another system, read from a TREC run or a column of scores.",
     settings=(),
     capabilities=Capabilities(needs_text=False),
     build=_build,

@@ -109,7 +109,7 @@ class Exported:
             except Exception as error:
                 # A full disk raises OSError, or an error of the code that reads a truncated file.
                 raise UnavailableError(
-                    "The weights of 8 bits cannot be written to {folder}: {reason}.",
+                    "The 8-bit weights cannot be written to {folder}: {reason}.",
                     remedy="Free space there, set RANKDASH_CACHE to a folder on another disk, or "
                     "choose the runtime onnx.",
                     folder=str(self.folder),

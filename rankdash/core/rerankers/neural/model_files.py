@@ -66,7 +66,7 @@ def without(packages: Iterable[str]) -> UnavailableError:
     return UnavailableError(
         "Models need packages that are not installed: {packages}.",
         remedy='Install them: pip install "rankdash[models]". BM25 and rerank services work '
-        "without.",
+        "without them.",
         packages=", ".join(packages),
     )
 
@@ -121,7 +121,7 @@ def local(model: str) -> Path | None:
             )
         raise UnavailableError(
             "The folder {folder} does not exist.",
-            remedy="Give an existing folder, or a name of the form organization/model.",
+            remedy="Enter an existing folder, or a name of the form organization/model.",
             folder=str(folder),
         )
     if not _HUB_NAME.fullmatch(model):
@@ -223,7 +223,7 @@ def _modules(folder: Path) -> list[dict[str, str]]:
     ]
     if foreign:
         raise UnavailableError(
-            "The model in {folder} needs code of its own ({code}), which is not run.",
+            "The model in {folder} needs its own code ({code}), which rankdash does not run.",
             remedy="Choose a model that works without trust_remote_code.",
             folder=str(folder),
             code=foreign[0],
@@ -247,8 +247,8 @@ def _refuse_pickles(model: str, names: Iterable[str]) -> None:
     pickles = [path.name for path in paths if path.suffix in _PICKLES]
     if pickles and not any(path.suffix == ".safetensors" for path in paths):
         raise UnavailableError(
-            "The weights of {model} are only there as {file}, a format that can run code when it "
-            "is opened; rankdash reads safetensors only.",
+            "The weights of {model} are only available as {file}, a format that can run code when "
+            "it is opened; rankdash reads safetensors only.",
             remedy="Choose a model with safetensors weights, or convert it where you trust it: "
             "load it with transformers and call save_pretrained().",
             model=model,
@@ -275,7 +275,7 @@ def unreadable(path: Path, error: Exception) -> UnavailableError:
 
 def _lacks(folder: Path, file: Path) -> UnavailableError:
     return UnavailableError(
-        "The folder {folder} holds no complete model: it lacks {file}.",
+        "The folder {folder} does not contain a complete model: {file} is missing.",
         remedy="Copy the whole folder of the model, or save it again with save_pretrained().",
         folder=str(folder),
         file=file.relative_to(folder).as_posix(),
@@ -313,8 +313,8 @@ def _download(name: str) -> Path:
         )
     except hub.errors.GatedRepoError as error:
         raise UnavailableError(
-            "The hub gives the model {model!r} only to those who accepted its terms.",
-            remedy="Accept them on the model's page and set HF_TOKEN, or give a local folder."
+            "The model {model!r} is available only to users who accepted its terms on the hub.",
+            remedy="Accept the terms on the model's page and set HF_TOKEN, or use a local folder."
             if token is None
             else _ASK,
             model=name,
@@ -330,10 +330,10 @@ def _download(name: str) -> Path:
         raise UnavailableError(
             "The model {model!r} is not on this machine, and the hub at {hub} cannot be reached "
             "({reason}).",
-            remedy="Give the folder of a downloaded model as the setting 'model', or copy the "
-            "model into the Hugging Face cache ({cache}; HF_HOME moves it), or check the "
-            "connection. BM25 and the packaged bi-encoders need no network: {english} for English, "
-            "{other} for other languages.",
+            remedy="Set 'model' to the folder of a downloaded model, or copy the model into the "
+            "Hugging Face cache ({cache}; HF_HOME moves it), or check the connection. BM25 "
+            "and the packaged bi-encoders need no network: {english} for English, {other} "
+            "for other languages.",
             model=name,
             hub=hub.constants.ENDPOINT,
             reason=str(error) or type(error).__name__,
@@ -349,10 +349,10 @@ def _download(name: str) -> Path:
     except Exception as error:
         raise UnavailableError(
             "The download of the model {model!r} stopped: {reason}.",
-            remedy="Free space on the disk, or set HF_HOME to a folder on another disk. Then start "
-            "it again: downloaded parts are kept."
+            remedy="Free space on the disk, or set HF_HOME to a folder on another disk. Then "
+            "start the download again: it resumes from the downloaded parts."
             if getattr(error, "errno", None) in FULL
-            else "Start it again: downloaded parts are kept.",
+            else "Start the download again: it resumes from the downloaded parts.",
             model=name,
             reason=(str(error) or type(error).__name__).rstrip("."),
         ) from error

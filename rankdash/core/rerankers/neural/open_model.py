@@ -84,7 +84,7 @@ def load_model(model_class: str, folder: Path, device: str, dtype: str = "float3
     ) as error:
         raise UnavailableError(
             "The model in {folder} cannot be loaded: {reason}",
-            remedy="Check that the folder is complete and of a kind that works without its own "
+            remedy="Check that the folder is complete and that the model works without its own "
             "code.",
             folder=str(folder),
             reason=first_line(error),
@@ -254,7 +254,7 @@ def open_model(
     device = _device(str(settings["device"]), requested)
     if device != "cpu" and requested != runtimes.AUTO and KINDS[requested].exported:
         raise SettingError(
-            "The runtime {runtime!r} does not compute on the device {device!r}.",
+            "The runtime {runtime!r} does not support the device {device!r}.",
             remedy="Choose one of torch, torch-bf16 and torch-fp16, or the device cpu.",
             runtime=requested,
             device=device,
@@ -267,7 +267,7 @@ def open_model(
         try:
             return _opened_export(loading, exported, weights, settings)
         except NotExportableError as error:
-            note = f"The model could not be exported and is computed by PyTorch: {error}."
+            note = f"The model could not be exported and is run by PyTorch: {error}."
     name = requested if requested in _TORCH_TYPES else "torch"
     model, module, card = loading.loaded(_TORCH_TYPES[name])
     runtime = runtimes.Torch(name, module, device, card.inputs)

@@ -232,7 +232,7 @@ def _convert(model: PackagedModel, convert: Callable[[Path, Path], None]) -> Non
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise UnavailableError(
             "The model {model} cannot be written to the cache in {folder}: {reason}.",
-            remedy="Make room or allow writing there, or choose another folder by RANKDASH_CACHE.",
+            remedy="Free space or allow writing there, or set RANKDASH_CACHE to another folder.",
             model=model.id,
             folder=str(target.parent),
             reason=reason.rstrip("."),
@@ -475,7 +475,8 @@ def misfit(settings: Mapping[str, Any], language: str) -> list[Finding]:
             "model_language",
             "The model {model} was not trained for the language of these queries.",
             {"model": model, "better": better},
-            "Choose one that was, such as {better}; else the ranking says nothing about reranking.",
+            "Choose a model trained for it, such as {better}; otherwise the ranking does not show "
+            "what reranking can achieve.",
         )
     ]
 

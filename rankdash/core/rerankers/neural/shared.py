@@ -29,17 +29,17 @@ RUNTIME = SettingSpec(
     "runtime",
     runtimes.AUTO,
     "Runtime",
-    "What computes the model. auto takes the fastest of those that rank exactly as 32-bit PyTorch "
-    "does, measured on this machine. torch-bf16, torch-fp16, openvino-bf16 and onnx-int8 "
-    "change scores slightly: how much is measured on your own queries.",
+    "Runtime that executes the model. auto uses the fastest one on this machine that ranks "
+    "exactly as 32-bit PyTorch does. torch-bf16, torch-fp16, openvino-bf16 and onnx-int8 change "
+    "scores slightly; the difference is measured on your queries.",
     choices=runtimes.CHOICES,
 )
 BATCH_TOKENS = SettingSpec(
     "batch_tokens",
     0,
-    "Tokens in a batch",
-    "How many tokens go through the model at once. Changes speed and memory only. 0: what suits "
-    "the runtime.",
+    "Batch size (tokens)",
+    "Number of tokens that the model processes together. Affects speed and memory only. 0: the "
+    "default of the runtime.",
     within=(0, 1_048_576),
     advanced=True,
 )
@@ -47,7 +47,7 @@ DEVICE = SettingSpec(
     "device",
     "auto",
     "Device",
-    "auto takes an NVIDIA graphics card where PyTorch finds one.",
+    "auto uses a CUDA GPU if PyTorch finds one.",
     choices=("auto", "cpu", "cuda", "mps"),
     advanced=True,
 )
@@ -56,16 +56,16 @@ QUERY_PROMPT = SettingSpec(
     "query_prompt",
     "",
     "Query prompt",
-    "Text put before every query, such as 'query: '; with {text} in it, the query goes there. "
-    "Empty: what the model declares or is known to need, if anything.",
+    "Text added before every query, such as 'query: '; if it contains {text}, the query replaces "
+    "that. Empty: the prompt that the model declares or is known to need, if any.",
     advanced=True,
 )
 DOCUMENT_PROMPT = SettingSpec(
     "document_prompt",
     "",
     "Document prompt",
-    "Text put before every document, such as 'passage: '; with {text} in it, the document goes "
-    "there. Empty: what the model declares or is known to need, if anything.",
+    "Text added before every document, such as 'passage: '; if it contains {text}, the document "
+    "replaces that. Empty: the prompt that the model declares or is known to need, if any.",
     advanced=True,
 )
 
@@ -74,7 +74,7 @@ MAX_LENGTH = SettingSpec(
     "max_length",
     0,
     "Max. sequence length (0 = model's limit)",
-    "In tokens. Longer texts are cut, and counted; never more than the model can read.",
+    "In tokens. Longer texts are truncated and counted. Limited by the model's maximum.",
     within=(0, LONGEST),
 )
 
@@ -184,7 +184,7 @@ class NeuralReranker:
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Return raw scores; a query with a score that is not finite fails."""
         if not self._fingerprint:
-            raise ScoringError("No model is loaded yet: prepare() comes first.")
+            raise ScoringError("No model is loaded yet: call prepare() first.")
         return answer_each(requests, self._score)
 
     def _score(self, requests: Sequence[Request]) -> list[Scored]:

@@ -185,7 +185,7 @@ def _frame(source: TokenizerSource, *, pairs: bool) -> Frame:
         if len(starts) == (2 if pairs else 1):
             return _taken_apart(ids, types, starts, len(inner))
     raise UnavailableError(
-        "The model's tokenizer joins texts in a way that cannot be followed.",
+        "The model's tokenizer joins texts in an unsupported way.",
         remedy="Choose another model.",
     )
 

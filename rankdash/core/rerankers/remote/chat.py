@@ -58,7 +58,8 @@ SAYING = (
         "system",
         prompts.SYSTEM,
         "System message",
-        "The first message to the model. It says that documents are data, never instructions.",
+        "The first message to the model. By default, it states that documents are data, never "
+        "instructions.",
         lines=4,
         advanced=True,
     ),
@@ -66,30 +67,31 @@ SAYING = (
         "document_characters",
         2000,
         "Characters of a document",
-        "Longer documents are cut, so that prompts fit the model and the budget; 0 for all.",
+        "Longer documents are truncated, so that prompts fit the model and the budget; 0: no "
+        "limit.",
         within=(0, 1_000_000),
         advanced=True,
     ),
     SettingSpec(
         "answer_tokens",
         0,
-        "Tokens of an answer",
-        "The model may write at most this many tokens. 0: enough for a plain answer; a reasoning "
-        "model needs thousands.",
+        "Max output tokens",
+        "Limit of the answer. 0: enough for a short answer; a reasoning model needs thousands of "
+        "tokens.",
         within=(0, 100_000),
         advanced=True,
     ),
     SettingSpec(
         "extra",
         "",
-        "Further fields of the request",
+        "Extra request fields (JSON)",
         "A JSON object that is merged into the request, such as a seed or chat_template_kwargs. "
         "Fields that are null are removed.",
         lines=2,
         advanced=True,
     ),
-    connection.price("price_in", "Price of a million tokens read, $"),
-    connection.price("price_out", "Price of a million tokens written, $"),
+    connection.price("price_in", "Input price per million tokens, $"),
+    connection.price("price_out", "Output price per million tokens, $"),
 )
 
 
@@ -181,9 +183,9 @@ class Chat:
         choice = _first(dig(reply.answer, ("choices",)))
         text = dig(choice, ("message", "content"))
         if not isinstance(text, str):
-            return Said("", {}, reply.call, "the answer is malformed: it has no message")
+            return Said("", {}, reply.call, "malformed response: message is missing")
         if len(text) > LONGEST_TEXT:
-            return Said("", {}, reply.call, "the answer is far too long")
+            return Said("", {}, reply.call, "the answer is too long")
         # An answer that cannot be parsed is stored truncated, so the key is redacted first.
         return Said(client.redact(prompts.without_thoughts(text)), _top(choice), reply.call)
 
@@ -221,7 +223,7 @@ class Chat:
 
     def _open_client(self) -> Client:
         if self._client is None:
-            raise ScoringError("There is no connection yet: prepare() comes first.")
+            raise ScoringError("There is no connection yet: call prepare() first.")
         return self._client
 
     def _billed(self, answer: Any) -> Mapping[str, float]:
@@ -310,7 +312,7 @@ def unread(text: str) -> str:
     """Return the description of an answer that cannot be parsed."""
     shown = " ".join(text.split())
     shown = shown[:_SHOWN] + "…" if len(shown) > _SHOWN else shown
-    return f"the model said {shown!r}" if shown else "the model said nothing"
+    return f"the model answered {shown!r}" if shown else "empty response"
 
 
 def _extra(text: str) -> dict[str, Any]:
@@ -322,9 +324,8 @@ def _extra(text: str) -> dict[str, Any]:
         fields = None
     if not isinstance(fields, dict) or {"messages", "stream", "n"} & fields.keys():
         raise SettingError(
-            "The further fields of the request must be a JSON object, without messages, stream "
-            "and n.",
-            remedy="Write it in braces, with the names in double quotes.",
+            "The extra request fields must be a JSON object without messages, stream and n.",
+            remedy="Write the object in braces, with the names in double quotes.",
         )
     return fields
 
@@ -359,36 +360,36 @@ JUDGE_SETTINGS: tuple[SettingSpec, ...] = (
         "prompt",
         str(GRADED["prompt"]),
         "Prompt",
-        "Must contain {query} and {document}, and may contain {guidelines}; each is put between "
-        "marks that it cannot contain. It must ask for the reason first and then for a last line "
-        "such as Grade: 2.",
+        "The prompt must contain {query} and {document}, and may contain {guidelines}; each is "
+        "enclosed in marks that it cannot contain. The prompt must request the reason first and "
+        "then a last line such as Grade: 2.",
         lines=12,
     ),
     SettingSpec(
         "top",
         int(GRADED["top"]),
         "Highest grade",
-        "The top of the scale that the prompt describes; the lowest grade is 0.",
+        "The highest grade on the scale in the prompt; the lowest grade is 0.",
         within=(1, 100),
     ),
     SettingSpec(
         "guidelines",
         "",
         "Guidelines",
-        "What people who label go by; the judge is told the same.",
+        "Annotation guidelines. The judge receives the same text.",
         lines=3,
     ),
     SettingSpec(
         "repeats",
         1,
         "Repeats",
-        "How often each pair is asked. More than once shows how far the judge agrees with itself.",
+        "Number of times that each pair is graded. Repeats show how consistent the judge is.",
         within=(1, MOST_REPEATS),
     ),
     SettingSpec(
         "combine",
         "median",
-        "Grade of several repeats",
+        "Combined grade of repeats",
         "The lower median, or the most frequent grade: the lowest of equally frequent ones.",
         choices={"median": "lower median", "majority": "most frequent grade"},
         advanced=True,

@@ -259,16 +259,15 @@ class Client:
             return _Outcome(0, error=f"time-out: no answer within {read:.3g} s")
         except httpx.DecodingError as error:
             return _Outcome(
-                0, error=f"the answer cannot be unpacked ({self.redact(str(error))})", pause=0.0
+                0, error=f"the answer cannot be decompressed ({self.redact(str(error))})", pause=0.0
             )
         except httpx.TransportError as error:
-            return _Outcome(
-                0, error=f"the connection was cut ({self.redact(str(error))})", pause=0.0, gone=True
-            )
+            reason = f"the connection was lost ({self.redact(str(error))})"
+            return _Outcome(0, error=reason, pause=0.0, gone=True)
         if body is None and budget.left <= 0:
-            return _Outcome(0, error="time-out: the time for this query was over")
+            return _Outcome(0, error="time-out: query time limit reached")
         if body is None:
-            return _Outcome(0, error="the answer is far too long")
+            return _Outcome(0, error="the answer is too long")
         return self._judge(response.status_code, response.headers, body)
 
     def _judge(self, status: int, headers: Mapping[str, str], body: bytes) -> _Outcome:
@@ -281,11 +280,11 @@ class Client:
                 return _Outcome(status, headers=fields, error=error, pause=0.0)
         if 300 <= status < 400:
             where = self.redact(fields.get("location", ""))[:_TEXT_LIMIT]
-            self._refuse(status, f"it sends on to {where or 'nowhere'}, which is not followed")
+            self._refuse(status, f"the redirect to {where or 'an unknown address'} is not followed")
         message = self._clean(body)
-        error = (
-            f"the service answered {status}: {message}" if message else f"the service said {status}"
-        )
+        error = f"the service returned {status}"
+        if message:
+            error = f"the service answered {status}: {message}"
         too_large = status == 413 or (status in (400, 422) and bool(_MANY.search(message)))
         if status in _RETRY or status >= 500:
             delay = _retry_after(fields)
@@ -305,8 +304,8 @@ class Client:
     def _refuse(self, status: int, message: str) -> NoReturn:
         named = self._variable or "…_API_KEY"
         remedy = {
-            401: "Check the key: {variable} in the environment, or the one typed in.",
-            403: "Check the key and what it may do: {variable}, or the one typed in.",
+            401: "Check the key: {variable} in the environment, or the key you entered.",
+            403: "Check the key and its permissions: {variable}, or the key you entered.",
             404: "Check the service, the base URL and the name of the model.",
         }.get(status, "Check the service, the base URL and the settings.")
         raise UnavailableError(
@@ -340,11 +339,11 @@ class Client:
                 "The service at {host} keeps failing: {reason}."
                 if outcome.status
                 else "The service at {host} cannot be reached: {reason}.",
-                remedy="Check your quota there, or lower concurrent requests or requests per "
-                "minute under More settings; resume continues from here."
+                remedy="Check your quota at the service, or lower concurrent requests or requests "
+                "per minute under More settings; resume continues from here."
                 if outcome.status == _TOO_MANY
-                else "Check that it runs and that the base URL is right; resume continues from "
-                "here.",
+                else "Check that the service is running and that the base URL is correct; resume "
+                "continues from here.",
                 call=call,
                 host=urlsplit(self._base).netloc,
             )

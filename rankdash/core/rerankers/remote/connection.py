@@ -139,28 +139,28 @@ class Place:
         value = value or _variable(self.set_variable)
         if not value and self.withheld:
             raise UnavailableError(
-                "The key of the service is missing: this server does not let its visitors use the "
-                "one in {variable}.",
-                remedy="Type a key of your own into the form, or ask whoever starts the server to "
-                "allow it: --allow-key {variable}, or RANKDASH_KEYS.",
+                "The key of the service is missing: this server does not allow visitors to use "
+                "the key in {variable}.",
+                remedy="Enter your own key, or ask the server administrator to allow this one: "
+                "--allow-key {variable}, or RANKDASH_KEYS.",
                 variable=self.withheld,
             )
         if not value and not self.allowed and any(map(_variable, self._names)):
             raise UnavailableError(
-                "The key of the service is missing: the one in {variable} is sent to {home} only.",
-                remedy="Set another environment variable, such as RACK_API_KEY, before rankdash "
-                "starts, and give its name: key_variable=RACK_API_KEY. Where the service asks for "
-                "no key, give key_variable=none.",
+                "The key of the service is missing: the key in {variable} is sent only to {home}.",
+                remedy="Set another environment variable, such as RACK_API_KEY, before you start "
+                "rankdash, and pass its name: key_variable=RACK_API_KEY. If the service "
+                "needs no key, pass key_variable=none.",
                 variable=self.variable,
                 home=usual_address(self.variable),
             )
         if not value:
             raise UnavailableError(
                 "The key of the service is missing.",
-                remedy="Type it into the form, or set the environment variable {variable} before "
-                "rankdash starts. A typed key is never stored, so each run and each "
-                "resume needs it again. If the service needs no key, tick that in the "
-                "form, or give key_variable=none.",
+                remedy="Enter the key in the form, or set the environment variable {variable} "
+                "before you start rankdash. A key entered in the form is never stored, so "
+                "each run and each resume needs it again. If the service needs no key, "
+                "select that in the form, or pass key_variable=none.",
                 variable=self.variable,
             )
         # The HTTP client would refuse such a header with a message that quotes it.
@@ -236,9 +236,9 @@ def place(named: str, base_url: str, usual: str) -> Place:
         return Place("", base_url)
     if named and not _NAME.fullmatch(named):
         raise SettingError(
-            "The name of a variable with a key is written in capitals and ends in _API_KEY.",
-            remedy="Give the name of an environment variable, such as COHERE_API_KEY, never the "
-            "key itself; none where the service asks for no key.",
+            "The name of a key variable must be in capitals and end in _API_KEY.",
+            remedy="Enter the name of an environment variable, such as COHERE_API_KEY, never the "
+            "key itself; enter none if the service needs no key.",
         )
     return Place(named or usual, base_url)
 
@@ -289,23 +289,21 @@ class Policy(Settings):
         "At most this many requests per minute, evenly spread; 0 for no limit.",
         (0, 1_000_000),
     )
-    connect_s: float = _sent(
-        5.0, "Time to connect, s", "How long to wait for a connection.", (0.1, 600)
-    )
+    connect_s: float = _sent(5.0, "Connect timeout (s)", "Time limit for a connection.", (0.1, 600))
     read_s: float = _sent(
         30.0,
-        "Time to answer, s",
-        "How long to wait for an answer. A query that takes longer fails, and its time counts as "
-        "at least so long.",
+        "Read timeout (s)",
+        "Time limit for an answer. A query that takes longer fails, and this limit counts as its "
+        "minimum latency.",
         (0.1, 3600),
     )
     total_s: float = _sent(
-        120.0, "Time for a query, s", "The time limit of a query, retries included.", (0.1, 36_000)
+        120.0, "Query timeout (s)", "The time limit of a query, retries included.", (0.1, 36_000)
     )
     retries: int = _sent(
         4,
-        "Further attempts",
-        "How often a request is sent again when the service is busy or the connection is cut.",
+        "Retries",
+        "Number of retries if the service is busy or the connection is lost.",
         (0, 20),
     )
 
@@ -324,8 +322,8 @@ SENDING: tuple[SettingSpec, ...] = (
     SettingSpec(
         "key_variable",
         "",
-        "Variable of the key",
-        "The name of the environment variable that holds the key, never the key itself. Empty: "
+        "Key variable",
+        "The name of the environment variable that contains the key, never the key itself. Empty: "
         "the usual variable of the service. none: the service needs no key.",
         advanced=True,
     ),
@@ -385,13 +383,13 @@ def check_url(base_url: str) -> str:
         port_is_fine = False
     if not port_is_fine or parts.scheme not in ("http", "https") or not parts.hostname:
         raise SettingError(
-            "The base URL must begin with https:// or http:// and name a host.",
+            "The base URL must begin with https:// or http:// and contain a host.",
             remedy="For example https://api.cohere.com or http://127.0.0.1:8080.",
         )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise SettingError(
-            "The base URL must not hold a user, a password or a query.",
-            remedy="A key goes into its own field or into the environment.",
+            "The base URL must not contain a user, a password or a query.",
+            remedy="Enter the key in its own field, or set it in the environment.",
         )
     return url
 

@@ -44,15 +44,15 @@ def check(template: str, places: Sequence[str], optional: Sequence[str] = ()) ->
         if name not in used:
             raise SettingError(
                 "The prompt must contain {place}.",
-                remedy="Places of this prompt: {places}.",
+                remedy="Placeholders of this prompt: {places}.",
                 place=f"{{{name}}}",
                 places=_listed(every),
             )
     unknown = sorted(used.difference(every))
     if unknown:
         raise SettingError(
-            "The prompt has no place {place}.",
-            remedy="Places of this prompt: {places}.",
+            "The prompt contains an unknown placeholder: {place}.",
+            remedy="Placeholders of this prompt: {places}.",
             place=f"{{{unknown[0]}}}",
             places=_listed(every),
         )

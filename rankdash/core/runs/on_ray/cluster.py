@@ -42,26 +42,26 @@ class Actors(Settings):
     number: int | None = setting(
         None,
         "Actors",
-        "How many processes score at once, each with a separate copy of the model.",
-        unset="one for each GPU of the cluster, or without GPUs one for each machine",
+        "Number of processes that score concurrently, each with a separate copy of the model.",
+        unset="one per GPU of the cluster, or without GPUs one per machine",
         within=(1, 10_000),
         number=int,
         option="actors",
     )
     cpus: int | None = setting(
         None,
-        "CPUs of an actor",
-        "How many CPUs an actor has.",
-        unset="1 beside a GPU, or else an equal share of its machine",
+        "CPUs per actor",
+        "Number of CPUs per actor.",
+        unset="1 with a GPU, otherwise an equal share of the machine",
         within=(1, 1024),
         number=int,
         option="actor-cpus",
     )
     gpus: float | None = setting(
         None,
-        "GPUs of an actor",
-        "How many GPUs an actor has; a part of one, such as 0.5, lets actors share it.",
-        unset="1 if the cluster has GPUs and the reranker computes on one",
+        "GPUs per actor",
+        "Number of GPUs per actor. A fraction such as 0.5 lets actors share a GPU.",
+        unset="1 if the cluster has GPUs and the reranker uses one",
         within=(0, 64),
         option="actor-gpus",
     )
@@ -75,9 +75,9 @@ def host_and_port(address: str) -> tuple[str, int]:
     match = _ADDRESS.fullmatch(address)
     if match is None or not 0 < int(match["port"]) < 65536:
         raise SettingError(
-            "{address!r} is no address of a Ray cluster.",
-            remedy="Write {local} for this machine, ray://HOST:PORT for the Ray client of a "
-            "cluster (usually port 10001), or HOST:PORT on one of its machines (6379).",
+            "{address!r} is not a Ray cluster address.",
+            remedy="Use {local} for this machine, ray://HOST:PORT for the Ray client of a cluster "
+            "(usually port 10001), or HOST:PORT on one of its machines (6379).",
             address=address,
             local=LOCAL,
         )
@@ -92,8 +92,8 @@ def allowed_address() -> str:
     address = os.environ.get(VARIABLE, "").strip()
     if not address:
         raise SettingError(
-            "This server may use no Ray cluster.",
-            remedy="Whoever starts it names one in {variable}.",
+            "This server is not allowed to use a Ray cluster.",
+            remedy="Ask the server administrator to set {variable}.",
             variable=VARIABLE,
         )
     return address
@@ -103,8 +103,8 @@ def refuse_elsewhere(name: str, capabilities: Capabilities) -> None:
     """Raise SettingError for a kind of reranker that does not compute locally."""
     if capabilities.needs_network or name == Precomputed.name:
         raise SettingError(
-            "The reranker {name!r} computes nothing here that a cluster could do.",
-            remedy="Run it without Ray; a service is made larger where it is served.",
+            "{name!r} does not compute locally, so a cluster cannot help.",
+            remedy="Run it without Ray; scale the service itself.",
             name=name,
         )
 
@@ -124,9 +124,9 @@ def reaching(address: str) -> Iterator[None]:
 def gone(address: str) -> UnavailableError:
     """Return the error for a lost connection to a cluster."""
     return UnavailableError(
-        "The Ray cluster at {address} is gone.",
-        remedy="Start it again, and then the run. A run of the workspace goes on where it stopped, "
-        "and so does a command with --resume.",
+        "Lost connection to the Ray cluster at {address}.",
+        remedy="Restart the cluster, and then the run. A run of the workspace resumes where it "
+        "stopped, and so does a command with --resume.",
         address=address,
     )
 
@@ -135,7 +135,7 @@ def refuse_other(version: str, node: str) -> None:
     """Raise UnavailableError if a machine has another version of rankdash."""
     if version != __version__:
         raise UnavailableError(
-            "On {node} is rankdash {version}; here is {own}.",
+            "{node} has rankdash {version}; this machine has {own}.",
             remedy="Install the same version on all machines of the cluster.",
             node=node,
             version=version,
@@ -149,12 +149,13 @@ def not_started(error: Exception, deaths: int) -> UnavailableError:
     if "No module named" in text:
         return UnavailableError(
             "A package is missing on the machines of the Ray cluster: {reason}",
-            remedy='Install rankdash there as here: pip install "rankdash[models,ray]"',
+            remedy='Install the same rankdash there: pip install "rankdash[models,ray]"',
             reason=text[text.index("No module named") :][:100],
         )
     return UnavailableError(
-        "Actors that died while they loaded the reranker: {count}. The last reason: {reason}",
-        remedy="An actor may lack memory: ask for fewer on each machine, or a smaller model.",
+        "Actors that died while loading the reranker: {count}. Last reason: {reason}",
+        remedy="An actor may lack memory: request fewer actors per machine, or use a smaller "
+        "model.",
         count=deaths,
         reason=text[:300],
     )
@@ -163,7 +164,7 @@ def not_started(error: Exception, deaths: int) -> UnavailableError:
 def not_there(error: RankdashError, node: str) -> UnavailableError:
     """Return the error of an actor that cannot load the reranker."""
     return UnavailableError(
-        "On {node}, a machine of the Ray cluster: {reason}", node=node, reason=str(error)
+        "Error on {node}, a machine of the Ray cluster: {reason}", node=node, reason=str(error)
     )
 
 
@@ -264,7 +265,7 @@ def room(actors: Actors, device: str) -> Room:
     if gpus and not on_cluster:
         raise UnavailableError(
             "The Ray cluster has no GPU.",
-            remedy="Leave out the GPUs of an actor, or add machines with GPUs to the cluster.",
+            remedy="Remove the GPUs per actor, or add machines with GPUs to the cluster.",
         )
     number = actors.number or (int(on_cluster / gpus + _ROUNDING) if gpus else len(nodes))
     cpus = actors.cpus
@@ -281,9 +282,9 @@ def room(actors: Actors, device: str) -> Room:
     )
     if not number or fit < number:
         raise UnavailableError(
-            "The Ray cluster has room for {fit} actors of {cpus} CPUs and {gpus} GPUs, not for "
-            "{number}.",
-            remedy="Ask for fewer or smaller actors, or add machines to the cluster.",
+            "The Ray cluster has resources for {fit} actors with {cpus} CPUs and {gpus} GPUs "
+            "each, not for {number}.",
+            remedy="Request fewer or smaller actors, or add machines to the cluster.",
             fit=fit,
             cpus=cpus,
             gpus=f"{gpus:g}",
@@ -304,7 +305,7 @@ def _greet(where: tuple[str, int]) -> None:
     with socket.create_connection(where, timeout=ANSWER_SECONDS) as link:
         link.sendall(_HELLO)
         if not link.recv(1):
-            raise ConnectionError("it closed the connection")
+            raise ConnectionError("the cluster closed the connection")
 
 
 def _own(start: Callable[[], object]) -> None:
@@ -386,9 +387,9 @@ def _refused(address: str, reason: str) -> UnavailableError:
     if len(versions) == 2:
         (ray, python), (own_ray, own_python) = versions
         return UnavailableError(
-            "The Ray cluster at {address} runs Ray {ray} and Python {python}; here are Ray "
-            "{own_ray} and Python {own_python}.",
-            remedy="Install the same versions on both sides.",
+            "The Ray cluster at {address} runs Ray {ray} and Python {python}; this machine has "
+            "Ray {own_ray} and Python {own_python}.",
+            remedy="Install the same versions on both.",
             address=address,
             ray=ray,
             python=python,
@@ -462,7 +463,7 @@ def run_apart(arguments: Sequence[str], address: str) -> int:
         return 128 + sent[0]
     if code < 0:
         raise UnavailableError(
-            "The process that had the Ray cluster score was killed by signal {number}.",
+            "The process that controls the Ray cluster was killed by signal {number}.",
             remedy="The machine may lack memory. Start the run again.",
             number=-code,
         )

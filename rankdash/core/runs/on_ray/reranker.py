@@ -320,7 +320,7 @@ class OnRay:
             self._again.appendleft(_Batch(batch.requests, deaths))
         else:
             error = ScoringError(
-                "Actors that died while they scored it: {count}, the last on {node}.",
+                "Actors that died while scoring the query: {count}, the last on {node}.",
                 count=deaths,
                 node=node,
             )
@@ -389,7 +389,7 @@ class OnRay:
                 self._first = loaded
             elif loaded.fingerprint != self._first.fingerprint:
                 raise UnavailableError(
-                    "The model on {node} is not the one on {first}.",
+                    "The machines {node} and {first} have different models.",
                     remedy="Put the same files on all machines of the cluster.",
                     node=member.node,
                     first=str(self._first.details["node"]),
@@ -407,8 +407,9 @@ class OnRay:
             raise gone(self._address)
         if waited > PLACE_SECONDS:
             raise UnavailableError(
-                "The Ray cluster had no room for an actor for {seconds} s: other work holds it.",
-                remedy="Try again later, or ask for smaller actors.",
+                "The Ray cluster could not schedule an actor within {seconds} s (resources in "
+                "use).",
+                remedy="Try again later, or request smaller actors.",
                 seconds=f"{PLACE_SECONDS:.0f}",
             )
 
