@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import re
 import socket
 import sys
 import time
@@ -86,6 +87,18 @@ class Visit:
         self.page.get_by_test_id("stSidebar").get_by_role("link", name=name).click()
         expect(self.page.get_by_role("heading", name=name, level=1)).to_be_visible()
         self.settle()
+
+    def stops(self, key: str) -> list[str]:
+        """Role, name and state of each stop of the Tab key in the component with that key."""
+        part = self.page.locator(f"[class*='st-key-{key}']")
+        part.locator("button, input, select, [tabindex='0']").first.focus()
+        focused, stops = part.locator(":focus"), []
+        # A shadow host has the focus with what is in it; one that traps it would never end.
+        while focused.count() and len(stops) < 100:
+            line = focused.last.aria_snapshot().partition("\n")[0]
+            stops.append(re.search(r'\w+( "[^"]*")?( \[\w+\])?', line)[0])
+            self.page.keyboard.press("Tab")
+        return stops
 
     def open_settings(self) -> None:
         self.page.get_by_test_id("stSidebar").get_by_text("Settings", exact=True).click()

@@ -45,7 +45,7 @@ def long(app) -> str:
 def opened(visit) -> str:
     """The query whose page is shown, once the script is through: its place is drawn before it."""
     visit.settle()
-    return visit.page.get_by_role("heading", level=3).first.inner_text()
+    return visit.page.get_by_role("heading", level=2).first.inner_text()
 
 
 def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
@@ -88,12 +88,29 @@ def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
     assert "segment" not in visit.params
 
     # A part of a bar is a filter, and the list marks what is open.
+    # Every control is reached by Tab, and has a name.
+    assert visit.stops("queries-tally") == [
+        f'button "{each}"'
+        for each in ("helped ▲ 2", "same = (±0.005) 3", "hurt ▼ 3", "reranker 6", "none 2")
+    ]
+    assert visit.stops("queries-list") == ['listbox "Queries"']
+    chips = ("NDCG@10 1.000 → 0.500 · -0.500 hurt ▼", "irrelevant promoted", "Fault: reranker",
+             "Judged@10 100% → 100%")  # fmt: skip
+    cards = [
+        (f'button "document {doc}"', f'button "{int(doc == 0)} of 1" [pressed]')
+        for doc in (0, 1, 2)
+    ]
+    assert visit.stops("queries-reading") == [
+        *(f'listitem "{each}"' for each in chips),
+        'combobox "System on the left"', *sum(cards, ()),
+        'combobox "System on the right"', *sum(cards[::-1], ()),
+    ]  # fmt: skip
     part = visit.page.get_by_role("button", name=re.compile("hurt"))
-    part.click()
+    part.press("Enter")
     visit.sees(re.compile("of 3$"))
     expect(part).to_have_attribute("aria-pressed", "true")
     assert "outcome=hurt" in visit.params
-    part.click()
+    part.press("Space")
     visit.sees("of 8")
 
     # By keyboard alone: to the second query of the list, and by a click to the third.
@@ -179,7 +196,7 @@ def test_twenty_queries_are_reviewed_with_three_keys_each(visit, app, unlabelled
     for query in range(20):
         visit.sees(f"{query + 1} of 20")
         visit.settle()
-        expect(visit.page.get_by_role("heading", level=3)).to_have_text(f"gift {query}")
+        expect(visit.page.get_by_role("heading", level=2)).to_have_text(f"gift {query}")
         press("2")
         press("0")
         # A grade shows before the server has it.
@@ -204,6 +221,8 @@ def test_twenty_queries_are_reviewed_with_three_keys_each(visit, app, unlabelled
     expect(
         visit.page.locator("section.side1 li").nth(1).get_by_role("button").nth(1)
     ).to_be_focused()
+    visit.page.keyboard.press("ArrowRight")
+    expect(visit.page.get_by_role("button", name="1 of 2")).to_be_focused()
     visit.page.keyboard.press("[")
     expect(visit.page.locator("section.side1 .title").first).to_be_focused()
     visit.page.keyboard.press("]")
@@ -232,7 +251,7 @@ def test_list_and_query_scroll_side_by_side_and_are_below_each_other_in_a_narrow
 ):
     visit.open(f"queries?data={compared}")
     rows = visit.page.get_by_role("listbox", name="Queries")
-    heading = visit.page.get_by_role("heading", level=3).first
+    heading = visit.page.get_by_role("heading", level=2).first
     last = visit.page.locator("li.doc").last
     last.scroll_into_view_if_needed()
     expect(rows).to_be_in_viewport()

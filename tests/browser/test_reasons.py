@@ -36,6 +36,12 @@ def choose_systems(visit: Visit) -> None:
     assert [row.get_by_role("rowheader").inner_text() for row in rows.all()[1:]] == [
         "turned", "First stage", "same"
     ]  # fmt: skip
+    assert visit.stops("overview-leaderboard") == [
+        *(f'button "{each}"' for each in ("System", "Verdict", "NDCG@10", "Change 95% interval")),
+        'button "Helped / hurt queries"',
+        *('checkbox "turned" [checked]', 'button "turned" [pressed]'),
+        *('checkbox "same" [checked]', 'button "same"'),
+    ]
     heads.filter(has_text="System").get_by_role("button").press("Enter")
     expect(heads.first).to_have_attribute("aria-sort", "ascending")
     expect(rows.nth(1)).to_contain_text("First stage")
@@ -74,6 +80,10 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
     # What comes into sight with it is drawn before it is used.
     lost.scroll_into_view_if_needed()
     visit.settle()
+    assert visit.stops("overview-reasons") == [
+        'button "relevant moved up +0.667 4 queries"',
+        'button "relevant dropped out −0.333 2 queries"',
+    ]
     lost.focus()
     visit.settle()
     lost.press("Enter")
@@ -91,6 +101,7 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
     expect(chart).to_contain_text("1 → 12 · label 1")
     visit.go("Rank shifts")
     visit.sees("4 came in, 2 dropped out, 0 stayed")
+    visit.page.get_by_text("Query by query, the most reordered first").scroll_into_view_if_needed()
     for name in ("Ranks in First stage", "Relevant documents: 6", "Agreement of each two"):
         expect(visit.page.get_by_label(re.compile(name)).first).to_be_attached()
     # A cell of the map lists its documents.

@@ -34,6 +34,7 @@ from rankdash.kit.widgets.text import markdown_safe, name_safe
 # A label whose sentence shows on hover and focus, and which screen readers read in place of it.
 _STYLE = """<style>
 .rd-verdict { position: relative; }
+.rd-verdict :focus-visible { outline: 2px solid; outline-offset: 1px; }
 .rd-verdict summary { list-style: none; cursor: pointer; }
 .rd-line { display: flex; flex-wrap: wrap; align-items: center; gap: 0.35rem 1rem;
   line-height: 1.4; }
@@ -65,9 +66,10 @@ def draw(study: Study, system: str) -> None:
     safe = {each: html_safe(study.name(each)) for each in study.chosen}
     verdict = study.comparison.verdict(system, study.spec, safe)
     chips = "".join(
-        f"<li tabindex=0><span aria-hidden=true>{each.label(study, html_safe)}</span>"
-        f"<span class=rd-tip>{each.sentence(study, html_safe)}</span></li>"
-        for each in caveats(study, system)
+        f"<li tabindex=0 aria-labelledby=rd-caveat-{n}><span aria-hidden=true>"
+        f"{each.label(study, html_safe)}</span>"
+        f"<span class=rd-tip id=rd-caveat-{n}>{each.sentence(study, html_safe)}</span></li>"
+        for n, each in enumerate(caveats(study, system))
     )
     facts = "".join(
         f"<li><b>{html_safe(fact)}</b> {html_safe(meaning)}</li>"

@@ -114,6 +114,7 @@ def _words(study: Study, *, graded: bool, more: int) -> dict[str, Any]:
     grading = _("Keys: 0 to 9 grade · ? cannot tell · Z undo · [ ] document · J K query")
     return {
         "side": [_("System on the left"), _("System on the right")],
+        "move": [_("moved down"), _("same rank"), _("moved up")],
         "empty": _("This ranking has no document for the query."),
         "cut": _("cutoff {k}", k=study.cutoff),
         "missed": _("Relevant documents that neither list shows"),

@@ -16,6 +16,8 @@ _HEIGHT, _RADIUS = 16, 5
 _MIDDLE = _HEIGHT // 2
 # A printed page has no backgrounds, so every mark is a border.
 _PLACED = "position:absolute;box-sizing:border-box;"
+# Around what is too pale for any background.
+_EDGE = "outline:1px solid color-mix(in srgb, currentColor 55%, transparent);outline-offset:-1px"
 
 
 def common_axis(values: Iterable[float], zero: float = 0.0) -> Ends:
@@ -149,7 +151,7 @@ def stacked_html(parts: Sequence[tuple[float, str]], words: str, *, width: str =
     """
     text = html_safe(words)
     shown = "".join(
-        f'<span style="flex:{count:g} 0 2px;border-top:10px solid {colour}"></span>'
+        f'<span style="flex:{count:g} 0 2px;border-top:10px solid {colour};{_EDGE}"></span>'
         for count, colour in parts
         if count
     )
@@ -178,7 +180,9 @@ def parts_html(parts: Sequence[tuple[float, str]], words: str) -> str:
         words: as for `stacked_html`.
     """
     shaded = [(n, colour, text) for (n, text), colour in zip(parts, SHADES, strict=False) if n]
-    square = "display:inline-block;width:0.7rem;margin-right:0.4rem;border-top:0.7rem solid"
+    square = (
+        f"display:inline-block;width:0.7rem;margin-right:0.4rem;{_EDGE};border-top:0.7rem solid"
+    )
     key = "".join(
         f'<span style="display:inline-block;margin-right:1.2rem"><span style="{square} {colour}">'
         f"</span>{html_safe(text)}</span> "

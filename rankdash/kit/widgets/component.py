@@ -14,6 +14,7 @@ from typing import Any
 
 import streamlit as st
 
+from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.study import Study
 from rankdash.kit.widgets import address, cache, pickers, sharing_link, view
 
@@ -90,7 +91,8 @@ def _part(study: Study, key: str, of: str, height: int, draw: Callable[[Study], 
             if isinstance(event, dict) and isinstance(event.get("width"), int):
                 _seen()[key] = event
 
-        _IN_VIEW(f"{key}.in_view", {"height": height, "of": of}, heard)
+        words = _("This part is drawn once it is in sight.")
+        _IN_VIEW(f"{key}.in_view", {"height": height, "of": of, "words": words}, heard)
     if alone:
         address.publish()
         sharing_link.follow()

@@ -126,7 +126,10 @@ def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     headings, rows = _columns([headings], used)[0], _columns(rows, used)
     body = "".join(row(cells, "td") for cells in rows)
     table = f"<table class='rd-table'>{row(headings, 'th')}{body}</table>"
-    return f"{_TABLE_STYLE}<div class='rd-scroll'>{table}</div>"
+    # Keys scroll only what has the focus.
+    name = html_safe(next(filter(None, headings), ""))
+    scrolled = f"class='rd-scroll' tabindex=0 role=group aria-label='{name}'"
+    return f"{_TABLE_STYLE}<div {scrolled}>{table}</div>"
 
 
 def _columns(rows: Sequence[Sequence[str]], used: Sequence[int]) -> list[list[str]]:

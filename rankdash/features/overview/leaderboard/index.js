@@ -86,7 +86,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       : ["span", { title: whole, "data-tick": isBaseline ? null : id }, name];
     const head = [["input", tick], ["img", { src: mark, alt: "" }], label];
     const look = cells ? (known && id === state.focus ? "focus" : null) : "apart";
-    const inside = [["th", { scope: "row" }, head], ...(cells ?? []).map(cell)];
+    const inside = [["th", { scope: "row", "aria-label": whole }, head], ...(cells ?? []).map(cell)];
     return ["tr", { "data-key": id, class: look, "data-focus": known ? id : null }, inside];
   };
 
@@ -126,10 +126,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const news = [["span", {}, hidden], ["button", { "data-add": "" }, add]];
       if (shown.length < others.length)
         news.push(["button", { "data-all": "" }, data.words.all]);
-      parts.unshift(["p", {}, news]);
-    } else parts.unshift(["p", { hidden: "" }, []]);
+      parts.unshift(["p", { role: "status" }, news]);
+    } else parts.unshift(["p", { role: "status" }, []]);
     fill(root, parts);
-    if (focused && focused !== root.getRootNode().activeElement) focused.focus();
+    // A button that went leaves the focus to the first tick.
+    if (focused && focused !== root.getRootNode().activeElement)
+      (focused.isConnected ? focused : root.querySelector("input:enabled"))?.focus();
   };
 
   const compare = (ids) => {

@@ -27,9 +27,13 @@ class Pane {
     this.texts = new Map();
     this.drawn = {};
     this.cards = [];
-    this.head = make("header");
+    // A step to another query is announced by its title.
+    this.title = make("h2", { dir: "auto", "aria-live": "polite" });
+    this.chips = make("ul", { class: "chips", role: "list" });
+    for (const again of ["pointerover", "focusin"])
+      this.chips.addEventListener(again, () => this.chips.classList.remove("dismissed"));
     this.effect = make("p", { class: "effect", role: "status" });
-    this.sides = [0, 1].map(() => make("ol"));
+    this.sides = [0, 1].map(() => make("ol", { role: "list" }));
     this.pickers = [0, 1].map((side) => make("select", { onchange: () => this.pick(side) }));
     this.gap = document.createElementNS(SVG, "svg");
     this.gap.setAttribute("aria-hidden", "true");
@@ -38,7 +42,7 @@ class Pane {
     );
     this.columns = make("div", { class: "columns" }, left, this.gap, right);
     this.missed = make("section");
-    root.append(this.head, this.effect, this.columns, this.missed);
+    root.append(this.title, this.chips, this.effect, this.columns, this.missed);
     this.watch = new ResizeObserver(() => this.lines());
     this.press = (event) => this.key(event);
   }
@@ -57,7 +61,8 @@ class Pane {
     }
     this.root.style.setProperty("--better", data.colours[0]);
     this.root.style.setProperty("--worse", data.colours[1]);
-    this.redraw("head", [data.title, data.values, data.chips], () => this.heading());
+    this.redraw("title", data.title, () => [data.title]);
+    this.redraw("chips", [data.values, data.chips], () => this.facts());
     const lists = [data.query, data.docs, data.sides, data.missed, data.systems, data.grades];
     if (this.changes("lists", lists)) this.lists();
     if (data.whole) this.take(data.whole);
@@ -94,18 +99,16 @@ class Pane {
     this.send({ ...event, pending });
   }
 
-  // The title, the values as a dumbbell, and chips with their sentences.
-  heading() {
-    const { title, values, chips } = this.data;
-    const facts = chips.map(([text, hint]) => this.chip(hint, text));
-    if (values) facts.unshift(this.chip(values.hint, this.dumbbell(values), values.text));
-    return [make("h3", { dir: "auto" }, title), make("div", { class: "chips" }, ...facts)];
-  }
-
-  chip(hint, ...inside) {
-    if (!hint) return make("span", { class: "chip" }, ...inside);
-    const tip = make("span", { role: "tooltip" }, hint);
-    return make("span", { class: "chip", tabindex: 0 }, ...inside, tip);
+  // The values as a dumbbell, and chips with their sentences.
+  facts() {
+    const { values, chips } = this.data;
+    const drawn = values ? [[values.text, values.hint, this.dumbbell(values)]] : [];
+    return [...drawn, ...chips].map(([text, hint, ...marks], at) => {
+      if (!hint) return make("li", { class: "chip" }, text);
+      const tip = make("span", { role: "tooltip", id: `tip${at}` }, hint);
+      const named = { tabindex: 0, "aria-label": text, "aria-describedby": tip.id };
+      return make("li", { class: "chip", ...named }, ...marks, text, tip);
+    });
   }
 
   dumbbell({ before, after, best, better }) {
@@ -137,13 +140,14 @@ class Pane {
       picker.replaceChildren(...options);
       picker.value = data.shown[side];
       picker.setAttribute("aria-label", data.words.side[side]);
+      list.setAttribute("aria-label", picker.selectedOptions[0]?.textContent);
     });
     const below = data.missed.map(([doc, places]) =>
       this.card(doc, MISSED, [make("small", {}, places)], ""),
     );
     const more = data.words.more ? [make("p", { class: "quiet" }, data.words.more)] : [];
-    const heading = below.length ? [make("h4", {}, data.words.missed)] : [];
-    this.missed.replaceChildren(...heading, make("ul", {}, ...below), ...more);
+    const listed = [make("h3", {}, data.words.missed), make("ul", { role: "list" }, ...below)];
+    this.missed.replaceChildren(...(below.length ? listed : []), ...more);
     // Each document once: of the system on the right first, then what only the left one shows.
     const order = [1, 0, MISSED].flatMap((side) => this.cards.filter((card) => card.side === side));
     const seen = new Set();
@@ -152,7 +156,8 @@ class Pane {
   }
 
   moved(move, text) {
-    const arrow = make("i", { class: `arrow m${move}` }, ARROWS[move]);
+    const named = { role: "img", "aria-label": this.data.words.move[move + 1] };
+    const arrow = make("i", { class: `arrow m${move}`, ...named }, ARROWS[move]);
     return make("small", {}, arrow, text);
   }
 
@@ -160,9 +165,11 @@ class Pane {
     const { docs, grades, words } = this.data;
     const [doc, title, snippet] = docs[place];
     const card = { doc, side };
+    const id = `title${this.cards.length}`;
     card.label = make(
       "button",
       {
+        id,
         class: snippet.length ? "title" : "title text",
         "aria-expanded": "false",
         onfocus: () => this.move(card),
@@ -170,11 +177,13 @@ class Pane {
       ...marked(title),
     );
     card.squares = make("span", { class: "squares", role: "img" });
-    card.whole = make("div", { class: "whole", hidden: "" });
+    const named = { role: "group", "aria-labelledby": id };
+    card.whole = make("div", { class: "whole", hidden: "", tabindex: 0, ...named });
     const bar = grades.map((grade) =>
       make("button", { onclick: () => this.give(card, grade) }, grade),
     );
-    card.bar = make("span", { class: "grades", role: "group", "aria-label": words.label }, ...bar);
+    const tools = { role: "toolbar", "aria-label": words.label };
+    card.bar = make("span", { class: "grades", ...tools }, ...bar);
     card.row = make(
       "li",
       { class: `doc${kind}`, dir: "auto", onclick: (event) => this.click(event, card) },
@@ -198,7 +207,10 @@ class Pane {
       squares.setAttribute("aria-label", squares.title);
       row.classList.toggle("relevant", grade && Number(grade) >= threshold);
       row.classList.toggle("current", this.at?.doc === doc);
+      // One stop of the Tab key; the arrow keys lead to the others.
+      const stop = [...bar.children].find((each) => each.textContent === grade) ?? bar.firstChild;
       for (const button of bar.children) {
+        button.tabIndex = button === stop ? 0 : -1;
         button.ariaPressed = button.textContent === grade;
         button.title = button.ariaLabel = names[button.textContent][1];
       }
@@ -307,16 +319,21 @@ class Pane {
     const open = () => this.say({ open: [this.data.query, card.doc, end] });
     const next = more ? [make("button", { onclick: open }, more)] : [];
     const quiet = make("p", { class: "quiet" }, facts);
+    const inside = card.whole.contains(this.root.getRootNode().activeElement);
     card.whole.replaceChildren(make("p", {}, ...pieces.flatMap(marked)), ...next, quiet);
+    if (inside) card.whole.focus();
   }
 
   key(event) {
+    if (event.key === "Escape") this.chips.classList.add("dismissed");
     const within = event.composedPath()[0];
     const typing = within.closest?.("input, textarea, select, [contenteditable], [role=dialog]");
     if (typing || event.ctrlKey || event.metaKey || event.altKey || !this.order?.length) return;
     const { key } = event;
     const { grades } = this.data;
-    if (key === "[" || key === "]") {
+    const beside = { ArrowLeft: "previousSibling", ArrowRight: "nextSibling" }[key];
+    if (beside && within.closest?.(".grades")) within[beside]?.focus();
+    else if (key === "[" || key === "]") {
       const at = this.order.findIndex((card) => card.doc === this.at?.doc);
       this.move(this.order[at + (key === "]" ? 1 : -1)]);
       this.focus();
