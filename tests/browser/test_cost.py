@@ -37,7 +37,7 @@ def shop(app) -> str:
 
 
 def answer(visit) -> str:
-    return str(visit.page.get_by_text(re.compile(r"^.*Net .* a month\.$")).first.inner_text())
+    return str(visit.page.get_by_text(re.compile(r"^.*Net .* per month\.$")).first.inner_text())
 
 
 def chart(visit) -> str:
