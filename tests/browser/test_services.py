@@ -12,7 +12,7 @@ from .conftest import RUN_MS
 pytestmark = pytest.mark.thorough
 
 KEY, WRONG = "sk-typed-by-hand-4711", "sk-mistyped-0815"
-FIELD = "Key of the service, where it asks for one"
+FIELD = "Key of the service, if it needs one"
 
 
 def files_with(folder, text: str) -> list:

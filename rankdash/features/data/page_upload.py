@@ -457,7 +457,7 @@ def _worst(guess: Guess, label: str | None) -> float | None:
         if not ticked:
             return None
         return st.number_input(
-            _("Grade that means not relevant"),
+            _("Grade for “not relevant”"),
             value=guess.highest.get(label, 1.0),
             step=1.0,
             format="%g",

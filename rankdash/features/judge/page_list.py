@@ -166,9 +166,9 @@ def _bill(row: JudgeRow) -> list[str]:
     parts = [ngettext("{n} call", "{n} calls", int(row.usage.get("calls", 0)))]
     amounts = []
     if "prompt_tokens" in billed:
-        amounts.append(_("{n} tokens read", n=number(billed["prompt_tokens"], 0)))
+        amounts.append(_("{n} input tokens", n=number(billed["prompt_tokens"], 0)))
     if "completion_tokens" in billed:
-        amounts.append(_("{n} written", n=number(billed["completion_tokens"], 0)))
+        amounts.append(_("{n} output tokens", n=number(billed["completion_tokens"], 0)))
     if "dollars" in billed:
         amounts.append(scenario.dollars(billed["dollars"]))
     parts += [_("at least {amount}", amount=each) if estimated else each for each in amounts]

@@ -62,7 +62,7 @@ def draw(dataset_id: str, plan_id: str, who: str) -> None:
     # Who labels waits for the card, and not for the result above it.
     strip = st.container()
     if read_only():
-        st.caption(_("This workspace is read-only: nothing can be added to it here."))
+        st.caption(_("This workspace is read-only: you cannot add anything here."))
     elif not who:
         st.caption(_("Type your name to begin: it is stored with each label."))
     elif PAUSED in st.session_state:

@@ -325,7 +325,7 @@ def _corrections(
             _p("correction", "uploaded"),
             _p("correction", "corrected"),
             _p("correction", "who"),
-            _("when (UTC)"),
+            _("date (UTC)"),
         ),
         [
             (

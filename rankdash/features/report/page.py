@@ -351,7 +351,7 @@ def _spoken(make: Callable[[], bytes], code: str) -> bytes:
 def _trec(study: Study, named: Study) -> list[_File]:
     """The files of the study as it is named in English, each called as it is on the page."""
     blank = study.dataset.ids_with_blanks
-    hindered = _("Ids with blanks cannot stand in a TREC file.") if blank else ""
+    hindered = _("TREC files cannot contain IDs with spaces.") if blank else ""
     labels, *runs = report_zip.trec_files(named)
     return [
         _File(

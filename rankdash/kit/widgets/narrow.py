@@ -1,6 +1,6 @@
-"""Columns in a narrow window, and what else of the look no setting of the theme changes.
+"""Layout in a narrow window, and other styles that the theme has no setting for.
 
-Streamlit stacks columns on a phone only. Between that and a wide window, beside the sidebar, a
+Streamlit stacks columns only on a phone. Between that and a wide window, next to the sidebar, a
 chart, a card or a choice in one of several columns is too narrow for its words.
 """
 
@@ -15,21 +15,22 @@ from rankdash.core.base.i18n import pgettext as _p
 from rankdash.kit.drawing.frontier import PHONE_STYLE
 
 WIDE = 1100
-"""From this width of the window on, in pixels, columns stand side by side."""
+"""The window width, in pixels, from which columns are side by side."""
 
 BELOW = "sliders-below"
-"""The key of a container of two columns, of which the first has the sliders: below the other."""
+"""The key of a container of two columns whose first column, with the sliders, is below the other
+one."""
 
 ASIDE = "aside-below"
-"""The key of a container of two columns, of which the second says what the first is about: below
-it."""
+"""The key of a container of two columns whose second column, which explains the first, is below it.
+"""
 
 IN_SIGHT = "stays-in-sight"
 """The key of a container that stays at the top of the window while the page is scrolled; not in a
-low or a very narrow window, where it would hide what is looked at."""
+low or very narrow window, where it would hide the content."""
 
 _TALL, _BROAD = 800, 640
-"""How high and wide a window is, in pixels, that has room for both."""
+"""The height and width of a window, in pixels, with room for both."""
 
 _ROW, _COLUMN = '[data-testid="stHorizontalBlock"]', '[data-testid="stColumn"]'
 _DRAWN = '[data-testid="stPlotlyChart"], [data-testid="stDataFrame"]'

@@ -138,12 +138,16 @@ def typed_prices(study: Study) -> dict[str, ListedPrice]:
     """Return challenger → the typed price of 1,000 searches."""
     return {
         system: ListedPrice(
-            "typed", _("Typed price"), "", Price(amount, "flat", currency()), _("typed on this "
-            "page"), datetime.now(UTC).date(),
+            "typed",
+            _("Entered price"),
+            "",
+            Price(amount, "flat", currency()),
+            _("entered on this page"),
+            datetime.now(UTC).date(),
         )
         for system, amount in amounts("thousand").items()
         if system in study.challengers
-    }  # fmt: skip
+    }
 
 
 def rates() -> dict[str, float]:
@@ -190,12 +194,12 @@ def parts(estimate: Estimate, host: str) -> list[str]:
             round(estimate.calls),
             host=markdown_safe(host, 60),
         ),
-        _("{n} tokens read", n=rounded(estimate.tokens_in)),
+        _("{n} input tokens", n=rounded(estimate.tokens_in)),
     ]
     if estimate.tokens_out:
-        phrases.append(_("{n} written", n=rounded(estimate.tokens_out)))
+        phrases.append(_("{n} output tokens", n=rounded(estimate.tokens_out)))
     if math.isnan(estimate.dollars):
-        phrases.append(_("price not known: type it under More settings"))
+        phrases.append(_("price unknown: enter it under More settings"))
     else:
         phrases.append(_("about {amount}", amount=dollars(estimate.dollars)))
     return phrases

@@ -1,4 +1,5 @@
-"""A form for any reranker or judge, drawn from the schema that it declares."""
+"""A form for any reranker or judge, drawn from its schema of settings, with its API key; and the
+forms of the evaluation settings."""
 
 from __future__ import annotations
 
@@ -53,14 +54,14 @@ def draw(
     unknown_share: Callable[[str], float] = lambda model: math.nan,
     implied: Callable[[Settings], Mapping[str, str]] = lambda settings: {},
 ) -> dict[str, str | int | float | bool]:
-    """One widget per setting, three a row and longer texts below; returns name → value.
+    """Draw one widget per setting, three per row, with longer texts below; return name → value.
 
-    What suits nearly everyone as it is stays behind "More settings". language: of the queries.
-    unknown_share: of the tokens of the texts, the share that a model does not know; NaN if that
-    cannot be told. A model that does not read the texts is no default, and is warned of.
+    Advanced settings are under "More settings". language: of the queries. unknown_share: returns
+    the share of the texts' tokens that a model does not know; NaN if unknown. A model that does not
+    support the language is never the default, and shows a warning.
     """
     specs = [_fitting(spec, language, unknown_share) for spec in kind.settings]
-    # What is chosen for one language is no choice for another.
+    # Choices for one language do not apply to another one.
     usual = language == "latin" and specs == list(kind.settings)
     place = kind.name if usual else f"{kind.name}.{language}"
     values = _rows(place, [spec for spec in specs if not spec.advanced], {}, implied)
@@ -75,17 +76,17 @@ def draw(
 
 
 def _say_origin(model: str) -> None:
-    known = packaged.in_use(model)
-    if known is not None and (line := provenance(known.provenance)):
+    model_card = packaged.in_use(model)
+    if model_card is not None and (line := provenance(model_card.provenance)):
         st.caption(markdown_safe(line, 400))
 
 
 def _caution(model: str, language: str, share: float) -> None:
-    """One line about a model that does not read the texts, as far as that is known."""
+    """Draw a warning about a model that does not support the texts, if that is known."""
     if share > TOO_MANY_UNKNOWN:
         text = _(
-            "{share} of the tokens of these texts are unknown to this model, so its ranking says "
-            "nothing about reranking.",
+            "{share} of the tokens of these texts are unknown to this model, so its ranking is "
+            "meaningless.",
             share=percent(share),
         )
         better = fitting(model, language, lambda _model: share)
@@ -112,11 +113,11 @@ def _rows(
     above: Settings,
     implied: Callable[[Settings], Mapping[str, str]],
 ) -> dict[str, str | int | float | bool]:
-    """The values of the settings above and of these."""
+    """Draw the settings and return their values together with the values `above`."""
     values = {**above}
     short = [spec for spec in specs if spec.lines == 1]
     for start in range(0, len(short), _A_ROW):
-        # A row of columns of its own, so that labels of two lines do not push the next row apart.
+        # A separate row of columns, so that labels of two lines do not push the next row apart.
         for column, spec in zip(st.columns(_A_ROW), short[start : start + _A_ROW], strict=False):
             with column:
                 values[spec.name] = _widget(kind, spec, implied(values).get(spec.name, ""))
@@ -160,7 +161,7 @@ def _widget(kind: str, spec: SettingSpec, implied: str) -> str | int | float | b
     if spec.suggestions:
         return _suggested(label, spec, key)
     if spec.type is str:
-        # Not stripped: a prompt may end in a blank; the schema strips what must not.
+        # Not stripped: a prompt may end in a blank; the schema strips other texts.
         return str(
             st.text_input(
                 label,
@@ -188,7 +189,7 @@ def _widget(kind: str, spec: SettingSpec, implied: str) -> str | int | float | b
 
 
 def choice_titles(spec: SettingSpec) -> dict[str, str]:
-    """Choice → what a form calls it."""
+    """Return choice → its title in a form."""
     by_itself = {"auto": _p("choice", "auto")}
     titles = {
         value: _p("choice", title) if title != value else by_itself.get(value, value)
@@ -199,8 +200,9 @@ def choice_titles(spec: SettingSpec) -> dict[str, str]:
 
 
 def _suggested(label: str, spec: SettingSpec, key: str) -> str:
-    """A list to choose from, or to type something else into; below it what is known of a model."""
-    # What is chosen comes first: to one who types it again the browser shows the whole list, and
+    """Draw a list with the option to type another value, and the details of a known model below
+    it."""
+    # The chosen value is first: the browser shows the whole list to a user who types it again, and
     # Enter takes the first.
     current = st.session_state.get(key) or spec.default
     options = list(dict.fromkeys([str(current), str(spec.default), *spec.suggestions]))
@@ -213,20 +215,21 @@ def _suggested(label: str, spec: SettingSpec, key: str) -> str:
         accept_new_options=True,
         persist_state="session",
     )
-    known = next((model for model in known_models() if model.id == chosen), None)
-    if known is not None:
+    model_card = next((model for model in known_models() if model.id == chosen), None)
+    if model_card is not None:
         size = _(
             "{languages} · {millions} M parameters · {tokens} tokens",
-            languages=_languages(known.languages),
-            millions=number(known.parameters / 1e6, 0),
-            tokens=number(known.max_length, 0),
+            languages=_languages(model_card.languages),
+            millions=number(model_card.parameters / 1e6, 0),
+            tokens=number(model_card.max_length, 0),
         )
-        # The licence of a packaged model is in the line on its origin.
+        # The line on the origin of a packaged model contains its licence.
         licence = _(
-            "licence as stated on its page, to be checked there: {licence}", licence=known.licence
+            "licence according to the model page (please check): {licence}",
+            licence=model_card.licence,
         )
-        st.caption(_(known.purpose))
-        st.caption(size if packaged.in_use(known.id) else f"{size} · {licence}")
+        st.caption(_(model_card.purpose))
+        st.caption(size if packaged.in_use(model_card.id) else f"{size} · {licence}")
     return str(chosen)
 
 
@@ -237,7 +240,7 @@ def _languages(codes: Sequence[str]) -> str:
 
 
 def _step(spec: SettingSpec) -> float:
-    """What + and - change: hundredths of a share, whole seconds and dollars."""
+    """Return the step of the + and - buttons: hundredths of a share, whole seconds and dollars."""
     return 1.0 if _COARSE_FROM <= spec.most < math.inf else 0.01
 
 
@@ -247,25 +250,25 @@ def _bound(limit: float, whole: bool) -> int | float | None:
     return int(limit) if whole else float(limit)
 
 
-# The key that a run needs: found on the server, or typed for this run and never stored.
+# The API key of a run: from the server, or typed for this run and never stored.
 
-# The setting that names the variable of a key, or says that there is none.
+# The setting with the name of a key variable, or "none".
 _SETTING = "key_variable"
-# Session: the name of a field → what it held, as a hash, and the jobs that were given it.
+# Session: the name of a field → a hash of its key, and the jobs that use it.
 _LENT = "keys.lent"
-# Session: the name of a field → where its key was to be sent when it was last drawn.
+# Session: the name of a field → the service of its key when it was last drawn.
 _GOES = "keys.goes"
-# Session: the name of a field → how often it was emptied.
+# Session: the name of a field → how often it was cleared.
 _EMPTIED = "keys.emptied"
 
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of the key of a kind.
+    """The key of a kind of reranker.
 
-    keys:     variable → key, to hand to the worker; empty where the worker finds it by itself.
-    settings: those to change for the run, where the person says that no key is needed.
-    missing:  what to do before a run can start; "" where it can.
+    keys: variable → key, for the worker; empty if the worker finds it itself.
+    settings: to change for the run, if the user ticked that no key is needed.
+    missing: what to do before a run can start; "" if it can start.
     """
 
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -276,10 +279,10 @@ class Found:
 def draw_key_field(
     kind: Configured, settings: Settings, name: str, *, fixed: bool = False
 ) -> Found:
-    """Say where the key comes from, or ask for it. `name` tells two fields of a page apart.
+    """Show the source of the key, or a field for it. `name` distinguishes two fields of a page.
 
-    fixed: the settings are those of a job or a run, so that it is too late to say that no key is
-        needed.
+    fixed: whether the settings belong to an existing job or run, so that "no key needed" cannot be
+        chosen.
     """
     place = _place(kind, settings)
     if place is None:
@@ -309,12 +312,13 @@ def draw_key_field(
             )
         )
         return Found()
-    # A key typed for one service is not for another one.
+    # A key for one service must not be sent to another one.
     goes = st.session_state.setdefault(_GOES, {})
     if goes.get(name) != place and _typed(name):
         _empty(name)
     goes[name] = place
-    # Of any address: nothing secret is sent by it, and a service that needs a key says so.
+    # Offered for any address: without a key nothing secret is sent, and a service that needs a key
+    # reports it.
     tick = f"key.{name}.none"
     offered = not fixed and any(spec.name == _SETTING for spec in kind.settings)
     missing = _missing(offered, fixed)
@@ -330,7 +334,8 @@ def draw_key_field(
 
 @st.fragment
 def _ask(place: Place, name: str, tick: str | None, missing: str, *, ready: bool) -> None:
-    """The field, the tick, and what will be sent. A fragment: every letter typed is committed.
+    """Draw the key field, the tick, and the destination of the key. A fragment: every typed letter
+    is committed.
 
     ready: whether a run could start when the page was drawn.
     """
@@ -340,17 +345,17 @@ def _ask(place: Place, name: str, tick: str | None, missing: str, *, ready: bool
         st.text_input(
             _("Key of the service ({name})", name=place.variable)
             if place.allowed
-            else _("Key of the service, where it asks for one"),
+            else _("Key of the service, if it needs one"),
             type="password",
             autocomplete="off",
             key=_key(name),
-            # Not only when the field is left: the Tab key goes from it to the button that shows
-            # the key, which Streamlit takes for a part of the field, and what was typed is lost.
+            # Not only on leaving the field: the Tab key moves to the button that shows the key,
+            # which Streamlit treats as part of the field, and the typed text would be lost.
             live="0ms",
             help=_(
                 "The key stays in memory until this run ends. It is never stored, logged or "
-                "exported. Then the field is empty again; another run or a resume needs the key "
-                "again. So does another service or address."
+                "exported. Enter it again for another run, a resumed run, or another service or "
+                "address."
             ),
         )
     if tick is not None:
@@ -372,20 +377,20 @@ def _ask(place: Place, name: str, tick: str | None, missing: str, *, ready: bool
     else:
         st.caption(missing)
     if ready != bool(free or _typed(name)):
-        # A refusal for want of a key may stand on the page.
+        # The page may show an error about a missing key.
         st.rerun(scope="app")
 
 
 def lend(name: str, job_id: str) -> None:
-    """The key of a field was given to a job."""
+    """Record that a job uses the key of a field."""
     lent = st.session_state.setdefault(_LENT, {})
     jobs = lent.get(name, (0, frozenset()))[1]
     lent[name] = hash(_typed(name)), jobs | {job_id}
 
 
 def clear(live: Collection[str]) -> None:
-    """Empty the fields whose key none of the jobs needs that are still `live`. Call it before the
-    fields are drawn. What was typed since for another run stays."""
+    """Clear the fields whose key no `live` job needs. Call it before the fields are drawn. A key
+    that was typed later for another run stays."""
     lent = st.session_state.get(_LENT, {})
     for name, (typed, jobs) in list(lent.items()):
         if jobs.isdisjoint(live):
@@ -396,7 +401,7 @@ def clear(live: Collection[str]) -> None:
 
 def _empty(name: str) -> None:
     st.session_state.pop(_key(name), None)
-    # Another field: a browser that does not know yet says the key of this one again.
+    # A new field: the browser could send the key of the old one again.
     st.session_state.setdefault(_EMPTIED, Counter())[name] += 1
 
 
@@ -410,12 +415,12 @@ def _typed(name: str) -> str:
 
 def _missing(offered: bool, fixed: bool) -> str:
     if offered:
-        return _("No key yet. Type it, or tick that no key is needed.")
+        return _("No key yet. Enter it, or tick “No key needed”.")
     if fixed:
-        return _("No key yet. Type it.")
+        return _("No key yet. Enter it.")
     return _(
-        "No key yet. Type it, or enter none as Variable of the key in the stage whose service "
-        "needs no key."
+        "No key yet. Enter it, or enter “none” as Key variable in the stage whose service needs "
+        "no key."
     )
 
 
@@ -423,7 +428,7 @@ def _place(kind: Configured, settings: Settings) -> Place | None:
     if kind.key is None:
         return None
     try:
-        # Those of a job, a run or a judge may be of another version.
+        # Stored settings may be from another version.
         return kind.key(completed(kind.settings, settings))
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
@@ -431,7 +436,8 @@ def _place(kind: Configured, settings: Settings) -> Place | None:
 
 
 def _secret(place: Place) -> str:
-    """From secrets.toml. The worker, which began before the file was read, has to be given it."""
+    """Return the key in secrets.toml, which must be passed to the worker because it started before
+    the file was read; "" without one."""
     readable = place.allowed and may_read_key(place.variable)
     if not readable or not st.secrets.load_if_toml_exists():
         return ""
@@ -439,7 +445,7 @@ def _secret(place: Place) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-# The conventions and the statistics in force: drawn from the schemas that declare them.
+# The conventions and the statistics settings, drawn from their schemas.
 
 _TOOL, _NO_TOOL = "sidebar.tool", ""
 _TOPS = (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 100.0)
@@ -453,10 +459,10 @@ _STATISTICS_OFFERED = {
 
 
 def draw_conventions() -> None:
-    """One list: the tool whose conventions are in force, or that they are no tool's."""
+    """Draw the choice of a tool whose conventions are used, or of custom settings."""
     tool = preset_of(conventions()) or _NO_TOOL
     tools = [*CONVENTION_PRESETS, *([_NO_TOOL] if tool == _NO_TOOL else [])]
-    words = {**dict(zip(tools, tools, strict=True)), _NO_TOOL: _("own settings")}
+    words = {**dict(zip(tools, tools, strict=True)), _NO_TOOL: _("custom settings")}
 
     def changed() -> None:
         if (chosen := CONVENTION_PRESETS.get(st.session_state[_TOOL])) is not None:
@@ -468,16 +474,16 @@ def draw_conventions() -> None:
         options=tools,
         format_func=words.__getitem__,
         help=_(
-            "Tools differ in rules that change numbers, such as the order of equal scores. Each "
-            "rule is under Settings."
+            "Tools differ in conventions that change numbers, such as the order of equal "
+            "scores. Each convention is under Settings."
         ),
     )
 
 
 def draw_comparison_settings(labels: Sequence[float]) -> None:
-    """labels: those that the data set uses."""
+    """Draw the settings of metrics and statistics. labels: the labels in the data set."""
     positive = [label for label in labels if label > 0]
-    # A scale may end above the highest label that was given, and never below it.
+    # A scale may end above the highest label, but not below it.
     tops = [top for top in {*positive, *_TOPS} if top >= max(positive, default=0.0)]
     st.markdown(f"**{_('Metric conventions')}**")
     _draw_settings(CONVENTION_SETTINGS, {"threshold": positive, "err_top_label": tops})
@@ -486,8 +492,7 @@ def draw_comparison_settings(labels: Sequence[float]) -> None:
 
 
 def changed_settings() -> int:
-    """Return how many settings differ from the defaults, or from those of the tool that is
-    chosen."""
+    """Return how many settings differ from the defaults, or from the chosen tool's conventions."""
     rules = conventions()
     usual = CONVENTION_PRESETS[preset_of(rules) or "rankdash"]
     of_rules: int = sum(
@@ -497,7 +502,7 @@ def changed_settings() -> int:
 
 
 def conventions() -> Conventions:
-    """The conventions of the address; the defaults where they cannot be."""
+    """Return the conventions in the address; the defaults if they are invalid."""
     try:
         return Conventions(**_chosen(CONVENTION_SETTINGS))
     except SpecError:
@@ -505,9 +510,9 @@ def conventions() -> Conventions:
 
 
 def statistics(queries: int) -> StatisticsSettings:
-    """The statistics settings of the address; the defaults where they cannot be.
+    """Return the statistics settings in the address; the defaults if they are invalid.
 
-    queries: how many of the data set's have a label.
+    queries: the number of labelled queries.
     """
     settings = _chosen(STATISTICS_SETTINGS)
     try:
@@ -525,14 +530,15 @@ def _draw_statistics() -> None:
             on_click=address.choose,
             args=("worthwhile", key_of(RULE_OF_THUMB)),
             help=_(
-                "A common minimum practically relevant gain. It counts as your choice, and is "
-                "named so in verdicts and reports."
+                "A common minimum practically relevant gain. Verdicts and reports show it as "
+                "your choice."
             ),
         )
 
 
 def _draw_settings(settings: Sequence[Setting], numbers: Mapping[str, Sequence[float]]) -> None:
-    """One selectbox a setting. numbers: setting → the numbers it offers beside its default."""
+    """Draw one select box per setting. numbers: setting → the numbers that it offers in addition to
+    its default."""
     for setting in settings:
         options = options_of(setting, numbers.get(setting.name, ()))
         if len(options) > 1:
@@ -548,7 +554,8 @@ def _draw_settings(settings: Sequence[Setting], numbers: Mapping[str, Sequence[f
 
 
 def _chosen(settings: Sequence[Setting]) -> dict[str, Any]:
-    """name → value for what is not at its default; what cannot be read is left out."""
+    """Return name → value for settings that differ from their defaults; invalid values are
+    omitted."""
     values = {}
     for setting in settings:
         text = address.one(setting.name)

@@ -45,9 +45,9 @@ def begin() -> Places:
             place = st.empty()
             st.caption(
                 _(
-                    "It opens the current view, the scenario of Cost & ROI included. It works "
-                    "for this workspace only: for a colleague elsewhere, export the workspace on "
-                    "the page Data."
+                    "This link opens the current view, including the scenario of Cost & ROI. It "
+                    "works only for this workspace: for a colleague elsewhere, export the "
+                    "workspace on the page Data."
                 )
             )
     places = Places(place, st.empty())
@@ -104,12 +104,12 @@ def _lost_data() -> str:
     names = {row.id: row.name for row in workspace().datasets()}
     if chosen not in names:
         return _(
-            "The link names a data set that is not in this workspace, which is empty. Import the "
-            "workspace file of the data set on the page Data."
+            "The link refers to a data set, but this workspace is empty. Import the workspace "
+            "file of the data set on the page Data."
         )
     return _(
-        "The link names a data set that is not in this workspace; {name} is shown. Import the "
-        "workspace file of the data set on the page Data.",
+        "The link refers to a data set that is not in this workspace; {name} is shown instead. "
+        "Import the workspace file of the data set on the page Data.",
         name=markdown_safe(names[chosen], 60),
     )
 
@@ -122,7 +122,7 @@ def _lost_others(named: dict[str, str]) -> str:
     if len(named) > _MOST_NAMED:
         parts.append("…")
     return _(
-        "This link refers to things that are not here; defaults are shown for: {what}.",
+        "Some values in this link are not available here; defaults are shown for: {what}.",
         what=" · ".join(parts),
     )
 

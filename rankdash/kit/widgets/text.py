@@ -95,7 +95,7 @@ def names_help(names: Iterable[str], width: int) -> str | None:
     """The whole names, for the help beside a place that cuts them to `width` columns; None where
     all fit."""
     cut = [f"- {name_safe(name)}" for name in names if not fits(name, width)]
-    return "\n".join([_("Names in full:"), "", *cut]) if cut else None
+    return "\n".join([_("Full names:"), "", *cut]) if cut else None
 
 
 def name_rows(names: Iterable[str]) -> int | None:

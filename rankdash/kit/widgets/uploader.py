@@ -1,6 +1,6 @@
-"""Which uploads the server takes: those of a session whose page shows a field for files, up to a
-limit for each session and one for all. Streamlit takes every upload, holds it in memory, and frees
-it minutes after the browser has left."""
+"""Limits of uploads: only sessions whose page shows an upload field may upload, up to a limit per
+session and one for all. Streamlit itself accepts every upload, stores it in memory, and frees it
+minutes after the browser has left."""
 
 from __future__ import annotations
 
@@ -29,44 +29,45 @@ from rankdash.core.intake import reading
 from rankdash.core.readers import Source
 
 GRACE_SECONDS = 10.0
-"""So long the uploads of a browser that has left are held: it may have lost its connection."""
+"""The time for which the uploads of a closed browser stay: it may have lost its connection."""
 
 IDLE_SECONDS = 60.0
-"""So long an upload may stand still."""
+"""The time after which a stalled upload is refused."""
 
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
 _MEGABYTE = 1 << 20
-# Around the file in a request.
+# The overhead of a request around the file.
 _FRAME_BYTES = _MEGABYTE
-# A field for small files is emptied and filled again.
+# A field for small files may be cleared and filled again.
 _LEAST_BYTES = 10 * _MEGABYTE
-# Of all sessions, as many times as much as of one.
+# The limit of all sessions, as a multiple of the limit of one.
 _SESSIONS = 2
 _KEPT = "upload_limits.fields"
 _LIMIT = '[data-testid="stFileUploaderDropzoneInstructions"] span'
 _STOPPED = "The upload stopped. Add the file again.\n"
-_NO_FIELD = "The page shows no field for files. Open the page again, then add the file again.\n"
-_TOO_LARGE = "The file is larger than the field takes: {most:,.0f} MB.\n"
+_NO_FIELD = "The page has no upload field. Reload the page, then add the file again.\n"
+_TOO_LARGE = "The file is larger than the limit of {most:,.0f} MB.\n"
 _FULL = (
-    "The server holds too many uploads that are not read yet: {most:,.0f} MB. Add fewer files at "
-    "once, or try again in a minute.\n"
+    "Too many uploads are waiting on the server (limit: {most:,.0f} MB). Add fewer files at a "
+    "time, or try again in a minute.\n"
 )
 
 
 class _Fields:
-    """The fields of a session's page. most: the bytes that one file may have; 0 without a field."""
+    """The upload fields of a session's page. most: the size limit of a file in bytes; 0 without a
+    field."""
 
     def __init__(self) -> None:
         self.most = 0
         self.drawn = 0
 
 
-# By session; each lives as long as the session's state.
+# By session; each entry lives as long as the session's state.
 _of_sessions: WeakValueDictionary[str, _Fields] = WeakValueDictionary()
 
 
 class _RefusedError(Exception):
-    """An upload is not taken."""
+    """The refusal of an upload."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -74,7 +75,8 @@ class _RefusedError(Exception):
 
 
 class UploadLimits:
-    """Passes all requests on, but for uploads that no field asks for or that are too much."""
+    """Middleware that refuses uploads that no field requests or that are too large; other requests
+    pass."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -95,7 +97,7 @@ class UploadLimits:
         taken = arrived = 0
 
         def take(size: int) -> None:
-            """Count so many bytes of this upload."""
+            """Count this number of bytes of the upload."""
             nonlocal taken
             self._arriving[session] += size - taken
             taken = size
@@ -115,7 +117,7 @@ class UploadLimits:
 
         async def answered(message: Message) -> None:
             nonlocal taken
-            # By now Streamlit holds the file, or has refused it.
+            # Streamlit has stored or refused the file by now.
             self._arriving[session] -= taken
             taken = 0
             await send(message)
@@ -134,7 +136,7 @@ class UploadLimits:
             await answer(scope, receive, send)
 
     def _check(self, session: str, size: int) -> None:
-        """Raise _RefusedError if an upload of so many bytes is not taken."""
+        """Raise _RefusedError if an upload of this size is not accepted."""
         fields = _of_sessions.get(session)
         most = 0 if fields is None else fields.most
         if not most:
@@ -152,8 +154,8 @@ class UploadLimits:
 
 
 def field(megabytes: int | None = None) -> None:
-    """Take uploads of this session: its page draws a field. megabytes: the most that one file has;
-    None for what the server takes."""
+    """Accept uploads of this session, whose page draws a field. megabytes: the size limit of a
+    file; None for the server's limit."""
     fields = _fields()
     most = _most_bytes() if megabytes is None else megabytes * _MEGABYTE
     fields.drawn = max(fields.drawn, most)
@@ -168,12 +170,12 @@ def field(megabytes: int | None = None) -> None:
 
 
 def begin_page() -> None:
-    """Called before a page is drawn."""
+    """Reset the fields before a page is drawn."""
     _fields().drawn = 0
 
 
 def end_page() -> None:
-    """Called when a page is drawn: without a field on it, no upload is taken, and none is held."""
+    """Finish a page: without a field on it, no upload is accepted, and stored ones are freed."""
     fields = _fields()
     fields.most = fields.drawn
     context = get_script_run_ctx()
@@ -182,7 +184,7 @@ def end_page() -> None:
 
 
 def _fields() -> _Fields:
-    """Those of the session that is drawn."""
+    """Return the fields of the current session."""
     fields: _Fields = st.session_state.setdefault(_KEPT, _Fields())
     context = get_script_run_ctx()
     if context is not None:
@@ -195,13 +197,13 @@ def _most_bytes() -> int:
 
 
 def _declared(scope: Scope) -> int:
-    """The length that a request states; 0 if it states none."""
+    """Return the declared length of a request; 0 if there is none."""
     length = dict(scope["headers"]).get(b"content-length", b"")
     return int(length) if length.isdigit() else 0
 
 
 def _held() -> Counter[str]:
-    """Session → the bytes of its uploads in memory."""
+    """Return session → the bytes of its uploads in memory."""
     return Counter(
         {
             session: sum(len(file.data) for file in list(files.values()))
@@ -218,59 +220,60 @@ def _free_closed() -> None:
 
 
 def _storage() -> dict[str, dict[str, UploadedFileRec]]:
-    """Session → file → its record, as Streamlit holds them."""
+    """Return session → file → its record, as Streamlit stores them."""
     manager = runtime.get_instance().uploaded_file_mgr if runtime.exists() else None
     return manager.file_storage if isinstance(manager, MemoryUploadedFileManager) else {}
 
 
-# Files that a visitor gives, on disk: Streamlit holds them in the server's memory for the whole
-# session, and copies them there at each redraw.
+# Uploaded files on disk: Streamlit stores them in the server's memory for the whole session, and
+# copies them there at each redraw.
 
 _HELD = "uploaded.held"
-# Bytes: less is no burden.
+# In bytes: smaller files stay in memory.
 _SMALL = 1_000_000
 
 
 def uploader(label: str, key: str, **settings: Any) -> tuple[Source, ...]:
-    """Draw a field for files; those that are in it now. They stay on disk as long as anything holds
-    their sources.
+    """Draw an upload field; return its current files. They stay on disk as long as their sources
+    are referenced.
 
-    key: of the field; another behind its last dot empties it.
-    settings: of `st.file_uploader`.
+    key: of the field; a new part after its last dot clears it. settings: of `st.file_uploader`.
     """
     field()
     st.file_uploader(label, key=key, on_change=_take, args=(key,), **settings)
-    # Streamlit leaves out of its answer what it no longer has.
+    # Streamlit omits files that it no longer has.
     files = _listed(st.session_state.get(key))
-    held = _uploaded()
-    sources = held.pop(key, {})
-    for other in [each for each in held if each.rpartition(".")[0] == key.rpartition(".")[0]]:
-        del held[other]
-    held[key] = {each.file_id: sources[each.file_id] for each in files if each.file_id in sources}
-    return tuple(held[key].values())
+    uploaded = _uploaded()
+    sources = uploaded.pop(key, {})
+    for other in [each for each in uploaded if each.rpartition(".")[0] == key.rpartition(".")[0]]:
+        del uploaded[other]
+    uploaded[key] = {
+        each.file_id: sources[each.file_id] for each in files if each.file_id in sources
+    }
+    return tuple(uploaded[key].values())
 
 
 def _uploaded() -> dict[str, Mapping[str, Source]]:
-    """Field → file → its source."""
+    """Return field → file → its source."""
     uploaded: dict[str, Mapping[str, Source]] = st.session_state.setdefault(_HELD, {})
     return uploaded
 
 
 def _take(key: str) -> None:
-    """Take what was given off Streamlit, before it makes the first copy."""
+    """Move uploaded files out of Streamlit's memory, before it makes the first copy."""
     before = _uploaded().get(key, {})
-    taken: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for file in _listed(st.session_state.get(key)):
         if file.file_id in before:
-            taken[file.file_id] = before[file.file_id]
+            sources[file.file_id] = before[file.file_id]
         elif isinstance(file, UploadedFile):
-            taken[file.file_id] = _stored(file)
-    _uploaded()[key] = taken
+            sources[file.file_id] = _stored(file)
+    _uploaded()[key] = sources
 
 
 def _stored(file: UploadedFile) -> Source:
-    """On disk until nothing holds it; in memory where it is small, or the disk is full, which
-    reading it says."""
+    """Store a file on disk as long as it is referenced; in memory if it is small, or if the disk is
+    full, which reading it reports."""
     content = file.getvalue()
     if file.size <= _SMALL:
         return Source(file.name, content)
@@ -285,7 +288,7 @@ def _stored(file: UploadedFile) -> Source:
     context = get_script_run_ctx()
     if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
         context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
-    # The session's state keeps this one until the next redraw.
+    # The session's state references this one until the next redraw.
     file.truncate(0)
     return source
 

@@ -1,4 +1,4 @@
-"""What is chosen, as the `Study` that a page renders; and what every page says of it."""
+"""The `Study` of the current choices that a page renders, and elements that all pages share."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from rankdash.kit.widgets.text import markdown_safe, name_safe, names_help
 
 LARGEST_CUTOFF = 1000
 WHOLE_LIST = "all"
-# The field of the address that says which labels are in force where some were corrected.
+# The field of the address for the labels in use, if some were corrected.
 LABELS = "labels"
 CORRECTED, UPLOADED = "corrected", "uploaded"
-# The field of the address that names the judge whose verdict is shown beside people's.
+# The field of the address for the judge whose verdict is shown next to the human one.
 JUDGE = "judge"
-# Columns of text.
+# In columns of text.
 _SHORT_NAME = 32
-# The query whose heading is brought into view: a click elsewhere opened it.
+# The query whose heading is scrolled into view, because a click elsewhere opened it.
 LANDING = "queries.landing"
-# The pages that show one challenger closely.
+# The pages that show one challenger in detail.
 _WITH_FOCUS = ("overview", "queries", "rank_shifts", "cost", "judge")
-# The pages that show the chosen metric alone.
+# The pages that show only the chosen metric.
 _OF_ONE_METRIC = ("queries", "rank_shifts")
-# More of them would not stand in one line.
+# More would not fit in one line.
 _MOST_BUTTONS, _MOST_NAMED = 4, 2
 
 
 def study(page: str) -> Study:
-    """The comparison that is chosen now. Without a data set the page says so and stops.
+    """Return the current comparison. Without a data set, show an empty state and stop.
 
     page: the name of its file.
     """
@@ -62,8 +62,8 @@ def study(page: str) -> Study:
     data = stored.dataset(dataset_id)
     baseline = address.one("base") or FIRST_STAGE
     statistics = settings_form.statistics(data.labelled_queries)
-    # Of others the page shows nothing, and they count where all are corrected together.
-    alone = page in _OF_ONE_METRIC and statistics.family == "metric"
+    # The page shows no other metrics, but they count if all are corrected together.
+    single_metric = page in _OF_ONE_METRIC and statistics.family == "metric"
     return with_money(
         Study(
             dataset=data,
@@ -73,7 +73,7 @@ def study(page: str) -> Study:
             metric=address.one("metric") or "ndcg",
             cutoff=cutoff_of(address.one("k")),
             conventions=settings_form.conventions(),
-            others=() if alone else None,
+            others=() if single_metric else None,
             statistics=statistics,
             check=stored.check_report(dataset_id),
             goals=scenario.chosen_goals(),
@@ -86,8 +86,8 @@ def study(page: str) -> Study:
 
 
 def again(study: Study) -> Study:
-    """The study of a fragment that is drawn again, with nothing worked out: the session would hold
-    it as long as the fragment. Where labels were corrected since, the whole page is drawn."""
+    """Return the study of a fragment that is redrawn, without cached results, which the session
+    would reference as long as the fragment. If labels were corrected, the whole page is redrawn."""
     layer, stored_id = Corrections(workspace()).layer(study.stored_id), study.stored_id
     in_force = study.corrected and study.dataset_id
     if layer.count != study.corrections or (
@@ -98,7 +98,7 @@ def again(study: Study) -> Study:
 
 
 def _judge(dataset_id: str) -> Judgements | None:
-    """The grades of the judge that is set beside people's labels; None where none is."""
+    """Return the grades of the judge that is compared with human labels; None without one."""
     judge_id = address.one(JUDGE)
     row = stored.judge_rows(dataset_id).get(judge_id) if judge_id else None
     address.lose(JUDGE, judge_id if row is None else None)
@@ -106,8 +106,8 @@ def _judge(dataset_id: str) -> Judgements | None:
 
 
 def dataset(page: str) -> str:
-    """The id of the data set that is chosen now, as it was uploaded. Without one the page says so
-    and stops.
+    """Return the id of the current data set, as it was uploaded. Without one, show an empty state
+    and stop.
 
     page: the name of its file.
     """
@@ -126,33 +126,33 @@ def dataset(page: str) -> str:
 
 
 def cutoff_of(value: str | None) -> int | None:
-    """A cutoff from the address: 1 to `LARGEST_CUTOFF`, else None."""
+    """Return a cutoff from the address: 1 to `LARGEST_CUTOFF`, else None."""
     if value and value.isascii() and value.isdigit() and 0 < int(value[:5]) <= LARGEST_CUTOFF:
         return int(value[:5])
     return None
 
 
 def page(name: str) -> Path:
-    """The file of a page, for links."""
+    """Return the file of a page, for links."""
     return PAGES / f"{name}.py"
 
 
 def link(name: str, label: str, icon: str, query: Mapping[str, Any] | None = None) -> None:
-    """Draw a link to a page; nothing if rankdash is without it."""
+    """Draw a link to a page; do nothing if the page does not exist."""
     if page(name).is_file():
         st.page_link(page(name), label=label, icon=icon, query_params=query)
 
 
 def go(name: str) -> None:
-    """Open another page with what is chosen, in one step of the browser's history: a page that is
-    opened without its address writes it afterwards, and then going back takes two. Do nothing if
-    rankdash is without it."""
+    """Open another page with the current choices, in one step of the browser's history: a page that
+    is opened without its address writes it afterwards, and going back then takes two steps. Do
+    nothing if the page does not exist."""
     if page(name).is_file():
         st.switch_page(page(name), query_params=address.carried())
 
 
 def open_query(query_id: str) -> None:
-    """Open a query on the page Queries; filters that were set there may leave it out."""
+    """Open a query on the page Queries, without filters, which could hide it."""
     for name in address.QUERY_FILTERS:
         address.choose(name, None)
     address.choose("q", query_id)
@@ -161,8 +161,8 @@ def open_query(query_id: str) -> None:
 
 
 def nothing_yet(page: str, title: str, why: str, target: str) -> NoReturn:
-    """An empty state, which ends the page: what is missing, why, what the page will show, and a
-    button to the page that mends it.
+    """Show an empty state, which ends the page: what is missing, why, what the page will show, and
+    a button to the page that helps.
 
     page, target: names of files; target is "data" or "run".
     """
@@ -171,32 +171,32 @@ def nothing_yet(page: str, title: str, why: str, target: str) -> NoReturn:
 
 
 def empty_state(page: str, title: str, why: str, target: str) -> None:
-    """The same above what the page shows all the same."""
+    """Show an empty state above the rest of the page."""
     label = _("Go to Data") if target == "data" else _("Run a reranker")
     if draw_empty_page(page, title, why, label, target):
         go(target)
 
 
 def needs_challenger(study: Study, page: str) -> None:
-    """An empty state, which ends the page, where there is only the baseline."""
+    """Show an empty state, which ends the page, if there is only the baseline."""
     if not study.challengers:
         only_baseline(study, page)
         st.stop()
 
 
 def only_baseline(study: Study, page: str) -> None:
-    """The empty state of a page that compares, where there is only the baseline."""
+    """Show the empty state of a page that compares, if there is only the baseline."""
     if len(study.systems) < 2:
         empty_state(
             page,
             _("Nothing to compare with yet"),
-            _("There is only the baseline so far. Run a reranker to see what it changes."),
+            _("There is only the baseline. Run a reranker to see what it changes."),
             "run",
         )
     elif draw_empty_page(
         page,
         _("No system chosen"),
-        _("There is only the baseline to see. Select other systems in the table on Overview."),
+        _("Only the baseline is selected. Select other systems in the table on Overview."),
         _("Compare the newest systems"),
     ):
         address.choose("system", None)
@@ -204,8 +204,8 @@ def only_baseline(study: Study, page: str) -> None:
 
 
 def caption(study: Study, extra: Iterable[str] = ()) -> None:
-    """The one line under the title: data set, systems, metric, queries, date; and which labels are
-    in force where some were corrected."""
+    """Draw the line under the title: data set, systems, metric, queries, date, and the labels in
+    use if some were corrected."""
     data = study.dataset
     names, compared = study.challengers, short_name(study, study.baseline)
     many = len(names) > _MOST_NAMED
@@ -221,7 +221,7 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
         markdown_safe(data.name, 60),
         compared,
         study.measure.title if sampled is None else sampled.metric,
-        # This rule turns the numbers into others.
+        # This convention changes the numbers.
         *(
             [f"**{_('condensed lists (judged documents only)')}**"]
             if study.conventions.judged_only
@@ -239,16 +239,16 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
 def _corrections(study: Study) -> str:
     if study.corrected:
         return ngettext(
-            "**{n} label given or corrected**",
-            "**{n} labels given or corrected**",
+            "**{n} label added or corrected**",
+            "**{n} labels added or corrected**",
             study.corrections,
         )
     return ngettext("{n} correction excluded", "{n} corrections excluded", study.corrections)
 
 
 def settle_focus(page: str) -> None:
-    """Put the challenger in focus into the address before a page that shows it is drawn: the menu
-    carries it then, and the page opens in one step of the browser's history.
+    """Set the challenger in focus in the address before a page that shows it is drawn: then the
+    menu contains it, and the page opens in one step of the browser's history.
 
     page: the name of its file.
     """
@@ -259,7 +259,7 @@ def settle_focus(page: str) -> None:
 
 
 def _settle_focus(study: Study) -> None:
-    """The best challenger, unless one of those that are compared was chosen."""
+    """Set the best challenger, unless one of the compared systems was chosen."""
     chosen = address.one("vs")
     if chosen not in study.challengers:
         address.lose("vs", chosen)
@@ -267,8 +267,8 @@ def _settle_focus(study: Study) -> None:
 
 
 def focus(study: Study) -> str:
-    """Return the challenger that is looked at closely: the one that was chosen, else the best one;
-    the baseline if there is no challenger."""
+    """Return the challenger in focus: the chosen one, else the best one; the baseline if there is
+    no challenger."""
     if len(study.challengers) < 2:
         return study.challengers[0] if study.challengers else study.baseline
     _settle_focus(study)
@@ -276,7 +276,7 @@ def focus(study: Study) -> str:
 
 
 def in_focus(study: Study) -> str:
-    """Return the same, and draw its choice if there are several."""
+    """Return the challenger in focus, and draw its choice if there are several."""
     if len(study.challengers) < 2:
         return focus(study)
     label = _("System shown (vs. {baseline})", baseline=short_name(study, study.baseline))
@@ -306,17 +306,18 @@ def pick_system(
 
 
 def safe_name(study: Study, system_id: str) -> str:
-    """The system's name for a place that renders Markdown."""
+    """Return the system's name for a place that renders Markdown."""
     return name_safe(study.name(system_id))
 
 
 def short_name(study: Study, system_id: str) -> str:
-    """The same where there is little room."""
+    """Return the system's name for a place with little room."""
     return name_safe(study.name(system_id), _SHORT_NAME)
 
 
 def tally_line(study: Study, system: str) -> None:
-    """Helped, same, hurt with the tie band, and what was left out and why."""
+    """Draw the number of helped, same and hurt queries with the tie band, and the excluded ones
+    with reasons."""
     comparison = study.comparison
     row = comparison.row(system, study.spec)
     out = excluded(comparison.left_out(system, study.spec))
@@ -333,17 +334,17 @@ def tally_line(study: Study, system: str) -> None:
 
 
 MOST_COMPARED = 12
-"""The number of the newest runs that are compared to begin with."""
+"""The number of newest runs that are compared by default."""
 
 
-# A page that has nothing to show yet: what is missing, what it will show, and one button.
+# An empty page: what is missing, what it will show, and one button.
 
 _ICONS = {"data": ":material/database:", "run": ":material/play_circle:"}
 
 
 def draw_empty_page(page: str, title: str, why: str, label: str, target: str = "") -> bool:
-    """Whether the button was clicked. Nothing can be added to a workspace that is read-only, so
-    there is no button then.
+    """Draw the empty state; return whether the button was clicked. A read-only workspace cannot be
+    changed, so there is no button then.
 
     page: the name of its file. target: the page that the button opens, for its icon.
     """
@@ -352,25 +353,25 @@ def draw_empty_page(page: str, title: str, why: str, label: str, target: str = "
         st.write(why)
         preview(page)
         if target and read_only():
-            st.caption(_("This workspace is read-only: nothing can be added to it here."))
+            st.caption(_("This workspace is read-only: you cannot add anything here."))
             return False
         return st.button(label, type="primary", icon=_ICONS.get(target), key="empty_page.next")
 
 
 def preview(page: str) -> None:
-    """What a page shows once it has something to show."""
+    """Draw a list of the parts that a page will show."""
     lines = [f"- :gray[{icon}] {text}" for icon, text in _parts().get(page, ())]
     if lines:
         st.markdown("\n".join([_("This page will show:"), "", *lines]))
 
 
 def _parts() -> dict[str, tuple[tuple[str, str], ...]]:
-    """Page → icon and words of each of its parts."""
+    """Return page → icon and words of each of its parts."""
     return {
         "data": (
             (
                 ":material/fact_check:",
-                _("the check report: counts, labels, rows that were refused"),
+                _("the check report: counts, labels, rejected rows"),
             ),
             (":material/database:", _("all data sets, to open, rename, export or delete")),
         ),
@@ -380,16 +381,28 @@ def _parts() -> dict[str, tuple[tuple[str, str], ...]]:
             (":material/list:", _("the progress, and all runs")),
         ),
         "label": (
-            (":material/label:", _("one document at a time, to be labelled with a key")),
-            (":material/balance:", _("which ranking is better, and whether that is settled")),
+            (":material/label:", _("one document at a time, labelled with a single key")),
+            (
+                ":material/balance:",
+                _("which ranking is better, and whether the result is conclusive"),
+            ),
         ),
         "judge": (
-            (":material/smart_toy:", _("a language model that grades documents, and its cost")),
-            (":material/handshake:", _("how far it agrees with people, and which way it errs")),
-            (":material/balance:", _("the verdict by the judge, by people, and by both together")),
+            (":material/smart_toy:", _("an LLM judge that grades documents, and its cost")),
+            (
+                ":material/handshake:",
+                _("its agreement with human labels, and the direction of its errors"),
+            ),
+            (
+                ":material/balance:",
+                _("the verdict by the judge, by human labels, and by both together"),
+            ),
         ),
         "overview": (
-            (":material/gavel:", _("the verdict: which system is better, and how sure that is")),
+            (
+                ":material/gavel:",
+                _("the verdict: which system is better, and with what confidence"),
+            ),
             (":material/leaderboard:", _("all systems side by side: quality, latency and cost")),
             (":material/bar_chart:", _("the queries that improved and those that got worse")),
         ),
@@ -399,14 +412,14 @@ def _parts() -> dict[str, tuple[tuple[str, str], ...]]:
             (":material/manage_search:", _("for one query: which documents moved, and why")),
         ),
         "rank_shifts": (
-            (":material/grid_on:", _("from which ranks to which ranks documents moved")),
+            (":material/grid_on:", _("how documents moved between ranks")),
             (":material/handshake:", _("how far the systems agree")),
             (":material/fast_forward:", _("for which queries reranking can be skipped")),
         ),
         "latency": (
             (":material/timer:", _("the latency of a query: p50, p95 and p99")),
             (":material/speed:", _("throughput at several concurrent queries")),
-            (":material/trending_up:", _("what latency grows with: documents and tokens")),
+            (":material/trending_up:", _("how latency grows with documents and tokens")),
         ),
         "cost": (
             (":material/payments:", _("what 1,000 searches cost with each system")),

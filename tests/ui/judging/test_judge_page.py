@@ -99,7 +99,7 @@ def ask(workspace, dataset_id, server, pairs, **settings):
 
 def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server, approved):
     # Two systems with the same four documents of fifteen queries; the other failed on one.
-    assert "**60 grades** · time not known before the first calls · price not known" in said(page)
+    assert "**60 grades** · time not known before the first calls · price unknown" in said(page)
     assert "about 60 calls to 127" in said(page)
     page.text_input(key="judge.name").set_value("My *judge*").run()
     press(page, "start")

@@ -66,13 +66,13 @@ def test_labels_are_reversed_and_put_back_with_what_belongs_to_them(cranfield, w
 @pytest.mark.parametrize(
     ("grades", "corrected", "offered"),
     [
-        ((-1.0, 1.0, 4.0), (), ["4", "*5 (no document has it)"]),
-        ((1.0, 4.0), (), ["*4", "5 (no document has it)"]),
-        ((0.0, 4.0), (), ["*4", "5 (no document has it)"]),
-        ((-1.0, 4.9), (), ["4.9", "*5.9 (no document has it)"]),
-        ((-1.0, 5.0), (), ["*5", "6 (no document has it)"]),
-        ((-1.0, 4.0), (5.0, None), ["*5", "6 (no document has it)"]),
-        ((-2.0, -1.0), (None,), ["0", "*1 (no document has it)"]),
+        ((-1.0, 1.0, 4.0), (), ["4", "*5 (not used by any label)"]),
+        ((1.0, 4.0), (), ["*4", "5 (not used by any label)"]),
+        ((0.0, 4.0), (), ["*4", "5 (not used by any label)"]),
+        ((-1.0, 4.9), (), ["4.9", "*5.9 (not used by any label)"]),
+        ((-1.0, 5.0), (), ["*5", "6 (not used by any label)"]),
+        ((-1.0, 4.0), (5.0, None), ["*5", "6 (not used by any label)"]),
+        ((-2.0, -1.0), (None,), ["0", "*1 (not used by any label)"]),
     ],
 )
 def test_which_grade_means_not_relevant(workspace, grades, corrected, offered):

@@ -109,7 +109,7 @@ def test_what_the_page_cannot_offer(sets, approved, monkeypatch, lang):
     approved(f"pages/report.{lang}", table(cases))
     closed = [each.proto for each in blank.get("download_button") if each.proto.disabled]
     assert lang == "zh" or {each.help for each in closed} == {
-        "Ids with blanks cannot stand in a TREC file.",
+        "TREC files cannot contain IDs with spaces.",
         "The data set has no texts of queries and documents.",
     }
 

@@ -173,10 +173,10 @@ def test_a_preset_sets_the_conventions_of_a_tool_and_what_differs_is_counted(set
     own = chosen_in(sets, judged_only="True", base="a", resamples="2000")
     app = part(sidebar.draw_sidebar, analysis=True, chosen=own)
     tools = app.selectbox(key="sidebar.tool")
-    assert (tools.value, tools.options[-1]) == ("", "own settings")
+    assert (tools.value, tools.options[-1]) == ("", "custom settings")
     assert "3 settings changed" in [each.value for each in app.caption]
     tools.select("rankdash").run()
-    assert "own settings" not in app.selectbox(key="sidebar.tool").options
+    assert "custom settings" not in app.selectbox(key="sidebar.tool").options
     assert "2 settings changed" in [each.value for each in app.caption]
 
 

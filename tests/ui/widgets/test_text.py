@@ -92,7 +92,7 @@ def test_an_empty_column_is_left_out():
 
 def test_names_that_were_cut_are_listed_in_full_and_escaped():
     assert widgets_text.names_help(["x" * 26], 26) is None
-    assert widgets_text.names_help(["a", "*" * 27], 26) == "Names in full:\n\n- " + "\\*" * 27
+    assert widgets_text.names_help(["a", "*" * 27], 26) == "Full names:\n\n- " + "\\*" * 27
     long = "*" * 159 + "a"
     assert widgets_text.name_safe(long) == "\\*" * 159 + "a"
     assert widgets_text.name_safe("*" * 161).count("*") == 160 - 1

@@ -361,7 +361,7 @@ def _progress(labelling: Labelling, state: LabelStatus) -> tuple[float, str]:
             fewest = math.ceil(first.pairs / first.queries * FEWEST_QUERIES)
         goal = min(fewest, first.pairs - first.known)
         text = _(
-            "The first interval comes after about {n} labels.", n=number(goal + first.known, 0)
+            "The first interval appears after about {n} labels.", n=number(goal + first.known, 0)
         )
         reached = (first.labels + first.known) / max(goal + first.known, 1)
         return min(reached, 0.99), text
@@ -370,8 +370,8 @@ def _progress(labelling: Labelling, state: LabelStatus) -> tuple[float, str]:
 
 def _saved(judge: str, saved: int) -> str:
     return ngettext(
-        "The judge {name} has saved about {n} label so far; the result rests on people's labels.",
-        "The judge {name} has saved about {n} labels so far; the result rests on people's labels.",
+        "The judge {name} has saved about {n} label; the result still rests on human labels.",
+        "The judge {name} has saved about {n} labels; the result still rests on human labels.",
         saved,
         name=name_safe(judge),
     )
@@ -385,8 +385,8 @@ def _waiting(labelling: Labelling, waiting: int) -> str:
             waiting,
         )
     return ngettext(
-        "{n} label waits for a document that was drawn before it and is still open.",
-        "{n} labels wait for documents that were drawn before them and are still open.",
+        "{n} label will count once the documents sampled before it are labelled.",
+        "{n} labels will count once the documents sampled before them are labelled.",
         waiting,
     )
 

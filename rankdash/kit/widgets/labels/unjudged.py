@@ -75,10 +75,10 @@ def draw(study: Study) -> None:
 def _order(study: Study) -> bool:
     """Draw the choice of the order in which to label; return whether it is the sampling order."""
     chosen = st.segmented_control(
-        _("Order of the list of what to label next"),
+        _("Order of the documents to label next"),
         [_DRAWN, _LARGEST],
         format_func=lambda each: (
-            _p("choice", "drawn") if each == _DRAWN else _("largest effect first")
+            _p("choice", "sampled") if each == _DRAWN else _("largest effect first")
         ),
         key="unjudged.order",
         default=_DRAWN,
@@ -87,28 +87,28 @@ def _order(study: Study) -> bool:
     if chosen == _LARGEST:
         st.caption(
             _(
-                "This order closes the bounds with the fewest labels. It is no random sample: a "
-                "difference computed from the first of these labels is biased."
+                "This order narrows the bounds with the fewest labels. It is not a random "
+                "sample: a partly labelled list gives a biased difference."
             )
         )
         return False
     st.caption(
         _(
-            "Each document comes with the probability that it was drawn with, so that the labels "
-            "give an unbiased estimate of the difference at any time."
+            "Each document is listed with its sampling probability, so the labels give an "
+            "unbiased estimate of the difference at any time."
         )
     )
     labelling = plan.current(study.stored_id)
     if labelling is None:
         if not read_only() and st.button(
-            _("Draw the documents"), icon=":material/casino:", key="unjudged.draw"
+            _("Sample the documents"), icon=":material/casino:", key="unjudged.draw"
         ):
             _begin(study)
         return True
     files = st.container(horizontal=True)
     for suffix, write, kind in _WRITERS:
         files.download_button(
-            _("What to label next ({format})", format=suffix.upper()),
+            _("Documents to label next ({format})", format=suffix.upper()),
             data=partial(sampled_bytes, write, study.stored_id),
             file_name=file_name(study.dataset.name, "to label", suffix),
             mime=kind,
@@ -159,11 +159,11 @@ def _difference(study: Study, system: str, names: dict[str, str], *, listed: boo
     open_range = settled.bounds
     fields = {"name": name_safe(names[system]), "delta": signed(open_range.delta)}
     if open_range.lowest == open_range.highest:
-        st.markdown(_("**{name}**: no missing label can alter the change of {delta}.", **fields))
+        st.markdown(_("**{name}**: missing labels cannot alter the change of {delta}.", **fields))
         return
     sentence = _(
-        "**{name}**: with all labels complete, the change of {delta} could be anywhere from "
-        "{low} to {high}.",
+        "**{name}**: with complete labels, the change of {delta} would lie between {low} and "
+        "{high}.",
         low=signed(open_range.lowest),
         high=signed(open_range.highest),
         **fields,
@@ -180,7 +180,7 @@ def _difference(study: Study, system: str, names: dict[str, str], *, listed: boo
     data = study.dataset
     for suffix, write, kind in _WRITERS:
         action.download_button(
-            _("What to label next ({format})", format=suffix.upper()),
+            _("Documents to label next ({format})", format=suffix.upper()),
             data=partial(_list_bytes, write, data, settled, pair),
             file_name=file_name(data.name, f"to label {study.spec}", suffix),
             mime=kind,
@@ -202,12 +202,12 @@ def _list_bytes(
 def _needed(settled: UnjudgedComparison) -> str:
     needed = settled.labels_to_settle
     if needed is None:
-        return _("There is no difference that labels could settle.")
+        return _("There is no difference that labels could confirm.")
     if needed == 0:
-        return _("It is settled which system is ahead, whatever the missing labels are.")
+        return _("The result is conclusive: missing labels cannot change which system is ahead.")
     return ngettext(
-        "{n} label may be enough to settle which is ahead.",
-        "{n} labels may be enough to settle which is ahead.",
+        "{n} label may be enough to decide which system is ahead.",
+        "{n} labels may be enough to decide which system is ahead.",
         needed,
     )
 
@@ -215,7 +215,7 @@ def _needed(settled: UnjudgedComparison) -> str:
 def _kind(kind: str) -> str:
     return {
         "tight": _p("state", "exact"),
-        "outer": _("safe, maybe wide"),
+        "outer": _("valid, possibly wide"),
         "range": _("range of the metric"),
     }[kind]
 
@@ -244,7 +244,7 @@ def _offer(dataset_id: str, report: CheckReport) -> None:
     highest = max(0.0, *labels, *corrected)
     st.markdown(f"**{_('Reverse the labels')}**")
     worst = st.selectbox(
-        _("Grade that means not relevant"),
+        _("Grade for “not relevant”"),
         (highest, highest + 1),
         # Cranfield's 1 to 4 are all relevant: -1 represents its 5, "of no interest". A scale up to
         # 5 contains its own worst grade, and labels below 0 mean unjudged, or spam.
@@ -252,9 +252,12 @@ def _offer(dataset_id: str, report: CheckReport) -> None:
         format_func=lambda grade: (
             plain(grade)
             if grade == highest
-            else _("{grade} (no document has it)", grade=plain(grade))
+            else _("{grade} (not used by any label)", grade=plain(grade))
         ),
-        help=_("It becomes 0, and the lowest grade the highest. Labels below 0 are unchanged."),
+        help=_(
+            "This grade becomes 0, and the lowest grade becomes the highest. Labels below 0 "
+            "are unchanged."
+        ),
     )
     before = np.array([bar.low for bar in report.label_histogram])
     st.html(
@@ -314,7 +317,7 @@ def draw_files(dataset_id: str) -> None:
     """Draw a download that is created on request, because labels are added while the button is
     shown."""
     st.download_button(
-        _("Labels with draws, people, times and notes (CSV)"),
+        _("Labels with sampling probabilities, annotators, times and notes (CSV)"),
         lambda: table_bytes(dataset_id),
         file_name="labels.csv",
         mime="text/csv",
