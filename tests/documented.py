@@ -27,6 +27,18 @@ def section(file: Path, heading: str) -> str:
     return below
 
 
+def headings(text: str) -> list[str]:
+    """Return the headings of a page, without those in blocks of code."""
+    plain = re.sub(r"^( *)```.*?^\1```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^#+ .*$", plain, re.MULTILINE)
+
+
+def anchors(text: str) -> list[str]:
+    """Return the anchors of the headings of a page, as GitHub makes them."""
+    titles = [re.sub(r"^#+ ", "", each) for each in headings(text)]
+    return [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+
+
 def code(text: str, *languages: str) -> list[str]:
     """The blocks of code in one of these languages."""
     return re.findall(rf"```(?:{'|'.join(languages)})\n(.*?)```", text, re.DOTALL)

@@ -17,7 +17,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tests.documented import DOCS, ROOT, text_of
+from tests.documented import DOCS, ROOT, anchors, headings, text_of
 
 SITE = ROOT / "site"
 # Files next to the folder `docs` → pages. The READMEs are the first page.
@@ -70,9 +70,8 @@ def stage(folder: Path, language: str) -> None:
     for chinese in [*docs.rglob("*.zh.md")]:
         english = chinese.with_name(chinese.name.replace(".zh.md", ".md"))
         if language == "zh":
-            chinese.replace(english)
-        else:
-            chinese.unlink()
+            english.write_text(_translated(text_of(english), text_of(chinese)), encoding="utf-8")
+        chinese.unlink()
     for name, page in BESIDE.items():
         if page != "index.md":
             text = text_of(ROOT / name).replace("](docs/", "](")
@@ -84,6 +83,13 @@ def stage(folder: Path, language: str) -> None:
     (docs / "site.css").write_text(_STYLE, encoding="utf-8")
     config = json.dumps(_config(language), ensure_ascii=False)
     (folder / "mkdocs.yml").write_text(config, encoding="utf-8")
+
+
+def _translated(english: str, chinese: str) -> str:
+    """Return a Chinese page, its headings with the anchors of the English page."""
+    for heading, anchor in zip(headings(chinese), anchors(english), strict=True):
+        chinese = chinese.replace(f"\n{heading}\n", f"\n{heading} {{ #{anchor} }}\n", 1)
+    return chinese
 
 
 def _linked(text: str, up: str) -> str:
@@ -127,6 +133,7 @@ def _config(language: str) -> dict[str, Any]:
         "extra_css": ["site.css"],
         "plugins": [{"search": {"separator": _SEPARATOR}}],
         "markdown_extensions": [
+            "attr_list",
             "tables",
             {"toc": {"permalink": True, "slugify": slugify}},
             "pymdownx.highlight",

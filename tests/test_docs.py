@@ -31,6 +31,7 @@ from tests.documented import (
     DOCS,
     README,
     ROOT,
+    anchors,
     code,
     commands,
     first_names,
@@ -266,16 +267,9 @@ def test_links_resolve(file):
             continue
         path, _, anchor = link.partition("#")
         target = (file.parent / path).resolve() if path else file
-        if not target.exists() or (anchor and anchor not in anchors(target)):
+        if not target.exists() or (anchor and anchor not in anchors(text_of(target))):
             broken.append(link)
     assert broken == []
-
-
-def anchors(file: Path) -> list[str]:
-    """Of its headings, as GitHub makes them."""
-    text = re.sub(r"```.*?```", "", text_of(file), flags=re.DOTALL)
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
 def test_the_first_page_of_each_language_links_to_every_page():
