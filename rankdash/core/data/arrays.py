@@ -183,8 +183,8 @@ def places_in(known: Any, requested: Any) -> Integers:
         return numbers_of(pc.index_in(requested, value_set=known)).astype(np.int64)
     indices = numbers_of(pc.index_in(known, value_set=requested))
     places = np.full(len(requested), -1, dtype=np.int64)
-    there = np.flatnonzero(indices >= 0)
-    places[indices[there]] = there
+    matches = np.flatnonzero(indices >= 0)
+    places[indices[matches]] = matches
     return places
 
 

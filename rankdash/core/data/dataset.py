@@ -110,12 +110,12 @@ class Dataset:
 
         only_ids: the tables contain no texts and only ids that are labelled or ranked.
         """
-        made = cls.__new__(cls)
-        made.name, made.candidates, made.first_stage = name, candidates, "given"
-        made.candidates_name = candidates_name
-        made.__dict__["labels"] = labels
-        made._make, made.only_ids = make, only_ids
-        return made
+        dataset = cls.__new__(cls)
+        dataset.name, dataset.candidates, dataset.first_stage = name, candidates, "given"
+        dataset.candidates_name = candidates_name
+        dataset.__dict__["labels"] = labels
+        dataset._make, dataset.only_ids = make, only_ids
+        return dataset
 
     _make: Callable[[], Tables]
     only_ids = False
@@ -269,13 +269,13 @@ class Dataset:
             [(*pair, label) for pair, label in new_labels.items() if not np.isnan(label)],
             columns=["query_id", "doc_id", "label"],
         )
-        made = copy.copy(self)
+        result = copy.copy(self)
         for of_labels in ("id", "label_values", "labels", "labelled_queries"):
-            made.__dict__.pop(of_labels, None)
-        made.before = self if self.before is None else self.before
-        made.changed = self.changed.union(new["query_id"])
+            result.__dict__.pop(of_labels, None)
+        result.before = self if self.before is None else self.before
+        result.changed = self.changed.union(new["query_id"])
         if not np.isnan(labels).any() and np.array_equal(self.labels["label"], old["label"]):
-            made.__dict__["labels"] = {
+            result.__dict__["labels"] = {
                 "query_id": self.labels["query_id"].extended(alike(text_array(added["query_id"]))),
                 "doc_id": self.labels["doc_id"].extended(alike(text_array(added["doc_id"]))),
                 "label": np.append(labels, added["label"].to_numpy(dtype=np.float64)),
@@ -283,8 +283,8 @@ class Dataset:
         remaining = old.assign(label=labels)[~np.isnan(labels)]
         labelled = pd.concat([remaining, added]) if len(added) else remaining
         qrels = _table(labelled, ["query_id", "doc_id", "label"], "qrels")
-        made._tables = self._tables._replace(qrels=qrels)
-        return made
+        result._tables = self._tables._replace(qrels=qrels)
+        return result
 
     def document_text(self, rows: npt.NDArray[np.intp] | None = None) -> pd.Series[str]:
         """Return doc_id → title and text joined by a space, as a model reads it; "" if missing.
@@ -526,7 +526,7 @@ class Judgements:
                 table[grade.notna() & failed],
                 "The judge {judge!r} has both a grade and an error for the document {doc!r} of the "
                 "query {query!r}.",
-                "Keep one of them.",
+                "Keep either the grade or the error.",
             ),
         ):
             if len(rows):

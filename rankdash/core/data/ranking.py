@@ -519,9 +519,9 @@ def adds_documents(
     query_ids: the queries to compare; all others are ignored.
     """
     ids = text_array(query_ids)
-    query, known = (places_in(ids, text_array(each.query_ids)) for each in (ranking, candidates))
+    query, other = (places_in(ids, text_array(each.query_ids)) for each in (ranking, candidates))
     list_of = np.full(len(ids) + 1, -1)
-    list_of[known] = np.arange(len(known))
+    list_of[other] = np.arange(len(other))
     list_of[-1] = -1
     due = (query >= 0)[owners(ranking.offsets)]
     lists = list_of[query][owners(ranking.offsets)[due]]
@@ -548,8 +548,8 @@ def places_of(ranking: Ranking, lists: Integers, docs: Integers) -> tuple[Intege
     # Binary searches for sorted values are fast, because they read memory in order.
     place = np.searchsorted(ranked, requested)
     place[place == len(ranked)] = 0
-    there = np.flatnonzero(ranked[place] == requested) if len(ranked) else place[:0]
-    row[pairs[there]] = rows[place[there]]
+    matches = np.flatnonzero(ranked[place] == requested) if len(ranked) else place[:0]
+    row[pairs[matches]] = rows[place[matches]]
     matched = np.flatnonzero(row >= 0)
     return row[matched], matched
 

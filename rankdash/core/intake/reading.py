@@ -176,10 +176,10 @@ def uploads_folder() -> Path:
     with _lock:
         # The system may have removed the temporary folder.
         if not _folders or not _folders[-1].is_dir():
-            made = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            atexit.register(shutil.rmtree, made, ignore_errors=True)
-            files.hold(made, _MARK)
-            _folders.append(made)
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            files.hold(folder, _MARK)
+            _folders.append(folder)
         return _folders[-1]
 
 

@@ -114,9 +114,9 @@ def told(parsed: Parsed, findings: Sequence[Finding]) -> Parsed:
     read_as = []
     for file, name in parsed.formats.items():
         kind, _comma, content = name.rpartition(", ")
-        known = content in _READ_AS
-        template = _READ_AS[content] if known else "Read as: {format}."
-        params = {"format": kind if known else name}
+        recognised = content in _READ_AS
+        template = _READ_AS[content] if recognised else "Read as: {format}."
+        params = {"format": kind if recognised else name}
         read_as.append(Finding("note", "format", template, params, file=file))
     return replace(parsed, findings=(*read_as, *findings, *parsed.findings))
 

@@ -113,13 +113,13 @@ def read_judged(source: Source, *, limits: ReadLimits | None = None) -> JudgedRo
     if "grade" in frame:
         # Further columns may contain the grade of each repeat.
         fields["label"] = "grade"
-    lacking = [field for field in ("query_id", "doc_id", "label") if field not in fields]
-    if lacking:
+    missing = [field for field in ("query_id", "doc_id", "label") if field not in fields]
+    if missing:
         raise DataError(
             "The file has no column of {lacking}.",
             remedy="Provide a judge's grades as rows with the columns query_id, doc_id and grade.",
             file=source.name,
-            lacking={"label": "grade"}.get(lacking[0], lacking[0]),
+            lacking={"label": "grade"}.get(missing[0], missing[0]),
         )
     cells = frame[fields["label"]].to_numpy(dtype=object)
     values = labels(cells).values
@@ -192,13 +192,13 @@ def _refuse_odd(
         )
     for field in ("query_id", "doc_id"):
         cells = table.frame[fields[field]].to_numpy(dtype=object)
-        lacking = np.flatnonzero(rows & blank(cells))
-        if len(lacking):
+        missing = np.flatnonzero(rows & blank(cells))
+        if len(missing):
             raise DataError(
                 "A label has no {field}.",
                 remedy="Each label needs a query and a document.",
                 file=table.file,
-                line=int(table.lines[lacking[0]]),
+                line=int(table.lines[missing[0]]),
                 field=field,
             )
 

@@ -116,7 +116,7 @@ def fetch_from_hub(name: str, folder: Path) -> list[Fetched]:
     opened = Finding(
         "note",
         "by_name",
-        "Loaded by its name from the hub at {hub}: {name}, revision {revision}.",
+        "Loaded by name from the hub at {hub}: {name}, revision {revision}.",
         {
             "hub": hub.constants.ENDPOINT,
             "name": reference.repository,
@@ -347,7 +347,7 @@ def _table(file: Path, name: str, rows: Iterable[dict[str, object]]) -> Fetched:
                 )
             writer.write_table(pa.Table.from_pylist(batch, schema=table.schema))
             batch = list(islice(remaining, _BATCH))
-    template = "Loaded by its name from ir_datasets: {name}."
+    template = "Loaded by name from ir_datasets: {name}."
     note = Finding("note", "by_name", template, {"name": name}, file=source)
     return Fetched(file, source, name.replace("/", " "), (note,) if file.stem == "queries" else ())
 

@@ -115,8 +115,8 @@ def sources_by_name(
     for name in names:
         if not _NAMED.match(name):
             raise DataError("{name!r} is not a name of a data set.", remedy=_REMEDY, name=name)
-    with tempfile.TemporaryDirectory(prefix="rankdash-") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="rankdash-") as directory:
+        folder = Path(directory)
         code = _run(folder, names, seconds, waiting)
         if (folder / FAILED).is_file():
             raise DataError(**_read(folder / FAILED))

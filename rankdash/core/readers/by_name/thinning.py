@@ -82,9 +82,9 @@ def _texts(file: Fetched) -> int:
 
 
 def _names_texts(names: Sequence[str]) -> bool:
-    known = recognise(names).keys()
-    others = {"query", "query_id", "label", "score", "rank", "reranked"} & known
-    texts = {"document", "title"} & known or "text" in map(plain, names)
+    fields = recognise(names).keys()
+    others = {"query", "query_id", "label", "score", "rank", "reranked"} & fields
+    texts = {"document", "title"} & fields or "text" in map(plain, names)
     return not others and bool(texts) and _identity(names) is not None
 
 

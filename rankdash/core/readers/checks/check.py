@@ -215,11 +215,11 @@ def check(
         for name, ranking in systems.items()
     )
     noticed += sparse_labels(labels, [(each.name, each.judged_at_10) for each in checks])
-    made = "" if dataset.first_stage == "given" else FIRST_STAGE
+    made_name = "" if dataset.first_stage == "given" else FIRST_STAGE
     noticed += [
         finding
         for ranking_check in checks
-        for finding in ties(ranking_check, made=ranking_check.name == made)
+        for finding in ties(ranking_check, made=ranking_check.name == made_name)
     ]
     candidates = dataset.candidates
     lengths = dict(zip(candidates.query_ids, np.diff(candidates.offsets), strict=True))
@@ -246,10 +246,10 @@ def relabelled(
         they need no check. rankings: by name; the judged@10 of missing ones is unchanged.
     """
     labels = dataset.labels
-    known = {FIRST_STAGE: dataset.candidates, **rankings}
+    by_name = {FIRST_STAGE: dataset.candidates, **rankings}
     checks = tuple(
-        replace(each, judged_at_10=judged_at_10(known[each.name], labels))
-        if each.name in known
+        replace(each, judged_at_10=judged_at_10(by_name[each.name], labels))
+        if each.name in by_name
         else each
         for each in report.rankings
     )
@@ -318,8 +318,8 @@ def _texts(dataset: Dataset, documents: pd.Series[str] | None) -> list[Finding]:
                 "candidates_without_text",
                 "Candidates without a text: {count} of {all}.",
                 len(textless),
-                "Reranking excludes them, or scores them as empty texts: a setting of the run. Add "
-                "the texts, or check that the ids match.",
+                "Depending on a setting of the run, reranking excludes these candidates or scores "
+                "them as empty texts. Add the texts, or check that the ids match.",
                 examples=textless,
                 all=len(ranked),
             )
@@ -334,7 +334,7 @@ def _texts(dataset: Dataset, documents: pd.Series[str] | None) -> list[Finding]:
                 "queries_without_text",
                 "Queries without a text: {count} of {all}.",
                 len(mute),
-                "They cannot be reranked. Add the texts, or check that the ids match.",
+                "These queries cannot be reranked. Add the texts, or check that the ids match.",
                 examples=mute,
                 all=len(queries),
             )
@@ -352,7 +352,7 @@ def _queries(queries: Sequence[str], candidates: Ranking) -> list[Finding]:
             "queries_without_candidates",
             "Queries without candidates: {count} of {all}.",
             len(names),
-            "There is nothing to rerank for them; they count as missing.",
+            "There is nothing to rerank for these queries; they count as missing.",
             examples=names,
             all=len(queries),
         )

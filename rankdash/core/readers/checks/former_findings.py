@@ -405,6 +405,114 @@ _REWORDED = (
         "with an empty label where nobody judged it.",
         "with an empty label if it is unjudged.",
     ),
+    (
+        "Loaded by its name from",
+        "Loaded by name from",
+    ),
+    (
+        "Reranking excludes them, or scores them as empty texts: a setting of the run.",
+        "Depending on a setting of the run, reranking excludes these candidates or scores them as "
+        "empty texts.",
+    ),
+    (
+        "They cannot be reranked.",
+        "These queries cannot be reranked.",
+    ),
+    (
+        "There is nothing to rerank for them;",
+        "There is nothing to rerank for these queries;",
+    ),
+    (
+        "Of the first ten documents of the ranking {name} only {judged:.0%} have a label. A "
+        "document without a label counts as not relevant, so a system that brings up good new "
+        "documents",
+        "Only {judged:.0%} of the first ten documents of the ranking {name} have a label. "
+        "Documents without a label count as not relevant, so a system that finds good new "
+        "documents",
+    ),
+    (
+        "documents, and here there are none.",
+        "documents, which this data set does not have.",
+    ),
+    (
+        "Low labels sit at the top",
+        "Low labels are at the top",
+    ),
+    (
+        "They differ only in white space around the ids:",
+        "The ids differ only in white space around them:",
+    ),
+    (
+        "They differ only in how accents are encoded (composed or not): write the ids alike",
+        "The ids differ only in how accents are encoded (composed or not): write them alike",
+    ),
+    (
+        "They differ only in upper and lower case: write the ids alike",
+        "The ids differ only in upper and lower case: write them alike",
+    ),
+    (
+        "They differ only in leading zeros: write the ids alike",
+        "The ids differ only in leading zeros: write them alike",
+    ),
+    (
+        "They differ only in the prefix before the number: write the ids alike",
+        "The ids differ only in the prefix before the number: write them alike",
+    ),
+    (
+        "They count as not retrieved:",
+        "These documents count as not retrieved:",
+    ),
+    (
+        "so ids were generated that the ranking cannot know:",
+        "so rankdash generated ids, which the ranking does not contain:",
+    ),
+    (
+        "They count as 0, like a search that finds nothing,",
+        "These queries count as 0, like searches without results,",
+    ),
+    (
+        "If the labels count the queries in the order",
+        "If the labels number the queries in the order",
+    ),
+    (
+        "have no ids; they are named {first} to {last} in the order they first appear. The same "
+        "text is the same id.",
+        "have no ids. rankdash named them {first} to {last} in order of first appearance; equal "
+        "texts have the same id.",
+    ),
+    (
+        "Pairs labelled more than once with different labels: {count}. The rule is: {rule}.",
+        "Pairs with conflicting labels: {count}. Rule: {rule}.",
+    ),
+    (
+        "Labels may belong to other queries than their ids say.",
+        "Labels may belong to other queries than the ids indicate.",
+    ),
+    (
+        "none of {count}. It has {example!r},",
+        "none of {count}. {texts} has {example!r},",
+    ),
+    (
+        "The column {column} decides the labels, not the columns of the annotators.",
+        "The labels are from the column {column}, not from the annotators' columns.",
+    ),
+    (
+        "with blanks around them, which are removed:",
+        "with spaces around them, which were removed:",
+    ),
+    (
+        "Remove the blanks from the file if",
+        "Remove the spaces from the file if",
+    ),
+    (
+        "Rows that repeat an id and its text, read once:",
+        "Rows with a repeated id and text, which were read once:",
+    ),
+    (
+        "since they describe more than the query:",
+        "because they have several values per query:",
+    ),
+    ("Count the ranks of a query 1, 2, 3 …", "Number the ranks of each query 1, 2, 3 …"),
 )
 
 

@@ -165,13 +165,13 @@ def sparse_labels(
         Finding(
             "warning",
             "mostly_unjudged",
-            "Of the first ten documents of the ranking {name} only {judged:.0%} have a label. A "
-            "document without a label counts as not relevant, so a system that brings up good new "
+            "Only {judged:.0%} of the first ten documents of the ranking {name} have a label. "
+            "Documents without a label count as not relevant, so a system that finds good new "
             "documents looks worse than it is.",
             {**params, "name": name},
             "Label documents on the page Label, or see Overview > Documents without a label for "
             "what they could change. Condensed lists (judged documents only) need labels of not "
-            "relevant documents, and here there are none."
+            "relevant documents, which this data set does not have."
             if only_relevant
             else "Label documents on the page Label, see Overview > Documents without a label for "
             "what they could change, or choose Condensed lists (judged documents only) under "
@@ -206,7 +206,7 @@ def direction(ranking: Ranking, qrels: Mapping[str, Any]) -> list[Finding]:
         Finding(
             "warning",
             "label_direction",
-            "Low labels sit at the top of the first stage in {count} of {queries} queries: "
+            "Low labels are at the top of the first stage in {count} of {queries} queries: "
             "{best} seems to be the best grade.",
             {"count": deeper, "queries": len(correlation), "best": plain(best)},
             "A higher label must be better. If the lowest label is the best in your data, reverse "

@@ -36,22 +36,22 @@ _ENOUGH = 0.5
 _PREFIX = re.compile(r"^[^0-9]+")
 # Smallest change first.
 _CHANGES: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("They differ only in white space around the ids: write them alike in all files.", str.strip),
+    ("The ids differ only in white space around them: write them alike in all files.", str.strip),
     (
-        "They differ only in how accents are encoded (composed or not): write the ids alike in all "
+        "The ids differ only in how accents are encoded (composed or not): write them alike in all "
         "files.",
         lambda name: unicodedata.normalize("NFC", name.strip()),
     ),
     (
-        "They differ only in upper and lower case: write the ids alike in all files.",
+        "The ids differ only in upper and lower case: write them alike in all files.",
         lambda name: name.strip().casefold(),
     ),
     (
-        "They differ only in leading zeros: write the ids alike in all files.",
+        "The ids differ only in leading zeros: write them alike in all files.",
         lambda name: name.strip().casefold().lstrip("0"),
     ),
     (
-        "They differ only in the prefix before the number: write the ids alike in all files.",
+        "The ids differ only in the prefix before the number: write them alike in all files.",
         lambda name: _PREFIX.sub("", name.strip()).lstrip("0"),
     ),
 )
@@ -132,12 +132,12 @@ def match_labels(
 def _spelled_otherwise(name: str, ranked: set[str], labelled: set[str]) -> list[Finding]:
     """Return a warning if labelled documents are ranked under an id that looks the same but has
     spaces around it or differently encoded accents: they count as not retrieved."""
-    lacking = {_look(identity): identity for identity in labelled - ranked}
+    missing = {_look(identity): identity for identity in labelled - ranked}
     # Ranked ids with a label are excluded, because they are other documents.
     pairs = sorted(
-        (lacking[look], identity)
+        (missing[look], identity)
         for identity in ranked - labelled
-        if (look := _look(identity)) in lacking
+        if (look := _look(identity)) in missing
     )
     if not pairs:
         return []
@@ -149,7 +149,7 @@ def _spelled_otherwise(name: str, ranked: set[str], labelled: set[str]) -> list[
             "Labelled documents with a different spelling in the ranking {name}: {count}. The "
             "labels have {labelled_example!a}, the ranking has {ranked_example!a}.",
             len(pairs),
-            "They count as not retrieved: write the ids alike in all files.",
+            "These documents count as not retrieved: write the ids alike in all files.",
             examples=[identity for _, identity in pairs],
             name=name,
             labelled_example=labelled_example,
@@ -168,8 +168,8 @@ def _nothing(
     change, pair = nearly(ranked, labelled)
     if made_ids:
         change = (
-            "The rows have no ids, so ids were generated that the ranking cannot know: add columns "
-            "query_id and doc_id to the rows."
+            "The rows have no ids, so rankdash generated ids, which the ranking does not contain: "
+            "add columns query_id and doc_id to the rows."
         )
     ranked_example, labelled_example = pair or (min(ranked), min(labelled))
     return Finding(
@@ -198,7 +198,8 @@ def _missing(name: str, ranked: set[str], labelled: set[str]) -> Finding:
         "Labelled queries that the ranking {name} lacks: {count} of {labelled}, such as "
         "{labelled_example!r}.",
         len(missing),
-        change or "They count as 0, like a search that finds nothing, unless you exclude them.",
+        change
+        or "These queries count as 0, like searches without results, unless you exclude them.",
         examples=examples,
         name=name,
         labelled=len(labelled),
@@ -295,7 +296,7 @@ def overlap_findings(dataset: Dataset) -> list[Finding]:
             "may match by accident.",
             len(complete),
             "Read some labelled pairs, and check that labels, queries and documents are from the "
-            "same data set and numbered alike. If the labels count the queries in the order of "
+            "same data set and numbered alike. If the labels number the queries in the order of "
             "their file, load the files again with Query ids of the labels: by order (--match "
             "order).",
             own=float(paired.mean()),

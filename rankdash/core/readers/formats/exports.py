@@ -72,17 +72,17 @@ def other_splits(files: Sequence[str]) -> tuple[frozenset[str], dict[str, Findin
     excluded: set[str] = set()
     notes: dict[str, Finding] = {}
     for splits in folders.values():
-        taken = min(splits, key=SPLITS.index)
-        others = [split for split in splits if split != taken]
+        used = min(splits, key=SPLITS.index)
+        others = [split for split in splits if split != used]
         if not others:
             continue
         excluded.update(file for split in others for file in splits[split])
-        first = splits[taken][0]
+        first = splits[used][0]
         notes[first] = Finding(
             "warning",
             "one_split",
             "The rows are in {count} splits. rankdash uses {taken} and ignores {others}.",
-            {"count": len(splits), "taken": taken, "others": ", ".join(others)},
+            {"count": len(splits), "taken": used, "others": ", ".join(others)},
             "To use another split, load only the files of that split.",
             first,
             count=len(others),

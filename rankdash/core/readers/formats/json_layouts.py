@@ -275,8 +275,8 @@ def _unnamed(columns: Record, at: int) -> Record:
     others = [key for key in columns if not _is_query(key)]
     if len(others) != 1 or plain(others[0]) not in retrieved.GRADES:
         return {}
-    made = _by_rank(columns[others[0]][at], f"q{at + 1}")
-    return {field: made[field] for field in ("doc_ids", "ranks")}
+    lists = _by_rank(columns[others[0]][at], f"q{at + 1}")
+    return {field: lists[field] for field in ("doc_ids", "ranks")}
 
 
 # A whole data set in one JSON document: datasets of LlamaIndex and input of the evaluators of

@@ -326,7 +326,7 @@ class _Walker:
         stop = yield from self.items(position)
         at = _skip(self._text, stop)
         if at < len(self._text):
-            raise self._broken(at, Phrase("something follows the end of the list"))
+            raise self._broken(at, Phrase("text after the end of the list"))
 
     def sequence(self, position: int) -> Iterator[tuple[int, Record]]:
         """Yield consecutive objects from `position` to the end."""

@@ -92,7 +92,7 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
         if number % 10_000 == 0:
             refuse_many_rows(len(lines), file, limits)
     refuse_many_rows(len(lines), file, limits)
-    made = _name_the_rest(query_ids, documents)
+    generated = _name_the_rest(query_ids, documents)
     fields = {name: name for name in columns}
     if texts:
         columns["query"] = [texts.get(query or "") for query in query_ids]
@@ -110,7 +110,7 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
         numbers,
         refusals,
         fields,
-        findings=_made(file, made),
+        findings=_made(file, generated),
         wants=("score",) if features else (),
     )
 
@@ -118,17 +118,17 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
 def _name_the_rest(query_ids: list[str | None], documents: list[str | None]) -> int:
     """Name the documents without a name, in place. Return their number."""
     seen: Counter[str | None] = Counter()
-    made = 0
+    generated = 0
     for position, query in enumerate(query_ids):
         seen[query] += 1
         if documents[position] is None:
             documents[position] = f"{query}-{seen[query]}"
-            made += 1
-    return made
+            generated += 1
+    return generated
 
 
-def _made(file: str, made: int) -> tuple[Finding, ...]:
+def _made(file: str, generated: int) -> tuple[Finding, ...]:
     template = (
         "Lines without a document id: {count}. Their documents are named by query and position."
     )
-    return (counted("note", "made_doc_id", template, made, file=file),) if made else ()
+    return (counted("note", "made_doc_id", template, generated, file=file),) if generated else ()

@@ -390,10 +390,10 @@ def _of_the_query(shared: Record, made: str) -> Record:
         f"{key} (query)" if fields.get(key) in _OF_ROWS else key: value
         for key, value in shared.items()
     }
-    known = {"query", "query_id"} & set(fields.values()) or any(
+    has_query = {"query", "query_id"} & set(fields.values()) or any(
         plain(key) == "id" for key in shared
     )
-    return named if known else {"query_id": made, **named}
+    return named if has_query else {"query_id": made, **named}
 
 
 # Entries with a list of grades and parallel lists of scores, with or without documents.
@@ -552,10 +552,10 @@ def _entry(record: Record, made: str, graded: str, first: str | None) -> Record:
         if not _is_scores(record, key, graded):
             shared[key] = value
             continue
-        known = nested.names_scores(key)
-        if plain(key).endswith(_RANKS) and not known:
+        recognised = nested.names_scores(key)
+        if plain(key).endswith(_RANKS) and not recognised:
             value = [None if rank is None else -rank for rank in value]
-        lists["initial_scores" if key == first else key if known else SYSTEM + key] = value
+        lists["initial_scores" if key == first else key if recognised else SYSTEM + key] = value
     if nested.documents_in(record) is None:
         lists["doc_ids"] = [f"{made}-{place}" for place in range(1, len(grades) + 1)]
     unnamed = not any(isinstance(value, str | dict) for value in shared.values())

@@ -342,13 +342,13 @@ def _with_mentioned(
 ) -> pd.DataFrame:
     """Return the table with a row for each of the ids; added rows have no text."""
     have = set(table[key])
-    lacking = [identity for identity in mentioned if identity not in have]
+    missing = [identity for identity in mentioned if identity not in have]
     table = table.reindex(
         columns=[key, *texts, *table.columns.difference([key, *texts], sort=False)]
     )
-    if not lacking:
+    if not missing:
         return table
-    rows = pd.DataFrame({key: lacking}, dtype=object).reindex(columns=table.columns)
+    rows = pd.DataFrame({key: missing}, dtype=object).reindex(columns=table.columns)
     return pd.concat([table.astype(object), rows.astype(object)], ignore_index=True)
 
 
@@ -393,13 +393,13 @@ def _with_ids(
     tables = [_table(part, key) for part in named]
     pairs = (pair for each in tables for pair in zip(each["text"], each[key], strict=True))
     listed = [(text, identity) for text, identity in pairs if text]
-    taken = {identity for _, identity in listed}
+    listed_ids = {identity for _, identity in listed}
     # The first id of a text is used.
     id_of = dict(reversed(listed))
     findings: list[Finding] = []
-    made: dict[str, str] = {}
+    generated: dict[str, str] = {}
     keyed: list[ParsedFile] = []
-    unused = (name for n in count(1) if (name := f"{_PREFIX[key]}{n}") not in taken)
+    unused = (name for n in count(1) if (name := f"{_PREFIX[key]}{n}") not in listed_ids)
     for part in parts:
         if key not in part.keyed_by_text:
             keyed.append(part)
@@ -423,20 +423,20 @@ def _with_ids(
             keyed.append(replace(part, keyed_by_text=others, **{_TABLES[key]: forgotten}))
             continue
         for text in entries:
-            if text not in id_of and text not in made:
-                made[text] = next(unused)
-        keyed.append(_renamed(part, key, {**made, **id_of}))
-    if made:
-        _refuse_chance(parts, key, made, taken, strict=strict)
-        findings += [_made(key, made), *_alike(key, made)]
+            if text not in id_of and text not in generated:
+                generated[text] = next(unused)
+        keyed.append(_renamed(part, key, {**generated, **id_of}))
+    if generated:
+        _refuse_chance(parts, key, generated, listed_ids, strict=strict)
+        findings += [_made(key, generated), *_alike(key, generated)]
     return keyed, findings
 
 
 def _refuse_chance(
     parts: Sequence[ParsedFile],
     key: Key,
-    made: Mapping[str, str],
-    taken: Collection[str],
+    generated: Mapping[str, str],
+    listed_ids: Collection[str],
     *,
     strict: bool,
 ) -> None:
@@ -449,21 +449,21 @@ def _refuse_chance(
             if strict
             else [*part.labels.ids(key).texts.to_pylist(), *_table(part, key)[key]]
         )
-    }.difference(taken)
+    }.difference(listed_ids)
     keyed = [part for part in parts if key in part.keyed_by_text]
     labelled = {text for part in keyed if len(part.labels) for text in _table(part, key)[key]}
     for part in keyed:
         for text in () if len(part.labels) else _table(part, key)[key]:
-            if text not in labelled and made.get(text) in unnamed:
+            if text not in labelled and generated.get(text) in unnamed:
                 raise DataError(
-                    "The file names its queries by their text, but the queries it is compared with "
-                    "have no text, such as {example!r}."
+                    "The file identifies queries by text, but other files have queries without a "
+                    "text, such as {example!r}."
                     if key == "query_id"
-                    else "The file names its documents by their text, but the documents it is "
-                    "compared with have no text, such as {example!r}.",
+                    else "The file identifies documents by text, but other files have documents "
+                    "without a text, such as {example!r}.",
                     remedy="Add a column query_id or doc_id with the ids of the other files.",
                     file=part.file,
-                    example=made[text],
+                    example=generated[text],
                 )
 
 
@@ -495,10 +495,10 @@ def _renamed(part: ParsedFile, key: Key, id_of: dict[str, str]) -> ParsedFile:
     )
 
 
-def _alike(key: Key, made: Mapping[str, str]) -> list[Finding]:
+def _alike(key: Key, generated: Mapping[str, str]) -> list[Finding]:
     """Return a warning about queries that differ only in spaces around their texts."""
-    first = {text.strip(): text for text in reversed([*made])}
-    others = [text for text in made if first[text.strip()] != text]
+    first = {text.strip(): text for text in reversed([*generated])}
+    others = [text for text in generated if first[text.strip()] != text]
     if key != "query_id" or not others:
         return []
     return [
@@ -509,22 +509,22 @@ def _alike(key: Key, made: Mapping[str, str]) -> list[Finding]:
             "They count as different queries.",
             len(others),
             "Remove the spaces, or add ids to the queries.",
-            examples=[f"{made[text]}: {text!r}" for text in others],
+            examples=[f"{generated[text]}: {text!r}" for text in others],
         )
     ]
 
 
-def _made(key: Key, made: dict[str, str]) -> Finding:
-    names = list(made.values())
+def _made(key: Key, generated: dict[str, str]) -> Finding:
+    names = list(generated.values())
     return Finding(
         "note",
         f"made_{key}",
-        "The queries have no ids; they are named {first} to {last} in the order they first appear. "
-        "The same text is the same id."
+        "The queries have no ids. rankdash named them {first} to {last} in order of first "
+        "appearance; equal texts have the same id."
         if key == "query_id"
-        else "The documents have no ids; they are named {first} to {last} in the order they first "
-        "appear. The same text is the same id.",
+        else "The documents have no ids. rankdash named them {first} to {last} in order of first "
+        "appearance; equal texts have the same id.",
         {"first": names[0], "last": names[-1]},
-        count=len(made),
-        examples=tuple(f"{name}: {text}" for text, name in list(made.items())[:_EXAMPLES]),
+        count=len(generated),
+        examples=tuple(f"{name}: {text}" for text, name in list(generated.items())[:_EXAMPLES]),
     )

@@ -39,15 +39,15 @@ def choose_split(parts: Sequence[ParsedFile]) -> tuple[list[ParsedFile], list[Fi
     }
     if len(splits) < 2:
         return list(parts), []
-    taken = min(splits, key=lambda file: SPLITS.index(splits[file]))
-    others = [file for file in splits if file != taken]
+    used = min(splits, key=lambda file: SPLITS.index(splits[file]))
+    others = [file for file in splits if file != used]
     finding = Finding(
         "warning",
         "one_split",
         "The labels are in {count} splits. rankdash uses {taken} and ignores {others}.",
-        {"count": len(splits), "taken": taken, "others": ", ".join(others)},
+        {"count": len(splits), "taken": used, "others": ", ".join(others)},
         "To use another split, load only its file with the queries and the documents.",
-        taken,
+        used,
         count=len(others),
     )
     return [part for part in parts if part.file not in others], [finding]
@@ -124,8 +124,7 @@ def _conflict(rows: pd.DataFrame, files: Sequence[str], conflict: Conflict) -> F
     pairs = len(rows[["query_id", "doc_id"]].drop_duplicates())
     if conflict not in RULES:
         raise DataError(
-            "Pairs of query and document labelled more than once with different labels: {count}. "
-            "The first is {example}.",
+            "Query–document pairs with conflicting labels: {count}. The first is {example}.",
             remedy="Keep one label per pair, or choose a rule: highest, lowest or mean.",
             file=files[int(first["file"])],
             line=int(first["line"]),
@@ -135,7 +134,7 @@ def _conflict(rows: pd.DataFrame, files: Sequence[str], conflict: Conflict) -> F
     return counted(
         "warning",
         "conflicting_labels",
-        "Pairs labelled more than once with different labels: {count}. The rule is: {rule}.",
+        "Pairs with conflicting labels: {count}. Rule: {rule}.",
         pairs,
         "Choose another rule (highest, lowest, mean, refuse), or resolve the pairs in the file.",
         files[int(first["file"])],
@@ -188,18 +187,18 @@ def matched(parts: Sequence[ParsedFile], match: Match) -> tuple[list[ParsedFile]
         return list(parts), []
     if len(named) != 1 or not labelled or named[0].queries is None:
         raise DataError(
-            "The labels cannot be matched by order: that needs one file of queries and labels in "
-            "another file.",
-            remedy="Match them by id.",
+            "The labels cannot be matched by order, which needs one file of queries and the labels "
+            "in another file.",
+            remedy="Match the labels by id.",
         )
     ids: list[str] = list(named[0].queries["query_id"])
     placed = [_places(part, len(ids)) for part in labelled]
     if match == "id":
         distinct = {place for places in placed if places for place in places}
         stripped = {identity.lstrip("0") for identity in ids}
-        lacking = [place for place in distinct if str(place + 1) not in stripped]
+        missing = [place for place in distinct if str(place + 1) not in stripped]
         # Suspicious: labels of most queries, numbered up to their count, some with unknown ids.
-        if not all(placed) or not lacking or 2 * len(distinct) < len(ids):
+        if not all(placed) or not missing or 2 * len(distinct) < len(ids):
             return list(parts), []
         return list(parts), [_numbered(labelled[0], named[0], ids)]
     changed: dict[str, ParsedFile] = {}
@@ -208,7 +207,7 @@ def matched(parts: Sequence[ParsedFile], match: Match) -> tuple[list[ParsedFile]
             raise DataError(
                 "The labels cannot be matched by order: their queries are not numbers from 1 to "
                 "{count}, such as {example!r}.",
-                remedy="Match them by id.",
+                remedy="Match the labels by id.",
                 file=part.file,
                 count=len(ids),
                 example=part.labels.queries.texts[0].as_py(),
@@ -241,9 +240,9 @@ def _numbered(labels: ParsedFile, queries: ParsedFile, ids: Sequence[str]) -> Fi
         "warning",
         "counted_queries",
         "The labels number the queries up to {count}, and {file_name} has {count} queries with "
-        "other ids, such as {example!r}. Labels may belong to other queries than their ids say.",
+        "other ids, such as {example!r}. Labels may belong to other queries than the ids indicate.",
         {"count": len(ids), "file_name": queries.file, "example": other},
-        "If the labels count the queries in the order of their file, load the files again with "
+        "If the labels number the queries in the order of their file, load the files again with "
         "Query ids of the labels: by order (--match order).",
         labels.file,
     )

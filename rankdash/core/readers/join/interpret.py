@@ -123,12 +123,12 @@ def interpret(
 def refuse_lacking(columns: Mapping[str, str] | None, parts: Sequence[ParsedFile]) -> None:
     """Raise DataError if no file has a column of the user's mapping."""
     every = dict.fromkeys(name for part in parts for name in part.columns)
-    lacking = {column for column in (columns or {}).values() if column} - every.keys()
-    if lacking:
+    missing = {column for column in (columns or {}).values() if column} - every.keys()
+    if missing:
         raise DataError(
             "No file has these columns: {wanted}.",
             remedy="The columns are: {columns}.",
-            wanted=", ".join(sorted(lacking)),
+            wanted=", ".join(sorted(missing)),
             columns=", ".join(every),
         )
 

@@ -299,7 +299,7 @@ def _strangers(parts: Sequence[ParsedFile], key: Literal["query_id", "doc_id"]) 
         counted(
             "warning",
             "ids_match_nothing",
-            "Ids of {texts} that occur in the labels or rankings: none of {count}. It has "
+            "Ids of {texts} that occur in the labels or rankings: none of {count}. {texts} has "
             "{example!r}, {file_name} has {other!r}.",
             len(ids),
             "Check that the files belong to the same data set and write the ids alike in all of "

@@ -213,7 +213,7 @@ def kappa(values: Floats) -> float:
 
 def _rule(file: str, together: Together, decided: str | None) -> Finding:
     if decided is not None:
-        template = "The column {column} decides the labels, not the columns of the annotators."
+        template = "The labels are from the column {column}, not from the annotators' columns."
     elif together == "mean":
         template = "The label of a row is the mean of its annotators' labels."
     else:

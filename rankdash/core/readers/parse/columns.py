@@ -363,7 +363,7 @@ def mapped(mapping: Mapping[str, str], frame: pd.DataFrame, file: str) -> dict[s
             )
         if column not in frame.columns:
             raise DataError(
-                "There is no column {column!r} to map to {field}.",
+                "Unknown column {column!r} in the mapping to {field}.",
                 remedy="The columns are: {columns}.",
                 file=file,
                 column=column,
@@ -414,10 +414,10 @@ def trimmed_ids(table: Table, columns: Iterable[str]) -> Table:
         finding = counted(
             "warning",
             "blanks_around_ids",
-            "Ids in the column {column} with blanks around them, which are removed: {count}. "
+            "Ids in the column {column} with spaces around them, which were removed: {count}. "
             "Lines: {lines}.",
             len(rows),
-            "Remove the blanks from the file if other programs read it.",
+            "Remove the spaces from the file if other programs read it.",
             table.file,
             lines[0],
             [repr(cells[int(row)].as_py()) for row in rows[:5]],

@@ -177,7 +177,7 @@ REASONS = {
     ),
     "bad_rank": Reason(
         "Rows excluded because the rank is not a whole number",
-        "Count the ranks of a query 1, 2, 3 …",
+        "Number the ranks of each query 1, 2, 3 …",
     ),
     "ranked_twice": Reason(
         "Rows excluded because the query already lists the document",

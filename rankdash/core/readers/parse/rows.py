@@ -90,7 +90,7 @@ def settle(
     if not unsettled:
         return []
     unsettled = [(trimmed_ids(table, _columns(table)[:1]), source) for table, source in unsettled]
-    there = {
+    present = {
         key: any(getattr(part, side) is not None for part in parts) for key, side in _SIDES.items()
     }
     # The ids of queries and of documents in labels, rankings and rows.
@@ -103,7 +103,7 @@ def settle(
 
     def read(table: Table, source: Source, key: Key) -> None:
         identity, text = _columns(table)
-        there[key] = True
+        present[key] = True
         settled.append(
             queries_part(table, {"query_id": identity, "query": text}, source)
             if key == "query_id"
@@ -112,7 +112,7 @@ def settle(
 
     for table, source in unsettled:
         ids = set(table.frame[_columns(table)[0]].dropna())
-        queries, documents = (len(ids & known) / max(len(known), 1) for known in sides)
+        queries, documents = (len(ids & expected) / max(len(expected), 1) for expected in sides)
         name = stem_of(table.file)
         named = bool(_QUERIES.search(name)) - bool(_DOCUMENTS.search(name))
         if surer := (queries - documents) or named:
@@ -120,10 +120,10 @@ def settle(
         else:
             doubtful.append((table, source))
     for table, source in doubtful:
-        lacking = [key for key, has in there.items() if not has]
-        if len(lacking) != 1:
+        missing = [key for key, has in present.items() if not has]
+        if len(missing) != 1:
             raise MappingNeeded(table.file, table.frame, "query or document")
-        read(table, source, lacking[0])
+        read(table, source, missing[0])
     return settled
 
 
@@ -155,7 +155,7 @@ def _one_row_an_id(
     table.refuse("repeated_id", np.flatnonzero(other))
     table.refusals.stop_if_most(len(frame))
     same = int((again & ~other).sum())
-    template = "Rows that repeat an id and its text, read once: {count}."
+    template = "Rows with a repeated id and text, which were read once: {count}."
     notes = [counted("note", "repeated_rows", template, same, file=table.file)] if same else []
     return frame[~missing & ~again], notes
 
@@ -493,7 +493,7 @@ class _Rows:
         if ignored:
             self._note(
                 "ignored_columns",
-                "Columns not used, since they describe more than the query: {columns}.",
+                "Columns not used, because they have several values per query: {columns}.",
                 len(ignored),
                 columns=", ".join(ignored),
             )

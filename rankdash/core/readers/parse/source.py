@@ -142,7 +142,7 @@ def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[S
     if not path.is_dir():
         raise DataError(
             "There is no file or folder {path}.",
-            remedy="Check the path for a typing mistake.",
+            remedy="Check the spelling of the path.",
             path=str(path),
         )
     files = (file for file in path.rglob("*") if file.is_file())
@@ -186,7 +186,7 @@ def too_many_files(name: str, limits: ReadLimits) -> LimitError:
 def _unreadable(path: Path, problem: OSError) -> DataError:
     return DataError(
         "The file cannot be read: {problem}.",
-        remedy="Check that it exists and that you may read it.",
+        remedy="Check that the file exists and that you have permission to read it.",
         file=str(path),
         problem=problem.strerror or type(problem).__name__,
     )
@@ -203,7 +203,7 @@ _MARKS = (
 )
 _BINARY = (
     (b"%PDF-", Phrase("a PDF document")),
-    *((magic, Phrase("a picture")) for magic in (b"\x89PNG", b"\xff\xd8\xff", b"GIF89a")),
+    *((magic, Phrase("an image")) for magic in (b"\x89PNG", b"\xff\xd8\xff", b"GIF89a")),
     (b"SQLite format 3", Phrase("an SQLite database")),
     (b"\xd0\xcf\x11\xe0", Phrase("an old Excel or Word file")),
     (b"7z\xbc\xaf\x27\x1c", Phrase("a 7z archive")),
@@ -341,7 +341,7 @@ def _controls(sample: str) -> bool:
 
 def _binary(file: str, kind: Phrase) -> FormatError:
     return FormatError(
-        "This is {kind}, not a data file that rankdash reads.",
+        "This is {kind}, not a supported data file.",
         remedy="Load CSV, TSV, JSON, JSONL, Parquet or TREC files, plain or as .gz or .zip.",
         file=file,
         kind=kind,

@@ -222,7 +222,7 @@ class _Unpacker:
         if not members:
             raise FormatError(
                 "The zip archive contains no files.",
-                remedy="Put the data files into the archive and try again.",
+                remedy="Add the data files to the archive and try again.",
                 file=source.name,
             )
         repeated = len(members) - len({member.name for member in members})
@@ -318,7 +318,7 @@ def _safe_name(entry: zipfile.ZipInfo, archive: str) -> str:
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise LimitError(
             "The zip archive contains a link: {name!r}.",
-            remedy="Put the file itself into the archive, not a link to it.",
+            remedy="Add the file itself to the archive, not a link to it.",
             file=archive,
             name=name,
         )
@@ -345,7 +345,7 @@ def _refuse_office(names: Sequence[str], archive: str) -> None:
     if "[Content_Types].xml" in names:
         raise FormatError(
             "This is an Office document.",
-            remedy="Save its table as CSV (UTF-8) and load that.",
+            remedy="Save its table as CSV (UTF-8) and load the CSV file.",
             file=archive,
         )
 
@@ -353,7 +353,7 @@ def _refuse_office(names: Sequence[str], archive: str) -> None:
 def _workbook(name: str) -> FormatError:
     return FormatError(
         "This is an Excel workbook in an old or binary format.",
-        remedy="Save it as .xlsx, or the sheet as CSV (UTF-8), and load that.",
+        remedy="Save it as .xlsx, or the sheet as CSV (UTF-8), and load the new file.",
         file=name,
     )
 
