@@ -33,7 +33,7 @@ def on(capfd, tmp_path, monkeypatch):
 def test_what_fits_no_cluster_is_refused(on, monkeypatch):
     settings = ("dialect=tei", "base_url=http://127.0.0.1:9", "key_variable=none")
     said = on("ray", *(f"--set={each}" for each in settings), reranker="endpoint")
-    assert "'endpoint' computes nothing here that a cluster could do" in said
+    assert "'endpoint' does not compute locally, so a cluster cannot help" in said
     for address in ("head", "http://head:1", "head:0", "head:70000", "a b:1"):
         assert f"{address!r} is not a Ray cluster address" in on(address)
     monkeypatch.setitem(sys.modules, "ray", None)

@@ -36,7 +36,7 @@ def _linear(labels: Floats, top: Floats) -> Floats:
 
 
 def _exponential(labels: Floats, top: Floats) -> Floats:
-    # (2^label - 1) / 2^top: the factor does not change NDCG and keeps labels of 2,000 finite.
+    # (2^label - 1) / 2^top: the factor does not change NDCG, and labels of 2,000 stay finite.
     gain: Floats = np.exp2(labels - top) - np.exp2(-top)
     return gain
 

@@ -98,7 +98,7 @@ class Relevance:
 
     @property
     def relevant(self) -> Flags:
-        """Whether each label reaches the threshold, shape (J,)."""
+        """Flag of each label that reaches the threshold, shape (J,)."""
         return self.kept(
             "relevant", lambda: self.label >= self.conventions.threshold, of_threshold=True
         )
@@ -207,7 +207,7 @@ class Terms:
     weights: (H,) of each relevant position, or (J,) of each with a label above 0.
     divisor: (Q,) divisor of the sum of each query; 1 if it is None.
     nothing: the value of a query without a contributing position.
-    of_hits: whether the weights are those of relevant positions.
+    of_hits: whether the weights belong to relevant positions.
     """
 
     weights: Floats

@@ -133,7 +133,7 @@ def evaluate(
     left_out: query id → "failed" or "skipped", for queries without a result: they get NaN and that
         state, regardless of `conventions.missing`.
 
-    Raises SpecError for an unknown spec, or conventions that differ from those of `judged`.
+    Raises SpecError for an unknown spec, or conventions that differ from `judged`.
     """
     conventions = conventions or Conventions()
     if conventions.joining != judged.joining:

@@ -42,7 +42,7 @@ class Capabilities:
 
     @property
     def cacheable(self) -> bool:
-        """Whether the score of a pair may be cached and reused in another request."""
+        """True if the score of a pair may be cached and reused in another request."""
         return self.scope == "pointwise" and self.deterministic and not self.order_sensitive
 
 
@@ -81,8 +81,8 @@ class Call:
         (status 429).
     retry_wait_s: seconds between `start` and `end` spent waiting before retries.
     status: the HTTP status of the last attempt; 0 without an answer.
-    billed: what the service reports as billed, under its own names ("search_units", "total_tokens"
-        …).
+    billed: billed amounts that the service reports, under its own names ("search_units",
+        "total_tokens" …).
     server_ms, queue_ms: the model's time and the time in the server's queue, as the server reports
         them; NaN if it does not.
     error: reason for the failure; "" on success.
@@ -216,7 +216,7 @@ class Configured(Protocol):
 class RerankerKind:
     """Entry of the registry. `build` takes the complete, validated settings.
 
-    group: where the work is done: on this machine, by a rerank service, by a language model.
+    group: location of the work: on this machine, by a rerank service, by a language model.
     varying: from complete settings, the capabilities; None if they do not depend on settings.
     check: for complete settings: raises UnavailableError if a model or package that they name is
         missing on this machine. Loads nothing and sends no request, so a server may call it.

@@ -39,7 +39,7 @@ MOST_TEXTS = 2000
 
 
 class Cancelled(Exception):  # noqa: N818 - a request to stop, not an error
-    """The caller requested a stop. All results so far were delivered."""
+    """The caller requested a stop. All existing results were delivered."""
 
 
 def rerank(
@@ -67,7 +67,7 @@ def rerank(
     without_text: treatment of candidates without text, as in `plan`.
     done: results of an earlier attempt with the same arguments; failed queries are retried, and
         nothing is loaded if no query remains.
-    capabilities: those of the reranker's kind.
+    capabilities: from the reranker's kind.
     timing: measurements besides the scores.
     cache: score cache across runs; used only if the capabilities and the reranker's fingerprint
         allow it.

@@ -74,7 +74,7 @@ class Requests:
 
 @dataclass
 class Meter:
-    """Totals over calls; the fields are those of `Measured`."""
+    """Totals over calls, with the fields of `Measured`."""
 
     pairs: int = 0
     computed_tokens: float = 0.0
@@ -168,7 +168,7 @@ class Scoring:
     kept: query id → its cached scores; only the other pairs are scored.
     one_by_one: whether calls for single queries measure the throughput.
     clock, cpu_clock: wall and process time in nanoseconds.
-    batched, serial: totals so far.
+    batched, serial: current totals.
     fresh: new scores for the cache since the last write.
     """
 

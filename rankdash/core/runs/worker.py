@@ -279,7 +279,7 @@ def work(around: Around, services: Services) -> None:
 def _stop_with_parent(stopping: threading.Event, handover: Handover) -> None:
     """Read keys from the pipe on standard input, and stop when it closes, because the parent has
     ended."""
-    # Not sys.stdin: this thread would hold its lock while Python ends, a fatal error.
+    # Not sys.stdin: a lock that this thread has on it while Python ends is a fatal error.
     while data := os.read(0, 4096):
         handover.feed(data)
     stopping.set()

@@ -48,7 +48,7 @@ class Aligned:
 
     @cached_property
     def known(self) -> Flags:
-        """Whether a value exists, shape (S, Q, M)."""
+        """Flag of each existing value, shape (S, Q, M)."""
         return ~np.isnan(self.values)
 
     @cached_property
@@ -104,7 +104,7 @@ def align(
     baseline: str,
     measures: Sequence[Measure] | None = None,
 ) -> Aligned:
-    """Join evaluations by query id. measures: by default those of the baseline.
+    """Join evaluations by query id. measures: by default the baseline's.
 
     Raises SpecError if the baseline is not among the systems, a system lacks a measure, or the
     systems were evaluated under different conventions.

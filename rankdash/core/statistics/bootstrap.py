@@ -5,7 +5,7 @@ A column is a metric of a system, or its difference from another system; NaN mar
 value, which is not part of the column. The columns share random numbers as far as possible, and
 both distributions are matrix products over chunks of them, which limits memory.
 
-Per-query metrics have few distinct values, so many resamples have exactly the observed mean, and a
+Per-query metrics have few distinct values, and many resamples have exactly the observed mean, and a
 verdict depends on recognizing these ties. Values are therefore counted in integer steps, whose sums
 are exact for any order of addition, processor or set of other columns.
 """

@@ -117,7 +117,7 @@ class Comparison:
 
     @property
     def corrected(self) -> bool:
-        """Whether any p is corrected for other comparisons."""
+        """True if any p is corrected for other comparisons."""
         return bool(self.frame["planned_level"].gt(self.settings.level).any())
 
     @property

@@ -374,7 +374,7 @@ def effect_size(differences: Floats) -> float:
 
 _Numbers = TypeVar("_Numbers", float, Floats)
 
-# For a skewness over √n below this, both ends are exactly those of t.
+# For a skewness over √n below this, both ends exactly equal those without correction.
 _NOT_SKEWED = 1e-9
 
 

@@ -59,7 +59,7 @@ class Assumption(Setting):
 
     @property
     def money(self) -> bool:
-        """Whether it is an amount in the currency of the scenario; its default is in `DOLLARS`."""
+        """True for an amount in the currency of the scenario; its default is in `DOLLARS`."""
         return self.unit.startswith("money")
 
     def default_at(self, rate: float | None) -> float:

@@ -140,7 +140,7 @@ def depth_curve(
         a gain: that comparison already has a verdict.
 
     A difference is proven as in a verdict: its interval excludes 0, and its p, corrected for the
-    number of depths, is significant. A gain with a p as small as that of a proven full depth needs
+    number of depths, is significant. A gain with a p as small as at a proven full depth needs
     no such correction.
 
     Raises DataError if no query has a value at every depth.

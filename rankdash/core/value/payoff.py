@@ -63,7 +63,7 @@ class MeasuredChange:
 
     @property
     def settled(self) -> bool:
-        """Whether the verdict determines its sign, or that it is 0."""
+        """True if the verdict determines its sign, or that it is 0."""
         return self.proof in ("proven", "same")
 
 
@@ -199,8 +199,8 @@ def _brought(option: Option, assumptions: Assumptions, relative: float, hit: flo
 
 
 def value_needed(option: Option, assumptions: Assumptions) -> tuple[float, float] | None:
-    """(a, b): it pays if a search is worth at least a + b × the price of 1,000 searches; None if no
-    value is enough."""
+    """Return (a, b): the option pays off if the value of a search is at least a + b × the price of
+    1,000 searches. None if no value is enough."""
     free, one = (
         value_per_search(option, replace(assumptions, value_per_search=value))
         for value in (0.0, 1.0)
@@ -212,7 +212,10 @@ def value_needed(option: Option, assumptions: Assumptions) -> tuple[float, float
 
 
 def least_value(option: Option, assumptions: Assumptions, price: float) -> Amount:
-    """Return what a search must be worth for it to pay at a price of 1,000 searches."""
+    """Return the least value of a search at which the option pays off.
+
+    price: of 1,000 searches.
+    """
     gains = [option.gain, *(option.gain and option.gain.at(end) for end in ("high", "low"))]
 
     def figure(gain: Gain | None) -> Figure | None:
@@ -446,7 +449,7 @@ def equal_recall_depth(recall_low: Mapping[int, float], recall_before: float) ->
 
     recall_low: k → lower confidence limit of recall@k after reranking. recall_before: recall@K0 of
         the first stage, for the K0 passages that the LLM reads now. None if no k reaches it: then
-        there is no saving.
+        nothing is saved.
     """
     return min(
         (k for k, low in recall_low.items() if low >= recall_before - _ROUNDING_BENEFIT),

@@ -305,9 +305,9 @@ class ListedPrice:
 
     @property
     def example(self) -> bool:
-        """Whether it is an unchanged example: its source, or everything that determines the cost,
-        equals that of an example that ships with rankdash. Editing another column does not make it
-        the user's own price."""
+        """True for an unchanged example: its source, or everything that determines the cost, equals
+        an example that ships with rankdash. Editing another column does not make it the user's own
+        price."""
         return any(
             self.source == each.source
             or (self.key == each.key and _paid_by(self) == _paid_by(each))

@@ -311,7 +311,7 @@ class Goals:
 
     @property
     def own(self) -> bool:
-        """Whether these are custom targets, which the shipped source does not describe."""
+        """True for custom targets, which the shipped source does not describe."""
         return self.profile != shipped().profiles.get(self.key)
 
 

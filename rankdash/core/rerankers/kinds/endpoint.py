@@ -266,7 +266,7 @@ class Endpoint:
         return digest([part.encode() + b"\0" for part in parts])
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """Return an estimate of what the requests cost."""
+        """Return an estimate of the requests' cost."""
         calls = units = 0
         tokens = 0.0
         for request in requests:
@@ -347,7 +347,7 @@ class Endpoint:
 
 
 def key_place(settings: Mapping[str, Any]) -> connection.Place:
-    """Return where requests go and which key they use. Raises SettingError."""
+    """Return the destination of requests and their key. Raises SettingError."""
     dialect = DIALECTS[settings["dialect"]]
     base_url = check_url(settings["base_url"] or dialect.base_url)
     return connection.place(settings["key_variable"], base_url, dialect.variable)

@@ -49,7 +49,7 @@ class LlmPointwise(ChatReranker):
         return self._chat.fingerprint(self.name, self._answer, self.settings["prompt"])
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """Return an estimate of what the requests cost: one call per document."""
+        """Return an estimate of the requests' cost: one call per document."""
         return self._chat.estimate(
             [
                 (self._prompt(request.query, text), _TOKENS[self._answer])
@@ -245,7 +245,7 @@ class LlmListwise(ChatReranker):
             )
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """Return an estimate of what the requests cost: one call per window and shuffle."""
+        """Return an estimate of the requests' cost: one call per window and shuffle."""
         calls = [
             (
                 self._prompt(request.query, request.documents[start:end]),
@@ -405,7 +405,7 @@ class LlmPairwise(ChatReranker):
     places = ("query", "a", "b")
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """Return an estimate of what the requests cost: two calls per comparison."""
+        """Return an estimate of the requests' cost: two calls per comparison."""
         calls = []
         for request in requests:
             texts = request.documents[: self.settings["top"]]

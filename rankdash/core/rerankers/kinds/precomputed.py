@@ -24,7 +24,7 @@ class Precomputed:
         self._ranking = ranking
 
     def prepare(self, corpus: Corpus) -> None:
-        """Do nothing: there is no model to load."""
+        """Do nothing, because the scores need no model."""
 
     def fingerprint(self) -> str:
         """Return "": the scores are in the file, so no cache is needed."""

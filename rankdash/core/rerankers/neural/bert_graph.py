@@ -80,7 +80,7 @@ class BertGraph:
         """Write a graph from token ids, mask and token types, each (batch, width) int64, to
         "output", float32: (batch, 1), (batch, hidden) or (batch, width, hidden). Its weights go to
         the file `weights_of(path)`, which runtimes map into memory without parsing or copying.
-        Return NaN: there is no comparison with PyTorch."""
+        Return NaN, because nothing is compared with PyTorch."""
         build = _Build(self.tensors)
         tokens = self._encoded(build)
         if self.purpose == "pair":

@@ -157,7 +157,7 @@ def _converted(model: PackagedModel) -> Path:
 
 
 def is_preferred(model: PackagedModel) -> bool:
-    """Return whether the files of the package are used instead of those of the hub, which has a
+    """Return whether the files of the package are used instead of the files on the hub, which has a
     model that needs no conversion under the same name."""
     return model.convert is not None or importlib.util.find_spec(model.top) is not None
 

@@ -226,8 +226,8 @@ def default_tokens(texts: Sequence[str]) -> list[float]:
 
 
 LONGEST = 131_072
-"""Upper limit of tokens, above that of every supported model; some tokenizers declare 10^30 for "no
-limit"."""
+"""Upper limit of tokens, above the limit of every supported model; some tokenizers declare 10^30
+for "no limit"."""
 
 
 def readable(text: str) -> str:

@@ -100,7 +100,7 @@ class Said:
     """Answer of a model.
 
     text: without reasoning. top: token → log-probability, the likeliest first tokens of the answer;
-        empty if the endpoint returns none. error: reason why there is no answer, or "".
+        empty if the endpoint returns none. error: reason for a missing answer, or "".
     """
 
     text: str
@@ -269,7 +269,7 @@ class ChatReranker:
         return self._chat.shown(document, name)
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """Return an estimate of what the requests cost."""
+        """Return an estimate of the requests' cost."""
         raise NotImplementedError
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
@@ -303,7 +303,7 @@ _PATH = "/v1/chat/completions"
 
 
 def key_place(settings: Mapping[str, Any]) -> connection.Place:
-    """Return where requests go and which key they use. Raises SettingError."""
+    """Return the destination of requests and their key. Raises SettingError."""
     address = check_url(settings["base_url"] or connection.usual_address(VARIABLE))
     return connection.place(settings["key_variable"], address, VARIABLE)
 

@@ -63,7 +63,7 @@ class Reply:
     """Result of a request.
 
     answer: the parsed JSON; None without an answer.
-    error: reason why there is no answer, or "".
+    error: reason for a missing answer, or "".
     too_large: whether a request with fewer documents might succeed.
     """
 
@@ -126,7 +126,7 @@ class _Outcome:
 
 
 class GoneError(UnavailableError):
-    """Error for a service that cannot be reached or keeps failing. call: the last call."""
+    """Error for a service that cannot be reached or fails repeatedly. call: the last call."""
 
     def __init__(self, template: str, *, remedy: str, call: Call, host: str) -> None:
         super().__init__(template, remedy=remedy, host=host, reason=call.error.rstrip("."))

@@ -130,7 +130,7 @@ class Place:
     def find(self) -> Key | None:
         """Return the key; None if none is needed.
 
-        Raises UnavailableError if it is missing, and SettingError for one that cannot be sent.
+        Raises UnavailableError if it is missing, and SettingError if it cannot be sent.
         """
         if not self.variable:
             return None
@@ -173,7 +173,7 @@ class Place:
 
     @property
     def in_environment(self) -> bool:
-        """Whether the environment of this process has the key, for this base URL."""
+        """True if the environment of this process has the key, for this base URL."""
         return bool(self.set_variable)
 
     @property
@@ -195,7 +195,7 @@ class Place:
 
     @property
     def on_loopback(self) -> bool:
-        """Whether the service runs on the machine that calls it."""
+        """True if the service runs on the machine that calls it."""
         return is_loopback(urlsplit(self.base_url).hostname or "")
 
     @property
@@ -206,7 +206,7 @@ class Place:
 
     @property
     def allowed(self) -> bool:
-        """Whether the key in this variable may be sent to the base URL: to the service itself, and
+        """True if the key in this variable may be sent to the base URL: to the service itself, and
         to the alternative address from the environment."""
         known = HOMES.get(self.variable, "")
         homes = (known, usual_address(self.variable)) if known else ()
