@@ -34,10 +34,10 @@ _KEPT_OF_THRESHOLD: WeakKeyDictionary[Judged, tuple[Hashable, _Parts]] = WeakKey
 def _parts(
     cache: WeakKeyDictionary[Judged, tuple[Hashable, _Parts]], judged: Judged, rules: Hashable
 ) -> _Parts:
-    known = cache.get(judged)
-    if known is None or known[0] != rules:
-        known = cache[judged] = rules, {}
-    return known[1]
+    entry = cache.get(judged)
+    if entry is None or entry[0] != rules:
+        entry = cache[judged] = rules, {}
+    return entry[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +83,10 @@ class Relevance:
         whether it also depends on the relevance threshold."""
         parts = self._kept_of_threshold if of_threshold else self._kept
         if name not in parts:
-            made = make()
-            if isinstance(made, np.ndarray):
-                frozen(made)
-            parts[name] = made
+            result = make()
+            if isinstance(result, np.ndarray):
+                frozen(result)
+            parts[name] = result
         return cast(Made, parts[name])
 
     def __len__(self) -> int:

@@ -92,9 +92,9 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """Show the means and their numbers of queries in a notebook."""
-        known = (~np.isnan(self.values)).sum(axis=0)
+        counts = (~np.isnan(self.values)).sum(axis=0)
         means = pd.DataFrame(
-            {"mean": self.means(), "queries": dict(zip(self.means(), known, strict=True))}
+            {"mean": self.means(), "queries": dict(zip(self.means(), counts, strict=True))}
         )
         return means.to_html(na_rep="–", float_format="{:.4f}".format)
 
@@ -218,8 +218,8 @@ def _counts(judged: Judged, states: npt.NDArray[np.int8], chosen: Flags) -> dict
 
 def mean_of_known(values: Floats) -> float:
     """Return the mean without NaN; NaN without any value."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    finite = values[~np.isnan(values)]
+    return float(finite.mean()) if len(finite) else float("nan")
 
 
 # The join of a ranking with labels, some of which changed.

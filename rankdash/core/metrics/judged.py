@@ -187,7 +187,7 @@ def match(
     query = data_arrays.owners(groups.offsets)
     lists = _lists_of(ranking, query_ids)
     rows, matched = _rows_of(ranking, lists[query], Coded(label_docs, docs.texts))
-    known = set(query_ids)
+    labelled = set(query_ids)
     return Matched(
         offsets=ranking.offsets,
         tied=ranking.tied,
@@ -198,7 +198,7 @@ def match(
         query=query,
         rows=rows,
         found=matched,
-        unlabelled=tuple(each for each in ranking.query_ids if each not in known),
+        unlabelled=tuple(each for each in ranking.query_ids if each not in labelled),
     )
 
 
@@ -212,11 +212,11 @@ def labelled_rows(ranking: Ranking, queries: Coded, documents: Coded) -> tuple[I
 def _rows_of(ranking: Ranking, lists: Integers, documents: Coded) -> tuple[Integers, Integers]:
     """Do the same as `labelled_rows`. lists: (P,) the list of each pair, -1 without one."""
     doc = places_in(ranking.documents, documents.texts)[documents.codes]
-    known = (lists >= 0) & (doc >= 0)
-    if known.all():
+    present = (lists >= 0) & (doc >= 0)
+    if present.all():
         return places_of(ranking, lists, doc)
-    rows, matched = places_of(ranking, lists[known], doc[known])
-    return rows, np.flatnonzero(known)[matched]
+    rows, matched = places_of(ranking, lists[present], doc[present])
+    return rows, np.flatnonzero(present)[matched]
 
 
 def _lists_of(ranking: Ranking, query_ids: Iterable[str]) -> Integers:
@@ -459,11 +459,11 @@ def each_labelled(judged: Judged, query: Integers, rank: Floats, label: float) -
     # Each variant's list is the query's list with one row inserted after those above it.
     offsets = offsets_from(counts + ranked)
     existing = offsets[variant] + places(copies) - 1 + below
-    put = (offsets[:-1] + counts - np.bincount(variant[below], minlength=len(query)))[ranked]
+    inserted = (offsets[:-1] + counts - np.bincount(variant[below], minlength=len(query)))[ranked]
 
     def laid_out(old: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
         values = np.empty(int(offsets[-1]), dtype=old.dtype)
-        values[existing], values[put] = old, new[ranked]
+        values[existing], values[inserted] = old, new[ranked]
         return values
 
     pool_offsets, pool_label = _with_top(

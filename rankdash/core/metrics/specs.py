@@ -225,19 +225,19 @@ def _unfit(
     parameter, suffix = definition.parameter, ""
     if definition.has_cutoff:
         suffix = f"@{cutoff if cutoff and _CUTOFF.fullmatch(cutoff) else 10}"
-    known = ["rel=2"] if definition.binary else []
-    known += [f"{parameter.name}={parameter.default:g}"] if parameter else []
-    known += [f"dcg='{each.dcg}'" for each in _DCG.values()] if definition.dcg else []
+    options = ["rel=2"] if definition.binary else []
+    options += [f"{parameter.name}={parameter.default:g}"] if parameter else []
+    options += [f"dcg='{each.dcg}'" for each in _DCG.values()] if definition.dcg else []
     return SpecError(
         "{title} does not accept {given!r} in brackets: {spec!r}.",
         remedy="Did you mean {nearest!r}? Allowed in brackets: {known}."
-        if known
+        if options
         else "Did you mean {nearest!r}?",
         title=definition.title,
         given=f"{key}={value}" if key else value,
         spec=spec,
         nearest=definition.name + suffix,
-        known=", ".join(known),
+        known=", ".join(options),
     )
 
 

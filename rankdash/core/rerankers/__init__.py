@@ -77,8 +77,8 @@ _named_files: list[str] = []
 @cache
 def _registry() -> tuple[dict[str, RerankerKind], list[RankdashError]]:
     """Return the kinds by name, and the errors of the plugins that were not loaded."""
-    taken = (*(kind.name for kind in _BUILT_IN), *_RESERVED)
-    plugins, refused = find_plugins([*files_in_environment(), *_named_files], taken)
+    reserved = (*(kind.name for kind in _BUILT_IN), *_RESERVED)
+    plugins, refused = find_plugins([*files_in_environment(), *_named_files], reserved)
     every = [*_BUILT_IN, *plugins]
     stages = cascade.kind([kind for kind in every if kind is not precomputed.KIND])
     every.insert(_BUILT_IN.index(cross_encoder.KIND) + 1, stages)
@@ -113,10 +113,10 @@ def get(name: str) -> RerankerKind:
 
     Raises SettingError; for the name of a service or a model, its remedy names the kind to use.
     """
-    known = _registry()[0]
-    kind = known.get(name.strip().lower())
+    registry = _registry()[0]
+    kind = registry.get(name.strip().lower())
     if kind is None:
-        raise unknown_kind(name, list(known))
+        raise unknown_kind(name, list(registry))
     return kind
 
 

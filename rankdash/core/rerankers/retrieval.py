@@ -92,8 +92,8 @@ def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ra
             remedy="Use BM25 instead.",
             model=PACKAGED,
         )
-    with tempfile.TemporaryDirectory(prefix="rankdash-") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="rankdash-") as temporary:
+        folder = Path(temporary)
         for texts, name in ((queries, _QUERIES), (documents, _DOCUMENTS)):
             pd.DataFrame({"id": list(texts.index), "text": list(texts)}).to_parquet(folder / name)
         done = subprocess.run(

@@ -91,15 +91,15 @@ def with_times_of(run: Run, parts: Sequence[Run]) -> Run:
     after the other. A query that was not timed in one of them has no latency."""
     queries = run.queries.set_index("query_id")
     tables = [part.queries.set_index("query_id") for part in parts]
-    taken = {
+    totals = {
         name: sum(
             each[name].astype(np.float64).reindex(queries.index).to_numpy() for each in tables
         )
         for name in ("latency_ms", "pairs", "tokens")
     }
     done = (run.queries["state"] == "done").to_numpy()
-    known = {name: np.where(done, total, np.nan) for name, total in taken.items()}
-    return replace(run, queries=run.queries.assign(**known))
+    columns = {name: np.where(done, total, np.nan) for name, total in totals.items()}
+    return replace(run, queries=run.queries.assign(**columns))
 
 
 def unknown_tokens(run: Run, part: Callable[[str], Run | None]) -> float:
@@ -358,14 +358,14 @@ def complete(paths: Sequence[Path]) -> list[Part]:
                 other=str(other.path),
             )
     of = parts[0].shard.of
-    lost = [number for number in range(1, of + 1) if number not in numbered]
-    if lost:
+    missing = [number for number in range(1, of + 1) if number not in numbered]
+    if missing:
         raise DataError(
             "Missing shards ({of} in total): {lost}.",
             remedy="Run them, for example with --shard {first}, and pass their files too.",
             of=of,
-            lost=", ".join(map(str, lost[:_NAMED])) + ("" if len(lost) <= _NAMED else " …"),
-            first=f"{lost[0]}/{of}",
+            lost=", ".join(map(str, missing[:_NAMED])) + ("" if len(missing) <= _NAMED else " …"),
+            first=f"{missing[0]}/{of}",
         )
     return [numbered[number] for number in range(1, of + 1)]
 

@@ -83,11 +83,11 @@ def check(reranker: str, settings: Mapping[str, str | int | float | bool]) -> Re
     Raises SettingError or UnavailableError if it cannot be built from these settings, or if its
     model or package is missing on this machine. A model of the hub is not looked up.
     """
-    made = create(reranker, settings)
+    built = create(reranker, settings)
     kind = get(reranker)
     if kind.check is not None:
-        kind.check(made.settings)
-    return made
+        kind.check(built.settings)
+    return built
 
 
 def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None) -> str:

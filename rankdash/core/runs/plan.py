@@ -112,8 +112,8 @@ def sample_queries(dataset: Dataset, size: int, seed: int) -> tuple[str, ...]:
 
 def random_order(ids: Iterable[str], seed: int) -> tuple[str, ...]:
     """Return `ids` in a random order that depends only on them and `seed`."""
-    known = sorted(ids)
-    return tuple(known[place] for place in np.random.default_rng(seed).permutation(len(known)))
+    ordered = sorted(ids)
+    return tuple(ordered[place] for place in np.random.default_rng(seed).permutation(len(ordered)))
 
 
 def plan(
@@ -146,16 +146,16 @@ def plan(
             remedy="The rules are: exclude, empty.",
             rule=without_text,
         )
-    known = list(dataset.queries["query_id"])
-    requested = set(known if query_ids is None else query_ids)
-    unknown = sorted(requested.difference(known))
+    query_order = list(dataset.queries["query_id"])
+    requested = set(query_order if query_ids is None else query_ids)
+    unknown = sorted(requested.difference(query_order))
     if unknown:
         raise SettingError("The data set has no query {query!r}.", query=unknown[0])
     silent = dataset.textless if needs_text else frozenset()
     textless = 0
     documents: dict[str, list[str]] = {}
     skipped: dict[str, str] = {}
-    for query in known:
+    for query in query_order:
         docs = dataset.candidates.documents_of(query)[0][:depth]
         if not docs:
             skipped[query] = NO_CANDIDATES
@@ -199,12 +199,12 @@ def variants(
     Raises SettingError for an unknown setting, one without values, an invalid value, and more than
     MOST_VARIANTS combinations.
     """
-    known = {spec.name: spec for spec in specs}
+    by_name = {spec.name: spec for spec in specs}
     values: dict[str, list[SettingValue]] = {}
     for name, choices in varied.items():
-        if name != DEPTH and name not in known:
+        if name != DEPTH and name not in by_name:
             raise SettingError("There is no setting {name!r} to vary.", name=name)
-        spec = _DEPTH_SPEC if name == DEPTH else known[name]
+        spec = _DEPTH_SPEC if name == DEPTH else by_name[name]
         values[name] = list(dict.fromkeys(spec.parse(value) for value in choices))
         if not values[name]:
             raise SettingError(

@@ -68,8 +68,8 @@ class QueryResult:
     @property
     def truncated(self) -> float:
         """Number of truncated pairs; NaN if unknown."""
-        known = len(self.full) and self.full.min() >= 0 and self.tokens >= 0
-        return float((self.full > self.read).sum()) if known else math.nan
+        counted = len(self.full) and self.full.min() >= 0 and self.tokens >= 0
+        return float((self.full > self.read).sum()) if counted else math.nan
 
 
 def to_row(result: QueryResult) -> dict[str, Any]:
@@ -204,8 +204,8 @@ def _call_table(results: Iterable[QueryResult]) -> pd.DataFrame | None:
 
 def _ranked(counts: Counts, order: npt.NDArray[np.intp], below: int) -> Counts:
     """Return token counts in the order of the ranking; -1 if unknown and for documents below."""
-    known = counts[order] if len(counts) else np.full(len(order), -1, dtype=np.int32)
-    return np.concatenate([known, np.full(below, -1, dtype=np.int32)])
+    in_order = counts[order] if len(counts) else np.full(len(order), -1, dtype=np.int32)
+    return np.concatenate([in_order, np.full(below, -1, dtype=np.int32)])
 
 
 def _reading(read: list[Counts], full: list[Counts]) -> Reading | None:
@@ -415,11 +415,11 @@ def settled(
     }
     for stage in STAGES:
         name = f"{stage}_settings"
-        taken = {
+        chosen = {
             each: details[f"{stage}_{each}"] for each in _COMPUTED if f"{stage}_{each}" in details
         }
-        if name in resolved and taken:
-            resolved[name] = json.dumps({**nested_settings(str(resolved[name]), name), **taken})
+        if name in resolved and chosen:
+            resolved[name] = json.dumps({**nested_settings(str(resolved[name]), name), **chosen})
     return resolved
 
 
@@ -500,7 +500,7 @@ def _parsed(lines: Iterable[bytes], file: str) -> tuple[Mapping[str, object], li
 def _difference(content: bytes, wish: Mapping[str, object]) -> str:
     """Return the names of the inputs that differ from those in the file."""
     try:
-        known = json.loads(content.splitlines()[0][len(_MARK) :])
-        return ", ".join(name for name in wish if known.get(name) != wish[name]) or "settings"
+        stored = json.loads(content.splitlines()[0][len(_MARK) :])
+        return ", ".join(name for name in wish if stored.get(name) != wish[name]) or "settings"
     except (ValueError, AttributeError):
         return ", ".join(wish)

@@ -230,10 +230,10 @@ class Scoring:
         times += [self._ask([request]) for _ in range(len(times) * (self.repeats - 1))]
         for response in times:
             self.serial.add(response, 1)
-        known = [latency for latency in map(_latency_ms, times) if not math.isnan(latency)]
-        latency = statistics.median(known) if known else math.nan
+        latencies = [latency for latency in map(_latency_ms, times) if not math.isnan(latency)]
+        latency = statistics.median(latencies) if latencies else math.nan
         outcome = self._result(query, request, first.answers[0], latency)
-        return replace(outcome, repeated_ms=np.array(known)) if len(known) > 1 else outcome
+        return replace(outcome, repeated_ms=np.array(latencies)) if len(latencies) > 1 else outcome
 
     def together(self, queries: Sequence[str]) -> list[QueryResult]:
         """Score queries in one call. Their latencies are unknown, because they share its time."""

@@ -133,12 +133,12 @@ class Attempt:
         completed = list(still_good(results_from(parts), planned).values())
         self._count(completed)
         self._computed = next(iter(parts["computed"].dropna()), "{}")
-        made = create(job.reranker, job.settings)
-        settings = made.settings
+        configured = create(job.reranker, job.settings)
+        settings = configured.settings
         if computed := json.loads(self._computed):
-            made = create(job.reranker, settled(settings, computed))
+            configured = create(job.reranker, settled(settings, computed))
 
-        with self._ready(made) as reranker:
+        with self._ready(configured) as reranker:
 
             def prepared() -> None:
                 if not computed and isinstance(reranker, Detailed):

@@ -127,9 +127,9 @@ def align(
     for name in systems[1:]:
         others = evaluations[name].query_ids
         if not _same(others, queries):
-            known = pd.Index(queries, dtype=object)
-            new = pd.Index(others, dtype=object).difference(known, sort=False)
-            queries = known.append(new).to_numpy(dtype=object)
+            index = pd.Index(queries, dtype=object)
+            new = pd.Index(others, dtype=object).difference(index, sort=False)
+            queries = index.append(new).to_numpy(dtype=object)
     shape = (len(systems), len(queries), len(chosen))
     values = np.full(shape, np.nan)
     states = np.full(shape, _NOT_EVALUATED, dtype=np.int8)

@@ -94,14 +94,14 @@ class Columns:
         turned = np.empty_like(values, order="F")
         for at, column in enumerate(values.T):
             turned[:, at] = np.sort(column)
-        made = cls.of(turned)
-        sign = np.where(made.steps.sum(axis=0) < 0, -1.0, 1.0)
+        columns = cls.of(turned)
+        sign = np.where(columns.steps.sum(axis=0) < 0, -1.0, 1.0)
         for at in np.flatnonzero(sign < 0).tolist():
             # NaN is last either way.
-            last = int(made.known[:, at].sum())
-            for each in (made.values, made.steps):
+            last = int(columns.known[:, at].sum())
+            for each in (columns.values, columns.steps):
                 each[:last, at] = -each[:last, at][::-1]
-        return made, sign
+        return columns, sign
 
     def without_rounding_errors(self, means: Floats) -> Floats:
         """Return the means (…, C) of the columns, clipped to their values; a mean next to 0 becomes
@@ -119,9 +119,9 @@ class Columns:
 
 def _step(column: Floats) -> float:
     largest = np.fmax.reduce(np.abs(column), initial=0.0)
-    known = len(column) - np.count_nonzero(np.isnan(column))
+    count = len(column) - np.count_nonzero(np.isnan(column))
     # Poisson weights may add up to more than n, but never to four times n.
-    return float(np.ldexp(1.0, max(np.frexp(largest * known)[1] - 51, -1000)))
+    return float(np.ldexp(1.0, max(np.frexp(largest * count)[1] - 51, -1000)))
 
 
 def _in_steps(column: Floats, step: float) -> Floats:

@@ -221,12 +221,12 @@ def _without_nan(values: Floats) -> Floats:
 
 def corrected_by_family(p: Floats, settings: StatisticsSettings) -> tuple[Floats, Integers]:
     """Return corrected p values, (challengers, M), and the number of comparisons behind each."""
-    made = ~np.isnan(p)
+    compared = ~np.isnan(p)
     if settings.family == "all":
         together = corrected(p.reshape(-1).tolist(), settings.correction)
-        return np.array(together).reshape(p.shape), np.full(p.shape, made.sum())
+        return np.array(together).reshape(p.shape), np.full(p.shape, compared.sum())
     apart = [corrected(column.tolist(), settings.correction) for column in p.T]
-    return np.array(apart).reshape(p.T.shape).T, np.broadcast_to(made.sum(axis=0), p.shape)
+    return np.array(apart).reshape(p.T.shape).T, np.broadcast_to(compared.sum(axis=0), p.shape)
 
 
 # Tests of paired differences, and their effect size.
@@ -341,16 +341,16 @@ def corrected(p_values: Sequence[float], method: Correction = "holm") -> list[fl
     """
     raw = np.asarray(p_values, dtype=np.float64)
     result = raw.copy()
-    known = np.flatnonzero(~np.isnan(raw))
-    if not len(known) or method == "none":
+    compared = np.flatnonzero(~np.isnan(raw))
+    if not len(compared) or method == "none":
         return [float(p) for p in result]
     if method == "bh":
         # Loading all of scipy.stats takes half a second.
         from scipy.stats import false_discovery_control
 
-        result[known] = false_discovery_control(raw[known], method="bh")
+        result[compared] = false_discovery_control(raw[compared], method="bh")
     else:
-        order = known[np.argsort(raw[known], kind="stable")]
+        order = compared[np.argsort(raw[compared], kind="stable")]
         factors = np.arange(len(order), 0, -1)
         result[order] = np.minimum(1.0, np.maximum.accumulate(raw[order] * factors))
     return [float(p) for p in result]

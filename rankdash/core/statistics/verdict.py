@@ -90,11 +90,11 @@ class Verdict:
 
     def named(self, names: Mapping[str, str]) -> Verdict:
         """Return the verdict with other names of the systems, such as display names for ids."""
-        known = {
+        renamed = {
             side: names.get(str(self.params[side]), self.params[side])
             for side in ("baseline", "challenger")
         }
-        return replace(self, params={**self.params, **known})
+        return replace(self, params={**self.params, **renamed})
 
 
 @dataclass(frozen=True)

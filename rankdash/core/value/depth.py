@@ -79,8 +79,8 @@ def _first_ranks(deep: Ranking, candidates: Ranking) -> Integers:
     doc = places_in(candidates.documents, deep.documents)[deep.docs]
     row_query = query[owners(deep.offsets)]
     size = max(len(candidates.documents), 1)
-    known = pd.Index(owners(candidates.offsets) * size + candidates.docs)
-    row = known.get_indexer(np.where((row_query < 0) | (doc < 0), -1, row_query * size + doc))
+    pairs = pd.Index(owners(candidates.offsets) * size + candidates.docs)
+    row = pairs.get_indexer(np.where((row_query < 0) | (doc < 0), -1, row_query * size + doc))
     lengths = np.diff(candidates.offsets)
     same = np.append(lengths, 0)[query] == np.diff(deep.offsets)
     if bool((row < 0).any()) or not bool(same.all()):
@@ -160,10 +160,10 @@ def depth_curve(
     values = frame.to_numpy(dtype=np.float64)
     means = values.mean(axis=0)
     best = int(np.argmax(means))
-    [known] = columns[0].measures
-    low, high = intervals(values, settings, possible=known.metric.range)
-    gain = _proven(values - values[:, [0]], 0, settings, known)
-    behind = _proven(values[:, [best]] - values, best, settings, known)
+    [parsed] = columns[0].measures
+    low, high = intervals(values, settings, possible=parsed.metric.range)
+    gain = _proven(values - values[:, [0]], 0, settings, parsed)
+    behind = _proven(values[:, [best]] - values, best, settings, parsed)
     # The proof at the full depth also applies to depths with equally strong evidence.
     as_strong = full_gain_proven & (gain["low"] > 0) & (gain["p"] <= gain["p"].iloc[-1])
     gain["proven"] |= as_strong

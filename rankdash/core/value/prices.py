@@ -411,8 +411,8 @@ def _entry(entry: object, place: int, file: str) -> ListedPrice:
         if entry.get(name) in (None, ""):
             raise _broken(place, Phrase("{name} is missing", name=name), file)
     if entry["unit"] not in [*UNITS]:
-        known = ", ".join(UNITS)
-        raise _broken(place, Phrase("unit is not one of {units}", units=known), file)
+        units = ", ".join(UNITS)
+        raise _broken(place, Phrase("unit is not one of {units}", units=units), file)
     numbers = {
         name: _number(entry[name], name, place, file)
         for name in _PRICE_FIELDS - {"unit", "currency"}

@@ -61,12 +61,12 @@ class BiEncoder(shared.NeuralReranker):
         text."""
         texts = [readable(text) for text in documents.values()]
         self._index(texts)
-        held = shared.unit(np.stack([self._documents.of(text).vector for text in texts]))
+        vectors = shared.unit(np.stack([self._documents.of(text).vector for text in texts]))
         doc_ids = np.array(list(documents), dtype=object)
         embeddings = self._encoder.encode([readable(text) for text in queries.values()], "query")
         lists = []
         for query, embedding in zip(queries, embeddings, strict=True):
-            scores = (held @ shared.unit(embedding.vector)).astype(np.float64)
+            scores = (vectors @ shared.unit(embedding.vector)).astype(np.float64)
             best = best_places(scores, depth)
             lists.append((query, list(doc_ids[best]), list(scores[best])))
         return Ranking.from_lists(lists)
@@ -79,12 +79,12 @@ class BiEncoder(shared.NeuralReranker):
         total = max(1, sum(len(each) for each in texts))
         answers = []
         for request, query, each in zip(requests, queries, texts, strict=True):
-            held = [self._documents.of(text) for text in each]
+            embeddings = [self._documents.of(text) for text in each]
             answer = Scored(np.zeros(0))
-            if held:
-                full = np.array([embedding.full for embedding in held], dtype=np.int64)
+            if embeddings:
+                full = np.array([embedding.full for embedding in embeddings], dtype=np.int64)
                 counts = self._encoder.tokens(query, full, indexed.share(len(each) / total))
-                answer = shared.checked(_compared(query, held), *counts)
+                answer = shared.checked(_compared(query, embeddings), *counts)
             self._sample.add(request, answer.scores)
             answers.append(answer)
         return answers
@@ -107,8 +107,8 @@ class BiEncoder(shared.NeuralReranker):
         return _compared(query, self._encoder.encode(request.documents, "document", runtime))
 
 
-def _compared(query: Encoded, held: Sequence[Encoded]) -> Scores:
-    vectors = np.stack([embedding.vector for embedding in held]).astype(np.float64)
+def _compared(query: Encoded, documents: Sequence[Encoded]) -> Scores:
+    vectors = np.stack([embedding.vector for embedding in documents]).astype(np.float64)
     scores: Scores = shared.unit(vectors) @ shared.unit(query.vector.astype(np.float64))
     return scores
 

@@ -114,14 +114,14 @@ def _joined(first: Scored, second: Scored | None, order: npt.NDArray[np.intp], t
         return first
     read = order[:top]
     computed = [each.tokens_computed for each in (first, second)]
-    known = [tokens for tokens in computed if not math.isnan(tokens)]
+    counts = [tokens for tokens in computed if not math.isnan(tokens)]
     return Scored(
         _by_stage(first.scores, second.scores, read, order[top:]),
         _summed(first.tokens, second.tokens, read, len(order)),
         _summed(first.full, second.full, read, len(order)),
         first.index_seconds + second.index_seconds,
         calls=calls,
-        computed_tokens=sum(known) if known else None,
+        computed_tokens=sum(counts) if counts else None,
     )
 
 
@@ -157,12 +157,12 @@ def _summed(
 
 def kind(members: Sequence[RerankerKind]) -> RerankerKind:
     """Return the kind that combines any two of `members`."""
-    known = {member.name: member for member in members}
+    by_name = {member.name: member for member in members}
 
     def stages(settings: Mapping[str, Any]) -> list[tuple[RerankerKind, dict[str, SettingValue]]]:
         pairs = []
         for stage in STAGES:
-            member = known[str(settings[stage])]
+            member = by_name[str(settings[stage])]
             nested = nested_settings(str(settings[f"{stage}_settings"]), f"{stage}_settings")
             pairs.append((member, parse_settings(member.settings, nested)))
         return pairs
@@ -210,7 +210,7 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
         title="Cascade",
         meaning="Stage 1, a fast reranker, orders all candidates; stage 2, a better one, reorders "
         "the best of them. The others follow in stage-1 order.",
-        settings=_specs(known),
+        settings=_specs(by_name),
         capabilities=Capabilities(scope="listwise", order_sensitive=True),
         build=build,
         varying=able,

@@ -307,9 +307,9 @@ class Endpoint:
         )
         calls: list[Call] = []
         faults: list[str] = []
-        for place, (part_scores, made, fault) in zip(places, parts, strict=True):
+        for place, (part_scores, part_calls, fault) in zip(places, parts, strict=True):
             scores[place.start : place.stop] = part_scores
-            calls += made
+            calls += part_calls
             faults += [fault] if fault else []
         return Scored(scores, error=faults[0] if faults else "", calls=tuple(calls))
 

@@ -82,11 +82,11 @@ class LateInteraction(shared.NeuralReranker):
         seconds = read = 0.0
         for chunk in _chunks(requests):
             start = time.perf_counter()
-            held, fresh = self._encoded([text for text, _ in chunk])
+            embeddings, fresh = self._encoded([text for text, _ in chunk])
             seconds += time.perf_counter() - start
             read += fresh
             by_request: dict[int, list[tuple[int, Encoded]]] = {}
-            for (_, users), tokens in zip(chunk, held, strict=True):
+            for (_, users), tokens in zip(chunk, embeddings, strict=True):
                 for position, place in users:
                     by_request.setdefault(position, []).append((place, tokens))
             for position, entries in by_request.items():
@@ -106,12 +106,12 @@ class LateInteraction(shared.NeuralReranker):
     def _encoded(self, texts: Sequence[str]) -> tuple[list[Encoded], float]:
         """Return the vectors of each text, and the number of tokens that were read for them in this
         call."""
-        known = self._documents.of(texts)
-        fresh = [text for text in texts if text not in known]
-        made = dict(zip(fresh, self._encoder.encode(fresh, "document"), strict=True))
-        self._documents.add(made)
-        every = known | made
-        tokens = shared.tokens_read([each.full for each in made.values()], self._encoder.limit)
+        cached = self._documents.of(texts)
+        fresh = [text for text in texts if text not in cached]
+        encoded = dict(zip(fresh, self._encoder.encode(fresh, "document"), strict=True))
+        self._documents.add(encoded)
+        every = cached | encoded
+        tokens = shared.tokens_read([each.full for each in encoded.values()], self._encoder.limit)
         return [every[text] for text in texts], tokens
 
     def _anew(self, request: Request, runtime: Runtime) -> Scores:

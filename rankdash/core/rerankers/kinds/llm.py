@@ -146,10 +146,10 @@ def _together(judged: Sequence[tuple[float, Said]], listed: bool) -> Scored:
     scores = np.array([score for score, _ in judged], dtype=np.float64)
     calls = tuple(answer.call for _, answer in judged)
     read = [answer.call.billed.get("prompt_tokens", math.nan) for _, answer in judged]
-    known = bool(judged) and all(map(math.isfinite, read))
+    counted = bool(judged) and all(map(math.isfinite, read))
     return Scored(
         scores,
-        tokens=np.array(read, dtype=np.int64) if known else None,
+        tokens=np.array(read, dtype=np.int64) if counted else None,
         error=_fault(
             [answer for score, answer in judged if math.isnan(score)], len(judged), listed
         ),
@@ -157,18 +157,18 @@ def _together(judged: Sequence[tuple[float, Said]], listed: bool) -> Scored:
     )
 
 
-def _fault(lost: Sequence[Said], count: int, listed: bool) -> str:
+def _fault(unscored: Sequence[Said], count: int, listed: bool) -> str:
     """Return the reason why some documents have no score, with their number; "" if all have one."""
-    failed = [answer.error for answer in lost if answer.error]
+    failed = [answer.error for answer in unscored if answer.error]
     if failed:
         return f"requests that failed: {len(failed)} of {count}: {failed[0]}."
-    if not lost:
+    if not unscored:
         return ""
-    first = lost[0]
+    first = unscored[0]
     reason = unread(first.text)
     if listed and not first.top:
         reason += ", and the endpoint returned no token probabilities"
-    return f"answers that could not be read: {len(lost)} of {count}: {reason}."
+    return f"answers that could not be read: {len(unscored)} of {count}: {reason}."
 
 
 POINTWISE = LlmPointwise.kind(
@@ -275,8 +275,8 @@ class LlmListwise(ChatReranker):
         passes: list[npt.NDArray[np.float64]] = []
         calls: list[Call] = []
         for start in starts:
-            order, made, fault = self._pass(request, start, budget)
-            calls += made
+            order, pass_calls, fault = self._pass(request, start, budget)
+            calls += pass_calls
             if fault:
                 return Scored.failed(count, fault, tuple(calls))
             places = np.empty(count)
@@ -338,11 +338,11 @@ def read_order(text: str, count: int) -> Order:
     if not named and _BARE.fullmatch(text.strip(" .\n")):
         named = re.findall(r"\d+", text)
     places = [int(number) - 1 for number in named]
-    known = [place for place in places if 0 <= place < count]
-    distinct = list(dict.fromkeys(known))
+    valid = [place for place in places if 0 <= place < count]
+    distinct = list(dict.fromkeys(valid))
     missing = [place for place in range(count) if place not in set(distinct)]
     return Order(
-        (*distinct, *missing), len(missing), len(known) - len(distinct), len(places) - len(known)
+        (*distinct, *missing), len(missing), len(valid) - len(distinct), len(places) - len(valid)
     )
 
 

@@ -39,8 +39,8 @@ class Precomputed:
         if request.query_id not in self._ranking.positions:
             return Scored.failed(len(request.doc_ids), "The ranking does not contain this query.")
         docs, scores = self._ranking.documents_of(request.query_id)
-        known = dict(zip(docs, scores, strict=True))
-        return Scored(np.array([known.get(doc, np.nan) for doc in request.doc_ids], np.float64))
+        by_doc = dict(zip(docs, scores, strict=True))
+        return Scored(np.array([by_doc.get(doc, np.nan) for doc in request.doc_ids], np.float64))
 
 
 def run_from_ranking(name: str, dataset_id: str, ranking: Ranking, file: str) -> Run:

@@ -232,9 +232,9 @@ def _stored(name: str, value: Array, weights: BinaryIO) -> Any:
     if value.nbytes < _LARGE_BYTES:
         return formats.tensor(name, value)
     weights.write(bytes(-weights.tell() % _PAGE_BYTES))
-    made = formats.tensor(name, value, (Path(weights.name).name, weights.tell()))
+    tensor = formats.tensor(name, value, (Path(weights.name).name, weights.tell()))
     weights.write(value.data)
-    return made
+    return tensor
 
 
 def _read(purpose: Purpose, folder: Path) -> BertGraph | None:

@@ -49,16 +49,16 @@ def unfinished(target: Path) -> Iterator[Path]:
     Folders of killed processes are removed first. Raises OSError if it cannot be created."""
     beside = target.parent.glob("*") if target.parent.is_dir() else ()
     base_files.sweep([each for each in beside if _TOKEN.fullmatch(each.name)], _UNFINISHED)
-    made = target.with_name(f"{target.name}.{uuid.uuid4().hex[:8]}")
-    made.mkdir(parents=True)
-    held = None
+    folder = target.with_name(f"{target.name}.{uuid.uuid4().hex[:8]}")
+    folder.mkdir(parents=True)
+    marker = None
     try:
-        held = base_files.hold(made, _UNFINISHED)
-        yield made
+        marker = base_files.hold(folder, _UNFINISHED)
+        yield folder
     finally:
-        if held is not None:
-            os.close(held)
-        shutil.rmtree(made, ignore_errors=True)
+        if marker is not None:
+            os.close(marker)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def finish(made: Path, target: Path) -> None:
@@ -165,9 +165,9 @@ class Embeddings:
         files = sorted(each for each in self._folder.glob("*.safetensors") if _is_own(each))
         for path in files:
             try:
-                held = load_file(path)
-                keys = [bytes(key) for key in held["keys"]]
-                entries = zip(keys, held["vectors"], held["full"], strict=True)
+                arrays = load_file(path)
+                keys = [bytes(key) for key in arrays["keys"]]
+                entries = zip(keys, arrays["vectors"], arrays["full"], strict=True)
                 self._known.update(
                     {key: Encoded(vector, int(full)) for key, vector, full in entries}
                 )
@@ -191,7 +191,7 @@ class Embeddings:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         name = uuid.uuid4().hex
-        making = self._folder / f"{name}.part"
+        partial = self._folder / f"{name}.part"
         arrays: dict[str, npt.NDArray[Any]] = {
             "keys": np.array([list(key) for key in entries], dtype=np.uint8),
             "vectors": np.stack([embedding.vector for embedding in entries.values()]).astype(
@@ -200,13 +200,13 @@ class Embeddings:
             "full": np.array([embedding.full for embedding in entries.values()], dtype=np.int64),
         }
         try:
-            save_file(arrays, making)
-            making.replace(self._folder / f"{name}.safetensors")
+            save_file(arrays, partial)
+            partial.replace(self._folder / f"{name}.safetensors")
         except SafetensorError as error:
             # For example a full disk, reported in the library's own words.
             raise OSError(str(error)) from error
         finally:
-            making.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
         self._make_room()
 
     def _make_room(self) -> None:
@@ -255,10 +255,10 @@ class Recent(Generic[T]):
 
     def add(self, fresh: Mapping[str, T]) -> None:
         with self._lock:
-            for text, made in fresh.items():
+            for text, value in fresh.items():
                 if text not in self._held:
-                    self._held[text] = made
-                    self._total += self._size(made)
+                    self._held[text] = value
+                    self._total += self._size(value)
             while self._total > self._limit:
                 self._total -= self._size(self._held.popitem(last=False)[1])
 

@@ -172,12 +172,12 @@ def keep(
     """
     folder = _place(purpose, weights)
     try:
-        with unfinished(folder) as making:
-            difference = write(making / _GRAPH)
-            tokenizer.save(str(making / _TOKENIZER))
+        with unfinished(folder) as unfinished_folder:
+            difference = write(unfinished_folder / _GRAPH)
+            tokenizer.save(str(unfinished_folder / _TOKENIZER))
             card = ModelCard(**{**vars(card), "difference": difference})
-            (making / _CARD).write_text(json.dumps(asdict(card)), encoding="utf-8")
-            finish(making, folder)
+            (unfinished_folder / _CARD).write_text(json.dumps(asdict(card)), encoding="utf-8")
+            finish(unfinished_folder, folder)
     except NotExportableError:
         raise
     except Exception as error:

@@ -52,10 +52,10 @@ def _classes() -> dict[str, Any]:
     file = descriptor_pb2.FileDescriptorProto(name="graph.proto", package="rankdash")
     kinds = descriptor_pb2.FieldDescriptorProto
     for message, fields in _MESSAGES.items():
-        made = file.message_type.add(name=message)
+        descriptor = file.message_type.add(name=message)
         for number, name, kind in (each.split() for each in fields.split(", ")):
             many, plain = kind.startswith("*"), kind.lstrip("*")
-            field = made.field.add(name=name, number=int(number))
+            field = descriptor.field.add(name=name, number=int(number))
             field.label = kinds.LABEL_REPEATED if many else kinds.LABEL_OPTIONAL
             if plain in _MESSAGES:
                 field.type, field.type_name = kinds.TYPE_MESSAGE, f".rankdash.{plain}"
@@ -93,28 +93,28 @@ def array(tensor: Any) -> Array:
 def tensor(name: str, value: Array, place: tuple[str, int] | None = None) -> Any:
     """Return a tensor with its values in the message, or in a file. place: the name of the file,
     and their offset in it."""
-    made = _classes()["Tensor"](name=name, dims=value.shape, data_type=_NUMBERS[value.dtype])
+    message = _classes()["Tensor"](name=name, dims=value.shape, data_type=_NUMBERS[value.dtype])
     if place is None:
-        made.raw_data = value.tobytes()
-        return made
-    made.data_location = _EXTERNAL
+        message.raw_data = value.tobytes()
+        return message
+    message.data_location = _EXTERNAL
     location = {"location": place[0], "offset": place[1], "length": value.nbytes}
     for key, each in location.items():
-        made.external_data.add(key=key, value=str(each))
-    return made
+        message.external_data.add(key=key, value=str(each))
+    return message
 
 
 def node(kind: str, inputs: Sequence[str], output: str, **attributes: Any) -> Any:
     """Return an operation. attributes: each a float, an int, or a sequence of ints."""
-    made = _classes()["Node"](op_type=kind, input=inputs, output=[output])
+    message = _classes()["Node"](op_type=kind, input=inputs, output=[output])
     for name, value in attributes.items():
         if isinstance(value, float):
-            made.attribute.add(name=name, type=_FLOAT, f=value)
+            message.attribute.add(name=name, type=_FLOAT, f=value)
         elif isinstance(value, int):
-            made.attribute.add(name=name, type=_INT, i=value)
+            message.attribute.add(name=name, type=_INT, i=value)
         else:
-            made.attribute.add(name=name, type=_INTS, ints=value)
-    return made
+            message.attribute.add(name=name, type=_INTS, ints=value)
+    return message
 
 
 def model(
@@ -122,19 +122,19 @@ def model(
 ) -> bytes:
     """Return the bytes of a model of int64 inputs, each (batch, width), and a float32 output."""
     # IR version of that opset, which older runtimes also read.
-    made = _classes()["Model"](ir_version=8)
-    made.opset_import.add(domain="", version=opset)
-    made.graph.name = "bert"
-    made.graph.node.extend(nodes)
-    made.graph.initializer.extend(tensors)
+    message = _classes()["Model"](ir_version=8)
+    message.opset_import.add(domain="", version=opset)
+    message.graph.name = "bert"
+    message.graph.node.extend(nodes)
+    message.graph.initializer.extend(tensors)
     for name in inputs:
-        value = made.graph.input.add(name=name).type.tensor_type
+        value = message.graph.input.add(name=name).type.tensor_type
         value.elem_type = _NUMBERS[np.dtype(np.int64)]
         for dimension in ("batch", "width"):
             value.shape.dim.add(dim_param=dimension)
-    result = made.graph.output.add(name=output).type.tensor_type
+    result = message.graph.output.add(name=output).type.tensor_type
     result.elem_type = _NUMBERS[np.dtype(np.float32)]
-    content: bytes = made.SerializeToString()
+    content: bytes = message.SerializeToString()
     return content
 
 

@@ -95,9 +95,9 @@ def local(model: str) -> Path | None:
     Raises UnavailableError, with a remedy, if it is neither, or the folder contains no model.
     Visitors of a shared server do not learn which of its folders exist.
     """
-    known = packaged.in_use(model)
-    if known is not None:
-        return packaged.folder_of(known)
+    packaged_model = packaged.in_use(model)
+    if packaged_model is not None:
+        return packaged.folder_of(packaged_model)
     folder = Path(model)
     # expanduser fails for an unknown user.
     with suppress(RuntimeError):

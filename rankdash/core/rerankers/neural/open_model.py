@@ -107,8 +107,8 @@ def encode_natively(
 
 
 def _check_device(torch: Any, device: str) -> None:
-    known = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
-    if device in known and not known[device]():
+    checks = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+    if device in checks and not checks[device]():
         raise UnavailableError(
             "PyTorch finds no device {device!r} on this machine.",
             remedy="Choose the device auto or cpu.",
@@ -495,8 +495,8 @@ class Sample:
     def add(self, request: Request, scores: Scores) -> None:
         """Add some documents of a request, unless the sample is full or has this query."""
         size = len(request.doc_ids)
-        known = any(request.query_id == stored.query_id for stored, _ in self.kept)
-        if len(self.kept) >= _QUERIES or size < 2 or known or not np.isfinite(scores).all():
+        sampled = any(request.query_id == stored.query_id for stored, _ in self.kept)
+        if len(self.kept) >= _QUERIES or size < 2 or sampled or not np.isfinite(scores).all():
             return
         places = np.unique(np.linspace(0, size - 1, min(size, _DOCUMENTS)).astype(int))
         self.kept.append((request.part(places), scores[places]))

@@ -103,8 +103,8 @@ def named(model: str) -> PackagedModel | None:
 def in_use(model: str) -> PackagedModel | None:
     """Return the packaged model with the files that a name in the settings refers to; None for the
     name of a folder or a model of the hub."""
-    known = named(model)
-    return known if known is not None and is_preferred(known) else None
+    candidate = named(model)
+    return candidate if candidate is not None and is_preferred(candidate) else None
 
 
 def source_of(model: PackagedModel) -> Path:
@@ -456,10 +456,10 @@ def fitting(
         if unknown.
     """
     name = model.removeprefix("sentence-transformers/")
-    known = next((each for each in known_models() if each.id == name), None)
-    if known is None or (known.reads(language) and not unknown_share(model) > TOO_MANY_UNKNOWN):
+    listed = next((each for each in known_models() if each.id == name), None)
+    if listed is None or (listed.reads(language) and not unknown_share(model) > TOO_MANY_UNKNOWN):
         return model
-    return _FOR_MANY[known.encoder]
+    return _FOR_MANY[listed.encoder]
 
 
 def misfit(settings: Mapping[str, Any], language: str) -> list[Finding]:
@@ -483,9 +483,9 @@ def misfit(settings: Mapping[str, Any], language: str) -> list[Finding]:
 
 def with_prompts(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings; fill in the prompts that the model needs if they are empty."""
-    known = next((model for model in known_models() if model.id == settings["model"]), None)
+    listed = next((model for model in known_models() if model.id == settings["model"]), None)
     completed = dict(settings)
     for name in ("query_prompt", "document_prompt"):
-        if known is not None and not completed[name]:
-            completed[name] = getattr(known, name)
+        if listed is not None and not completed[name]:
+            completed[name] = getattr(listed, name)
     return completed

@@ -457,12 +457,12 @@ def keep_calibration(folder: Path, measured: Calibration) -> None:
         "seconds": measured.seconds,
         "machine": _calibrated_machine(),
     }
-    made = folder / f"{uuid.uuid4().hex}.json"
+    partial = folder / f"{uuid.uuid4().hex}.json"
     try:
-        made.write_text(json.dumps(record), encoding="utf-8")
-        made.replace(folder / _FILE)
+        partial.write_text(json.dumps(record), encoding="utf-8")
+        partial.replace(folder / _FILE)
     except OSError:
-        made.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
 def calibrate(
@@ -504,7 +504,7 @@ def calibrate(
 def choose(seconds: Mapping[str, float]) -> str:
     """Return the fastest runtime; others than the preferred one must beat it by their margin."""
     limits = _limits(seconds)
-    worthy = {name: taken for name, taken in seconds.items() if taken <= limits[name]}
+    worthy = {name: duration for name, duration in seconds.items() if duration <= limits[name]}
     return min(worthy, key=lambda name: worthy[name])
 
 

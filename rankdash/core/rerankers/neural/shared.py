@@ -200,8 +200,12 @@ class NeuralReranker:
         this run."""
         if self._opened is None:
             return self._more
-        known = packaged.in_use(str(self.settings["model"]))
-        details = {**self._opened.details(), **self._more, **(known.provenance if known else {})}
+        packaged_model = packaged.in_use(str(self.settings["model"]))
+        details = {
+            **self._opened.details(),
+            **self._more,
+            **(packaged_model.provenance if packaged_model else {}),
+        }
         return details | self._opened.agreement(self._sample, self._anew)
 
     def unknown_share(self, texts: Sequence[str]) -> float:
@@ -217,10 +221,10 @@ class NeuralReranker:
         model_files.require_packages()
         runtimes.check_installed(str(settings["runtime"]))
         model = str(settings["model"])
-        known = packaged.named(model)
-        if known is not None and known.convert is not None:
+        packaged_model = packaged.named(model)
+        if packaged_model is not None and packaged_model.convert is not None:
             # The run converts it, not the check.
-            packaged.source_of(known)
+            packaged.source_of(packaged_model)
             return
         folder = model_files.local(model)
         if folder is not None:

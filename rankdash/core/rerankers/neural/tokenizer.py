@@ -126,14 +126,14 @@ class Subwords:
         limit: the same in every call; recent texts are cached.
         """
         with self._lock:
-            known = self._kept.of(texts)
-            fresh = [text for text in dict.fromkeys(texts) if text not in known]
-            made = {
+            cached = self._kept.of(texts)
+            fresh = [text for text in dict.fromkeys(texts) if text not in cached]
+            tokenized = {
                 text: Cut(np.array(ids[:limit], dtype=np.int64), len(ids))
                 for text, ids in zip(fresh, self._source.plain(fresh), strict=True)
             }
-            self._kept.add(made)
-        every = known | made
+            self._kept.add(tokenized)
+        every = cached | tokenized
         return [every[text] for text in texts]
 
     def unknown_share(self, texts: Sequence[str]) -> float:
@@ -159,10 +159,10 @@ def unknown_share(model: str, texts: Sequence[str]) -> float:
     """
     try:
         model_files.require_packages()
-        known = packaged.in_use(model)
-        file = None if known else model_files.cached_tokenizer(model)
-        if known is not None:
-            source = RawTokenizer(packaged.tokenizer(known))
+        packaged_model = packaged.in_use(model)
+        file = None if packaged_model else model_files.cached_tokenizer(model)
+        if packaged_model is not None:
+            source = RawTokenizer(packaged.tokenizer(packaged_model))
         elif file is not None:
             source = RawTokenizer.from_file(file)
         else:
@@ -205,10 +205,10 @@ _from_file = cache(RawTokenizer.from_file)
 
 
 def _default() -> RawTokenizer:
-    known = packaged.named(PACKAGED)
-    if known is None or importlib.util.find_spec("tokenizers") is None:
+    packaged_model = packaged.named(PACKAGED)
+    if packaged_model is None or importlib.util.find_spec("tokenizers") is None:
         raise without(["tokenizers"])
-    return _from_file(packaged.source_of(known) / "tokenizer.json")
+    return _from_file(packaged.source_of(packaged_model) / "tokenizer.json")
 
 
 def default_tokens(texts: Sequence[str]) -> list[float]:

@@ -333,8 +333,8 @@ class Client:
                 return
             self._gone = self._gone + 1 if outcome.gone else 0
             # An error may be specific to the first request, especially in a resumed run.
-            lost = self._gone >= _GONE_AFTER or (outcome.absent and not self._answered)
-        if lost:
+            is_gone = self._gone >= _GONE_AFTER or (outcome.absent and not self._answered)
+        if is_gone:
             raise GoneError(
                 "The service at {host} keeps failing: {reason}."
                 if outcome.status

@@ -208,9 +208,9 @@ class Place:
     def allowed(self) -> bool:
         """True if the key in this variable may be sent to the base URL: to the service itself, and
         to the alternative address from the environment."""
-        known = HOMES.get(self.variable, "")
-        homes = (known, usual_address(self.variable)) if known else ()
-        return not known or any(_same_place(self.base_url, home) for home in homes)
+        home_address = HOMES.get(self.variable, "")
+        homes = (home_address, usual_address(self.variable)) if home_address else ()
+        return not home_address or any(_same_place(self.base_url, home) for home in homes)
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -268,8 +268,8 @@ _Answer = TypeVar("_Answer")
 
 
 def _sent(default: float, title: str, help_text: str, within: tuple[float, float]) -> Any:
-    made = SettingSpec("", default, title, help_text, within=within, advanced=True)
-    return described_by(made)
+    spec = SettingSpec("", default, title, help_text, within=within, advanced=True)
+    return described_by(spec)
 
 
 @dataclass(frozen=True)

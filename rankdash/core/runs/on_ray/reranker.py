@@ -331,8 +331,8 @@ class OnRay:
         import ray
 
         size = {"num_cpus": self._room.cpus, "num_gpus": self._room.gpus}
-        made = ray.remote(Scorer).options(**size)
-        handle = made.remote(self.name, plugin_files(), allowed.environment())
+        actor_class = ray.remote(Scorer).options(**size)
+        handle = actor_class.remote(self.name, plugin_files(), allowed.environment())
         placed = handle.place.remote()
         self._members.append(_Member(handle, placed, handle.load.remote(self._told, self._corpus)))
 
