@@ -84,7 +84,7 @@ def test_metrics_are_spelled_as_on_the_command_line_and_rel_is_their_threshold(d
     same = rd.evaluate(data, metrics="P@5", conventions=rd.Conventions(threshold=2.0))
     assert found.mean("P(rel=2)@5") == found.mean("P.5") == same.mean("P@5")
     assert found.mean("P@5") != rd.evaluate(data, metrics="P@5").mean("P@5")
-    with pytest.raises(rd.RankdashError, match="given as 3 and as 2"):
+    with pytest.raises(rd.RankdashError, match="are set: 3 and 2"):
         rd.evaluate(data, metrics="P(rel=2)@5", conventions=rd.Conventions(threshold=3.0))
     study = rd.study_of(data, (), metric="AP(rel=2)", others=["P@5,10"])
     assert study.specs == ("map", "precision@5", "precision@10")

@@ -374,7 +374,7 @@ REASON_TEMPLATES = (
     "not in the sample",
     "the query has no text",
     "the document has no text",
-    "not asked yet",
+    "not graded yet",
     "the last line holds no grade: {why}",
     "the answer gives no reason",
     "the answer names several grades: {grades}",
@@ -419,6 +419,7 @@ REASON_TEMPLATES = (
 )
 # The wording of earlier versions, which stored runs contain.
 FORMER_REASON_TEMPLATES = (
+    "not asked yet",
     "{why}, and the endpoint gave no probabilities of tokens",
     "first stage: {why}",
     "second stage: {why}",
@@ -460,10 +461,10 @@ def kind_of_failure(kind: str) -> str:
         "time_out": gettext("no answer in time"),
         "no_connection": gettext("no connection"),
         "refused": gettext("request refused"),
-        "unreadable": gettext("answer not in the form"),
+        "unreadable": gettext("answer in an invalid format"),
         "no_text": gettext("no text"),
         "elsewhere": gettext("no grade in the file"),
-        "not_asked": gettext("not asked yet"),
+        "not_asked": gettext("not graded yet"),
     }
     return titles.get(kind, kind)
 

@@ -16,7 +16,7 @@ _HEIGHT, _RADIUS = 16, 5
 _MIDDLE = _HEIGHT // 2
 # A printed page has no backgrounds, so every mark is a border.
 _PLACED = "position:absolute;box-sizing:border-box;"
-# Around what is too pale for any background.
+# An outline for colours that are too pale on some backgrounds.
 _EDGE = "outline:1px solid color-mix(in srgb, currentColor 55%, transparent);outline-offset:-1px"
 
 

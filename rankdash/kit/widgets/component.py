@@ -1,8 +1,7 @@
-"""Components of our own in the browser, and parts of a page that are drawn once they are in sight.
+"""Browser components of rankdash, and parts of a page that are drawn once they are in sight.
 
 A component is a folder with `index.js`, an ES module, and `style.css`, without a build step. Python
-sends it data as JSON, texts included, which it shows as text only; it sends events back, and Python
-decides.
+sends it data as JSON; it shows texts only as text, and sends events back, which Python handles.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from rankdash.core.study.study import Study
 from rankdash.kit.widgets import address, cache, pickers, sharing_link, view
 
 _SEEN = "in_view.seen"
-# Whether the whole page runs, and not one fragment.
+# True while the whole page runs, not only a fragment.
 _WHOLE = "in_view.whole"
 
 
 def component(folder: Path) -> Callable[..., None]:
     """Return a function that shows the component in a folder.
 
-    It takes a key, the data (JSON), and `heard`, which is called with the value of the trigger
-    `event` before the page runs again. The value comes from a browser: it can be anything.
+    It takes a key, the data (JSON), and `heard`, a callback for the value of the trigger `event`,
+    which runs before the page. The value comes from a browser: it can be anything.
     """
     show = st.components.v2.component(
         f"rankdash.{folder.name}",
@@ -38,7 +37,7 @@ def component(folder: Path) -> Callable[..., None]:
 
     def shown(key: str, data: object, heard: Callable[[Any], None]) -> None:
         def changed() -> None:
-            # One that went meanwhile may be heard once more.
+            # A removed component may trigger once more.
             event = st.session_state.get(key, {}).get("event")
             if event is not None:
                 heard(event)
@@ -49,8 +48,8 @@ def component(folder: Path) -> Callable[..., None]:
 
 
 def _compact(source: str) -> str:
-    """Return a script or a style, which is sent with every change of the data, without indents and
-    lines of comments."""
+    """Return a script or a style without indents and comment lines, because it is sent with every
+    change of the data."""
     lines = (line.strip() for line in source.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
@@ -61,14 +60,14 @@ _IN_VIEW = component(Path(__file__).with_name("in_view"))
 def when_seen(
     study: Study, key: str, title: str, height: int, draw: Callable[[Study], None], *of: object
 ) -> None:
-    """Draw the title of a part of a page, and the part as soon as it comes into sight.
+    """Draw the title of a part of a page, and the part as soon as it is in sight.
 
-    A chart takes the browser a tenth of a second. Charts below the window would delay what a click
-    changes in sight. The part is a fragment: a choice within it redraws nothing else.
+    A chart takes the browser a tenth of a second. Charts below the window would delay visible
+    changes after a click. The part is a fragment: choices in it redraw only the part.
 
-    title: "" for none. height: the pixels that stay empty until then. of: what the part shows
-    apart from the study, such as a challenger. If `of` or the study changes, a part of the first
-    screen is redrawn with the page; a part below it waits until it is in sight again.
+    title: "" for none. height: the pixels that are reserved until then. of: further arguments of
+        the part, such as a challenger. If `of` or the study changes, a part of the first screen is
+        redrawn with the page; a part below it waits until it is in sight again.
     """
     if title:
         st.subheader(title, anchor=False)
@@ -81,10 +80,10 @@ def when_seen(
 
 @st.fragment
 def _part(study: Study, key: str, of: str, height: int, draw: Callable[[Study], None]) -> None:
-    alone = _WHOLE not in st.session_state
+    fragment_only = _WHOLE not in st.session_state
     seen = _seen().get(key, {})
     if seen.get("of") == of or seen.get("first"):
-        draw(view.again(study) if alone else study)
+        draw(view.again(study) if fragment_only else study)
     else:
 
         def heard(event: Any) -> None:
@@ -93,20 +92,20 @@ def _part(study: Study, key: str, of: str, height: int, draw: Callable[[Study], 
 
         words = _("This part is drawn once it is in sight.")
         _IN_VIEW(f"{key}.in_view", {"height": height, "of": of, "words": words}, heard)
-    if alone:
+    if fragment_only:
         address.publish()
         sharing_link.follow()
         pickers.shown()
 
 
 def columns(key: str, least: int, most: int) -> int:
-    """Return how many columns of at least so many pixels the part of that key has room for; `most`
-    if nothing is known of it."""
+    """Return how many columns of at least `least` pixels fit into the part with this key; `most` if
+    its width is unknown."""
     width = _seen().get(key, {}).get("width", least * most)
     return min(max(int(width) // least, 1), most)
 
 
 def _seen() -> dict[str, dict[str, Any]]:
-    """Key of a part → what the browser sent once it was in sight."""
+    """Return key of a part → the browser's event when it was in sight."""
     seen: dict[str, dict[str, Any]] = st.session_state.setdefault(_SEEN, {})
     return seen

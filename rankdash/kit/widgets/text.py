@@ -1,8 +1,8 @@
-"""The one door for text that came from a file.
+"""Safe rendering of all text that came from a file.
 
 Streamlit renders Markdown in labels, captions, messages and metrics, and Markdown can load remote
-images. Whatever a user uploaded (ids, names, queries, documents) goes through here, or to
-`st.dataframe` and `st.text`, which show it as it is.
+images. All uploaded text (ids, names, queries, documents) passes through here, or is shown
+unchanged by `st.dataframe` and `st.text`.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from rankdash.core.base.text import shortened as shortened
 from rankdash.core.words.columns import Column, Row
 
 _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-# All of it but the marks of headings, lists, quotes and emphasis.
+# All of it except the marks of headings, lists, quotes and emphasis.
 _NO_MARK = re.compile(r"([!\"$%&',/:;<=?@\[\\\]^`{|}~])")
 _HEADING = re.compile(r"^( {0,3})(#{1,6})(?=\s|$)")
 _ADDRESS = re.compile(r":(?=//)|www(?=\.)|@", re.IGNORECASE)
 
-# In columns of text: an interval, "0.617 … 0.714", is whole.
+# In columns of text: an interval, "0.617 … 0.714", is shown whole.
 _WHOLE = 14
-# A name or a few words that break between words.
+# In columns of text: a name or a few words, which break between words.
 _BRIEF = 26
-# Longer than the names that a person gives: those are whole, and wrap.
+# Longer than usual names, which are shown whole, and wrap.
 _NAME_WIDTH = 160
 
-# Of a column of names in a grid: how many Latin letters a line has. Of its rows, in pixels.
+# The width of a column of names in a grid, in Latin letters; the heights of its rows, in pixels.
 _NAME_COLUMN = 40
 _LINE, _PADDING, _LOWEST_WRAPPED = 20, 12, 66
 
-# Borders take the colour of the text, so that the table fits light and dark.
+# Borders have the colour of the text, so that the table suits light and dark pages.
 _TABLE_STYLE = """<style>
 .rd-table { width: 100%; border-collapse: collapse; font-size: 0.875rem; }
 .rd-table th, .rd-table td { text-align: left; vertical-align: top; padding: 0.35rem 0.4rem;
@@ -59,21 +59,22 @@ _TABLE_STYLE = """<style>
 
 
 def markdown_safe(text: str, limit: int = 200) -> str:
-    """One line of `text` for a place that renders Markdown; nothing in it is markup there.
+    """Return one line of `text` for a place that renders Markdown, with all markup escaped.
 
-    CommonMark lets every ASCII punctuation character be escaped by a backslash. Addresses are made
-    links after the escapes are gone, so an invisible word joiner breaks them. Bidirectional
-    overrides and control characters, which could make a label lie, are dropped.
+    CommonMark allows a backslash before every ASCII punctuation character. Addresses become links
+    even after escaping, so an invisible word joiner breaks them. Bidirectional overrides and
+    control characters, which could make a label misleading, are dropped.
     """
     line = shortened(" ".join(CONTROL.sub("", text).split()), limit)
     return _ASCII_PUNCTUATION.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", line))
 
 
 def paragraphs_safe(text: str) -> str:
-    """`text` with its headings, lists, quotes and emphasis, for a place that renders Markdown.
+    """Return `text` with its headings, lists, quotes and emphasis, for a place that renders
+    Markdown.
 
     Everything else stays text: HTML, images, links, code, tables and Streamlit's own marks need a
-    character that is escaped here. Headings become small ones; lines stay lines.
+        character that is escaped here. Headings become small; line breaks stay.
     """
     return "  \n".join(
         _line_safe(CONTROL.sub("", line)) for line in text.expandtabs(4).splitlines()
@@ -86,38 +87,38 @@ def _line_safe(line: str) -> str:
 
 
 def name_safe(name: str, width: int = _NAME_WIDTH) -> str:
-    """The name of a system for a place that renders Markdown, cut in the middle to `width` columns
-    (a Chinese character takes two): such names often differ only at the end."""
+    """Return the name of a system for a place that renders Markdown, truncated in the middle to
+    `width` columns (a Chinese character takes two): such names often differ only at the end."""
     return markdown_safe(middle(name, width), 2 * width)
 
 
 def names_help(names: Iterable[str], width: int) -> str | None:
-    """The whole names, for the help beside a place that cuts them to `width` columns; None where
-    all fit."""
-    cut = [f"- {name_safe(name)}" for name in names if not fits(name, width)]
-    return "\n".join([_("Full names:"), "", *cut]) if cut else None
+    """Return the full names, as help text for a place that truncates them to `width` columns; None
+    if all fit."""
+    truncated = [f"- {name_safe(name)}" for name in names if not fits(name, width)]
+    return "\n".join([_("Full names:"), "", *truncated]) if truncated else None
 
 
 def name_rows(names: Iterable[str]) -> int | None:
-    """The height of a grid's rows, in pixels, in which the longest of some names is whole; None for
-    the usual one. A grid wraps text only in rows of more than 4 rem, and shows nothing more of a
-    cell under the pointer."""
+    """Return the height of a grid's rows, in pixels, that shows the longest of some names
+    completely; None for the default. A grid wraps text only in rows of more than 4 rem, and its
+    hover shows no more of a cell."""
     lines = math.ceil(max(map(columns, names), default=0) / _NAME_COLUMN)
     return None if lines < 2 else max(_LOWEST_WRAPPED, lines * _LINE + _PADDING)
 
 
 def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose cells wrap, for `st.html`; every cell and heading is escaped here.
+    """Return a table with wrapping, escaped cells, for `st.html`.
 
-    A column without a word in it is left out.
+    Empty columns are omitted.
     """
 
     def row(cells: Sequence[str], tag: str) -> str:
         return f"<tr>{''.join(cell(each, tag) for each in cells)}</tr>"
 
     def cell(text: str, tag: str) -> str:
-        # A number or an interval broken over two lines is misread; names wrap between words, and
-        # sentences and what is longer take the room.
+        # Numbers and intervals must not wrap; names wrap between words, and longer texts take the
+        # remaining width.
         brief = " class='rd-brief'" if fits(text, _BRIEF) else ""
         kind = " class='rd-short'" if fits(text, _WHOLE) else brief
         return f"<{tag}{kind}>{html_safe(text)}</{tag}>"
@@ -126,7 +127,7 @@ def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     headings, rows = _columns([headings], used)[0], _columns(rows, used)
     body = "".join(row(cells, "td") for cells in rows)
     table = f"<table class='rd-table'>{row(headings, 'th')}{body}</table>"
-    # Keys scroll only what has the focus.
+    # The keyboard scrolls only the focused element.
     name = html_safe(next(filter(None, headings), ""))
     scrolled = f"class='rd-scroll' tabindex=0 role=group aria-label='{name}'"
     return f"{_TABLE_STYLE}<div {scrolled}>{table}</div>"
@@ -136,21 +137,20 @@ def _columns(rows: Sequence[Sequence[str]], used: Sequence[int]) -> list[list[st
     return [[cells[place] for place in used] for cells in rows]
 
 
-# The words of a query marked in the text of a document, as HTML that is escaped here.
+# The words of a query marked in the text of a document, as escaped HTML.
 #
-# The rule, which needs no dictionary and no model:
+# The rule, which needs neither a dictionary nor a model:
 #
-# - Words written with blanks: each word of the query counts, short everyday words aside (unless the
-#   query has no others). A word of the text is marked when it is the same, or when both are the
-#   same less a common English ending: "returning" marks "return", "returns" and "returned". What is
-#   left of a word has at least four letters; a shorter word is marked only where it stands alone,
-#   with or without a plural s.
+# - Words separated by blanks: each word of the query counts, except short everyday words (unless
+#   the query has no others). A word of the text is marked if it is equal, or if both are equal
+#   without a common English ending: "returning" marks "return", "returns" and "returned". The rest
+#   of a word has at least four letters; a shorter word is marked only as a separate word, with or
+#   without a plural s.
 # - Text without blanks (Chinese, Japanese kana): question words and particles split the query into
 #   pieces; then the longest stretch of two or more characters that a piece and the text have in
-#   common is marked, from left to right. A single character is marked only where a piece has no
-#   other.
+#   common is marked, from left to right. A single character is marked only if a piece has no other.
 #
-# It shows what a reader would look for. It is not why a model scored the document as it did.
+# The marks show what a reader would look for. They do not explain the score of a model.
 
 Spans = list[tuple[int, int]]
 
@@ -168,7 +168,7 @@ _EVERYDAY = frozenset(
     """a an and any are as at be been but by can could do does did for from had has have how i if in
     into is it its me my no not of on or our should so than that the their them then there these
     they this those to was we were what when where which who whom whose why will with would you
-    your""".split()  # noqa: SIM905 - forty quoted words are no list to read
+    your""".split()  # noqa: SIM905 - forty quoted words are hard to read
 )
 _PARTICLES = re.compile(
     "什么|怎么样|怎么|怎样|如何|哪些|哪个|哪里|为什么|为何|多少|是否|能否|可以|可否|以及|或者"
@@ -178,8 +178,8 @@ _PARTICLES = re.compile(
 
 @dataclass(frozen=True)
 class QueryTerms:
-    """What is looked for. words: written in full; stems: the same less their endings; pieces:
-    stretches of text without blanks."""
+    """The search terms of a query. words: in full; stems: without their endings; pieces: stretches
+    of text without blanks."""
 
     words: frozenset[str]
     stems: frozenset[str]
@@ -187,7 +187,7 @@ class QueryTerms:
 
 
 def terms(query: str) -> QueryTerms:
-    """What to look for, from the text of a query."""
+    """Return the search terms of a query."""
     text = _plain(query)
     words = _WORD.findall(text)
     content = [word for word in words if word not in _EVERYDAY] or words
@@ -208,12 +208,12 @@ def terms(query: str) -> QueryTerms:
 
 
 def spans(text: str, query_terms: QueryTerms) -> Spans:
-    """Where the text is to be marked: (start, end), in order, never overlapping."""
+    """Return the marks in a text: (start, end), in order, without overlaps."""
     plain = _plain(text)
     ranges = [
         (match.start(), match.end())
         for match in _WORD.finditer(plain)
-        if _is_wanted(match.group(), query_terms)
+        if _is_match(match.group(), query_terms)
     ]
     if query_terms.pieces:
         for run in _UNSPACED_RUN.finditer(plain):
@@ -222,11 +222,11 @@ def spans(text: str, query_terms: QueryTerms) -> Spans:
 
 
 def snippet(text: str, marked: Spans, length: int) -> tuple[int, int]:
-    """The part of the text, about `length` characters, in which most of the marks stand."""
+    """Return the part of the text, of about `length` characters, with most of the marks."""
     if len(text) <= length:
         return 0, len(text)
     words = [text[start:end].lower() for start, end in marked]
-    # How often each word stands among the marks from one on, as far as the part reaches.
+    # The count of each word among the marks within the part.
     inside: Counter[str] = Counter()
     best, most, reached = 0, -1, 0
     for place, (start, _end) in enumerate(marked):
@@ -242,7 +242,7 @@ def snippet(text: str, marked: Spans, length: int) -> tuple[int, int]:
         else:
             inside[words[place]] -= 1
     start = min(max(0, best - length // 4), len(text) - length)
-    # Not in the middle of a word where there is a blank near.
+    # Start at a nearby blank instead of in the middle of a word.
     blank = text.find(" ", start, start + 20) if start else -1
     start = blank + 1 if blank >= 0 else start
     return start, min(len(text), start + length)
@@ -262,13 +262,14 @@ def pieces(text: str, marked: Spans, start: int = 0, end: int | None = None) -> 
 
 
 def marked_html(text: str, marked: Spans, start: int = 0, end: int | None = None) -> str:
-    """Part of the text with its marks, safe as HTML."""
+    """Return part of the text with its marks, as escaped HTML."""
     parts = map(html_safe, pieces(text, marked, start, end))
     return "".join(f"<mark>{part}</mark>" if at % 2 else part for at, part in enumerate(parts))
 
 
 def _plain(text: str) -> str:
-    """Lower case, full-width letters as usual ones; as long as the text, so that places hold."""
+    """Return the text in lower case, with full-width letters as usual ones; it has the same length,
+    so that positions stay valid."""
     if text.isascii():
         return text.lower()
     return "".join(map(_folded, text))
@@ -284,7 +285,7 @@ def _folded(character: str) -> str:
 # The documents of a query share most of their words.
 @lru_cache(maxsize=2**14)
 def _stem(word: str) -> str:
-    """The word less its ending; "" where too little is left to go by."""
+    """Return the word without its ending; "" if too little remains."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
             stem = word[: -len(ending)]
@@ -295,11 +296,11 @@ def _stem(word: str) -> str:
 
 
 def _without_y(stem: str) -> str:
-    """ "copy" as in "copies"."""
+    """Return the stem with a final i for y: "copi" for "copy", as in "copies"."""
     return f"{stem[:-1]}i" if stem.endswith("y") else stem
 
 
-def _is_wanted(word: str, query_terms: QueryTerms) -> bool:
+def _is_match(word: str, query_terms: QueryTerms) -> bool:
     if word in query_terms.words or (word.endswith("s") and word[:-1] in query_terms.words):
         return True
     return _stem(word) in query_terms.stems
@@ -324,21 +325,21 @@ def _stretches(
     return ranges
 
 
-# Changes in a table: with a sign, and none where they round to 0; latencies with three digits.
+# Changes in a table have a sign unless they round to 0; latencies have three digits.
 #
 # No format of a number column can do that: "%+.3f" writes +0.000, "%.3g" 12300 for 12,345. So the
-# words of a short table are written here, and the browser still sorts by the numbers. A long table,
-# which would take too long to write, goes without the plus.
+# texts of a short table are formatted here, and the browser still sorts by the numbers. A long
+# table, which would take too long, has no plus signs.
 
 
 def signed_cells(
     frame: pd.DataFrame, digits: Mapping[str, int], times: Collection[str] = ()
 ) -> Styler:
-    """The table with its changes and latencies written out. digits: column of changes → decimals.
+    """Return the table with formatted changes and latencies. digits: column of changes → decimals.
     times: columns of milliseconds.
 
-    Those columns must have no format in their configuration, which would win; other columns of
-    decimals must have one.
+    Those columns must have no format in their configuration, which would override this one; other
+    columns of decimals must have one.
     """
     written: dict[Any, Any] = {
         **{column: partial(signed, digits=places) for column, places in digits.items()},
@@ -371,5 +372,6 @@ def compared_cells(
 
 
 def rounded(changes: pd.Series, digits: int) -> pd.Series:
-    """Changes for a column of a long table, formatted as "%.3f": what rounds to 0 has no minus."""
+    """Return changes for a column of a long table, formatted as "%.3f": values that round to 0 have
+    no minus."""
     return changes.round(digits) + 0.0

@@ -146,7 +146,7 @@ def test_what_failed_in_peoples_queries_is_asked_again_alone(workspace, server):
     told = said(app)
     assert row.failed == 8
     assert "In 2 of the 12 labelled queries, the judge lacks a grade" in told
-    assert "request refused: 4, not asked yet: 1" in told
+    assert "request refused: 4, not graded yet: 1" in told
     assert "The judge has no grade for 9 of 56 documents (16.1%)." in told
     assert "12 of 14 queries have human labels: 12 with a metric value, 0 without (" in told
     assert "Queries graded completely by the judge: 11, " in told

@@ -37,7 +37,7 @@ what a worker that dies can lose."""
 
 LONGEST_JUDGE_NAME = 100
 LONGEST_REASON = 5_000
-NOT_ASKED = "not asked yet"
+NOT_ASKED = "not graded yet"
 
 # Faster than `json.loads`, which also skips blanks.
 _decode = json.JSONDecoder().raw_decode

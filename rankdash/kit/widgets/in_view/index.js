@@ -9,7 +9,7 @@ const pause = () => new Promise((done) => setTimeout(done, 50));
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
   root.style.height = `${data.height}px`;
-  // Who goes on by key before it is in sight gets here, which brings it into sight.
+  // Keyboard focus scrolls it into sight.
   Object.assign(root, { tabIndex: 0, role: "group", ariaLabel: data.words });
   let watching = true;
   const send = () => {
