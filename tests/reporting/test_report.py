@@ -270,7 +270,7 @@ def test_net_value_is_drawn_of_a_price_and_a_value_that_were_set_or_of_examples(
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"challengers": ("x",)}, "no system 'x'"),
+        ({"challengers": ("x",)}, "Unknown system 'x'"),
         ({"challengers": (FIRST_STAGE,)}, "with itself"),
         ({"metric": "nonsense"}, "nonsense"),
     ],

@@ -251,7 +251,7 @@ def test_no_room_to_split_is_one_error_and_nothing_is_left_of_the_pieces(
         assert list(made.iterdir()) == []
     monkeypatch.setattr("shutil.disk_usage", lambda folder: Full)
     assert main(["evaluate", *map(str, paths[:2])]) == 2
-    assert "name another folder in TMPDIR" in capsys.readouterr().err
+    assert "set TMPDIR to another folder" in capsys.readouterr().err
 
 
 def test_what_needs_documents_is_not_made_of_pieces(tmp_path):

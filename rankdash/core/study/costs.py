@@ -207,7 +207,7 @@ def listwise(study: Study, system: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Depths:
-    """A depth curve with the p95 latency in ms at each of its depths (NaN where unknown)."""
+    """A depth curve with the p95 latency in ms at each of its depths (NaN if unknown)."""
 
     curve: DepthCurve
     p95: tuple[float, ...]

@@ -66,13 +66,13 @@ DERIVED_SEGMENTS = (
     DerivedSegment(
         "query_length",
         "Length of the query",
-        "In words, or in characters where a query has Chinese or Japanese ones.",
+        "In words, or in characters for queries with Chinese or Japanese text.",
         (*_WORDS, *_CHARACTERS, UNKNOWN),
     ),
     DerivedSegment(
         "relevant_documents",
         "Relevant documents",
-        "How many documents of the query are labelled relevant, found or not.",
+        "The number of documents of the query that are labelled relevant, retrieved or not.",
         _RELEVANT,
     ),
     DerivedSegment(
@@ -81,12 +81,12 @@ DERIVED_SEGMENTS = (
         "By the baseline's own value: its lowest third of the queries, the middle, the highest. "
         "Queries with equal values stay together, so the thirds can be uneven.",
         _DIFFICULTY,
-        note="Regression to the mean: queries picked because the baseline did badly on them gain "
-        "on average by chance alone, and those it did well on lose. Compare systems within "
-        "a third, not the thirds with each other.",
+        note="Regression to the mean: queries selected because the baseline did badly on them "
+        "gain on average by chance, and queries on which it did well lose. Compare systems "
+        "within a third, not the thirds with each other.",
     ),
 )
-"""The segments of `of_texts`, then those of `of_values`, in their order."""
+"""The segments of `of_texts`, then of `of_values`, in their order."""
 
 _CJK = re.compile(
     r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"

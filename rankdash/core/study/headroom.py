@@ -215,7 +215,7 @@ def limits(
     measure = parse_measure(spec) if isinstance(spec, str) else spec
     if not measure.metric.measures_quality:
         raise SpecError(
-            "{metric} says nothing of quality, so it has no potential gain.",
+            "{metric} does not measure ranking quality, so it has no potential gain.",
             remedy="Choose a metric such as ndcg@10.",
             metric=measure.title,
         )

@@ -182,8 +182,8 @@ def merge_labels(dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = 
     examples = _checked(qrels)[lost.to_numpy()].head(5)
     if lost.all() and len(new):
         raise DataError(
-            "Labels for a query and a document of this data set: none of {count}; the first "
-            "is for document {doc!r} of query {query!r}.",
+            "None of the {count} labels match a query and a document of this data set; the "
+            "first is for document {doc!r} of query {query!r}.",
             remedy="Check that the file was made from this data set, and that a spreadsheet has "
             "not changed the ids.",
             count=len(new),
@@ -287,7 +287,7 @@ def with_sampled_labels(study: Study, draws: pd.DataFrame) -> Study:
     unchanged if every document that a metric reads has a label.
 
     draws: query_id, doc_id, cannot_tell, draw and probability of the labels; NaN for labels that
-    existed before. "Cannot tell" counts as not relevant.
+    existed before. Undecided labels count as not relevant.
     """
     ids = ["query_id", "doc_id"]
     once = draws.drop_duplicates(ids)

@@ -239,9 +239,9 @@ def _split(files: LargeFiles) -> Iterator[_Pieces | None]:
         room = shutil.disk_usage(made).free
         if room < size:
             raise DataError(
-                "To evaluate files of {size:.1f} GB, as much room is needed in {folder}, where "
-                "{room:.1f} GB are free.",
-                remedy="Make room, or name another folder in TMPDIR.",
+                "Evaluating files of {size:.1f} GB needs as much free space in {folder}, which "
+                "has {room:.1f} GB.",
+                remedy="Free disk space, or set TMPDIR to another folder.",
                 size=size / 1e9,
                 room=room / 1e9,
                 folder=tempfile.gettempdir(),

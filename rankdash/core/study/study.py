@@ -104,7 +104,7 @@ class Study:
         for system in self.chosen:
             if system not in self.systems:
                 raise SpecError(
-                    "There is no system {system!r}.",
+                    "Unknown system {system!r}.",
                     remedy="Possible: {systems}.",
                     system=system,
                     systems=", ".join(self.systems),

@@ -114,7 +114,7 @@ class Money:
     def of(cls, assumptions: Mapping[str, Any], **more: Any) -> Money:
         """Create prices and assumptions.
 
-        assumptions: those that the user set, by name; `machines` is "whole" or "share". more: the
+        assumptions: values set by the user, by name; `machines` is "whole" or "share". more: the
         other fields. Raises DataError for an unknown assumption, a value out of range, and an
         amount that must be set because its default is in another currency without an exchange rate.
         """
@@ -136,7 +136,7 @@ class Money:
             if rate is None and each.money and each.default:
                 raise DataError(
                     "{name} is not set, and its default is in {dollars}, not in {currency}.",
-                    remedy="Set it, or how much 1 {dollars} is in {currency} under rates.",
+                    remedy="Set it, or add the value of 1 {dollars} in {currency} under rates.",
                     name=each.name,
                     dollars=DOLLARS,
                     currency=made.currency,

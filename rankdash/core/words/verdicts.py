@@ -131,7 +131,7 @@ def reason_meanings() -> dict[str, str]:
     return {each.code: _(each.meaning, share=percent(each.share)) for each in LISTED}
 
 
-# The limits of reranking, in words: the documents that it can order, and those that it cannot.
+# The limits of reranking, in words: the documents that it can and cannot order.
 
 
 def documents(own_list: bool) -> str:

@@ -1,13 +1,13 @@
-"""What each document adds to a metric of one query, before and after reranking.
+"""Contributions of documents to a metric of one query, before and after reranking.
 
-Every metric here is a sum over ranked documents, so the change of a query splits without a
-remainder: the contributions of its documents add up to after - before as `metrics.evaluate` gives
-it, to float rounding. What a document is credited with are the terms of the metric's definition,
-each divided by the divisor of the query.
+Every metric here is a sum over ranked documents, so the change of a query splits exactly: the
+contributions of its documents add up to after - before of `metrics.evaluate`, to float rounding.
+The contribution of a document is the sum of its terms in the metric's definition, each divided by
+the divisor of the query.
 
-So in MAP a document may lose credit without moving, when relevant ones above it go; and in MRR and
-hit the credit passes from the document that was first to the one that is. `judged` says nothing of
-single documents' worth and is not split.
+In MAP, a document may lose credit without moving if relevant documents above it disappear. In MRR
+and hit, the credit passes from one first relevant document to another. `judged` does not measure
+quality and is not split.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, eval
 from rankdash.core.metrics.engine import Relevance
 
 CARRIED = ("mrr", "hit")
-"""Metrics whose whole value one document carries: the first relevant one."""
+"""Metrics that depend on one document only: the first relevant one."""
 
 COLUMNS = ("doc_id", "rank_before", "rank_after", "label", "before", "after", "delta")
 
@@ -35,15 +35,15 @@ _NO_STATES: Mapping[str, str] = {}
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The change of one query, document by document.
+    """The change of one query, split by document.
 
-    before, after: the values of the metric; NaN where a side has none.
+    before, after: the values of the metric; NaN if a side has none.
     documents: `COLUMNS` for each document of either list, the largest |delta| first: ranks as the
-        metric counts them (float, NaN where a list lacks the document; under `judged_only` among
-        labelled documents, and the others are left out); label (NaN where there is none); before,
-        after and delta, what it adds to the value. Empty where nothing can be split.
-    why_not: "" or why there is no split: "metric" (it is no sum over documents), a state of
-        `metrics.STATES` but "scored" ("failed", "missing", …), or "absent" (the query is not
+        metric counts them (float, NaN if a list lacks the document; with `judged_only` among
+        labelled documents only); label (NaN without one); before, after and delta, the contribution
+        to the value. Empty if the change cannot be split.
+    why_not: "" or why there is no split: "metric" (not a sum over documents), a state of
+        `metrics.STATES` except "scored" ("failed", "missing", …), or "absent" (the query is not
         evaluated).
     """
 
@@ -70,8 +70,8 @@ def split(
 ) -> Split:
     """Split the change of `measure` for one query.
 
-    qrels: query_id, doc_id, label; those of the query, or, for ERR and graded MAP, which look at
-        the highest label of the set unless the conventions name one, all of them.
+    qrels: query_id, doc_id, label of the query; for ERR and graded MAP of all queries, because they
+        use the highest label of the set unless the conventions set one.
     left_out: query id → "failed" or "skipped", of both sides together.
     """
     rules = with_top_label(conventions or Conventions(), qrels)
@@ -92,8 +92,8 @@ def split(
 def without(
     split: Split, doc_ids: Collection[str], qrels: pd.DataFrame, conventions: Conventions
 ) -> float:
-    """What the challenger would score for the query of a split if its list lacked these documents
-    and the others moved up."""
+    """Return the challenger's value for the query of a split if its list lacked these documents and
+    the others moved up."""
     lacking = set(doc_ids)
     remaining = np.array(
         [doc_id not in lacking for doc_id in split.documents["doc_id"]], dtype=bool
@@ -109,18 +109,18 @@ def without(
 
 
 def splits(measure: Measure) -> bool:
-    """Whether the metric is a sum over documents."""
+    """Return whether the metric is a sum over documents."""
     return measure.metric.measures_quality
 
 
 def credits_of(relevance: Relevance, measure: Measure) -> Floats:
-    """(J,) what each position of `relevance` adds to the value of its query: the sum by query is
-    what the metric computes, before `evaluate` puts states in. Only where `splits(measure)`."""
+    """Return (J,) the contribution of each position of `relevance` to the value of its query. The
+    sum by query is the metric, before `evaluate` applies states. Requires `splits(measure)`."""
     return measure.metric.credits(relevance, measure.k, measure.parameter)
 
 
 def with_top_label(conventions: Conventions, qrels: pd.DataFrame) -> Conventions:
-    """The conventions for a part of the labels: the top of the scale is that of them all."""
+    """Return the conventions with the top label of all labels, for the evaluation of a part."""
     if conventions.err_top_label is not None or qrels.empty:
         return conventions
     top = float(qrels["label"].max())
@@ -133,7 +133,7 @@ def _of_query(qrels: pd.DataFrame, query_id: str) -> pd.DataFrame:
 
 
 def of_query(ranking: Ranking, query_id: str) -> Ranking:
-    """The list of one query as a ranking of its own; without queries where it is not ranked."""
+    """Return a ranking with the list of one query only; empty if the query is not ranked."""
     place = ranking.positions.get(query_id)
     start, stop = (0, 0) if place is None else ranking.offsets[place : place + 2]
     count = int(stop - start)
@@ -152,7 +152,7 @@ def of_query(ranking: Ranking, query_id: str) -> Ranking:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """docs, label, credit: (D,) of the documents, in the order of their ranks."""
+    """One system's list of a query. docs, label, credit: (D,) of the documents, by rank."""
 
     value: float
     state: str
@@ -208,7 +208,8 @@ def _value(evaluation: Evaluation, measure: Measure) -> tuple[float, str]:
 
 
 def _joined(before: _Side, after: _Side) -> pd.DataFrame:
-    """The documents of both, those of `after` first, by how much they add to the change."""
+    """Return the documents of both lists, the largest |delta| first; equal ones in the order of
+    `after`, then of `before`."""
     place = {doc: row for row, doc in enumerate(after.docs)}
     lost = [row for row, doc in enumerate(before.docs) if doc not in place]
     for row in lost:
@@ -235,9 +236,9 @@ def _nothing() -> pd.DataFrame:
 
 # The change of one query in at most three statements, each with its signed share.
 #
-# Documents whose contribution changed are grouped by what became of them; the amounts of the groups
-# add up to the change. Where the query lost, one more statement may name what was lifted over the
-# documents that lost, and what that cost: it explains the losses and adds nothing to the sum.
+# Documents whose contribution changed are grouped by movement; the amounts of the groups add up to
+# the change. If the query lost, one more statement may show the documents that were promoted above
+# the losing ones, with the loss they cause: it explains the losses and is not part of the sum.
 
 Kind = Literal[
     "entered", "left", "rose", "fell", "held", "first", "rest", "unjudged_above", "worse_above"
@@ -250,17 +251,17 @@ _ZERO = 1e-12
 
 @dataclass(frozen=True)
 class Statement:
-    """One thing that happened.
+    """A part of the explanation of a change.
 
-    kind: "entered" or "left" the first k (the list, where there is no cutoff); "rose", "fell";
-        "held": kept its rank and counts differently for what stands above it; "first": the first
-        relevant document was another, or elsewhere; "rest": whatever else; "unjudged_above",
-        "worse_above": documents without a label, or judged worse, that were lifted over relevant
+    kind: "entered" or "left" the first k (the list, without a cutoff); "rose", "fell"; "held": the
+        same rank, but another contribution due to documents above it; "first": another first
+        relevant document, or another rank of it; "rest": all others; "unjudged_above",
+        "worse_above": documents without a label, or judged worse, that were promoted above relevant
         ones.
-    doc_ids: which documents; (before, after) for "first", "" where there is none.
-    moves: the rank of each before and after, NaN where a list lacks it.
-    amount: its share of the change; for the last two kinds what they cost, 0 or below: the value
-        as it is against the value without them.
+    doc_ids: the documents; (before, after) for "first", "" if there is none.
+    moves: the rank of each before and after, NaN if a list lacks it.
+    amount: its share of the change; for the last two kinds the loss that they cause (at most 0):
+        the value minus the value without them.
     """
 
     kind: Kind
@@ -276,7 +277,8 @@ class Statement:
 def statements(
     split: Split, qrels: pd.DataFrame, conventions: Conventions
 ) -> tuple[Statement, ...]:
-    """At most `MOST`, the largest amount first, a cause last; none where nothing changed.
+    """Return at most `MOST` statements, the largest amount first, a cause last; empty without a
+    change.
 
     qrels: as for `split`.
     """
@@ -337,7 +339,8 @@ def _first_statements(split: Split, conventions: Conventions) -> tuple[Statement
 
 
 def _cause(split: Split, qrels: pd.DataFrame, conventions: Conventions) -> Statement | None:
-    """The kind of lifted documents that cost more; None where neither cost anything."""
+    """Return a statement on the kind of promoted documents with the larger loss; None if neither
+    causes a loss."""
     rows = split.documents
     hurt = rows[rows["delta"] < -_ZERO]
     binary = split.measure.metric.binary

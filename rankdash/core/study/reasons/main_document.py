@@ -1,6 +1,6 @@
-"""The main document of each query whose change is explained, and what became of it.
+"""The main document of each query with a change, and its movement.
 
-Which one it is, and when a change is one-sided, `rankdash.core.study.reasons.reasons` says.
+`rankdash.core.study.reasons.reasons` defines the main document and one-sided changes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ KINDS = ("worse", "unjudged", "other")
 
 @dataclass(frozen=True, eq=False)
 class Overtaker:
-    """A document that now stands above the main one and did not before. kind: "worse" (judged
-    worse than it), "unjudged" or "other" (as good or better)."""
+    """A document that overtook the main document. kind: "worse" (judged worse than it), "unjudged"
+    or "other" (as good or better)."""
 
     doc_id: str
     rank_before: float
@@ -40,12 +40,13 @@ class Overtaker:
 
 
 def evidence(row: pd.Series, split: Split, conventions: Conventions) -> list[Overtaker]:
-    """The documents behind the counts of a row of `reasons`, best first. split: the same query."""
+    """Return the documents behind the counts of a row of `reasons`, by rank. split: of the same
+    query."""
     docs = split.documents
     if docs.empty or not isinstance(row["doc_id"], str):
         return []
     bound = row["rank_after"] if np.isfinite(row["rank_after"]) else np.inf
-    # Only where the document was passed can it have been overtaken.
+    # Documents that are above the main one now, and were not before.
     passed = (docs["rank_after"] < bound) & ~(docs["rank_before"] < row["rank_before"])
     if split.measure.k is not None:
         passed &= docs["rank_after"] <= split.measure.k
@@ -66,13 +67,14 @@ def evidence(row: pd.Series, split: Split, conventions: Conventions) -> list[Ove
 
 
 def _kinds(label: Floats, main: Floats, measure: Measure, rules: Conventions) -> Integers:
-    """Index into `KINDS` for documents with these labels, NaN for none, that passed `main`."""
+    """Return indexes into `KINDS` for documents that passed `main`. label: NaN for none."""
     worse = label < rules.threshold if measure.metric.binary else label < main
     return np.where(np.isnan(label), 1, np.where(worse, 0, 2))
 
 
 class MainDocuments:
-    """Q queries, P pairs of query and document with a label above 0 in either list."""
+    """The main documents of Q queries, and P pairs of query and document with a label above 0 in
+    either list."""
 
     def __init__(
         self,
@@ -92,7 +94,7 @@ class MainDocuments:
         self._choose()
 
     def _join(self) -> None:
-        """Pair up the positions of both sides by query and document."""
+        """Join the positions of both sides by query and document."""
         self.earlier, at = joined(self.before, self.after)
         was, now = self.before.query, self.after.query
         fresh = np.flatnonzero(at < 0)
@@ -117,7 +119,7 @@ class MainDocuments:
 
         self.change = total(self.delta)
         if self.measure.metric.name in CARRIED:
-            # The value passes from one document to another: what one loses the other gained.
+            # The value passes from one document to another: a loss of one is a gain of the other.
             self.gained, self.lost = np.maximum(self.change, 0.0), np.maximum(-self.change, 0.0)
         else:
             self.gained = total(np.maximum(self.delta, 0.0))
@@ -127,14 +129,14 @@ class MainDocuments:
         self.one_sided = small <= ONE_SIDED * large + ROUNDING
 
     def _choose(self) -> None:
-        """(Q,) the main document of each query, -1 where nothing moved the value."""
+        """Set (Q,) the main document of each query, -1 if no document changed the value."""
         sign = self.sign[self.query]
         weight = np.where(sign == 0, np.abs(self.delta), sign * self.delta)
         moved = np.flatnonzero(weight > ROUNDING)
         query, rounded = self.query[moved], np.round(weight[moved], 12)
         most = np.zeros(self.size)
         np.maximum.at(most, query, rounded)
-        # Backwards, so that of equal ones the first is written last.
+        # In reverse order, so that the first of equal ones is written last.
         first = moved[rounded == most[query]][::-1]
         self.main = np.full(self.size, -1, dtype=np.int64)
         self.main[self.query[first]] = first
@@ -154,7 +156,7 @@ class MainDocuments:
 
     @cached_property
     def margin(self) -> Floats:
-        """(Q,) see `reasons`."""
+        """(Q,) the margin of `reasons`."""
         lengths, span, meaningful = self.after.scored()
         scores, starts = self.after.ranking.scores, self.after.judged.starts
         was = self.main_row[0] - self.before.judged.starts
@@ -168,7 +170,7 @@ class MainDocuments:
 
     @cached_property
     def overtook(self) -> Integers:
-        """(Q, 3) how many documents of each of `KINDS` overtook the main one."""
+        """(Q, 3) the number of documents of each of `KINDS` that overtook the main one."""
         query = np.flatnonzero(self.main_row[0] >= 0)
         was, now = self.main_row[:, query]
         start, length = self.after.judged.starts[query], self.after.judged.lengths[query]
@@ -193,7 +195,7 @@ class MainDocuments:
         return counts
 
     def _tokens(self, of: Literal["read", "full"]) -> Integers:
-        """(Q,) tokens of the main document, -1 unknown."""
+        """Return (Q,) tokens of the main document, -1 if unknown."""
         tokens = np.full(self.size, -1, dtype=np.int64)
         if self.reading is not None:
             row = self.main_row[1]
@@ -204,12 +206,12 @@ class MainDocuments:
 
     @cached_property
     def read(self) -> Integers:
-        """(Q,) how many of its tokens the model read."""
+        """(Q,) the tokens of the main document that the model read, -1 if unknown."""
         return self._tokens("read")
 
     @cached_property
     def full(self) -> Integers:
-        """(Q,) how many it has."""
+        """(Q,) all tokens of the main document, -1 if unknown."""
         return self._tokens("full")
 
     def ids(self) -> npt.NDArray[np.object_]:
@@ -221,15 +223,14 @@ class MainDocuments:
         return ids
 
 
-# Two rankings of the same queries as a metric reads them, and which of their positions hold the
-# same document.
+# Two rankings of the same queries as a metric reads them, joined by document.
 
 _Joined = tuple[npt.NDArray[np.int32], Integers]
 _JOINED: WeakKeyDictionary[Judged, WeakKeyDictionary[Judged, _Joined]] = WeakKeyDictionary()
 
 
 class Side:
-    """A ranking as the metric reads it: settled ties, labels by row, credits of positions."""
+    """A ranking as the metric reads it: resolved ties, labels by row, credits of positions."""
 
     def __init__(self, system: RankedLabels, measure: Measure, rules: Conventions) -> None:
         self.system = system
@@ -245,7 +246,7 @@ class Side:
 
     @property
     def row_label(self) -> Floats:
-        """(N,) labels above 0 as they are, 0 for other labelled documents, NaN for the rest."""
+        """(N,) labels: unchanged above 0, 0 for other labelled documents, NaN for the rest."""
         return self._relevance.kept("row label", self._row_label)
 
     def _row_label(self) -> Floats:
@@ -255,7 +256,8 @@ class Side:
         return labels
 
     def first_relevant(self) -> tuple[Floats, Integers]:
-        """(Q,) the rank and the row of the first relevant document; NaN and -1 without one."""
+        """Return (Q,) the rank and the row of the first relevant document; NaN and -1 without
+        one."""
         relevant = np.flatnonzero(self.relevant)
         first = relevant[np.diff(self.query[relevant], prepend=-1) != 0]
         rank = np.full(len(self.judged.query_ids), np.nan)
@@ -264,12 +266,12 @@ class Side:
         return rank, row
 
     def scored(self) -> tuple[Integers, Floats, Flags]:
-        """(Q,) how many documents have a score, the range of the scores, and whether they say
-        anything of margins."""
+        """Return (Q,) the number of documents with a score, the range of the scores, and whether
+        margins are meaningful."""
         scores, starts = self.ranking.scores, self.judged.starts
         lengths = self.judged.lengths
         if not len(scores):
-            # Every query failed: there is not even a first score to start from.
+            # Every query failed, so there are no scores.
             return lengths, np.zeros(len(lengths)), np.zeros(len(lengths), dtype=bool)
         if bool(np.isnan(scores).any()):
             known = offsets_from(~np.isnan(scores))
@@ -280,15 +282,15 @@ class Side:
         span[some] = scores[first] - scores[last]
         step = span / np.maximum(lengths - 1, 1)
         allowed = ROUNDING * np.maximum(span, 1e-300)
-        # Even steps leave every score where a straight line from first to last has it; three
-        # points tell nearly all lists that are no ranks from those that may be.
+        # With even steps, every score is on a straight line from first to last; three points
+        # exclude nearly all lists whose scores are not ranks.
         even = np.ones(len(lengths), dtype=bool)
         for share in (0.25, 0.5, 0.75):
             place = np.floor(share * np.maximum(lengths - 1, 0)).astype(np.int64)
             at = np.where(some, starts + place, 0)
             line = np.where(some, scores[np.where(some, starts, 0)] - step * place, 0.0)
             even &= ~some | (np.abs(scores[at] - line) <= allowed)
-        # Of these every step is looked at.
+        # In the remaining lists, every step is checked.
         lists = np.flatnonzero(even & (lengths > 2))
         offsets = offsets_from(lengths[lists] - 1)
         of = owners(offsets)
@@ -300,10 +302,10 @@ class Side:
 
 
 def joined(before: Side, after: Side) -> _Joined:
-    """(N,) for each row of `after` the row of `before` with the same query and document; and for
-    each position of `after` with a label above 0 such a position of `before`. -1 where none is.
+    """Return (N,) for each row of `after` the row of `before` with the same query and document, and
+    for each position of `after` with a label above 0 the position in `before`; -1 without one.
 
-    Kept as long as both joins with the labels are: they are the same for every metric and cutoff.
+    Cached as long as both joins with the labels exist: the same for every metric and cutoff.
     """
     cached = _JOINED.setdefault(before.judged, WeakKeyDictionary())
     if after.judged not in cached:
@@ -320,7 +322,7 @@ def joined(before: Side, after: Side) -> _Joined:
 
 
 def _inverse(places: npt.NDArray[np.signedinteger], size: int) -> Integers:
-    """(size,) which of the places each number stands in, -1 where in none. None does in two."""
+    """Return (size,) the index of each number in `places`, which are unique; -1 if missing."""
     inverse = np.full(size, -1)
     known = np.flatnonzero(places >= 0)
     inverse[places[known]] = known
@@ -346,7 +348,7 @@ def _join(before: Side, after: Side) -> _Joined:
 
 
 def side_rows(starts: Integers, stops: Integers) -> tuple[Integers, Integers]:
-    """All rows from each start up to its stop, end to end, and which range each belongs to."""
+    """Return all rows from each start to its stop, concatenated, and the range index of each."""
     counts = np.maximum(stops - starts, 0)
     offsets = offsets_from(counts)
     which = np.repeat(np.arange(len(starts)), counts)
@@ -354,7 +356,7 @@ def side_rows(starts: Integers, stops: Integers) -> tuple[Integers, Integers]:
 
 
 def given_rows(settled: Ranking, ranking: Ranking) -> Integers:
-    """(N,) the row of `ranking` that each row of the same ranking, settled again, was."""
+    """Return (N,) the row in `ranking` of each row of the same ranking with resolved ties."""
     if settled is ranking:
         return np.arange(len(ranking))
     row_of = np.empty(len(ranking), dtype=np.int64)

@@ -1,19 +1,17 @@
-"""Why a query's value changed: exactly one primary reason for each.
+"""Reasons of changes: exactly one primary reason for each query.
 
-The reason is read off the *main document*: of the documents with a label above 0, the one that
-lost most where the query was hurt, gained most where it was helped, and moved the value most where
-it stayed the same. Lost and gained are the negative and the positive contributions of all documents
-(`rankdash.core.study.reasons.contributions`). MRR and hit count the first relevant document alone:
-there the ranks of the main document are the ranks of the first relevant document of each list,
-which may be two documents, and the change itself is what was lost or gained. A change is
-*one-sided* where the smaller of the two is at most half of the larger. Hurt, same and helped follow
-the tie band.
+The reason depends on the *main document*: of the documents with a label above 0, the one that lost
+most if the query was hurt, gained most if it was helped, and changed the value most if it stayed
+the same. Lost and gained are the negative and the positive contributions of all documents
+(`rankdash.core.study.reasons.contributions`). MRR and hit use the first relevant document only:
+then the ranks of the main document are the ranks of the first relevant document of each list, which
+may be two documents, and the whole change is lost or gained. A change is *one-sided* if the smaller
+of the two is at most half of the larger. Hurt, same and helped follow the tie band.
 
-The first of `REASONS` that applies decides; docs/statistics/causes.md has their conditions in
-words.
+The first of `REASONS` that applies decides; docs/statistics.md describes their conditions.
 
-Scores that fall by the same step all the way down a list are ranks in disguise: they say nothing of
-margins, and there is no near-tie.
+Scores that fall in even steps down a list are ranks: their margins are meaningless, and they have
+no near-tie.
 """
 
 from __future__ import annotations
@@ -51,19 +49,19 @@ def reasons(
     tie_band: float = TIE_BAND,
     reading: Reading | None = None,
 ) -> pd.DataFrame:
-    """One row for each labelled query, in the order of the labels.
+    """Return one row for each labelled query, in the order of the labels.
 
     baseline, challenger: joined with the same labels under `conventions`.
-    reading: of the challenger's ranking, where it is known.
-    Columns: query_id; reason, of `REASONS`; delta, the change with nothing found counted 0, NaN
-    where failed, or missing and left out; gained and lost, both ≥ 0; and of the main document,
-    missing where there is none: doc_id, label, rank_before and rank_after (as the metric counts
-    them, NaN where a list lacks it), share (its contribution), margin (score at the rank it had
-    before against its own, as a share of the list's score range; NaN where scores say nothing),
-    read and full (tokens, -1 unknown), and how many documents overtook it and stand within k:
-    worse, unjudged, other.
+    reading: the tokens read of the challenger's ranking, if known.
+    Columns: query_id; reason, of `REASONS`; delta, the change, in which a list without relevant
+    documents has the value 0, NaN if failed, or missing and excluded; gained and lost, both ≥ 0.
+    Columns of the main document, missing without one: doc_id, label, rank_before and rank_after (as
+    the metric counts them, NaN if a list lacks it), share (its contribution), margin (difference
+    between its score and the score at its former rank, as a share of the list's score range; NaN if
+    meaningless), read and full (tokens, -1 unknown), and the number of documents within k that
+    overtook it: worse, unjudged, other.
 
-    Raises SpecError for a metric that is no sum over documents.
+    Raises SpecError for a metric that is not a sum over documents.
     """
     if not splits(measure):
         raise SpecError(
@@ -76,7 +74,7 @@ def reasons(
 
 
 class _Case(MainDocuments):
-    """The condition of every reason, for each query."""
+    """The conditions of all reasons, for each query."""
 
     @cached_property
     def failed(self) -> Flags:
@@ -90,13 +88,13 @@ class _Case(MainDocuments):
 
     @cached_property
     def missing(self) -> Flags:
-        """(Q,) whether a ranking lacks the query."""
+        """(Q,) true if a ranking lacks the query."""
         missing: Flags = ~(self.before.judged.present & self.after.judged.present)
         return missing
 
     @cached_property
     def unlabelled(self) -> Flags:
-        """(Q,) whether no label of the query names a document that the metric counts."""
+        """(Q,) true if the query has no labelled document that the metric counts."""
         relevance = Relevance(self.before.judged, self.rules)
         binary = self.measure.metric.binary
         count = relevance.relevant_count if binary else relevance.positive_count
@@ -105,7 +103,7 @@ class _Case(MainDocuments):
 
     @cached_property
     def nothing(self) -> Flags:
-        """(Q,) whether neither list holds a document that the metric counts."""
+        """(Q,) true if neither list contains a document that the metric counts."""
         binary = self.measure.metric.binary
         counts = self.label >= self.rules.threshold if binary else self.label > 0
         hits = np.bincount(self.query[counts], minlength=self.size)
@@ -114,7 +112,7 @@ class _Case(MainDocuments):
 
     @cached_property
     def total(self) -> Floats:
-        """(2, Q) the values of both sides, nothing found counted 0."""
+        """(2, Q) the values of both sides; 0 without relevant documents."""
         return np.stack(
             [np.bincount(self.query, credit, minlength=self.size) for credit in self.credit]
         )
@@ -131,16 +129,16 @@ class _Case(MainDocuments):
         return relevance.total(relevance.query, credits_of(relevance, self.measure))
 
     def ideal(self, side: int) -> Flags:
-        """(Q,) whether no order of a side's own list would score higher."""
+        """Return (Q,) whether no order of a side's list has a higher value."""
         reached: Flags = self.total[side] >= self.ceiling[side] - ROUNDING
         return reached
 
     @cached_property
     def below_cutoff(self) -> Flags:
-        """(Q,) whether documents below the first k of a list would add more than the tie band."""
+        """(Q,) true if documents below the first k of a list could add more than the tie band."""
         below: Flags = np.zeros(self.size, dtype=bool)
         k = self.measure.k
-        # Looked into where it can be the reason.
+        # Computed only for queries where it can be the reason.
         possible = self.unjudged | self.unchanged
         if k is not None and possible.any():
             for side, most in zip((self.before, self.after), self.ceiling, strict=True):
@@ -151,14 +149,14 @@ class _Case(MainDocuments):
 
     @cached_property
     def unchanged(self) -> Flags:
-        """(Q,) whether neither the value nor what documents add to it moved beyond the tie band."""
+        """(Q,) true if the value, the gains and the losses changed by at most the tie band."""
         still: Flags = np.maximum(self.gained, self.lost) <= self.tie_band + ROUNDING
         unchanged: Flags = (self.sign == 0) & still
         return unchanged
 
     @cached_property
     def unjudged(self) -> Flags:
-        """(Q,) whether none of the first k documents of either list has a label."""
+        """(Q,) true if none of the first k documents of either list has a label."""
         k = None if self.rules.judged_only else self.measure.k
         before, after = (side.judged.judged_within(k) for side in (self.before, self.after))
         nothing: Flags = before + after == 0
@@ -166,22 +164,23 @@ class _Case(MainDocuments):
 
     @cached_property
     def share(self) -> Floats:
-        """(Q,) the contribution of the main document, 0 where there is none."""
+        """(Q,) the contribution of the main document, 0 without one."""
         return self.of_main(self.delta, 0.0)
 
     @property
     def page(self) -> int:
-        """The number of documents that count, or that a page shows."""
+        """The cutoff of the metric, or `PAGE` without one."""
         return self.measure.k or PAGE
 
     @property
     def hurt(self) -> Flags:
-        """(Q,) whether the query lost, and one-sided."""
+        """(Q,) true if the query lost, and the change is one-sided."""
         return (self.sign < 0) & self.one_sided
 
     @property
     def by_main(self) -> Flags:
-        """(Q,) whether the change is one-sided and the main document makes at least half of it."""
+        """(Q,) true if the change is one-sided and at least half of it is due to the main
+        document."""
         return self.one_sided & (np.abs(self.share) >= ONE_SIDED * np.abs(self.change) - ROUNDING)
 
     def table(self) -> pd.DataFrame:
@@ -210,11 +209,10 @@ class _Case(MainDocuments):
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a query changed, or did not.
+    """A reason of a query's change, or of its absence.
 
-    title: a word or two, and meaning a sentence, in which {share} is `share`. applies: (Q,) the
-    condition; the first of `REASONS` that applies decides. place: in lists, those of a lower one
-    first.
+    title: a word or two. meaning: a sentence, in which {share} is `share`. applies: the condition
+    (Q,); the first of `REASONS` that applies decides. place: the sort key in lists, ascending.
     """
 
     code: str
@@ -232,56 +230,62 @@ REASONS = (
     Reason(
         "no_relevant_label",
         "no relevant label",
-        "Its labels name no relevant document at all.",
+        "The query has no document labelled relevant.",
         lambda case: case.unlabelled,
     ),
     Reason(
         "missing",
         "not ranked",
-        "A ranking lacks the query, which scores 0 there or is excluded, according to the metric "
-        "conventions.",
+        "One ranking does not contain the query, which scores 0 there or is excluded, depending "
+        "on the metric conventions.",
         lambda case: case.missing,
     ),
     Reason(
         "nothing_judged",
         "nothing judged",
-        "No document that either side shows has a label, so a value of 0 says nothing.",
+        "No displayed document has a label, so a value of 0 is meaningless.",
         lambda case: case.unjudged & ~case.below_cutoff,
     ),
     Reason(
         "no_relevant_candidate",
         "no relevant document retrieved",
-        "Neither list holds a relevant document: the retriever missed it.",
+        "Neither list contains a relevant document: the retriever missed it.",
         lambda case: case.nothing,
     ),
     Reason(
         "already_ideal",
         "already ideal",
-        "The baseline's order could not be better, and it stayed as good.",
+        "The baseline's order could not be better, and the value stayed the same.",
         lambda case: (case.sign == 0) & (case.total[0] > ROUNDING) & case.ideal(0),
         place=2,
     ),
     Reason(
         "below_cutoff",
         "relevant below the cutoff",
-        "The value stayed the same while a relevant document stands below the cutoff, where it "
-        "does not count.",
+        "The value stayed the same; a relevant document is ranked below the cutoff, so it does "
+        "not count.",
         lambda case: case.unchanged & case.below_cutoff,
         place=1,
     ),
-    Reason("idle", "no effect", "Nothing that counts moved.", lambda case: case.unchanged, place=5),
+    Reason(
+        "idle",
+        "no effect",
+        "No document that affects the metric moved.",
+        lambda case: case.unchanged,
+        place=5,
+    ),
     Reason(
         "near_tie",
         "near-tie",
-        "Decided by scores that differ by at most {share} of their range: it could as well have "
-        "gone the other way.",
+        "Decided by near-equal scores (within {share} of the range): the order could as well be "
+        "reversed.",
         lambda case: case.by_main & (case.margin <= NEAR),
         place=4,
         share=NEAR,
     ),
     Reason(
         "truncated",
-        "text cut",
+        "text truncated",
         "A relevant document fell, and the model read at most {share} of its text: the relevant "
         "part may be in the rest.",
         lambda case: (
@@ -332,23 +336,24 @@ REASONS = (
     ),
 )
 LISTED = tuple(sorted(REASONS, key=lambda each: each.place))
-"""Every reason, in the order in which a list shows them."""
+"""All reasons, in the order of lists."""
 
 _CODES = [each.code for each in LISTED]
 
 
 def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
-    """Index: reasons of the queries that have a change, in the order of `LISTED`. queries, which
-    sum to those that the mean change counts; mean, of their changes; adds, what they add to it.
+    """Return a row for each reason of queries with a change, in the order of `LISTED`: queries,
+    which sum to the queries of the mean change; mean, of their changes; adds, their part of the
+    mean change.
 
-    reason: query_id → code. pairs: as from `pairs.paired`.
+    reason: query_id → code. pairs: as from `paired`.
     """
     delta = pairs["delta"].to_numpy(dtype=np.float64)
-    # Usually of the same queries, and to look up ten thousand takes longer than all the rest.
+    # The queries are usually the same, and a reindex is slower than the rest of the function.
     if not reason.index.equals(pd.Index(pairs["query_id"])):
         reason = reason.reindex(pairs["query_id"])
     indices, names = pd.factorize(reason)
-    # The last place is that of no reason, -1.
+    # The last place, -1, is for queries without a reason.
     codes = np.array([*(_CODES.index(name) for name in names), -1])[indices]
     known = ~np.isnan(delta)
     some = known & (codes >= 0)
@@ -365,26 +370,26 @@ def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
     return table[queries > 0]
 
 
-# What keeps a query below a perfect ranking: the retriever, the labels or the reranker.
+# The cause of a value below the perfect one: the retriever, the labels or the reranker.
 #
-# What is lost splits without a remainder:
+# The loss splits exactly into:
 #
 #     perfect - value = retriever + labels + reranker
 #
 # - retriever: perfect - best possible, as in `rankdash.core.study.headroom`: relevant
 #   documents that the system could not order, because its list lacks them.
-# - labels: what documents without a label cost that stand above relevant ones: the value of the
-#   same list without them (at most the best possible) less the value. They may be relevant or not.
-# - reranker: the rest, which a better order of the same documents would bring.
+# - labels: the loss caused by unlabelled documents ranked above relevant ones: the value of the
+#   same list without them (at most the best possible) minus the value. They may be relevant or not.
+# - reranker: the rest, which a better order of the same documents would gain.
 #
-# The first condition that holds decides:
+# The first condition that applies decides:
 #
 # | fault | condition |
 # |---|---|
-# | labels | no label names a relevant document, or no document that is shown has a label |
-# | none | what is lost is within the tie band |
-# | retriever, labels, reranker | its part is more than `MOST` of what is lost |
-# | mixed | no part is |
+# | labels | no document is labelled relevant, or no displayed document has a label |
+# | none | the loss is within the tie band |
+# | retriever, labels, reranker | its part is more than `MOST` of the loss |
+# | mixed | otherwise |
 
 PARTS = ("retriever", "labels", "reranker")
 FAULTS = (*PARTS, "mixed", "none")
@@ -393,8 +398,8 @@ MOST = 0.5
 
 @dataclass(frozen=True)
 class Fault:
-    """code: one of `FAULTS`. lost: perfect less value; NaN where labels say too little. parts: each
-    of `PARTS` and what of the loss it makes, all ≥ 0; empty where lost is NaN."""
+    """The cause of a query's loss. code: one of `FAULTS`. lost: perfect minus value; NaN without
+    enough labels. parts: each of `PARTS` → its part of the loss, all ≥ 0; empty if lost is NaN."""
 
     code: str
     lost: float
@@ -402,7 +407,7 @@ class Fault:
 
     @classmethod
     def of(cls, row: pd.Series) -> Fault:
-        """row: of `faults`."""
+        """Create a fault from a row of `faults`."""
         lost = float(row["lost"])
         parts = {} if math.isnan(lost) else {part: float(row[part]) for part in PARTS}
         return cls(row["fault"], lost, parts)
@@ -414,7 +419,7 @@ LABELS_SAY_TOO_LITTLE = Fault("labels", math.nan, {})
 def fault(
     value: float, condensed: float, best: float, perfect: float, tie_band: float = TIE_BAND
 ) -> Fault:
-    """The fault of a query whose labels say enough. Arguments: as for `faults`, of one query."""
+    """Return the fault of a query with enough labels. Arguments: as for `faults`, of one query."""
     sides = np.array([value, condensed, best, perfect])
     return Fault.of(faults(sides[:1], sides[1:2], sides[2:3], sides[3:], tie_band).iloc[0])
 
@@ -422,10 +427,10 @@ def fault(
 def faults(
     value: Floats, condensed: Floats, best: Floats, perfect: Floats, tie_band: float = TIE_BAND
 ) -> pd.DataFrame:
-    """The faults of queries whose labels say enough: fault, one of `FAULTS`; lost; each of `PARTS`.
+    """Return the faults of queries with enough labels: fault, one of `FAULTS`; lost; `PARTS`.
 
-    value: of the system. condensed: of its list without the documents that have no label. best: the
-    best possible. perfect: of all labelled documents in the order of their labels.
+    value: of the system. condensed: of its list without unlabelled documents. best: the best
+    possible. perfect: of all labelled documents in the order of their labels.
     """
     lost = np.maximum(perfect - value, 0.0)
     retriever = np.minimum(np.maximum(perfect - best, 0.0), lost)

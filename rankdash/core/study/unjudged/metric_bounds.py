@@ -1,13 +1,13 @@
-"""How high a metric, or its difference between two systems, could be under other labels.
+"""Bounds of a metric, or of its difference between two systems, under all possible labels.
 
-Any unjudged document of the pool may turn out to have any label from 0 to the top grade; labels
-that exist stay as they are. `highest` is the largest value that `plus - minus` can reach for each
-query under one assignment of labels, the same for both sides; a side that is None counts 0. The
-lowest is the negated highest of the swapped sides, so both come from the same arithmetic.
+Each unjudged document of the pool may have any label from 0 to the top grade; existing labels do
+not change. `highest` is the largest value of `plus - minus` for each query under one assignment of
+labels, the same for both sides; a side that is None counts as 0. The lowest value is the negated
+highest of the swapped sides, so both use the same code.
 
-What changes with a label is not the list alone: a relevant document more is also a document more
-that should have been found, so R of recall and average precision and the ideal of NDCG grow with
-it. "All relevant" is therefore not always the best case, nor "none relevant" the worst.
+An additional relevant document also increases the number of relevant documents that a system should
+find: R of recall and average precision, and the ideal of NDCG. So "all relevant" is not always the
+best case, nor "none relevant" the worst.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from rankdash.core.metrics.engine import Relevance, within
 from rankdash.core.metrics.judged import all_labelled
 
 Kind = Literal["tight", "outer", "range"]
-"""tight: some assignment of labels reaches the bound. outer: no assignment goes beyond it, but
-none may reach it. range: only the metric's own range is known."""
+"""The quality of a bound. tight: some assignment of labels reaches it. outer: no assignment exceeds
+it, but perhaps none reaches it. range: only the range of the metric is known."""
 
 _SUMS = {"dcg": LINEAR, "dcg_exp": EXPONENTIAL}
 _FORMS = {"ndcg": LINEAR, "ndcg_exp": EXPONENTIAL, "ndcg_jk": JARVELIN_KEKALAINEN}
@@ -40,8 +40,8 @@ _FORMS = {"ndcg": LINEAR, "ndcg_exp": EXPONENTIAL, "ndcg_jk": JARVELIN_KEKALAINE
 
 @dataclass(frozen=True, eq=False)
 class BoundSide:
-    """One system: its labels in rank order, and (U,) where the pool stands in its list, inf for
-    not within the cutoff."""
+    """One system: its labels in rank order, and (U,) the ranks of the pool's documents in its list,
+    inf outside the cutoff."""
 
     relevance: Relevance
     rank: Floats
@@ -52,7 +52,7 @@ class Case:
     """A metric at its cutoff over a pool of U documents of Q queries.
 
     offsets: (Q + 1,). query: (U,). top: the label of a fully relevant document.
-    judged: any side's join, for the labels of the queries.
+    judged: the join of either side, for the labels of the queries.
     """
 
     measure: Measure
@@ -67,12 +67,12 @@ class Case:
         return self.measure.k
 
     def sum(self, weights: Floats) -> Floats:
-        """(Q,) the sum of (U,) weights by query."""
+        """Return (Q,) the sum of (U,) weights by query."""
         total = np.bincount(self.query, weights, minlength=len(self.offsets) - 1)
         return total.astype(np.float64)
 
     def lists(self, weights: Floats, padding: float) -> Iterator[tuple[Integers, Floats]]:
-        """Queries with a pool, in blocks of (S,) indices and their (S, W) weights, padded."""
+        """Yield the queries with a pool in blocks: (S,) indices and (S, W) weights, padded."""
         filled = np.flatnonzero(np.diff(self.offsets))
         compact = offsets_from(np.diff(self.offsets)[filled])
         owner = np.repeat(filled, np.diff(compact))
@@ -84,7 +84,7 @@ class Case:
 
 
 def highest(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
-    """(Q,) the highest possible plus - minus, and how good a bound that is."""
+    """Return (Q,) the highest possible plus - minus, and the kind of the bound."""
     name = case.measure.metric.name
     if name in _FORMS:
         return _ndcg(case, plus, minus), "tight"
@@ -96,7 +96,7 @@ def highest(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tupl
 def _per_side(
     plus: BoundSide | None, minus: BoundSide | None, value: Callable[[BoundSide], Floats]
 ) -> Floats:
-    """value(plus) - value(minus), a missing side counting 0."""
+    """Return value(plus) - value(minus); a missing side counts as 0."""
     total = np.zeros(1)
     if plus is not None:
         total = total + value(plus)
@@ -106,12 +106,12 @@ def _per_side(
 
 
 def _either(plus: BoundSide | None, minus: BoundSide | None) -> BoundSide:
-    """A side that is there; both know the labels of the queries."""
+    """Return a side that is not None; both have the labels of the queries."""
     return plus if plus is not None else cast(BoundSide, minus)
 
 
 def _now(case: Case, side: BoundSide) -> Floats:
-    """(Q,) the metric as it is, unjudged documents counting as not relevant."""
+    """Return (Q,) the current values; unjudged documents count as not relevant."""
     measure = case.measure
     return measure.metric.compute(side.relevance, measure.k, measure.parameter)
 
@@ -129,7 +129,8 @@ def _additive(
     minus: BoundSide | None,
     weight: Callable[[BoundSide], Floats],
 ) -> Floats:
-    """A metric that is a sum over relevant documents, so that each label acts by itself."""
+    """Return the bound of a metric that is a sum over relevant documents, so that each label has an
+    independent effect."""
     change = _per_side(plus, minus, weight)
     return _per_side(plus, minus, lambda side: _now(case, side)) + case.sum(np.maximum(change, 0))
 
@@ -177,8 +178,8 @@ def _rank_biased(
 def _first(
     case: Case, plus: BoundSide | None, minus: BoundSide | None, worth: Callable[[Floats], Floats]
 ) -> Floats:
-    """A metric that the best relevant document decides: one label more is all it ever takes,
-    since any further one can only raise `minus`."""
+    """Return the bound of a metric that depends on the first relevant document: one additional
+    label is enough, because more labels can only raise `minus`."""
 
     def alone(side: BoundSide) -> Floats:
         return np.maximum(_now(case, side)[case.query], worth(side.rank))
@@ -208,13 +209,13 @@ def _f1(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Fl
     alike = depths[0] == depths[-1]
     if alike.all():
         return best, "tight"
-    # Two divisors: each side by itself bounds the difference, without being reached.
+    # With different divisors, the sum of the bounds of both sides is an outer bound.
     apart = _f1(case, plus, None)[0] + _f1(case, None, minus)[0]
     return np.where(alike, best, apart), "outer"
 
 
 def _share(case: Case, plus: BoundSide | None, minus: BoundSide | None, extra: Floats) -> Floats:
-    """Relevant documents found, over all relevant documents and (Q,) `extra`."""
+    """Return the bound of found relevant documents / (all relevant documents + (Q,) `extra`)."""
 
     def found(side: BoundSide) -> Floats:
         hits = side.relevance.hits
@@ -233,7 +234,7 @@ def _share(case: Case, plus: BoundSide | None, minus: BoundSide | None, extra: F
 
 
 def _quotient(numerator: Floats, divisor: Floats) -> Floats:
-    """0 where the divisor is 0."""
+    """Divide; 0 if the divisor is 0."""
     result = np.zeros(np.broadcast_shapes(numerator.shape, divisor.shape))
     np.divide(numerator, divisor, out=result, where=divisor > 0)
     return result
@@ -245,7 +246,7 @@ def _descending(cells: Floats) -> Floats:
 
 
 def _running(cells: Floats) -> Floats:
-    """(S, W + 1) sums of the first 0, 1, … cells of each row."""
+    """Return (S, W + 1) sums of the first 0, 1, … cells of each row."""
     sums = np.zeros((len(cells), cells.shape[1] + 1))
     np.cumsum(cells, axis=1, out=sums[:, 1:])
     return sums
@@ -254,8 +255,9 @@ def _running(cells: Floats) -> Floats:
 def _average_precision(
     case: Case, plus: BoundSide | None, minus: BoundSide | None
 ) -> tuple[Floats, Kind]:
-    """For each number n of relevant documents more: the n highest places for plus, the n lowest
-    for minus. Exact for one side; for two, each side picks its own n, so the bound is outer."""
+    """Maximise over the number n of additional relevant documents: at the n highest ranks for plus,
+    the n lowest for minus. Exact for one side; for two, each side has its own documents, so the
+    bound is outer."""
     counts = np.diff(case.offsets)
     best = np.full(len(counts), -np.inf)
     relevant = _either(plus, minus).relevance.relevant_count
@@ -302,15 +304,15 @@ def _by(order: Integers, cells: np.ndarray) -> np.ndarray:
 
 
 def _precision_sum(side: BoundSide, k: int | None) -> Floats:
-    """(Q,) the sum of P@i over the relevant ranks i within k."""
+    """Return (Q,) the sum of P@i over the relevant ranks i within k."""
     hits = side.relevance.hits
     inside = within(hits.rank, k)
     return side.relevance.total(hits.query[inside], hits.ordinal[inside] / hits.rank[inside])
 
 
 def _above_and_below(case: Case, side: BoundSide) -> tuple[Floats, Floats]:
-    """For each document of the pool: relevant documents above it, and the sum of 1/rank over those
-    below it within the cutoff."""
+    """Return for each document of the pool the number of relevant documents above it, and the sum
+    of 1/rank over the relevant ones below it within the cutoff."""
     hits = side.relevance.hits
     inside = within(hits.rank, case.k)
     query, rank = hits.query[inside], hits.rank[inside]
@@ -324,7 +326,8 @@ def _above_and_below(case: Case, side: BoundSide) -> tuple[Floats, Floats]:
 
 
 def _err(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
-    """A relevant document more always raises ERR, which is divided by nothing."""
+    """Return the bound of ERR: it has no divisor, so every additional relevant document raises
+    it."""
     value = np.zeros(len(case.offsets) - 1)
     if plus is not None:
         value = value + _err_if_relevant(case, plus)
@@ -354,19 +357,19 @@ _KERNELS: dict[str, Callable[[Case, BoundSide | None, BoundSide | None], tuple[F
 }
 
 
-# The highest possible NDCG, or difference of two, under labels that are not there yet: exact.
+# The highest possible NDCG, or difference of two, under all possible labels: exact.
 #
 # With the order fixed, NDCG is a quotient whose numerator is linear in the gains of the unjudged
-# documents, and whose divisor, the ideal, depends only on how many documents reach each grade:
+# documents, and the divisor, the ideal, depends only on how many documents reach each grade:
 # Σ_j step_j · D(N_j + n_j), where step_j is the gain between two neighbouring grades, N_j labelled
 # documents and n_j new ones reach the upper one, and D(n) is the sum of the first n discounts. For
-# a trial value t the best n_j of each step can be found by itself: numerator and t · divisor are
-# both sums over steps. (That a document which reaches a grade also reaches those below holds by
-# itself for t ≥ 0, since D rises less and less.) Dinkelbach's iteration (1967, On nonlinear
-# fractional programming) then climbs to the best quotient in a few rounds.
+# a trial value t the best n_j of each step is independent of the others: numerator and t · divisor
+# are both sums over steps. (A document that reaches a grade also reaches the lower ones: for t ≥ 0
+# this follows from the decreasing discounts.) Dinkelbach's iteration (1967, On nonlinear fractional
+# programming) then converges to the best quotient in a few rounds.
 #
-# Where even the best numerator is negative, the quotient is best at an extreme point: every
-# unjudged document has the top grade or none, and the possible counts are tried.
+# If even the best numerator is negative, the best quotient is at an extreme point: every unjudged
+# document has the top grade or 0, and all possible counts are tried.
 
 _PRECISE = 1e-13
 _MOST_ROUNDS = 60
@@ -377,7 +380,7 @@ class Ideal:
     """The ideal of Q queries in steps of gain, from the top grade down.
 
     offsets: (Q + 1,). size: (T,) the gain between two grades. reached: (T,) how many labelled
-    documents reach the upper one. sums: (n + 1,) sums of the first discounts, cut at k.
+    documents reach the upper one. sums: (n + 1,) sums of the first discounts, constant above k.
     """
 
     offsets: Integers
@@ -387,7 +390,7 @@ class Ideal:
 
     @classmethod
     def of(cls, judged: Judged, form: GainForm, k: int | None, top: float, most: int) -> Ideal:
-        """most: how many documents may be added to a query at most."""
+        """Create the ideal. most: the maximum number of documents added to a query."""
         queries = len(judged.query_ids)
         counts = np.diff(judged.pool_offsets)
         offsets = offsets_from(counts + 1)
@@ -409,7 +412,8 @@ class Ideal:
         )
 
     def steps(self, queries: Integers) -> Iterable[tuple[Integers, Floats, Integers]]:
-        """For the first, second, … step: rows of `queries` that have one, its size, its count."""
+        """Yield for the first, second, … step the rows of `queries` that have it, its size, and the
+        number of labelled documents that reach it."""
         start, count = self.offsets[queries], np.diff(self.offsets)[queries]
         for step in range(int(count.max(initial=0))):
             rows = np.flatnonzero(count > step)
@@ -418,7 +422,7 @@ class Ideal:
 
 
 def _gain(form: GainForm, labels: Floats, top: float) -> Floats:
-    """Gains on the scale of the top grade of all queries, so that they can be compared."""
+    """Return gains scaled by the top grade of all queries, so that queries are comparable."""
     return form.gain(labels, np.full(len(labels), top))
 
 
@@ -431,7 +435,7 @@ def _discount_sums(form: GainForm, k: int | None, most: int) -> Floats:
 
 
 def discounted(judged: Judged, form: GainForm, k: int | None, top: float) -> Floats:
-    """(Q,) the gain of each list as ranked, on the scale of the top grade."""
+    """Return (Q,) the discounted gain of each list as ranked, scaled by the top grade."""
     inside = np.ones(len(judged.rank), dtype=bool) if k is None else judged.rank <= k
     worth = _gain(form, judged.label[inside], top) / form.discount(judged.rank[inside])
     total = np.bincount(judged.query[inside], worth, minlength=len(judged.query_ids))
@@ -439,7 +443,7 @@ def discounted(judged: Judged, form: GainForm, k: int | None, top: float) -> Flo
 
 
 def discounts(form: GainForm, rank: Floats) -> Floats:
-    """(U,) what a gain counts at each rank; 0 for inf, outside the cutoff."""
+    """Return (U,) the factor of a gain at each rank; 0 for inf (outside the cutoff)."""
     known = np.isfinite(rank)
     worth = np.zeros(len(rank))
     worth[known] = 1 / form.discount(rank[known].astype(np.int64))
@@ -447,10 +451,10 @@ def discounts(form: GainForm, rank: Floats) -> Floats:
 
 
 def highest_quotient(start: Floats, weights: Floats, queries: Integers, ideal: Ideal) -> Floats:
-    """(S,) the highest (start + Σ gain · weight) / ideal over gains from 0 to that of the top.
+    """Return (S,) the highest (start + Σ gain · weight) / ideal over gains from 0 to the top gain.
 
-    start: (S,). weights: (S, W), each row descending, -inf in the padding. queries: (S,) which
-    queries of `ideal` the rows are.
+    start: (S,). weights: (S, W), each row descending, -inf in the padding. queries: (S,) the query
+    of each row in `ideal`.
     """
     sums = np.zeros((len(weights), weights.shape[1] + 1))
     np.cumsum(weights, axis=1, out=sums[:, 1:])
@@ -469,7 +473,7 @@ def _top_gain(queries: Integers, ideal: Ideal) -> Floats:
 
 
 def _extreme(start: Floats, sums: Floats, queries: Integers, ideal: Ideal) -> Floats:
-    """The best where 0, 1, … documents have the top grade and the others none."""
+    """Return the best quotient if 0, 1, … documents have the top grade and the others 0."""
     more = np.arange(sums.shape[1])
     divisor = np.zeros(sums.shape)
     for rows, size, reached in ideal.steps(queries):

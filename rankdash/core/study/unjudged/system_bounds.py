@@ -1,12 +1,12 @@
-"""What the documents without a label leave open: for each system, and between two systems.
+"""Bounds due to unjudged documents: for each system, and for the difference of two systems.
 
-The numbers everywhere else count an unjudged document as not relevant. Here each may turn out to
-have any label from 0 to the top grade of the labels. Which documents: those that a system (for a
-difference: either of the two) ranks within the cutoff, or anywhere where the metric has none;
-documents further down are taken as not relevant, as pooling does. All bounds are of the lists as
-ranked, also where the conventions ask for judged documents only: with every label there, both
-readings are the same. They are means over the queries that have a value now; a query without a
-relevant document could gain one and join the mean, which is counted as `could_join`.
+All other numbers count an unjudged document as not relevant. Here each may have any label from 0 to
+the top grade. This applies to documents that a system (for a difference: either of the two) ranks
+within the cutoff, or at any rank if the metric has no cutoff; lower documents count as not
+relevant, as in pooling. The bounds are of the whole lists, even if the conventions use judged
+documents only: with complete labels both are the same. They are means over the queries that have a
+value now; `could_join` counts the queries without a relevant document that could get one and join
+the mean.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rankdash.core.metrics.evaluation import mean_of_known
 from rankdash.core.metrics.judged import all_labelled, each_labelled
 from rankdash.core.study.unjudged.metric_bounds import BoundSide, Case, Kind, highest
 
-# Variants of queries that are worked out at a time: each holds the labels of its query.
+# The number of variants of queries computed at once: each has the labels of its query.
 _CHUNK = 200_000
 _ZERO = 1e-12
 
@@ -47,7 +47,7 @@ Sign = Literal["above", "below", "open"]
 
 @dataclass(frozen=True, eq=False)
 class RankedLabels:
-    """One ranking with its labels joined, as `judge` does. left_out: query id → "failed" or
+    """A ranking and its join with the labels, from `judge`. left_out: query id → "failed" or
     "skipped"."""
 
     ranking: Ranking
@@ -60,18 +60,17 @@ def bounds_table(
     measures: tuple[Measure | str, ...] | list[Measure | str],
     conventions: Conventions | None = None,
 ) -> pd.DataFrame:
-    """One row for each quality metric and system.
+    """Return one row for each quality metric and system.
 
-    Columns: metric, system, n (queries with a value); judged (mean share of the first k that has a
-    label; of the whole list where the metric has no cutoff); unjudged (documents of these queries
-    without one); value (the mean as shown elsewhere without `judged_only`: unjudged counts as not
+    Columns: metric, system, n (queries with a value); judged (mean share of labelled documents in
+    the first k, or in the whole list if the metric has no cutoff); unjudged (documents of these
+    queries without a label); value (the mean without `judged_only`: unjudged counts as not
     relevant); if_relevant (the mean if all of the system's unjudged documents had the top grade);
-    lowest and highest (what the mean could be under any labels for them); kind: "tight" where some
-    labels reach both bounds, "outer" where they hold but may not be reached, "range" where only
-    the range of the metric is known; could_join.
+    lowest and highest (the bounds of the mean under all possible labels); kind, as `Kind`:
+    "tight", "outer" or "range"; could_join.
 
-    if_relevant need not be the highest: relevant documents more also raise R and the ideal.
-    Means are NaN only where n is 0.
+    if_relevant may be below highest: more relevant documents also raise R and the ideal.
+    Means are NaN only if n is 0.
     """
     rules = replace(conventions or Conventions(), judged_only=False)
     rows = []
@@ -128,12 +127,13 @@ def _row(system: RankedLabels, measure: Measure, rules: Conventions) -> dict[str
 
 
 def _counted(rules: Conventions) -> Conventions:
-    """The rules for queries that have a value: a list that finds nothing is worth 0 there."""
+    """Return the conventions for queries with a value: a list without a relevant document is worth
+    0."""
     return replace(rules, mrr_none="zero")
 
 
 def _values(system: RankedLabels, measure: Measure, rules: Conventions) -> Evaluation:
-    # A row for every labelled query, so that rows and labels align; NaN for those not evaluated.
+    # A row for every labelled query, to align rows and labels; NaN for queries not evaluated.
     missing = "skip" if rules.queries == "both" else rules.missing
     rules = replace(rules, queries="qrels", missing=missing)
     return evaluate(system.judged, [measure], rules, system.left_out)
@@ -151,24 +151,24 @@ def _case(judged: Judged, unjudged: Pool, measure: Measure, rules: Conventions) 
 
 
 def top_label(judged: Judged, measure: Measure, conventions: Conventions) -> float:
-    """What a fully relevant document is labelled: the top grade of the labels, raised to the
-    threshold for a binary metric; 1 where no label is above 0."""
+    """Return the label of a fully relevant document: the top grade of the labels, at least the
+    threshold for a binary metric; 1 if no label is above 0."""
     highest_label = float(judged.pool_label.max(initial=0.0)) or 1.0
     return max(highest_label, conventions.threshold) if measure.metric.binary else highest_label
 
 
 @dataclass(frozen=True, eq=False)
 class DeltaBounds:
-    """What unjudged documents leave open between a baseline and a challenger.
+    """The bounds of the change from a baseline to a challenger due to unjudged documents.
 
-    queries: one row per paired query: query_id, delta, lowest, highest, unjudged (documents that
-        either system ranks within the cutoff and nobody judged).
-    delta, lowest, highest: means of challenger - baseline over them; NaN only where n is 0.
+    queries: one row per paired query: query_id, delta, lowest, highest, unjudged (unjudged
+        documents that either system ranks within the cutoff).
+    delta, lowest, highest: means of challenger - baseline over them; NaN only if n is 0.
     kind: "tight", "outer" or "range", as in `bounds_table`.
-    sign: "above" or "below" 0 whatever the labels turn out to be, else "open".
-    unjudged: how many labels would close the bounds; `Comparison.labels_to_settle` says how many
-        are likely to be enough.
-    could_join: queries without a relevant document that have unjudged ones.
+    sign: "above" or "below" 0 under all possible labels, otherwise "open".
+    unjudged: the number of labels that would close the bounds;
+        `UnjudgedComparison.labels_to_settle` estimates how many are enough.
+    could_join: the queries without a relevant document that have unjudged ones.
     """
 
     measure: Measure
@@ -184,10 +184,11 @@ class DeltaBounds:
 
 
 class UnjudgedComparison:
-    """Two systems and a metric, with the pool of both at its cutoff. What is asked of it is worked
-    out once.
+    """A comparison of two systems by a metric, with the pool of both at its cutoff. Its results are
+    cached.
 
-    Raises SpecError for a metric that measures no quality, or systems joined with other labels.
+    Raises SpecError for a metric that does not measure quality, or for systems joined with
+    different labels.
     """
 
     def __init__(
@@ -200,13 +201,13 @@ class UnjudgedComparison:
         self.measure = _parsed(measure)
         if not self.measure.metric.measures_quality:
             raise SpecError(
-                "{metric} says nothing of quality, so labels cannot move it.",
+                "{metric} does not measure ranking quality, so labels cannot change it.",
                 remedy="Choose a metric such as ndcg@10.",
                 metric=self.measure.title,
             )
         if not np.array_equal(baseline.judged.query_ids, challenger.judged.query_ids):
             raise SpecError(
-                "The two systems were joined with other labels and cannot be compared.",
+                "The two systems were joined with different labels and cannot be compared.",
                 remedy="Join both rankings with the same labels.",
             )
         self.baseline, self.challenger = baseline, challenger
@@ -258,7 +259,7 @@ class UnjudgedComparison:
         )
 
     def _highest(self, unjudged: Pool, sign: int) -> tuple[Floats, Kind]:
-        """(Q,) the highest sign · (challenger - baseline) under any labels for the pool."""
+        """Return (Q,) the highest sign · (challenger - baseline) under any labels for the pool."""
         case = _case(self.baseline.judged, unjudged, self.measure, self.rules)
         rules = _counted(self.rules)
         before = BoundSide(Relevance(self.baseline.judged, rules), unjudged.ranks[0])
@@ -267,8 +268,8 @@ class UnjudgedComparison:
 
     @cached_property
     def effects(self) -> Floats:
-        """(U,) how much the mean difference would change if one document of the pool had the top
-        grade, all other unjudged ones still counting as not relevant."""
+        """(U,) the change of the mean difference if one document of the pool had the top grade and
+        the other unjudged ones were not relevant."""
         rules = _counted(self.rules)
         change = np.zeros(len(self.pool))
         n = max(int(self.paired.sum()), 1)
@@ -290,19 +291,19 @@ class UnjudgedComparison:
         )
 
     def order(self) -> npt.NDArray[np.int64]:
-        """(U,) the documents of the pool, those first whose label could move the difference
-        most; equal ones in the order of the labels."""
+        """Return (U,) the documents of the pool by the size of their effect on the difference,
+        descending; equal ones in the order of the labels."""
         return np.argsort(-np.round(np.abs(self.effects), 12), kind="stable")
 
     @cached_property
     def labels_to_settle(self) -> int | None:
-        """How many labels would settle which system is ahead.
+        """The number of labels after which it is certain which system is ahead.
 
-        The rule: documents are labelled in the order of `order`, and what they show leaves the
-        difference as it is (they turn out not relevant). The answer is the smallest number after
-        which no labels for the rest could turn its sign or bring it to 0. So 0 means settled
-        already, and labels that do move the difference change the answer. None where the
-        difference is 0, or there are no paired queries: then no number would.
+        Assumption: documents are labelled in the order of `order` and are not relevant, so that the
+        difference does not change. The result is the smallest number after which no labels for the
+        other documents could reverse its sign or make it 0: 0 if it is certain now. Labels that
+        change the difference also change the result. None if the difference is 0, or without
+        paired queries.
         """
         delta = mean_of_known(self.delta[self.paired])
         if not abs(delta) > _ZERO:
@@ -314,7 +315,7 @@ class UnjudgedComparison:
             against, _ = self._highest(self.pool.only(place >= labels), -1 if delta > 0 else 1)
             return mean_of_known(against[self.paired]) < -_ZERO
 
-        # The bounds only close in as labels are added, so the search may halve.
+        # The bounds only narrow as labels are added, so binary search is valid.
         enough, short = len(self.pool), -1
         while enough - short > 1:
             middle = (short + enough) // 2
@@ -328,7 +329,7 @@ def _sign(lowest: float, highest_mean: float) -> Sign:
     return "below" if highest_mean < -_ZERO else "open"
 
 
-# The documents that nobody judged: where each stands, and what a label for it would change.
+# The unjudged documents, their ranks, and the effects of labels for them.
 #
 # The pool of some systems at a cutoff is every unjudged document that one of them ranks within the
 # cutoff, as in TREC pooling. Once the pool is labelled, judged@k is 1 for all of them.
@@ -339,7 +340,7 @@ class Pool:
     """U unjudged documents of Q labelled queries, by query.
 
     offsets: (Q + 1,). query: (U,) index of the query. doc_ids: (U,) object array of str.
-    ranks:   (S, U) float64, the rank in each system from 1; inf where it is not within the cutoff.
+    ranks: (S, U) float64, the rank in each system from 1; inf outside the cutoff.
     """
 
     offsets: Integers
@@ -351,11 +352,11 @@ class Pool:
         return len(self.query)
 
     def counts(self) -> Integers:
-        """(Q,) unjudged documents of each query."""
+        """Return (Q,) the number of unjudged documents of each query."""
         return np.diff(self.offsets)
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Pool:
-        """The documents for which (U,) `chosen` holds."""
+        """Return the pool with the documents for which (U,) `chosen` is true."""
         query = self.query[chosen]
         counts = np.bincount(query, minlength=len(self.offsets) - 1)
         return Pool(offsets_from(counts), query, self.doc_ids[chosen], self.ranks[:, chosen])
@@ -367,9 +368,9 @@ def pool(
     conventions: Conventions,
     k: int | None,
 ) -> Pool:
-    """The pool of some systems within the first k of each list; None for the whole lists.
+    """Return the pool of some systems within the first k of each list; None for the whole lists.
 
-    judged: the labels joined with each ranking, all with the same labels and conventions.
+    judged: the join of each ranking with the same labels and conventions.
     """
     settled = [
         ranking.settled(conventions.order_rule(ranking.ties), conventions.score_precision)
@@ -395,7 +396,8 @@ def pool(
 
 
 def _numbered(vocabularies: Sequence[Any]) -> tuple[list[npt.NDArray[Any]], Any]:
-    """The code of each text of each vocabulary, Arrow text, among those of all, and these."""
+    """Return the codes of the texts of each vocabulary in a common vocabulary, and this vocabulary
+    (Arrow text)."""
     if len(vocabularies) == 1:
         return [np.arange(len(vocabularies[0]))], vocabularies[0]
     encoded = pa.concat_arrays(vocabularies).dictionary_encode()
@@ -404,9 +406,9 @@ def _numbered(vocabularies: Sequence[Any]) -> tuple[list[npt.NDArray[Any]], Any]
 
 
 def _unjudged_rows(judged: Judged, k: int | None) -> tuple[Integers, Integers, Integers]:
-    """Query, row in the ranking and rank of each document within k that has no label."""
+    """Return query, row in the ranking and rank of each unlabelled document within k."""
     shown = judged.lengths if k is None else np.minimum(judged.lengths, k)
-    # Most queries may have none.
+    # Most queries may have no unjudged document.
     some = np.flatnonzero(judged.judged_within(k) < shown)
     query = np.repeat(some, shown[some])
     rank = places(offsets_from(shown[some]))
