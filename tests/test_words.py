@@ -327,7 +327,9 @@ def listed(matches: Iterable[Match]) -> str:
 
 
 def test_no_count_is_above_its_ceiling():
-    above = {key for key, n in numbers().items() if n > ceilings().get(key, 0)}
+    # Commits on the main branch cannot change any more.
+    fixed = {key: n for key, n in numbers().items() if key[1] != "commits"}
+    above = {key for key, n in fixed.items() if n > ceilings().get(key, 0)}
     changed = changed_lines() if above else set()
     report = ""
     for row, kind in sorted(above):
@@ -348,6 +350,13 @@ def test_new_files_contain_no_idiom():
         for match in matches
         if match.place in new
     ]
+    assert not wrong, listed(wrong)
+
+
+def test_subjects_of_new_commits_contain_no_idiom():
+    subjects = git("log", "--format=%s", "main..HEAD")
+    texts = [Text("commits", "subject", "commit", 1, subject) for subject in subjects]
+    wrong = [match for text in texts for _, match in counts(text)]
     assert not wrong, listed(wrong)
 
 
