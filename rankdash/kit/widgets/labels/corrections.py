@@ -67,7 +67,7 @@ def draw(dataset_id: str, query_id: str | None = None) -> None:
         line, back = st.columns([3, 2], vertical_alignment="center")
         line.caption(ngettext("{n} correction undone.", "{n} corrections undone.", len(undone)))
         back.button(
-            _("Restore"),
+            _p("button", "Restore"),
             icon=":material/redo:",
             key=f"corrections.restore.{place}",
             on_click=_restore,
@@ -257,7 +257,7 @@ def draw_name() -> None:
             max_chars=LONGEST_NAME,
             key="labels.who",
             on_change=_remember,
-            placeholder=_("optional"),
+            placeholder=_p("choice", "optional"),
         )
 
 
