@@ -82,8 +82,8 @@ class Dataset:
         codes: Mapping[str, Coded] | None = None,
         known_id: str | None = None,
     ) -> None:
-        """codes: the columns query_id and doc_id of `qrels`, if already encoded. known_id: the id,
-        if the content is known to be the hashed one."""
+        """Validate the tables. codes: the columns query_id and doc_id of `qrels`, if already
+        encoded. known_id: the id, if the content is known to be the hashed one."""
         self._tables, self.__dict__["labels"] = _checked(
             queries, documents, qrels, candidates, codes
         )
@@ -216,7 +216,7 @@ class Dataset:
 
     @cached_property
     def ids_with_blanks(self) -> bool:
-        """True if an id of a query or document contains white space, which TREC files cannot."""
+        """True if an id of a query or document contains white space, as TREC files do not allow."""
         ids = (self.queries["query_id"], self.documents["doc_id"])
         return any(bool(each.str.contains(r"[ \t\n\r\v\f]", regex=True).any()) for each in ids)
 

@@ -514,7 +514,7 @@ def pooled(rankings: Sequence[Ranking]) -> Ranking:
 def adds_documents(
     ranking: Ranking, candidates: Ranking, query_ids: npt.NDArray[np.object_]
 ) -> bool:
-    """Return whether the ranking lists a document for a query that its candidates do not contain.
+    """Return whether the ranking contains a document of a query that the candidates lack.
 
     query_ids: the queries to compare; all others are ignored.
     """

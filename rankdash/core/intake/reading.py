@@ -77,7 +77,7 @@ class Process:
 
     @property
     def fresh(self) -> bool:
-        """True if the process runs and can receive a request."""
+        """True if the process is running and can receive a request."""
         return self.running and time.monotonic() - self._idle_since < _STALE_SECONDS
 
     def send(self, folder: Path) -> None:
@@ -90,7 +90,7 @@ class Process:
                 self._process.stdin.flush()
 
     def answered(self, folder: Path, seconds: float) -> bool:
-        """Wait for an answer until the process ends or `seconds` pass; return if there is one."""
+        """Wait at most `seconds`, or until the process ends; return True if there is an answer."""
         until = time.monotonic() + seconds
         while self.running and time.monotonic() < until and not (folder / ANSWER).exists():
             time.sleep(_LOOK_SECONDS)

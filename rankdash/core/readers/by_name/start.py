@@ -30,7 +30,7 @@ MOST_DOCUMENTS = 100_000
 
 @dataclass(frozen=True)
 class Fetched:
-    """A downloaded file. name: of the source. origin: the data set that contains it."""
+    """A downloaded file. name: the name of its source. origin: the data set that contains it."""
 
     path: Path
     name: str

@@ -188,7 +188,7 @@ class CheckReport:
 def check(
     dataset: Dataset, findings: Iterable[Finding], rankings: Mapping[str, Ranking]
 ) -> CheckReport:
-    """Check a data set, the findings of its readers and the rankings of its systems."""
+    """Check a data set and the rankings of its systems. findings: the findings of its readers."""
     labels = dataset.labels
     systems = {FIRST_STAGE: dataset.candidates, **rankings}
     noticed = list(findings)

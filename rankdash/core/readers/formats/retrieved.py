@@ -517,7 +517,7 @@ def _uneven(record: Record, named: Sequence[str]) -> nested.RefusedEntry | None:
 
 
 def _unpaired(record: Record, graded: str) -> nested.RefusedEntry | None:
-    """Return the entry as refused unless each document and score has a grade."""
+    """Return the entry as refused unless each document and each score has a grade; else None."""
     documents = [key for key, value in record.items() if nested.documents_in({key: value})]
     scores = [key for key in record if key != graded and _names_scores(key, record[key])]
     return nested.uneven(record, [*documents[:1], graded, *scores])

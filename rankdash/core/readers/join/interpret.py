@@ -226,8 +226,8 @@ def _part(
     alone: bool,
     beside_labels: bool,
 ) -> ParsedFile | None:
-    """Return the part of a table; None if it contains queries or documents and only the other files
-    can resolve which.
+    """Return the part of a table; None if it contains either queries or documents, and only the
+    other files can show which.
 
     beside_labels: another file certainly contains labels.
     """
@@ -299,8 +299,8 @@ def _as_systems(table: Table, fields: Mapping[str, str]) -> Table:
 
 
 def _mapping_error(table: Table, missing: str) -> FormatError:
-    """Return the error that requests a mapping of columns; if no mapping can help, because the
-    values are in lists or objects, or a JSON entry has no known key, one that shows the keys."""
+    """Return the error that requests a mapping of columns. If no mapping can help (values in lists
+    or objects, or a JSON entry without known keys), return an error that lists the keys."""
     needed = MappingNeeded(table.file, table.frame.drop(columns=list(table.inner)), missing)
     guessed = {field for field, column in needed.guess.items() if column}
     pairs = {"query", "query_id"} & guessed and {"document", "doc_id"} & guessed

@@ -57,7 +57,7 @@ class Source:
 
     @cached_property
     def head(self) -> bytes:
-        """The first quarter of a megabyte."""
+        """The first 256 KiB of the content."""
         with self.open() as file:
             return file.read(_HEAD)
 
