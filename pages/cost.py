@@ -1,4 +1,4 @@
-"""Cost & ROI: what it costs, what it brings, and how sure that is."""
+"""Page Cost & ROI: cost, value and their certainty."""
 
 import streamlit as st
 
@@ -18,7 +18,7 @@ if not study.challengers:
 elif page_verdict.above_means(study, "cost"):
     cost_page.draw(study, view.in_focus(study))
 elif (plan := labels_plan.sampled(study.stored_id)) is not None:
-    found = labels_plan.estimated(study, plan)
-    cost_page.draw(found, found.challengers[0])
+    estimated = labels_plan.estimated(study, plan)
+    cost_page.draw(estimated, estimated.challengers[0])
 else:
     page_calculator.before_any_run(study)

@@ -52,11 +52,11 @@ def test_costs(own, said):
     rising: dict[str, Callable[[float], float]] = {
         "value a month": lambda gain: worth * gain,
         "net a month": lambda gain: worth * gain - cost,
-        "return on the cost": lambda gain: (worth * gain - cost) / cost,
+        "return on cost": lambda gain: (worth * gain - cost) / cost,
     }
     paying: dict[str, Callable[[float], float]] = {
         "break-even price of 1,000 searches": lambda gain: WORTH * gain * 1000,
-        "break-even: value gained for 1% quality": lambda gain: cost / (worth * gain),
+        "break-even: value gained per 1% of quality": lambda gain: cost / (worth * gain),
     }
     for row, system in zip(rows, own.challengers, strict=True):
         cells = {
@@ -70,7 +70,7 @@ def test_costs(own, said):
         ends = relative_interval(before, array(changes), own.rules)
         for title, formula in rising.items():
             value, bracket, interval = cells[title]
-            if title == "return on the cost":
+            if title == "return on cost":
                 shown = [value, *(interval.split(" … ") if bracket else [])]
                 for text, (low, high) in zip(shown, [(gain, gain), *ends], strict=False):
                     _assert_returns(text, formula(low), formula(high))

@@ -90,7 +90,7 @@ def lack(bill: Bill) -> str:
         "": "",
         "price": _("no price set"),
         "throughput": _("throughput not measured"),
-        "tokens": _("tokens unknown without texts"),
+        "tokens": _("tokens unknown: no texts"),
         "rate": _("no exchange rate"),
         "parts": _("a part has no price"),
     }[bill.lack]

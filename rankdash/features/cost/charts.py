@@ -1,4 +1,4 @@
-"""Charts of what a decision depends on: break-even, sensitivity, depth."""
+"""Charts of a decision: break-even, sensitivity, depth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TICKS = 3
 
 @dataclass(frozen=True)
 class Axis:
-    """One of the two assumptions. now: its present value; None where it is off the chart."""
+    """One of the two assumptions. now: its present value; None if it is off the chart."""
 
     title: str
     values: Sequence[float]
@@ -48,8 +48,8 @@ def _break_even_alt(
 ) -> str:
     return _(
         (
-            "Net value {period} over {x_title} (across) and {y_title} (upward). It "
-            "pays in {share} of the chart, from {low} to {high}."
+            "Net value {period} by {x_title} (across) and {y_title} (upward), from {low} to "
+            "{high}. Reranking pays off in {share} of the chart."
         ),
         period=period,
         x_title=across.title,
@@ -71,17 +71,18 @@ def break_even_chart(
     period: str = "per month",
     money: Callable[[float], str] = str,
 ) -> go.Figure:
-    """net: (upward, across), for the period that `period` says. now: what it is at the present
-    point, which the colours are fitted to.
+    """Draw the map of the net value. net: (upward, across), per `period`. now: the net value at the
+    present point, to which the colour scale is fitted.
 
-    Pays: blue; does not: vermillion; the break-even line between them is
-    drawn, so the sides are told apart without colour, and the present point is marked."""
+    Pays off: blue; does not: vermillion. The break-even line between them makes the sides
+    distinguishable without colour, and the present point is marked.
+    """
     xs, ys = list(across.values), list(upward.values)
     scale = _scale(net, now)
     reach = float(np.abs(net).max(initial=0.0)) or 1.0
     ticks = _ticks(scale, reach)
     titles = style.short(across.title, 60), style.short(upward.title, 60)
-    # A thousand cells: what they share is written once.
+    # The map has about a thousand cells: shared text is formatted once.
     text = _("{x_title}: {x}<br>{y_title}: {y}<br>{net}")
     named = partial(text.format, x_title=titles[0], y_title=titles[1])
     x_texts, y_texts = ([quantity(value, 6) for value in values] for values in (xs, ys))
@@ -97,11 +98,12 @@ def break_even_chart(
             "type": "heatmap",
             "x": xs,
             "y": ys,
-            # In powers of ten on both sides of 0: one far corner must not wash out the rest.
+            # Logarithmic on both sides of 0, so that one extreme corner does not flatten the rest.
             "z": np.arcsinh(net / scale),
             "zmin": -float(np.arcsinh(reach / scale)),
             "zmax": float(np.arcsinh(reach / scale)),
-            # The sides meet at 0 without fading into each other: what pays is seen everywhere.
+            # The colour changes abruptly at 0, so that the side that pays off is visible
+            # everywhere.
             "colorscale": [
                 [0.0, style.WORSE],
                 [0.5, style.blended(style.WORSE, ink.background, _FAINT)],
@@ -144,9 +146,9 @@ def break_even_chart(
                 [across.now],
                 [upward.now],
                 "markers",
-                name=_("as it is now"),
+                name=_("current settings"),
                 marker=draw.marker(ink.text, "circle-cross-open", 16),
-                hover=[_("as it is now")],
+                hover=[_("current settings")],
             )
         )
     return style.finish(
@@ -160,13 +162,13 @@ def break_even_chart(
 
 
 def _scale(net: Floats, now: float) -> float:
-    """Below about this size colours grow evenly, above it by powers of ten; from the present net,
-    or from the middle of the chart where that is nothing."""
+    """Return the size below which colours are linear and above which they are logarithmic: from the
+    present net value, or from the median of the chart if that is 0."""
     return abs(now) / 3 or float(np.median(np.abs(net))) or 1.0
 
 
 def _ticks(scale: float, reach: float) -> list[float]:
-    """0 and at most three powers of ten to either side, evenly spread."""
+    """Return 0 and up to three powers of ten on each side, evenly spread."""
     highest = math.floor(math.log10(reach))
     lowest = min(math.ceil(math.log10(scale)), highest)
     step = max(math.ceil((highest - lowest + 1) / _TICKS), 1)
@@ -184,9 +186,9 @@ def _axis(axis: Axis, title: str) -> style.Trace:
     )
 
 
-# The map of break-even.
+# Map of break-even.
 
-# Of the map of break-even, either way.
+# Cells of the map along each axis.
 _CELLS = 31
 
 _BY_NAME = {each.name: each for each in ASSUMPTIONS}
@@ -194,7 +196,7 @@ _BY_NAME = {each.name: each for each in ASSUMPTIONS}
 
 @dataclass(frozen=True, eq=False)
 class NetMap:
-    """The net value over two inputs of a calculation. net: upward × across. now: as things are."""
+    """Net value over two inputs of a calculation. net: upward × across. now: present net value."""
 
     across: Axis
     upward: Axis
@@ -202,7 +204,7 @@ class NetMap:
     now: float
 
     def drawing(self, period: str, currency: str) -> Drawing:
-        """period: what the values are for, in words."""
+        """Draw the map. period: the period of the amounts, in words."""
         written = partial(amount_in, currency=currency)
         grid = (self.net, self.across, self.upward)
         return break_even_chart(*grid, now=self.now, period=period, money=written)
@@ -211,7 +213,7 @@ class NetMap:
 def net_map(
     choice: Choice, scenario: Assumptions, across: str, upward: str, currency: str, months: int = 1
 ) -> NetMap | None:
-    """across, upward: two of `sensitivity.INPUTS`. None where there is no price or no gain."""
+    """Return the map over two of `sensitivity.INPUTS`; None without a price or a gain."""
     now = net_per_month(choice.option, scenario)
     if now is None:
         return None
@@ -221,8 +223,8 @@ def net_map(
 
 
 def _axis_charts(choice: Choice, scenario: Assumptions, name: str, currency: str) -> Axis:
-    """From next to nothing to a few times what it is now, or over its slider where it is 0; far
-    enough to have the break-even inside."""
+    """Return an axis from near 0 to a few times the present value, or the range of the slider if
+    the value is 0. It includes the break-even."""
     now = input_value(choice.option, scenario, name) or 0.0
     came = choice.came
     threshold = {
@@ -247,31 +249,31 @@ def _axis_charts(choice: Choice, scenario: Assumptions, name: str, currency: str
         reach = 100 * max(now, even or 0.0)
         low, high = max(min(now, even or now) / 100, each.least, 1e-9), min(reach, each.most)
         return Axis(title, np.geomspace(low, high, _CELLS).tolist(), now, True)
-    # Neither the present point nor the line is to lie at an edge.
+    # Neither the present point nor the break-even may be at an edge.
     high = max(1.3 * now, 2 * even) if even is not None and now > 0 else max(2 * now, each.high)
     high = min(high, each.most)
     return Axis(title, np.linspace(each.low, high, _CELLS).tolist(), now)
 
 
 def input_title(name: str) -> str:
-    """What one of `sensitivity.INPUTS` is called."""
+    """Return the title of one of `sensitivity.INPUTS`."""
     if name == PRICE:
         return _("Price of 1,000 searches")
     return _("Measured gain") if name == GAIN else _p("setting", _BY_NAME[name].title)
 
 
-# What the result hangs on most: how far it swings when one assumption changes, the rest fixed.
+# Tornado: change of the result when one assumption changes and the others stay.
 
 _ROW = 50
 _TOP = 96
-# Of a line of a name, in columns of text.
+# Width of a line of a name, in columns of text.
 _NAME_WIDTH = 28
 
 
 @dataclass(frozen=True)
 class Row:
-    """One assumption. net_low, net_high: the net value at its lower and its upper value, which
-    `low` and `high` say in words."""
+    """One assumption. net_low, net_high: net value at its lower and upper value; low, high: these
+    values as text."""
 
     name: str
     net_low: float
@@ -315,15 +317,15 @@ def tornado_chart(
     period: str = "per month",
     money: Callable[[float], str] = str,
 ) -> go.Figure:
-    """One row an assumption, the widest swing on top; a bar to either side of what it is now.
+    """Draw one row for each assumption, with a bar on each side of the present net value.
 
-    rows: the widest first. net: what it is now. period: what amounts are for. money: an
-    amount in words.
-    Better is solid and right of the line, worse is hatched and left of it.
+    rows: the widest swing first. net: present net value. period: period of the amounts. money:
+        formats an amount.
+    Better is solid and right of the line; worse is hatched and left of it.
     """
     upward = list(reversed(rows))
     titles = [style.whole(row.name, _NAME_WIDTH) for row in upward]
-    # At the ends of the bars the values would run into the titles.
+    # At the ends of the bars, the values would overlap the titles.
     ticks = [
         f"{title}<br>{style.short(row.low, 14)} … {style.short(row.high, 14)}"
         for title, row in zip(titles, upward, strict=True)
@@ -383,8 +385,8 @@ def tornado_chart(
 
 
 def _span(row: Row, net: float, better: bool) -> tuple[float, str]:
-    """(the net at the end on this side, the assumption's value there); `net` where neither end is
-    on this side."""
+    """Return the net value at the end on this side and the assumption's value there; (`net`, "") if
+    neither end is on this side."""
     ends = [(row.net_low, row.low), (row.net_high, row.high)]
     matching = [(end, assumed) for end, assumed in ends if (end > net if better else end < net)]
     if not matching:
@@ -392,7 +394,7 @@ def _span(row: Row, net: float, better: bool) -> tuple[float, str]:
     return max(matching) if better else min(matching)
 
 
-# How deep to rerank: quality, waiting and cost over one axis of depth.
+# Reranking depth: quality, latency and cost over the same axis.
 
 _PANEL = 150
 _TOP_DEPTH = 250
@@ -427,11 +429,11 @@ def depth_chart(
     cost: Sequence[float] = (),
     money: Callable[[float], str] = str,
 ) -> go.Figure:
-    """Quality with its band on top, below it p95 latency and cost, where they are known.
+    """Draw quality with its interval on top; below it p95 latency and cost, if known.
 
     table: depth, mean, low and high. marks: any of "best", "most" and "enough" → depth. latency: ms
-        and cost: of 1,000 searches, for each row of the table; empty or all NaN: not drawn.
-    Depths are evenly spaced: they grow by factors.
+        and cost: of 1,000 searches, for each row of the table; not drawn if empty or all NaN.
+    Depths are evenly spaced because they grow by factors.
     """
     depths = [int(depth) for depth in table["depth"]]
     place = {depth: at for at, depth in enumerate(depths)}
@@ -440,9 +442,9 @@ def depth_chart(
         (title, list(values), written)
         for title, values, written in (
             (_("p95, ms"), latency, lambda value: _("{ms} ms", ms=brief(value))),
-            (_("cost of 1,000"), cost, money),
+            (_("cost per 1,000"), cost, money),
         )
-        # Not reranking takes no time and no money, known or not.
+        # Depth 0 always costs 0: a panel needs another known value.
         if any(math.isfinite(value) and value > 0 for value in values)
     ]
     traces = [*_quality(table, xs, metric)]
@@ -520,7 +522,8 @@ def _quality(table: pd.DataFrame, xs: list[int], metric: str) -> list[style.Trac
 def _marked(
     table: pd.DataFrame, place: dict[int, int], marks: dict[str, int], ink: style.Ink
 ) -> list[style.Trace]:
-    """A ring of its own shape and size for each mark, so that marks on one depth all show."""
+    """Return one ring per mark, each with another shape and size: rings at one depth all stay
+    visible."""
     looks = {"best": ("star-open", 18), "most": ("square-open", 22), "enough": ("circle-open", 28)}
     return [
         draw.scatter(
@@ -535,7 +538,7 @@ def _marked(
 
 
 def _domain(number: int, panels: int) -> list[float]:
-    """Quality takes the room that the panels below it leave."""
+    """Return the vertical range of a panel; quality gets the space above the panels below it."""
     if not panels:
         return [0.0, 1.0]
     share, gap = 0.22, 0.06

@@ -1,4 +1,4 @@
-"""What 1,000 searches cost against the length of a document: where the cheaper unit flips."""
+"""Cost of 1,000 searches by document length."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _crossover_alt(
     place = list(lengths).index(mean_length)
     sentences = [
         _(
-            "{name}: {low} at {first} tokens, {high} at {last}, {own} at yours.",
+            "{name}: {low} at {first} tokens, {high} at {last}, {own} at your mean length.",
             name=names.get(key, key),
             low=money(cost[0]),
             first=f"{lengths[0]:,.0f}",
@@ -35,7 +35,7 @@ def _crossover_alt(
         for key, cost in costs.items()
     ]
     return _(
-        "Cost of 1,000 searches against the length of a document. {prices}",
+        "Cost of 1,000 searches by document length. {prices}",
         prices=" ".join(sentences),
     ).strip()
 
@@ -50,10 +50,10 @@ def crossover_chart(
     names: Mapping[str, str] = style.NO_NAMES,
     money: Callable[[float], str] = str,
 ) -> go.Figure:
-    """One line a price, told apart by colour, dash and the symbol at the user's own length.
+    """Draw one line for each price, distinguished by colour, dash, and symbol at the mean length.
 
-    lengths: (L,) tokens of a document, ascending, `mean_length` among them. costs: price → (L,)
-        what 1,000 searches cost. mean_length: the mean length of the user's documents.
+    lengths: (L,) tokens of a document, ascending, including `mean_length`. costs: price → (L,) cost
+        of 1,000 searches. mean_length: mean length of the user's documents.
     """
     marks = style.marks_in_order(costs)
     place = list(lengths).index(mean_length)
@@ -99,6 +99,6 @@ def crossover_chart(
                 xshift=6,
             )
         ],
-        xaxis=style.axis(_("tokens of a document"), tickformat="~s"),
+        xaxis=style.axis(_("tokens per document"), tickformat="~s"),
         yaxis=style.axis(_("cost of 1,000 searches"), rangemode="tozero", tickformat=",.2~f"),
     )

@@ -1,4 +1,4 @@
-"""Whether systems pay: their net value by their price, or the value of a search that they need."""
+"""Charts of payoff: net value by price, or the value of a search at break-even."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from rankdash.kit.drawing.draw import Drawing
 _SIZE = frontier.Size(380, 400.0, 290.0, 28)
 _SAMPLES = 24
 _BAND = 0.14
-# The price of 1,000 searches at the end of the axis if none is known.
+# End of the axis (price of 1,000 searches) if no price is known.
 _USUAL_PRICE = 2.0
 
 Line = tuple[float, float]
@@ -38,7 +38,8 @@ Line = tuple[float, float]
 
 @dataclass(frozen=True)
 class Lines:
-    """A line by price, and the lines at the ends of the measured gain; None where there is none."""
+    """Line by price, and lines at the ends of the measured gain; None if the gain has no
+    interval."""
 
     middle: Line
     low: Line | None = None
@@ -63,7 +64,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Point(frontier.FrontierPoint):
-    """A system at its price (x) with its net value (quality). proven: else the mark is hollow."""
+    """System at its price (x) with its net value (quality). Its mark is hollow unless proven."""
 
     proven: bool = True
     in_focus: bool = False
@@ -101,10 +102,10 @@ def net_by_price_chart(
     money: Callable[[float], str] = str,
     demonstrated: bool = False,
 ) -> go.Figure:
-    """Each system in its mark at its price, with its interval; above the line at 0 it pays.
+    """Draw each system at its price, with its interval; it pays off above 0.
 
     by_price: net value of the system in focus at other prices. demonstrated: whether example values
-    are in it.
+    are used.
     """
     across = frontier.Across.of(points)
     layout = across.layout()
@@ -170,7 +171,7 @@ def _with_ends(point: Point, money: Callable[[float], str]) -> str:
 
 @dataclass(frozen=True)
 class Need:
-    """A system and the value of a search from which it pays, by its price."""
+    """System with the value of a search at which it breaks even, by its price."""
 
     name: str
     mark: style.Mark
@@ -187,8 +188,7 @@ def _needed_alt(
         for each in systems
     ]
     return _(
-        "The value of a search from which a system pays, by the price of 1,000 searches. At "
-        "{price}: {systems}",
+        "Break-even value of a search by the price of 1,000 searches. At {price}: {systems}",
         price=money(most),
         systems="; ".join(sentences),
     )
@@ -205,10 +205,10 @@ def value_needed_chart(
     currency: str = "USD",
     money: Callable[[float], str] = str,
 ) -> go.Figure:
-    """A line for each system: it pays above it. The system in focus has its interval.
+    """Draw a line for each system, above which it pays off. The system in focus has its interval.
 
-    most: the highest price drawn. price, value: what the user set, of the system in focus and of a
-    search; drawn as dashed lines, on which the mark of the system in focus is its break-even.
+    most: highest price drawn. price, value: set by the user, for the system in focus and for a
+    search; drawn as dashed lines, on which a mark shows the break-even of the system in focus.
     """
     prices = np.linspace(0.0, most, _SAMPLES).tolist()
     focus = next((each for each in systems if each.in_focus), systems[0])
@@ -229,7 +229,7 @@ def value_needed_chart(
         traces.append(
             draw.scatter(prices, needed, "lines", line=line, hover=_needs(each, prices, money))
         )
-        # In the legend only: no system stands at a price that nobody set.
+        # In the legend only: a system without a set price has no point.
         title = f"<b>{name}</b>" if each.in_focus else name
         shown: style.Trace = {"line": line, "marker": mark, "name": title, "showlegend": True}
         traces.append(draw.scatter([None], [None], "lines+markers") | shown)
@@ -246,7 +246,7 @@ def value_needed_chart(
         draw.note(
             0.02,
             0.9,
-            _p("state", "pays"),
+            _p("state", "pays off"),
             ink.muted,
             xanchor="left",
             yanchor="top",
@@ -254,7 +254,13 @@ def value_needed_chart(
             **corner,
         ),
         draw.note(
-            0.98, 0.03, _("does not pay"), ink.muted, xanchor="right", yanchor="bottom", **corner
+            0.98,
+            0.03,
+            _("does not pay off"),
+            ink.muted,
+            xanchor="right",
+            yanchor="bottom",
+            **corner,
         ),
     ]
     return style.finish(
@@ -276,10 +282,11 @@ def value_needed_chart(
 
 
 def _needs(system: Need, prices: Sequence[float], money: Callable[[float], str]) -> list[str]:
-    """Return what a reader sees under the pointer at each price."""
+    """Return the hover text at each price."""
     return [
         _(
-            "{name}<br>pays if a search is worth at least {value}<br>at {price} for 1,000 searches",
+            "{name}<br>pays off if a search is worth at least {value}<br>at {price} for 1,000 "
+            "searches",
             name=style.whole(system.name),
             value=style.short(money(value), 40),
             price=style.short(money(price), 40),
@@ -289,20 +296,20 @@ def _needs(system: Need, prices: Sequence[float], money: Callable[[float], str])
 
 
 def _price(line: Line, value: float) -> float | None:
-    """The price at which such a value is needed; None if at none."""
+    """Return the price at which a value is needed; None if there is none above 0."""
     price = (value - line[0]) / line[1] if line[1] > 0 else -1.0
     return price if price > 0 else None
 
 
 def _along(line: Line, prices: Sequence[float], floor: float = 0.0) -> list[float]:
-    """The values of a line; of the value of a search none below 0 is needed."""
+    """Return the values of a line at the prices, at least `floor`."""
     return [max(line[0] + line[1] * price, floor) for price in prices]
 
 
 def _band(
     lines: Lines, prices: Sequence[float], mark: style.Mark, floor: float = 0.0
 ) -> list[style.Trace]:
-    """The interval of a line."""
+    """Return the interval of a line."""
     if lines.low is None or lines.high is None:
         return []
     low, high = (_along(each, prices, floor) for each in (lines.low, lines.high))
@@ -310,7 +317,7 @@ def _band(
 
 
 def _mark(mark: style.Mark, proven: bool, in_focus: bool, ink: style.Ink) -> style.Trace:
-    """Hollow if not proven; outlined if in focus."""
+    """Return the mark of a system: hollow if not proven, outlined if in focus."""
     hollow = "" if proven or "-open" in mark.symbol else "-open"
     drawn = draw.marker(mark.colour, mark.symbol + hollow, 14 if in_focus else 11)
     if in_focus and not hollow:
@@ -319,19 +326,19 @@ def _mark(mark: style.Mark, proven: bool, in_focus: bool, ink: style.Ink) -> sty
 
 
 def _level(y: float, ink: style.Ink, dash: str) -> style.Trace:
-    """A line across the chart."""
+    """Return a horizontal line across the chart."""
     line = {"color": ink.line, "width": 1.5, "dash": dash}
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line}
 
 
 def _at_right(y: float, text: str, colour: str) -> style.Trace:
-    """A note above the right end of a line across the chart."""
+    """Return a note above the right end of a horizontal line."""
     ends = {"xref": "paper", "xanchor": "right", "yanchor": "bottom"}
     return draw.note(1, y, text, colour, **ends)
 
 
 def _example(demonstrated: bool, ink: style.Ink) -> list[style.Trace]:
-    """A note within the picture, so that a saved picture has it too."""
+    """Return a note inside the picture, so that exported pictures contain it."""
     if not demonstrated:
         return []
     at = {"xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "top"}
@@ -344,9 +351,8 @@ def _in_money(title: str, currency: str) -> str:
 
 
 def worth(study: Study, in_focus: str = "", period: Period | None = None) -> Drawing | None:
-    """Return the net value of each system with a price and a value that the user set, or that
-    examples stand in for; the break-even if the system in focus lacks one. None if no system gains
-    anything.
+    """Return the chart of net value for each system with a set or example price and value; the
+    break-even chart if the system in focus lacks one. None if no system gains anything.
 
     in_focus: a challenger; "" for the best one. period: a month by default.
     """
@@ -368,7 +374,7 @@ def worth(study: Study, in_focus: str = "", period: Period | None = None) -> Dra
 
 
 def absence(choice: Choice, focus: Choice, assumed: Assumptions) -> str | None:
-    """Return the reason why a system is not in the chart of the system in focus; None if it is."""
+    """Return why a system is missing from the chart of the system in focus; None if it is drawn."""
     net = choice.came.net_per_month
     if not choice.system:
         return None
@@ -394,7 +400,7 @@ def _net(study: Study, known: Sequence[Choice], focus: Choice, period: Period) -
                 marks[system],
                 each.came.cost_per_thousand.value or 0.0,
                 net.value or 0.0,
-                # Its name is placed first.
+                # The name of the system in focus is placed first.
                 each is focus,
                 low,
                 high,
@@ -450,6 +456,4 @@ def _needed(study: Study, challengers: Sequence[Choice], focus: Choice) -> Drawi
         currency=money.currency,
         money=partial(amount_in, currency=money.currency),
     )
-    return replace(
-        drawing, title=_("Break-even: the value of a search from which a system pays, by its price")
-    )
+    return replace(drawing, title=_("Break-even value of a search, by price"))

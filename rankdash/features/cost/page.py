@@ -1,4 +1,4 @@
-"""Cost & ROI: what each system costs and is worth, and whether it pays."""
+"""Page Cost & ROI: cost, value and payoff of each system."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OF_MEANS = ("depth", "simple")
 
 
 def _examples(choice: study_costs.Choice) -> None:
-    """Offer example values where price or value is not set, and the way back."""
+    """Draw the button that uses or removes example values for an unset price or value."""
     shown = scenario.example_values()
     if shown:
         label, icon = _("Remove the example values"), ":material/undo:"
@@ -66,14 +66,14 @@ def _examples(choice: study_costs.Choice) -> None:
 
 @st.fragment
 def draw(study: Study, in_focus: str) -> None:
-    """in_focus: the challenger that the answer is about."""
+    """Draw the page. in_focus: the challenger that the answer is about."""
     prices = scenario.listed_prices()
     unknown = [key for key in scenario.price_keys().values() if key not in prices]
     address.lose("price", enumerated(unknown) if unknown else None)
     study = scenario.with_money(study)
     choices, assumed = study_costs.choices(study), scenario.assumptions()
     choice = next(each for each in choices if each.system == in_focus)
-    # It stays in sight only within what holds it: beside the columns, not in one of them.
+    # It stays visible only within its container: place it beside the columns, not in one of them.
     with st.container(key=narrow.IN_SIGHT):
         answer(study, choice, assumed)
     inputs, picture = st.container(key=narrow.BELOW).columns([1, 3], gap="medium")
@@ -116,10 +116,10 @@ def draw(study: Study, in_focus: str) -> None:
 
 
 def draw_picture(study: Study, choices: Sequence[Choice], choice: Choice) -> None:
-    """The chart, and which systems are not in it."""
+    """Draw the chart and list the systems that are not in it."""
     drawing = charts_worth.worth(study, choice.system, page_inputs.period())
     if drawing is None:
-        st.info(_("No system gains anything that could pay."), icon=":material/info:")
+        st.info(_("No system improves the metric enough to pay off."), icon=":material/info:")
         return
     st.markdown(f"**{drawing.title}**")
     widgets_charts.draw(drawing, key="cost.worth")
@@ -137,11 +137,11 @@ def draw_picture(study: Study, choices: Sequence[Choice], choice: Choice) -> Non
 
 
 def _why(why: str) -> str:
-    return _("pays at no price") if why == "no_gain" else reason(why)
+    return _("does not pay off at any price") if why == "no_gain" else reason(why)
 
 
 def draw_table(study: Study, choices: Sequence[Choice]) -> None:
-    """A row for each system."""
+    """Draw a row for each system."""
     head, rows = figures(study, choices, page_inputs.context(study))
     st.dataframe(
         pd.DataFrame(rows, columns=head),
@@ -156,7 +156,8 @@ def draw_table(study: Study, choices: Sequence[Choice]) -> None:
 def _parts(
     study: Study, choices: Sequence[Choice], choice: Choice, prices: dict[str, ListedPrice]
 ) -> None:
-    """What the answer depends on, scenarios, and the price list: one at a time."""
+    """Draw one of the parts at a time: sensitivity, scenarios, assumptions, price list and
+    others."""
     assumed = scenario.assumptions()
     parts: dict[str, tuple[str, Callable[[], object]]] = {
         "swings": (
@@ -184,7 +185,7 @@ def _parts(
         "prices": (_p("heading", "Prices"), lambda: page_inputs.edit_prices(prices)),
     }
     if only_estimates(study):
-        # Of these a mean over the labels is a part.
+        # Depth and ROI calculator need means over the labels, which sampled labels do not have.
         parts = {name: parts[name] for name in parts if name not in _OF_MEANS}
     part = pickers.pick_one(
         "part",
@@ -198,15 +199,14 @@ def _parts(
     parts[part or "swings"][1]()
 
 
-# Billing units against each other: by the length of a document, and a machine by the traffic.
+# Comparison of billing units: by document length, and of a machine by traffic.
 
 _SECONDS_PER_DAY = 86_400
 _LONGEST = 120
 
 
 def draw_units(study: Study, choice: Choice, prices: dict[str, ListedPrice]) -> None:
-    """Which billing unit is cheaper for documents of what length, and a machine from what traffic
-    on."""
+    """Draw the document length and the traffic at which the cheapest billing unit changes."""
     load = choice.load.load
     listed = [each for each in prices.values() if each.price.currency == currency()]
     shown = [each for each in listed if each.price.unit != "hour"]
@@ -235,7 +235,7 @@ def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
         if flip is not None:
             st.markdown(
                 _(
-                    "From **{n} tokens** per document on, {units} is cheaper than {tokens}.",
+                    "At **{n} tokens** or more per document, {units} is cheaper than {tokens}.",
                     n=number(flip, 0),
                     units=markdown_safe(words(searches), _LONGEST),
                     tokens=markdown_safe(words(each), _LONGEST),
@@ -244,7 +244,7 @@ def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
     with st.expander(_("As a table")):
         st.dataframe(
             pd.DataFrame(
-                {_("tokens of a document"): lengths}
+                {_("tokens per document"): lengths}
                 | {names[key]: values for key, values in costs.items()}
             ).round(4),
             hide_index=True,
@@ -253,8 +253,8 @@ def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
 
 
 def lengths_drawn(load: Load, shown: Sequence[ListedPrice]) -> list[float]:
-    """Lengths to draw at: evenly, one's own, and both sides of where a document becomes more
-    chunks."""
+    """Return the document lengths to draw: evenly spaced, the mean length, and both sides of each
+    length at which a document is billed as one more chunk."""
     mean_length = float(load.document_tokens)
     longest = max(1000.0, 2 * mean_length)
     lengths = {*np.linspace(10, longest, 40).tolist(), mean_length}
@@ -269,8 +269,8 @@ def lengths_drawn(load: Load, shown: Sequence[ListedPrice]) -> list[float]:
 def costs_drawn(
     load: Load, shown: Sequence[ListedPrice], lengths: Sequence[float]
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """(first key → cost of 1,000 searches at each length, first key → names); prices that cost the
-    same everywhere are one line."""
+    """Return the costs of 1,000 searches at each length and the names, both by the key of the
+    price. Prices with equal costs are one line."""
     lines: dict[tuple[float, ...], list[ListedPrice]] = {}
     for each in shown:
         at = tuple(
@@ -290,14 +290,14 @@ def costs_drawn(
 def _by_traffic(
     study: Study, choice: Choice, machine: ListedPrice, others: Sequence[ListedPrice]
 ) -> None:
-    """What a machine costs when it is never switched off, and from what traffic on it is cheaper
-    than paying by the search."""
+    """Write the cost of a machine that runs 24/7, and the traffic at which it is cheaper than each
+    price per search."""
     money = study.money or Money()
     run = study.run(choice.system) if choice.system in study.challengers else None
     billed = priced(machine, choice.load, choice.waiting, money, run)
     price, searches = billed.price, monthly_searches(money.assumptions)
     traffic = money.assumptions.searches_per_day
-    # With a share of a machine nobody pays for whole ones.
+    # With a share of a machine, whole machines are not paid for.
     if money.shared or not searches:
         return
     name = markdown_safe(words(machine), _LONGEST)
@@ -307,12 +307,12 @@ def _by_traffic(
     [machines] = billed.machines
     measured = billed.served.way != "listed"
     cost = machines.cost_per_month(traffic)
-    speed = _("measured with this run") if measured else _("as the price list says, not measured")
+    speed = _("measured with this run") if measured else _("from the price list, not measured")
     text = ngettext(
-        "**{name}**, never switched off: {n} machine at {rate} searches per second ({speed}) "
-        "costs {cost} a month, {thousand} for 1,000 of your searches.",
-        "**{name}**, never switched off: {n} machines at {rate} searches per second ({speed}) "
-        "cost {cost} a month, {thousand} for 1,000 of your searches.",
+        "**{name}**, running 24/7: {n} machine at {rate} searches per second ({speed}) costs "
+        "{cost} per month, or {thousand} for 1,000 of your searches.",
+        "**{name}**, running 24/7: {n} machines at {rate} searches per second ({speed}) cost "
+        "{cost} per month, or {thousand} for 1,000 of your searches.",
         machines.needed(traffic),
         name=name,
         rate=number(price.searches_per_second, 1),
@@ -331,8 +331,8 @@ def _by_traffic(
         if rate is not None and rate <= price.searches_per_second * price.utilisation:
             rows.append(
                 ngettext(
-                    "cheaper than {other} from **{n} search a day** on",
-                    "cheaper than {other} from **{n} searches a day** on",
+                    "cheaper than {other} at **{n} search per day** or more",
+                    "cheaper than {other} at **{n} searches per day** or more",
                     round(rate * _SECONDS_PER_DAY),
                     other=" = ".join(names),
                 )
@@ -340,7 +340,7 @@ def _by_traffic(
         elif rate is not None:
             rows.append(
                 _(
-                    "never cheaper than {other}: one machine cannot serve so many",
+                    "never cheaper than {other}: one machine cannot handle that load",
                     other=" = ".join(names),
                 )
             )
@@ -348,5 +348,5 @@ def _by_traffic(
 
 
 def _always_on(price: Price) -> Price:
-    """Paid for every hour of the day: then its use follows from the traffic."""
+    """Return the price at full use: a machine that runs 24/7 is paid for every hour."""
     return replace(price, utilisation=1.0)

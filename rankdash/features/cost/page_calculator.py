@@ -1,4 +1,4 @@
-"""The calculator before any run, and saved scenarios."""
+"""ROI calculator before any run, and saved scenarios."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from rankdash.kit.widgets import address, dialogs, narrow, pickers, scenario, sh
 from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, table_html
 
-# The price that is typed where there is no system.
+# Name of the typed price if no system is chosen.
 _ANY = "any"
 
 
 @st.fragment
 def before_any_run(study: Study) -> None:
-    """The calculator with the published example, to be typed over, and four ways to rerank."""
+    """Draw the calculator with the published example as default, and four example rerankers."""
     sliders, results = st.container(key=narrow.BELOW).columns([1, 3], gap="medium")
     with sliders:
         page_inputs.basics()
@@ -65,8 +65,10 @@ def before_any_run(study: Study) -> None:
 
 
 def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
-    """Four steps, four results; without uncertainty, upkeep or share, as it is published. Returns
-    the quality before and after. choice: None before any run."""
+    """Draw the published formula in four steps: without uncertainty, maintenance or traffic share.
+
+    Returns the quality before and after. choice: None before any run.
+    """
     measured = (EXAMPLE_BEFORE, EXAMPLE_AFTER)
     if choice is not None:
         measured = (study.mean(study.baseline)[0], study.mean(choice.system)[0])
@@ -84,11 +86,11 @@ def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
     if (choice is not None and choice.demonstrated) or not (priced and scenario.value_is_set()):
         st.badge(_("Example values"), icon=":material/science:", color="orange")
     if choice is None:
-        st.caption(_("Empty fields stand for the published example; type your own numbers."))
+        st.caption(_("Empty fields use the published example. Enter your own numbers."))
     typed = address.one("quality_before") and address.one("quality_after")
     if choice is not None and choice.option.gain is None and not typed:
-        # Two means that are no ground for a verdict are none for a return either.
-        text = _("The gain is not known. Type the quality with and without reranking.")
+        # Without a verdict, the two means do not justify a return either.
+        text = _("The gain is not known. Enter the quality with and without reranking.")
         st.info(text, icon=":material/info:")
         return before, after
     if choice is not None and choice.lacks_value:
@@ -114,13 +116,13 @@ def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
     st.html(table_html(heads, _steps(metric, (before, after), cost, roi)))
     st.caption(
         _(
-            "This is the formula of common calculators. It ignores how certain the gain is, the "
-            "share of the traffic, upkeep, tickets and latency: the answer above includes them."
+            "Common calculators use this formula. It ignores how certain the gain is, the share "
+            "of the traffic, maintenance, tickets and latency. The answer above includes them."
         )
         if choice is not None
         else _(
-            "This is the formula of common calculators. It ignores how certain the gain is, the "
-            "share of the traffic, upkeep, tickets and latency: a run shows them."
+            "Common calculators use this formula. It ignores how certain the gain is, the share "
+            "of the traffic, maintenance, tickets and latency. A run includes them."
         )
     )
     return before, after
@@ -128,7 +130,7 @@ def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
 
 def _quality(column: st.delta_generator.DeltaGenerator, field: str, title: str, usual: float
              ) -> float:  # fmt: skip
-    """What was typed, else the usual."""
+    """Return the typed quality, or `usual`."""
     text = address.one(field)
     try:
         typed = None if text is None else float(text)
@@ -149,8 +151,8 @@ def _quality(column: st.delta_generator.DeltaGenerator, field: str, title: str, 
 
 
 def _price(column: st.delta_generator.DeltaGenerator) -> float | None:
-    """What a search costs as typed, else as in the published example; None where that is in
-    another currency."""
+    """Return the typed cost of a search, or the published example; None if the example has another
+    currency and the exchange rate is unknown."""
     typed, usual = scenario.amounts("thousand").get(_ANY), _in_currency(EXAMPLE_PRICE)
     key = f"cost.thousand.{_ANY}.{scenario.currency()}"
 
@@ -169,7 +171,7 @@ def _price(column: st.delta_generator.DeltaGenerator) -> float | None:
 
 
 def _in_currency(dollars: float) -> float | None:
-    """An amount in the currency of the page; None where there is no rate of exchange."""
+    """Return US dollars in the currency of the page; None without an exchange rate."""
     if scenario.currency() == DOLLARS:
         return dollars
     rate = scenario.rates().get(DOLLARS)
@@ -179,7 +181,7 @@ def _in_currency(dollars: float) -> float | None:
 def _steps(
     metric: str, quality: tuple[float, float], cost: float, roi: SimpleRoi
 ) -> list[tuple[str, str, str]]:
-    """(step, its formula, its result)."""
+    """Return (step, formula, result) for each step."""
     assumed = scenario.assumptions()
     searches, (before, after) = number(assumed.searches_per_day, 0), quality
     return [
@@ -190,18 +192,18 @@ def _steps(
             percent(roi.improvement, 4),
         ),
         (
-            _("gain a day"),
+            _("gain per day"),
             _("{searches} searches × {value} × improvement × {elasticity}", searches=searches,
               value=amount(assumed.value_per_search), elasticity=number(assumed.elasticity, 2)),
             amount(roi.gain_per_day),
         ),
         (
-            _("cost a day"),
+            _("cost per day"),
             _("{searches} searches × {cost}", searches=searches, cost=amount(cost)),
             amount(roi.cost_per_day),
         ),
         (
-            _("return on the cost"),
+            _("return on cost"),
             _("(gain − cost) / cost"),
             return_words(roi.gain_per_day - roi.cost_per_day, roi.cost_per_day),
         ),
@@ -209,10 +211,11 @@ def _steps(
 
 
 def _side_by_side(before: float, after: float) -> None:
-    """Each way at its example price, with the quality typed above."""
+    """Draw a table of the example rerankers at their example prices, with the quality typed
+    above."""
     heads = (
-        _("way (example)"), _p("column", "quality"), _("p95 added"), _("1,000 searches"),
-        _("gain a day"), _("cost a day"), _("return on the cost"), _("pays above"),
+        _("reranking (example)"), _p("column", "quality"), _("p95 added"), _("1,000 searches"),
+        _("gain per day"), _("cost per day"), _("return on cost"), _("break-even quality"),
     )  # fmt: skip
     st.html(table_html(heads, [_way(each, before, after) for each in ARCHETYPES]))
     rests_on = [
@@ -222,8 +225,8 @@ def _side_by_side(before: float, after: float) -> None:
     st.caption("  \n".join(rests_on))
     st.caption(
         _(
-            "Examples: every reranker is given the quality typed above, because only a run on your "
-            "data shows what each reaches. Pays above: the quality at which gain equals cost."
+            "These are examples. Every reranker uses the quality entered above, because only a "
+            "run on your data measures the quality of each. Break-even quality: gain equals cost."
         )
     )
 
@@ -246,7 +249,7 @@ def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
     try:
         roi = simple_roi(before, after, searches_per_day=assumed.searches_per_day, **inputs)
     except RankdashError:
-        # The calculator above says why.
+        # The calculator above shows the reason.
         return (*start, amount(price), *["–"] * 4)
     return (
         *start,
@@ -258,11 +261,11 @@ def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
     )
 
 
-# Named scenarios: saved in the workspace, compared side by side, taken back into the sliders.
+# Named scenarios: stored in the workspace, compared side by side, loaded into the sliders.
 
 
 def draw_scenarios(study: Study, choice: Choice, scenario: Assumptions) -> None:
-    """Pessimistic, expected and optimistic of what is set now, and every saved scenario."""
+    """Draw the present settings (pessimistic, expected, optimistic) and every saved scenario."""
     try:
         saved, unread = _load(), None
     except RankdashError as error:
@@ -273,8 +276,8 @@ def draw_scenarios(study: Study, choice: Choice, scenario: Assumptions) -> None:
         span.cost,
         span.value,
         span.net,
-        _("return on the cost"),
-        _("months to pay back"),
+        _("return on cost"),
+        _("payback time in months"),
         _p("column", "break-even"),
     ]
     rows = [(name, *_row(came)) for name, came in compared]
@@ -290,11 +293,11 @@ def draw_scenarios(study: Study, choice: Choice, scenario: Assumptions) -> None:
 
 
 def _meanings(study: Study) -> None:
-    """Of the rows that only an interval gives."""
+    """Explain the rows that follow from an interval."""
     st.caption(
         _(
-            "Pessimistic and optimistic: the sliders unchanged, with the gain at the lower and "
-            "the upper end of its {level} interval.",
+            "Pessimistic and optimistic use the same sliders, with the gain at the lower and "
+            "upper end of its {level} interval.",
             level=level_percent(study.statistics.level),
         )
     )
@@ -304,7 +307,9 @@ def _offer_to_save(saved: dict[str, Assumptions], scenario: Assumptions) -> None
     with st.form("cost.scenarios.save", border=False, clear_on_submit=True):
         columns = st.columns([3, 1], vertical_alignment="bottom")
         name = columns[0].text_input(
-            _("Save these assumptions as"), max_chars=LONGEST_SCENARIO_NAME, placeholder=_("a name")
+            _("Save these assumptions as"),
+            max_chars=LONGEST_SCENARIO_NAME,
+            placeholder=_("scenario name"),
         )
         if columns[1].form_submit_button(
             _p("button", "Save"), icon=":material/save:", width="stretch"
@@ -340,7 +345,7 @@ def _offer_saved(saved: dict[str, Assumptions]) -> None:
 def _compared(
     choice: Choice, scenario: Assumptions, saved: Mapping[str, Assumptions]
 ) -> list[tuple[str, Outcome]]:
-    rows = [(_("as set now (expected)"), choice.came)]
+    rows = [(_("current settings (expected)"), choice.came)]
     gain = choice.option.gain
     low, high = (None, None) if gain is None else (gain.at("low"), gain.at("high"))
     if low is not None and high is not None:
@@ -370,20 +375,20 @@ def _row(came: Outcome) -> list[str]:
 
 
 def _load() -> dict[str, Assumptions]:
-    """The saved scenarios. Raises DataError if they cannot be read."""
+    """Return the saved scenarios. Raises DataError if they cannot be read."""
     text = workspace().setting(SCENARIOS)
     return read_scenarios(text) if text else {}
 
 
 def _say_unread(error: RankdashError) -> None:
-    """Why no scenario is here, and a way to delete what is stored."""
+    """Show why the saved scenarios cannot be read, and offer to delete them."""
     st.warning(markdown_safe(error_text(error), 300), icon=":material/warning:")
     if not read_only() and st.button(
         _("Delete the saved scenarios"), icon=":material/delete:", key="cost.scenarios.unread"
     ):
         dialogs.delete(
             _("Delete the saved scenarios?"),
-            [_("The saved scenarios cannot be read, and will be deleted permanently.")],
+            [_("The saved scenarios cannot be read. They will be deleted permanently.")],
             lambda: workspace().set_setting(SCENARIOS, ""),
         )
 

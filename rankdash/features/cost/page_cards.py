@@ -1,4 +1,4 @@
-"""The answer, does it pay, and what it rests on."""
+"""Answer to "does it pay off?", with its certainty, caveats and assumptions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ANSWERS: dict[Answer, Look] = {
 
 
 def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
-    """Does the system in focus pay, in one line; all that it rests on is one click away."""
+    """Draw in one line whether the system in focus pays off; its grounds are one click away."""
     marks = [badge(cost_words.answer(choice))]
     if choice.demonstrated:
         marks.append(f":orange-badge[:material/science: {_('Example values')}]")
@@ -51,7 +51,7 @@ def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
 
 
 def grounds(study: Study, choice: Choice, scenario: Assumptions) -> None:
-    """What the answer rests on: certainty, caveats, and the assumptions at their defaults."""
+    """Draw what the answer depends on: certainty, caveats, and assumptions at their defaults."""
     cautions = cost_words_module.cautions(choice, scenario.latency_target_ms)
     facts = [
         cost_words.sureness(context(study), choice),
@@ -64,7 +64,7 @@ def grounds(study: Study, choice: Choice, scenario: Assumptions) -> None:
 
 
 def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Choice]) -> None:
-    """Everything that the numbers rest on, as on every export."""
+    """Draw the table of all assumptions and prices, the same as in every export."""
     rows = assumption_rows(study, scenario, choices)
     st.dataframe(
         {
@@ -78,9 +78,9 @@ def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Cho
     if any(choice.option.gain is not None for choice in choices[1:]):
         st.caption(
             _(
-                "Intervals ({level}) follow from that of the verdict; prices and assumptions "
-                "are held fixed, so they show how sure the measurement is, not how good the "
-                "assumptions are.",
+                "Intervals ({level}) follow from the verdict's interval. Prices and assumptions "
+                "are fixed, so the intervals show the uncertainty of the measurement, not of the "
+                "assumptions.",
                 level=level_percent(study.statistics.level),
             )
         )
@@ -88,14 +88,14 @@ def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Cho
 
 
 def badge(kind: Answer) -> str:
-    """Return the answer in a word, in Markdown: whether a system pays."""
+    """Return the answer as a Markdown badge."""
     words: dict[Answer, str] = {
-        "yes": _p("state", "pays"),
+        "yes": _p("state", "pays off"),
         "maybe": _("probably pays off"),
         "open": _("break-even only"),
         "unproven": _("not proven"),
-        "doubtful": _("probably does not pay"),
-        "no": _("does not pay"),
+        "doubtful": _("probably does not pay off"),
+        "no": _("does not pay off"),
         "unknown": _("no answer"),
     }
     icon, colour = _ANSWERS[kind]

@@ -1,4 +1,4 @@
-"""The inputs of the calculation: assumptions, prices and the currency."""
+"""Inputs of the calculation: assumptions, prices and currency."""
 
 from __future__ import annotations
 
@@ -56,34 +56,34 @@ _FIRST = ("searches_per_day", "value_per_search")
 _COLUMNS = (("traffic",), ("value", "effort", "waiting"), ("answers", "support"))
 _BY_NAME = {each.name: each for each in ASSUMPTIONS}
 _PRICES = (0.0, *(float(f"{step}e{power}") for power in range(-3, 3) for step in _STEPS))
-# No price and no value is below 0.
+# Marks "not set": prices and values are never below 0.
 _NOT_SET = -1.0
 
 
 def take_over(scenario: Assumptions) -> None:
-    """Put every slider to the number of a scenario."""
+    """Set every slider to the value in a scenario."""
     for each in ASSUMPTIONS:
         choose(each, getattr(scenario, each.name))
 
 
 def restore() -> None:
-    """Leave every assumption at its default."""
+    """Restore the default of every assumption."""
     for each in ASSUMPTIONS:
         address.choose(each.name, None)
 
 
 def basics() -> None:
-    """The sliders for traffic and value alone."""
+    """Draw only the sliders for traffic and value."""
     for each in ASSUMPTIONS:
         if each.group in _OPEN:
             _slider(each)
 
 
 def three(study: Study, system: str) -> None:
-    """What the picture depends on most: the price of the system in focus, the searches a day and
-    the value of a search. Price and value begin as not set."""
+    """Draw the three inputs with the largest effect: price of the system in focus, searches per
+    day, and value of a search. Price and value start as not set."""
     now = bill(study, system)
-    known = None if now is None else now.per_thousand
+    per_thousand = None if now is None else now.per_thousand
 
     def priced(price: float | None) -> None:
         if price is None:
@@ -93,11 +93,11 @@ def three(study: Study, system: str) -> None:
     _settable(
         f"cost.first.{system}",
         _("Price of 1,000 searches ({currency})", currency=symbol(currency())),
-        None if now is None or now.unset else known,
+        None if now is None or now.unset else per_thousand,
         _PRICES,
-        known,
+        per_thousand,
         priced,
-        help=_("What {name} costs.", name=name_safe(study.name(system))),
+        help=_("Cost of 1,000 searches with {name}.", name=name_safe(study.name(system))),
     )
     searches, value = (_BY_NAME[each] for each in _FIRST)
     _slider(searches)
@@ -121,8 +121,8 @@ def _settable(
     choose_value: Callable[[float | None], None],
     **settings: str,
 ) -> None:
-    """A slider of amounts whose first place is "not set". example: what stands in for it when the
-    page shows example values; "not set" is then beside the amounts of that size."""
+    """Draw a slider of amounts that starts with "not set". example: the amount that the page uses
+    instead while it shows example values; "not set" is then placed next to similar amounts."""
     options = [_NOT_SET, *sorted({*steps, *([] if value is None else [value])})]
     unset = _("not set")
     if value is None and example is not None and scenario.example_values():
@@ -140,12 +140,12 @@ def _settable(
 
 
 def more(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
-    """All other assumptions, the price list and the currency."""
+    """Draw all other assumptions, the choice of a price and the currency."""
     titles = {
         "traffic": _("Traffic and price"),
-        "value": _("What a search is worth"),
-        "effort": _("Running costs beyond the price"),
-        "waiting": _("Loss by latency"),
+        "value": _("Value of a search"),
+        "effort": _("Costs in addition to the price"),
+        "waiting": _("Loss from latency"),
         "answers": _("An LLM that reads the passages"),
         "support": _("Tickets and working time"),
     }
@@ -174,18 +174,17 @@ def _choose_machines() -> None:
         list(MACHINES),
         st.radio,
         default=MACHINES[0],
-        label=_("Machines by the hour"),
+        label=_("Machines billed per hour"),
         format_func=titles.__getitem__,
         help=_(
-            "Whole machines are never switched off and serve nothing else. A share is right if "
-            "others pay for the other hours."
+            "Whole machines run 24/7 and serve nothing else. Choose a share if others pay for the "
+            "remaining hours."
         ),
     )
 
 
 def unit(each: Assumption) -> str:
-    """The unit of an assumption in words; "" for a share, which is written as percent, and where
-    the title says it."""
+    """Return the unit of an assumption; "" for shares (percent), and if the title contains it."""
     return prices.unit(each, currency())
 
 
@@ -194,7 +193,7 @@ def _slider(each: Assumption) -> None:
     value = default_of(each) if value is None else value
     low, high = min(each.low, value), max(each.high, value)
     usual = (low, high) == (each.low, each.high)
-    # A slider with other ends is another one: it is not shown a value that it has not got.
+    # Other ends need another key: a widget must not get a value outside its ends.
     key = f"cost.{each.name}" if usual else f"cost.{each.name}.{low:g}.{high:g}"
     label = (
         _("{title} ({unit})", title=_p("setting", each.title), unit=unit(each))
@@ -221,12 +220,12 @@ def _slider(each: Assumption) -> None:
 
 
 def written(step: float) -> str:
-    """As many decimals as a step has."""
+    """Return a format with as many decimals as the step."""
     return f"%.{max(-math.floor(math.log10(step)), 0)}f"
 
 
 def decades(each: Assumption) -> Iterable[float]:
-    """1, 2, 3 and 5 of every power of ten within the slider, and its lower end."""
+    """Yield 1, 2, 3 and 5 times each power of ten within the slider, then its lower end."""
     start = each.low if each.low > 0 else each.step
     for power in range(math.floor(math.log10(start)), math.ceil(math.log10(each.high)) + 1):
         for step in _STEPS:
@@ -237,7 +236,7 @@ def decades(each: Assumption) -> Iterable[float]:
 
 
 def exact() -> None:
-    """Every assumption as a field of numbers."""
+    """Draw a form with a number field for every assumption."""
     now = assumptions()
     with st.form("cost.exact", border=False):
         typed = {
@@ -266,14 +265,13 @@ def exact() -> None:
 
 
 def choose_listed(system: str, key: str) -> None:
-    """Choose a price of the list for a system; "" for none."""
+    """Choose a listed price for a system; "" for none."""
     selected = {**price_keys(), system: key}
     address.choose("price", [f"{each}={name}" for each, name in selected.items() if name] or None)
 
 
 def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> None:
-    """The price of a challenger: one of the list, or what a person types that 1,000 searches
-    cost."""
+    """Draw the price of a challenger: a listed price, or a typed price of 1,000 searches."""
     key, options, keys = f"cost.price.{system}", ["", *prices], price_keys()
     recorded = bill(replace(study, money=replace(study.money or Money(), prices={})), system)
 
@@ -281,9 +279,9 @@ def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> N
         choose_listed(system, st.session_state[key])
         choose_amount("thousand", system, None)
 
-    # A list of choices goes by its words: no two may be the same.
+    # Options of a list are told apart by their text, so texts must be unique.
     usual = "–" if recorded is None else of(recorded)
-    # What was uploaded recorded nothing: the reason why it has no price stands alone.
+    # Uploaded rankings recorded no price: show only the reason.
     if recorded is not None and recorded.lack != "price":
         usual = _("As recorded: {price}", price=usual)
     price = keys[system] if keys.get(system) in prices else ""
@@ -306,12 +304,12 @@ def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> N
         max_value=MOST_AMOUNT,
         format="%.10g",
         placeholder="–" if now is None else money(now.per_thousand, currency()),
-        help=_("Type your own; empty: the price above."),
+        help=_("Enter your own price. If empty, the price above is used."),
     )
 
 
 def other_prices(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
-    """The prices of the other challengers, and those to show beside them."""
+    """Draw the prices of the other challengers, and the choice of other prices to compare."""
     for system in study.challengers:
         if system != in_focus:
             choose_price(study, system, prices)
@@ -326,8 +324,7 @@ def other_prices(study: Study, in_focus: str, prices: dict[str, ListedPrice]) ->
 
 
 def edit_prices(prices: dict[str, ListedPrice]) -> None:
-    """The list as a table that can be edited, exported, imported, and put back; of a workspace that
-    is only shown, exported."""
+    """Draw the price list to edit, export, import and restore; read-only: only export it."""
     if read_only():
         st.dataframe(pd.DataFrame([_row(each) for each in prices.values()]), hide_index=True)
         _offer_prices(prices)
@@ -338,7 +335,7 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
         hide_index=True,
         placeholder="–",
         key="cost.prices.table",
-        # What a person came to change stands first.
+        # The columns that are edited most come first.
         column_order=(
             "provider", "model", "amount", "currency", "unit", "source", "as_of",
             "template_tokens", "chunk_tokens", "searches_per_second", "utilisation", "key",
@@ -356,15 +353,15 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
             ),
             "currency": st.column_config.TextColumn(_p("column", "currency"), max_chars=3),
             "template_tokens": st.column_config.NumberColumn(_("template tokens"), min_value=0.0),
-            "chunk_tokens": st.column_config.NumberColumn(_("longest chunk, tokens"), min_value=0),
+            "chunk_tokens": st.column_config.NumberColumn(_("max tokens per chunk"), min_value=0),
             "searches_per_second": st.column_config.NumberColumn(
-                _("searches per second"), help=_("Empty: as the run measured.")
+                _("searches per second"), help=_("If empty, the value measured by the run is used.")
             ),
             "utilisation": st.column_config.NumberColumn(
-                _p("price", "use"), min_value=0.0, max_value=1.0, format="percent"
+                _p("price", "utilisation"), min_value=0.0, max_value=1.0, format="percent"
             ),
-            "source": st.column_config.TextColumn(_("read where"), required=True),
-            "as_of": st.column_config.DateColumn(_("read when"), required=True),
+            "source": st.column_config.TextColumn(_("price source"), required=True),
+            "as_of": st.column_config.DateColumn(_("price date"), required=True),
         },
     )  # fmt: skip
     save, export, back = st.columns(3)
@@ -373,7 +370,9 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
     if save.button(_p("button", "Save"), type="primary", key="cost.prices.save", width="stretch"):
         rows = [entry(row) for row in edited.to_dict("records")]
         _keep_prices(json.dumps({"prices": rows}).encode(), _("the table"))
-    st.caption(_("An example stays one until its amount and where it was read are both your own."))
+    st.caption(
+        _("A price is marked as an example until you change both its amount and its source.")
+    )
     back.button(
         _("Restore the built-in price list"),
         key="cost.prices.reset",
@@ -384,7 +383,8 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
     if files and st.button(_p("button", "Import"), key="cost.prices.import"):
         [file] = files
         if file.size > _LARGEST_FILE:
-            st.error(_("The file is too large for a price list."), icon=":material/error:")
+            text = _("The price list is larger than {limit} MB.", limit=_LARGEST_FILE // 10**6)
+            st.error(text, icon=":material/error:")
             return
         _keep_prices(file.data, file.name)
 
@@ -428,7 +428,7 @@ def _row(each: ListedPrice) -> dict[str, Any]:
 
 
 def entry(row: dict[Any, Any]) -> dict[str, object]:
-    """A row of the table as an entry of a list; empty cells are left out."""
+    """Return a row of the table as an entry of a price list, without empty cells."""
     fields: dict[str, object] = {}
     for name, value in row.items():
         if isinstance(value, date):
@@ -438,14 +438,14 @@ def entry(row: dict[Any, Any]) -> dict[str, object]:
     return fields
 
 
-# The currency of all amounts, and the rates of exchange that a person types.
+# Currency of all amounts, and typed exchange rates.
 
 _KEY = "cost.currency"
 
 
 def choose_currency(prices: Iterable[ListedPrice]) -> None:
-    """Draw the choice of a currency. Amounts stay in the one they are in until a person says how
-    they go over into another. prices: whose currencies count."""
+    """Draw the choice of a currency. Amounts change only once an exchange rate or a new value of a
+    search is entered. prices: those that need exchange rates."""
     now = scenario.currency()
     requested = address.one("into") or address.one("currency")
     into = requested if requested in scenario.CURRENCIES else now
@@ -464,7 +464,7 @@ def choose_currency(prices: Iterable[ListedPrice]) -> None:
 
 
 def _offer(now: str, into: str) -> None:
-    """The two ways to another currency."""
+    """Draw the two inputs that allow another currency: exchange rate, or value of a search."""
     _rate(now, into, None)
     key = f"cost.anew.{into}"
 
@@ -473,19 +473,19 @@ def _offer(now: str, into: str) -> None:
             _start_anew(into, st.session_state[key])
 
     st.number_input(
-        _("or the value of a search in {currency}", currency=into),
+        _("Or enter the value of a search in {currency}", currency=into),
         min_value=0.0,
         value=None,
         format="%.10g",
         key=key,
         on_change=typed,
-        help=_("Other amounts that you typed go back to their defaults."),
+        help=_("Your other amounts are reset to their defaults."),
     )
-    st.caption(_("Amounts stay in {now} until you type one of the two.", now=now))
+    st.caption(_("Amounts stay in {now} until you enter one of these.", now=now))
 
 
 def _rate(foreign: str, into: str, rate: float | None) -> None:
-    """How much one unit of a currency is in another."""
+    """Draw the field for the exchange rate: one unit of `foreign` in `into`."""
     key = f"cost.rate.{foreign}.{into}"
 
     def typed() -> None:
@@ -504,20 +504,19 @@ def _rate(foreign: str, into: str, rate: float | None) -> None:
 
 
 def _go_over(now: str, into: str) -> None:
-    """At once where the rate is known, else as soon as it is typed."""
-    known = scenario.rates().get(into)
+    """Convert now if the exchange rate is known, else once it is typed."""
+    rate = scenario.rates().get(into)
     if into == now:
         address.choose("into", None)
         address.choose("currency", now)
-    elif known:
-        _convert(now, into, 1 / known)
+    elif rate:
+        _convert(now, into, 1 / rate)
     else:
         address.choose("into", into)
 
 
 def _convert(now: str, into: str, rate: float) -> None:
-    """Every amount that somebody typed, in another currency. rate: how much of it one unit of the
-    present one is."""
+    """Convert every typed amount to another currency. rate: units of `into` per unit of `now`."""
     for each in ASSUMPTIONS:
         value = scenario.number_of(each, address.one(each.name))
         if each.money and scenario.changed(each) and value is not None:
@@ -531,7 +530,7 @@ def _convert(now: str, into: str, rate: float) -> None:
 
 
 def _start_anew(into: str, value_per_search: float) -> None:
-    """In another currency without a rate: what was typed in the present one is no amount in it."""
+    """Change the currency without an exchange rate. All other amounts return to their defaults."""
     for each in ASSUMPTIONS:
         if each.name == "value_per_search":
             scenario.choose(each, value_per_search)
@@ -543,13 +542,13 @@ def _start_anew(into: str, value_per_search: float) -> None:
     address.choose("currency", into)
 
 
-# The terms of a calculation on the page: its period, amounts in the chosen currency.
+# Terms of the calculation on the page: period and currency.
 
 _MONTH, _YEAR = "month", "year"
 
 
 def period() -> Period:
-    """What the address says; a month where it says nothing."""
+    """Return the period in the address; the default is a month."""
     return year() if address.one("per") == _YEAR else month()
 
 
@@ -582,19 +581,19 @@ def amount(value: float | None) -> str:
 
 
 def cell(estimate: Amount, written: str = "money") -> tuple[str, str]:
-    """(value, its interval) of an estimate; (the reason why there is none, "")."""
+    """Return (value, interval) of an estimate; if it has no value, (reason, "")."""
     return cost_words.cell(estimate, currency(), written)
 
 
 def assumption_rows(
     study: Study, scenario: Assumptions, choices: Sequence[Choice]
 ) -> list[tuple[str, str, str]]:
-    """(title, value, meaning) of everything that the numbers rest on."""
+    """Return (title, value, meaning) of every assumption and price in use."""
     return assumption_table(scenario, choices, currency(), hit_title(study))
 
 
 def as_csv(named: Study) -> bytes:
-    """Options and assumptions for a spreadsheet. named: from `downloads.english`."""
+    """Return options and assumptions in English for a spreadsheet. named: from `tables.english`."""
     with speaking("en"):
         (part,) = report.money_files(named)
         return part.make()

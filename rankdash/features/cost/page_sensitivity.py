@@ -1,4 +1,4 @@
-"""What the answer hangs on: swings, break-even map, options against each other, depth."""
+"""Sensitivity of the answer: tornado, break-even map, and reranking depth."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BY_NAME: dict[str, Assumption] = {each.name: each for each in ASSUMPTIONS}
 
 
 def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
-    """One assumption changes, the rest stays: the widest swing on top."""
+    """Draw the tornado: one assumption changes, the others stay; the widest swing comes first."""
     net = net_per_month(choice.option, scenario)
     if net is None or choice.option.gain is None or choice.lacks_value:
         _lacking()
@@ -64,12 +64,11 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
     )
     st.caption(
         _(
-            "The gain varies over its {level} interval, every other number by half in both "
-            "directions.",
+            "The gain varies over its {level} interval, every other number by ±50%.",
             level=level_percent(study.statistics.level),
         )
         if interval
-        else _("Every number varies by half in both directions.")
+        else _("Every number varies by ±50%.")
     )
     with st.expander(_("As a table")):
         st.dataframe(
@@ -78,8 +77,8 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
                     _p("column", "assumption"): [row.name for row in rows],
                     _p("range", "from"): [row.low for row in rows],
                     _p("range", "to"): [row.high for row in rows],
-                    _("{net}, from", net=span.net): [amount(row.net_low) for row in rows],
-                    _("{net}, to", net=span.net): [amount(row.net_high) for row in rows],
+                    _("{net}, low end", net=span.net): [amount(row.net_low) for row in rows],
+                    _("{net}, high end", net=span.net): [amount(row.net_high) for row in rows],
                 }
             ),
             hide_index=True,
@@ -89,13 +88,16 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
 
 def _lacking() -> None:
     st.info(
-        _("This needs a gain, a price and the value of a search that you set, or example values."),
+        _(
+            "Set a price and the value of a search, or use example values. A measured gain is "
+            "also required."
+        ),
         icon=":material/info:",
     )
 
 
 def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
-    """The net over two assumptions that a person picks."""
+    """Draw the net value over two assumptions that the user chooses."""
     offered = [name for name in INPUTS if input_value(choice.option, scenario, name) is not None]
     if PRICE not in offered or GAIN not in offered or choice.lacks_value:
         _lacking()
@@ -137,7 +139,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
 
 
 def _in_words(name: str, value: float) -> str:
-    """A value of an input in words."""
+    """Return the formatted value of an input."""
     if name == PRICE:
         return amount(value)
     if name == GAIN:
@@ -148,21 +150,19 @@ def _in_words(name: str, value: float) -> str:
 
 
 def _rounded(value: float) -> float:
-    """To three digits, and whole from a thousand on."""
+    """Return the value with three digits, or as a whole number if it is at least 1,000."""
     return float(f"{value:.3g}") if abs(value) < 1000 else float(round(value))
 
 
 def depths(study: Study, choice: Choice) -> None:
-    """How deep to rerank, from the one deep run there is."""
+    """Draw quality, latency and cost by reranking depth, computed from one deep run."""
     try:
         by_depth = None if choice.system in ("", BASELINE) else costs.depths(study, choice.system)
     except RankdashError as error:
         st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
         return
     if by_depth is None:
-        st.info(
-            _("Only the run of a reranker can be cut at a smaller depth."), icon=":material/info:"
-        )
+        st.info(_("Only reranker runs can be evaluated at smaller depths."), icon=":material/info:")
         return
     curve = by_depth.curve
     metric = study.measure.title
@@ -178,8 +178,8 @@ def depths(study: Study, choice: Choice) -> None:
     if costs.listwise(study, choice.system):
         st.warning(
             _(
-                "This reranker sees all documents of a query at once: with fewer of them it may "
-                "order the rest differently, so smaller depths are guesses."
+                "This reranker scores all documents of a query together. With fewer documents it "
+                "may order them differently, so results at smaller depths are estimates."
             ),
             icon=":material/warning:",
         )
@@ -191,10 +191,10 @@ def depths(study: Study, choice: Choice) -> None:
     )
     st.caption(
         ngettext(
-            "One run, cut at each depth; {n} query. Latency and hourly cost are estimates, "
-            "scaled in proportion to the documents.",
-            "One run, cut at each depth; {n} queries. Latency and hourly cost are estimates, "
-            "scaled in proportion to the documents.",
+            "One run, evaluated at smaller depths; {n} query. Latency and hourly cost are "
+            "estimates in proportion to the number of documents.",
+            "One run, evaluated at smaller depths; {n} queries. Latency and hourly cost are "
+            "estimates in proportion to the number of documents.",
             curve.queries,
         )
     )
@@ -210,29 +210,29 @@ def _recommended(study: Study, choice: Choice, curve: DepthCurve) -> str:
     enough, best = curve.enough, curve.best
     if curve.queries < FEWEST_QUERIES:
         return ngettext(
-            "**No depth is recommended:** {n} query, where at least {fewest} are needed.",
-            "**No depth is recommended:** {n} queries, where at least {fewest} are needed.",
+            "**No recommended depth:** {n} query; at least {fewest} are needed.",
+            "**No recommended depth:** {n} queries; at least {fewest} are needed.",
             curve.queries,
             fewest=number(FEWEST_QUERIES, 0),
         )
     if best == 0:
         return _(
-            "**No reason to rerank here:** at no depth does {name} reach the {metric} of not "
-            "reranking.",
+            "**Reranking does not help here:** at every depth, {metric} of {name} is below "
+            "{metric} without reranking.",
             metric=metric,
             name=name,
         )
     if enough == 0:
         return _(
-            "**Not proven that reranking helps at any depth here:** {metric} without {name} is "
-            "within noise of the best depth ({best}).",
+            "**Not proven that reranking helps at any depth:** {metric} without {name} is within "
+            "noise of {metric} at the best depth ({best}).",
             metric=metric,
             name=name,
             best=number(best, 0),
         )
     return _(
-        "**Rerank down to rank {enough}:** {metric} of {name} is then proven to be above not "
-        "reranking, and within noise of its best, down to rank {best}.",
+        "**Rerank the top {enough} documents:** {metric} of {name} is then proven to be higher "
+        "than without reranking, and within noise of the best depth ({best}).",
         enough=number(enough, 0),
         metric=metric,
         name=name,

@@ -1,4 +1,5 @@
-"""Means beside the targets of a profile; profiles can be edited, and are kept in the workspace."""
+"""Means next to the targets of a profile; profiles can be edited and are stored in the
+workspace."""
 
 from __future__ import annotations
 
@@ -38,12 +39,12 @@ def draw(study: Study) -> None:
     if key is None:
         return
     if not address.by_hand("profile"):
-        # The verdict names its targets only after a person chose them.
+        # The verdict names its targets only after the user chose them.
         address.settle("profile", None)
     chosen = Goals(saved, key)
     offer(chosen.profile, beside)
     st.html(table_html(targets.head(), targets.target_rows(study, chosen)))
-    st.caption(paragraph([targets.note(chosen), _("Edit them.")]))
+    st.caption(paragraph([targets.note(chosen), _("You can edit them.")]))
     with st.container(horizontal=True):
         st.download_button(
             _("Export this profile"),
@@ -51,7 +52,9 @@ def draw(study: Study) -> None:
             file_name("", f"targets {key}", "json"),
             "application/json",
             icon=":material/download:",
-            help=_("For rankdash gate --profile FILE and rankdash report --profile FILE."),
+            help=_(
+                "Use the file with rankdash gate --profile FILE or rankdash report --profile FILE."
+            ),
             key="targets.export",
         )
         if not read_only():
@@ -60,7 +63,7 @@ def draw(study: Study) -> None:
 
 
 def offer(profile: Profile, place: DeltaGenerator) -> None:
-    """A button that sets metric, cutoff and latency target as the profile has them."""
+    """Draw a button that sets metric, cutoff and latency target to those in the profile."""
     limit = profile.limit("p95_ms")
     if not profile.measure or limit is None:
         return
@@ -79,12 +82,15 @@ def offer(profile: Profile, place: DeltaGenerator) -> None:
 
     place.button(
         _(
-            "Use it: {metric}, latency target {ms} ms",
+            "Use these settings: {metric}, latency target {ms} ms",
             metric=metric_title(profile.measure),
             ms=brief(limit.target),
         ),
         icon=":material/tune:",
-        help=_("Sets the metric, its cutoff k and the latency targets of Latency and Cost."),
+        help=_(
+            "Sets the metric, its cutoff k, and the latency targets on the pages Latency and Cost "
+            "& ROI."
+        ),
         on_click=use,
         disabled=all(address.one(field) == value for field, value in settings.items()),
         key="targets.use",
@@ -92,7 +98,7 @@ def offer(profile: Profile, place: DeltaGenerator) -> None:
 
 
 def edit(saved: Targets, key: str, profile: Profile) -> None:
-    """Draw the form of a profile. saved: all profiles, the key of this one among them."""
+    """Draw the form of a profile. saved: all profiles, including `key`."""
     edited = st.data_editor(
         pd.DataFrame(
             [
@@ -122,7 +128,7 @@ def edit(saved: Targets, key: str, profile: Profile) -> None:
             min_value=0.0,
             value=float(each.target),
             format="%.10g",
-            # A limit that was put back is another field: one that stays shows what was typed.
+            # A restored limit needs another key: with the same key the field shows the typed value.
             key=f"targets.limit.{key}.{each.what}.{each.target:.10g}",
         )
         for each in profile.limits
@@ -150,7 +156,7 @@ def edit(saved: Targets, key: str, profile: Profile) -> None:
 
 
 def target_of(row: dict[object, object]) -> Target:
-    """Return the target of a row of the form, without the levels that are empty."""
+    """Return the target of a row of the form, without empty levels."""
     levels = {
         level: float(value)
         for level in _LEVELS

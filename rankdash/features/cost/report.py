@@ -1,4 +1,4 @@
-"""The part of the report on costs, the table of costs, and targets."""
+"""Section of the report on costs, and the file cost.csv."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def draw(draft: Draft) -> str:
 
 
 def _whose(draft: Draft) -> str:
-    """Which prices and assumptions somebody set, and which are defaults, by name."""
+    """Return which prices and assumptions were set for this report, and which are defaults."""
     money, study = draft.money, draft.study
     unset = [each.name for each in draft.choices if each.unset]
     priced = [study.name(system) for system in study.challengers if study.name(system) not in unset]
-    made = [_("Price of {name}", name=name) for name in priced]
-    made += [_p("setting", each.title) for each in ASSUMPTIONS if each.name in money.given]
+    changed = [_("Price of {name}", name=name) for name in priced]
+    changed += [_p("setting", each.title) for each in ASSUMPTIONS if each.name in money.given]
     examples = [each.name for each in draft.choices if each.demonstrated]
     sentences = [
         _(
@@ -64,9 +64,9 @@ def _whose(draft: Draft) -> str:
         )
         if examples
         else "",
-        _("Set for this report: {names}.", names=enumerated(made))
-        if made
-        else _("**Nobody set prices or assumptions for this report.**"),
+        _("Set for this report: {names}.", names=enumerated(changed))
+        if changed
+        else _("**All prices and assumptions in this report are defaults.**"),
     ]
     if unset:
         sentences.append(_("**Price not set: {systems}.**", systems=enumerated(unset)))
@@ -74,23 +74,23 @@ def _whose(draft: Draft) -> str:
     if unset or money.defaults:
         sentences.append(
             _(
-                "To set them, use the page Cost & ROI of rankdash, or --assumptions on its command "
-                "line."
+                "To set them, use the page Cost & ROI in rankdash or the command-line option "
+                "--assumptions."
             )
         )
     return paragraph([each for each in sentences if each])
 
 
 def _figures(draft: Draft) -> str:
-    """A row for each option."""
-    # Quality, prices and caveats are elsewhere in the report.
+    """Return a table with a row for each option."""
+    # Quality, prices and caveats are in other parts of the report.
     content = PageTable(*words.figures(draft.study, draft.choices, draft.context, alone=True))
     if all(choice.option.gain is None for choice in draft.choices[1:]):
         return table(content)
     notes = _(
-        "In brackets: the results at the ends of the verdict's {level} interval; prices and "
-        "assumptions are held fixed, so the brackets show how sure the measurement is, not how "
-        "good the assumptions are.",
+        "In brackets: the results at the ends of the verdict's {level} interval. Prices and "
+        "assumptions are fixed, so the brackets show the uncertainty of the measurement, not of "
+        "the assumptions.",
         level=level_percent(draft.study.statistics.level),
     )
     return table(content) + prose(notes, "muted")
@@ -103,7 +103,7 @@ def _assumptions(draft: Draft) -> str:
     return table(PageTable(head, rows))
 
 
-# The calculation of cost and worth as a file for a spreadsheet.
+# Calculation of cost and value as a file for a spreadsheet.
 
 
 def as_csv(
@@ -115,8 +115,10 @@ def as_csv(
     hit: str,
     currency: str,
 ) -> bytes:
-    """Options and assumptions, in the language in force; a month's figures, and a year's beside
-    them. data: name of the data set. metric, hit: titles of the metric and of the hit rate."""
+    """Return options and assumptions in the current language, with figures per month and per year.
+
+    data: name of the data set. metric, hit: titles of the metric and of the hit rate.
+    """
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([_("data set"), defused(data)])
@@ -166,17 +168,17 @@ def _csv_figures(choice: Choice) -> list[tuple[str, Amount]]:
     return [
         (_("1,000 searches"), came.cost_per_thousand),
         *spans,
-        (_("return on the cost"), came.roi),
-        (_("months to pay back"), came.payback_months),
+        (_("return on cost"), came.roi),
+        (_("payback time in months"), came.payback_months),
         (_("break-even elasticity, %"), came.break_even_elasticity),
-        (_("break-even searches a day"), came.break_even_searches),
-        (_("break-even value of 1% quality, 1,000 searches"), came.break_even_worth),
+        (_("break-even searches per day"), came.break_even_searches),
+        (_("break-even value of 1% of quality per 1,000 searches"), came.break_even_worth),
         (_("break-even price of 1,000 searches"), came.break_even_price),
     ]
 
 
 def _plain(value: End) -> str:
-    """An end that pays whatever the input is, pays from 0 on."""
+    """Return an end as text; an option that always pays off has its break-even at 0."""
     if value == "always":
         return _number(0.0)
     return words_costs.reason(value) if isinstance(value, str) else _number(value)
@@ -187,13 +189,13 @@ def _number(value: float | None) -> str:
 
 
 def money_files(study: Study) -> list[ZipPart]:
-    """What each option costs and is worth, with every assumption; none where nothing is known of
-    prices or nothing is compared."""
+    """Return the file of cost and value with every assumption; empty without prices or
+    challengers."""
     money = study.money
     if money is None or not study.challengers:
         return []
 
-    def made() -> bytes:
+    def content() -> bytes:
         return as_csv(
             costs.choices(study),
             money.assumptions,
@@ -203,7 +205,4 @@ def money_files(study: Study) -> list[ZipPart]:
             currency=money.currency,
         )
 
-    return [ZipPart("cost.csv", _("Cost and value of each option, and every assumption."), made)]
-
-
-# Targets as a table of words, for the page and the report.
+    return [ZipPart("cost.csv", _("Cost and value of each option, and every assumption."), content)]

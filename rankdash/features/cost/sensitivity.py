@@ -1,4 +1,4 @@
-"""What a result hangs on: one input at a time, and two at a time."""
+"""Sensitivity of the net value: one input at a time, and two at a time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from rankdash.core.value.payoff import (
 
 PRICE = "cost_per_thousand"
 GAIN = "relative_gain"
-"""Inputs that belong to the option and not to the scenario."""
+"""Names of the inputs that belong to the option, not to the scenario."""
 
 INPUTS = (GAIN, PRICE, *(each.name for each in ASSUMPTIONS if each.name != "latency_target_ms"))
 
 
 @dataclass(frozen=True)
 class Swing:
-    """How far the net value a month swings while one input goes from `low` to `high`."""
+    """Net value per month with an input at its `low` and at its `high` value."""
 
     name: str
     low: float
@@ -41,7 +41,7 @@ class Swing:
 
 
 def input_value(option: Option, assumptions: Assumptions, name: str) -> float | None:
-    """What an input is now; None where the option has no such number."""
+    """Return the present value of an input; None if the option does not have it."""
     if name == PRICE:
         cost = cost_per_search(option, assumptions)
         return None if cost is None else cost * 1000
@@ -51,7 +51,7 @@ def input_value(option: Option, assumptions: Assumptions, name: str) -> float | 
 
 
 def net_per_month(option: Option, assumptions: Assumptions) -> float | None:
-    """Value less cost of a month; None where price or gain is unknown."""
+    """Return value minus cost per month; None if price or gain is unknown."""
     brought, cost = value_per_search(option, assumptions), cost_per_month(option, assumptions)
     if brought is None or cost is None:
         return None
@@ -62,7 +62,7 @@ def net_per_month(option: Option, assumptions: Assumptions) -> float | None:
 def net_by_price(
     option: Option, assumptions: Assumptions, months: int = 1
 ) -> tuple[float, float] | None:
-    """(a, b): the net value is a + b × the price of 1,000 searches; None without a gain."""
+    """Return (a, b) of the net value a + b × the price of 1,000 searches; None without a gain."""
     brought, searches = value_per_search(option, assumptions), monthly_searches(assumptions)
     if brought is None:
         return None
@@ -72,9 +72,9 @@ def net_by_price(
 def tornado(
     option: Option, assumptions: Assumptions, ranges: Mapping[str, tuple[float, float]]
 ) -> list[Swing]:
-    """One swing for each input, the widest first; inputs that change nothing are left out.
+    """Return one swing for each input, the widest first, without inputs that change nothing.
 
-    ranges: input → the two values it is put to while the others stay.
+    ranges: input → its two values, while the other inputs stay.
     """
     swings = []
     for name, (low, high) in ranges.items():
@@ -90,8 +90,8 @@ def usual_ranges(
     gain: tuple[float, float] | None,
     share: float = 0.5,
 ) -> dict[str, tuple[float, float]]:
-    """A range for every input that is not 0: `share` below and above what it is now, within what it
-    may be, and for the gain its interval."""
+    """Return a range for every input that is not 0: from `share` below to `share` above its present
+    value, within its limits. The gain has its interval."""
     ends = {each.name: (each.least, each.most) for each in ASSUMPTIONS}
     ranges: dict[str, tuple[float, float]] = {}
     for name in INPUTS:
@@ -111,8 +111,8 @@ def net_grid(
     across: tuple[str, Sequence[float]],
     upward: tuple[str, Sequence[float]],
 ) -> npt.NDArray[np.float64]:
-    """(values upward, values across) net value a month while two inputs vary; NaN where price or
-    gain is unknown."""
+    """Return the (upward, across) net values per month while two inputs vary; NaN if price or gain
+    is unknown."""
     grid = np.full((len(upward[1]), len(across[1])), np.nan)
     for row, y in enumerate(upward[1]):
         for column, x in enumerate(across[1]):

@@ -1,4 +1,4 @@
-"""What makes a cost unsure, the figures of each system, and assumptions in words."""
+"""Caveats on costs, the figures of each system, and assumptions as table rows."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from rankdash.core.words.verdicts import interval
 
 
 def cautions(choice: Choice, target_ms: float, *, latency: bool = True) -> list[str]:
-    """In a word or two each, what makes the figures of an option less than sure. latency: whether
-    its latency is among them."""
+    """Return short caveats on the figures of an option. latency: whether to include latency."""
     bill = choice.bill
     remarks = () if bill is None else (lack(bill), *marks(bill))
     if choice.demonstrated:
@@ -49,21 +48,20 @@ def cautions(choice: Choice, target_ms: float, *, latency: bool = True) -> list[
     return sentences
 
 
-# The figures of each option, a row each.
+# Figures of each option, one row each.
 
 
 def figures(
     study: Study, choices: Sequence[Choice], context: MoneyContext, *, alone: bool = False
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and a row for each option, without the columns that no option has a
-    figure in. In brackets: the results at the ends of the measured change. alone: without quality,
-    price and caveats."""
+    """Return the headings and one row for each option, without empty columns. In brackets: results
+    at the ends of the measured change. alone: without quality, price and caveats."""
     target_ms, span = (study.money or Money()).assumptions.latency_target_ms, context.period
     head = [
         *(_p("column", "system"), study.measure.title, _("cost of 1,000 searches")),
-        *(span.cost, span.value, span.net, _("return on the cost"), _("months to pay back")),
-        *(_("break-even: value gained for 1% quality"), _("break-even searches a day")),
-        _("break-even: value of 1% quality, 1,000 searches"),
+        *(span.cost, span.value, span.net, _("return on cost"), _("payback time in months")),
+        *(_("break-even: value gained per 1% of quality"), _("break-even searches per day")),
+        _("break-even: value of 1% of quality per 1,000 searches"),
         *(
             _("break-even price of 1,000 searches"),
             _("p95 added"),
@@ -104,7 +102,7 @@ def _amounts(choice: Choice, context: MoneyContext) -> list[str]:
         return [thousand, cost, *[""] * 8]
     brought = context.period.of(came.value_per_month)
     if choice.option.gain is None:
-        # Nothing follows from it.
+        # Without a gain, the other figures cannot be computed.
         return [thousand, cost, written(brought), *[""] * 7]
     return [
         *(thousand, cost, "" if choice.lacks_value else written(brought)),
@@ -120,7 +118,7 @@ def _amounts(choice: Choice, context: MoneyContext) -> list[str]:
 
 
 def _quality(study: Study, choice: Choice) -> str:
-    """The mean with its interval; of sampled labels the estimated change."""
+    """Return the mean with its interval; for sampled labels, the estimated change."""
     system, gain = system_of(study, choice), choice.option.gain
     if system is None:
         return _("not measured")
@@ -142,7 +140,7 @@ def _p95(study: Study, choice: Choice, target_ms: float) -> str:
         return ""
     if p95 is None:
         return without_p95(choice.waiting.timed)
-    # The baseline adds nothing, whatever it is made of.
+    # The baseline adds no latency, even if it is a reranker.
     beside = added(study.run(system)) if p95 else ""
     if not meets(p95, target_ms):
         beside = _("▼ over {ms} ms", ms=brief(target_ms, p95))
@@ -150,13 +148,14 @@ def _p95(study: Study, choice: Choice, target_ms: float) -> str:
     return _("{fact} ({of})", fact=time, of=beside) if beside else time
 
 
-# Everything that a calculation takes for granted, as rows that print on every export.
+# All assumptions of a calculation, as rows for the page and every export.
 
 
 def assumption_table(
     scenario: Assumptions, choices: Sequence[Choice], currency: str, hit: str
 ) -> list[tuple[str, str, str]]:
-    """(title, value, meaning). hit: title of the hit rate that answers found are told by."""
+    """Return (title, value, meaning) for each assumption and price. hit: title of the hit rate that
+    defines "answers found"."""
     rows = []
     for each in ASSUMPTIONS:
         amount = value(each, getattr(scenario, each.name), currency)
@@ -165,7 +164,7 @@ def assumption_table(
         (
             _("Answers found"),
             hit,
-            _("Tickets and working time depend on this: a relevant document in the first k."),
+            _("Tickets and working time depend on this: a relevant document among the first k."),
         )
     )
     for choice in choices:
@@ -182,7 +181,7 @@ def assumption_table(
 
 
 def _priced(bill: Bill) -> str:
-    """An amount and what it is paid for."""
+    """Return an amount with its unit."""
     if bill.listed is None:
         return money(bill.per_thousand, bill.currency) if bill.parts else "–"
     price = bill.listed.price
@@ -190,12 +189,12 @@ def _priced(bill: Bill) -> str:
 
 
 def _sent(choice: Choice) -> tuple[str, str, str]:
-    """What a search of an option sends, and whether that was counted."""
+    """Return (title, payload of a search, whether tokens were counted or estimated)."""
     load, title = choice.load.load, _("Payload per search for {name}", name=choice.name)
     documents = round(float(load.documents))
     if math.isnan(float(load.document_tokens)):
         sent = ngettext("{n} document", "{n} documents", documents)
-        return title, sent, _("tokens unknown without texts")
+        return title, sent, _("tokens unknown: no texts")
     return (
         title,
         ngettext(
@@ -212,23 +211,19 @@ def _sent(choice: Choice) -> tuple[str, str, str]:
 
 
 def passages(choice: Choice, scenario: Assumptions) -> str:
-    """What may be saved on an LLM's input, or why nothing is claimed; "" where no LLM is asked
-    about."""
+    """Return the saving on an LLM's input, or why none is claimed; "" if no LLM is assumed."""
     if scenario.passages < 1 or choice.option.free or not choice.system:
         return ""
     if choice.passages is None:
         return _(
-            "No saving on the LLM is claimed: no number of reranked passages reliably keeps the "
-            "recall of the first {n}.",
+            "No LLM saving is assumed: no smaller number of reranked passages reliably matches "
+            "the recall of the first {n}.",
             n=number(scenario.passages, 0),
         )
     return _(
-        "{after} reranked passages reliably keep the recall of the first {n}: the LLM reads "
-        "{saved} fewer tokens a search.",
+        "{after} reranked passages reliably match the recall of the first {n}: the LLM reads "
+        "{saved} fewer tokens per search.",
         after=number(choice.passages, 0),
         n=number(scenario.passages, 0),
         saved=number((scenario.passages - choice.passages) * scenario.passage_tokens, 0),
     )
-
-
-# Amounts of money in words.

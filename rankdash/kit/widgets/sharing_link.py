@@ -172,7 +172,7 @@ def title(name: str) -> str:
         "into": _p("field", "Currency"),
         "rate": _("Exchange rate"),
         "thousand": _("Price of 1,000 searches"),
-        "machines": _("Machines by the hour"),
+        "machines": _("Machines billed per hour"),
         "example": _("Example values"),
         "quality_before": _p("field", "Metric"),
         "quality_after": _p("field", "Metric"),
