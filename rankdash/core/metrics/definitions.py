@@ -56,7 +56,7 @@ JARVELIN_KEKALAINEN = GainForm(_linear, _late_log_discount)
 
 
 def _ranked_weights(relevance: Relevance, form: GainForm) -> Floats:
-    """Return the discounted gain of each position, up to the factor of its query, shape (J,)."""
+    """Return the (J,) discounted gain of each position, up to a constant factor per query."""
     return relevance.kept(
         (form, "ranked"),
         lambda: _weights(relevance, form, relevance.query, relevance.rank, relevance.label),
@@ -64,8 +64,8 @@ def _ranked_weights(relevance: Relevance, form: GainForm) -> Floats:
 
 
 def _best_sum(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
-    """Return the highest sum within k that any order of all labelled documents can have, up to the
-    factor, shape (Q,)."""
+    """Return the (Q,) highest sum within k of any order of all labelled documents, up to the same
+    factor."""
     return relevance.kept((form, "ideal sum", k), lambda: _ideal_sum(relevance, form, k))
 
 
@@ -82,7 +82,7 @@ def _ideal_sum(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
 def _weights(
     relevance: Relevance, form: GainForm, query: Integers, rank: Integers, label: Floats
 ) -> Floats:
-    """Return what each label adds to the sum of its query, at any cutoff that includes it."""
+    """Return the discounted gain of each label."""
     return form.gain(label, relevance.top_label[query]) / form.discount(rank)
 
 

@@ -56,7 +56,8 @@ class Hits:
 
 
 class Relevance:
-    """`Judged` under one set of conventions. Q queries, J ranked positions with a label above 0.
+    """`Judged` with one set of conventions applied. Q queries, J ranked positions with a label
+    above 0.
 
     query, rank, label: (J,) the query's index, the rank from 1, the label; by query, then rank.
         Under `judged_only`, ranks count labelled documents only.
@@ -78,9 +79,9 @@ class Relevance:
         self._kept_of_threshold = _parts(_KEPT_OF_THRESHOLD, judged, rules)
 
     def kept(self, name: Hashable, make: Callable[[], Made], *, of_threshold: bool = False) -> Made:
-        """Return the cached result of `make`: every cutoff of a metric sums up the same weights. It
-        may depend on labels, ranks and `judged_only`, and must not be modified. of_threshold:
-        whether it also depends on the relevance threshold."""
+        """Return the cached result of `make`, for example weights that all cutoffs share. The
+        result may depend on labels, ranks and `judged_only`, and must not be modified.
+        of_threshold: whether it also depends on the relevance threshold."""
         parts = self._kept_of_threshold if of_threshold else self._kept
         if name not in parts:
             result = make()

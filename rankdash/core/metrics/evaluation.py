@@ -50,7 +50,7 @@ class Evaluation:
     counts: Mapping[str, int]
 
     def column(self, spec: str | Measure) -> Floats:
-        """Return the values of one measure. (Q,)
+        """Return the (Q,) values of one measure.
 
         Raises SpecError if the spec does not exist or was not evaluated.
         """
@@ -188,8 +188,8 @@ def _with_no_relevant(states: npt.NDArray[np.int8], nothing: Flags) -> npt.NDArr
 def _score(
     measure: Measure, relevance: Relevance, base: npt.NDArray[np.int8]
 ) -> tuple[Floats, npt.NDArray[np.int8]]:
-    """Return the values of one measure, with the rule of each state applied, and the states. (Q,)
-    each"""
+    """Return the (Q,) values of one measure, with the rule of each state applied, and the (Q,)
+    states."""
     metric, conventions = measure.metric, relevance.conventions
     states = base.copy()
     missing = 0.0 if conventions.missing == "zero" else np.nan
@@ -296,8 +296,9 @@ def _pool(judged: Judged) -> _Rows:
 
 
 def _spliced(before: _Rows, replacement: _Rows, at: Integers, size: int) -> _Rows:
-    """Replace the rows of the queries at some places by others, whose queries are numbered from 0.
-    A side: (R,) the query of each row, and columns (R,)."""
+    """Return the rows of `size` queries; rows of the queries at `at` come from `replacement`, with
+    its queries numbered from 0. before, replacement: (R,) the query of each row, and columns
+    (R,)."""
     unchanged = np.ones(size, dtype=bool)
     unchanged[at] = False
     rows = unchanged[before[0]]

@@ -80,8 +80,8 @@ class Judged:
     highest: float | None = None
 
     def judged_within(self, k: int | Integers | None) -> Integers:
-        """Return the number of labelled documents among the first k, an int or (Q,); among all for
-        None, shape (Q,)."""
+        """Return the (Q,) number of labelled documents among the first k. k: an int or (Q,); None
+        for all."""
         stop = self.lengths if k is None else np.minimum(self.lengths, k)
         ends = np.array([self.starts, self.starts + stop])
         # A count for every row is no larger than the rows if most are labelled.
@@ -203,8 +203,8 @@ def match(
 
 
 def labelled_rows(ranking: Ranking, queries: Coded, documents: Coded) -> tuple[Integers, Integers]:
-    """Return the ranked rows of labelled pairs, ascending, and the place of the pair of each; both
-    (F,). Pairs must be unique."""
+    """Return the positions of labelled pairs in a ranking: the ranked rows, ascending, and the
+    index of the pair at each; both (F,). Pairs must be unique."""
     lists = _lists_of(ranking, queries.texts.to_pylist())
     return _rows_of(ranking, lists[queries.codes], documents)
 
@@ -259,7 +259,7 @@ def judge_list(
 
 @dataclass(frozen=True, eq=False)
 class _Lists:
-    """G ranked lists, N rows, from the view of Q labelled queries.
+    """Ranked lists (G lists, N rows) that are joined with Q labelled queries.
 
     at: (Q,) the list of each labelled query, -1 without one.
     offsets: (G + 1,); tied: (G,); row_label: (N,) NaN if not labelled.
@@ -404,7 +404,7 @@ def _arrays(judged: Judged) -> dict[str, npt.NDArray[Any]]:
 
 
 def all_labelled(judged: Judged, query: Integers, rank: Floats, label: float) -> Judged:
-    """Return the join that results if every passed unjudged document has that label.
+    """Return the join that would result if every unjudged document in the arguments had this label.
 
     query, rank: (U,) the position of each; inf if the list does not contain it: it then adds only
         to the labels of the query. label: at least the highest existing label.
@@ -443,8 +443,9 @@ def all_labelled(judged: Judged, query: Integers, rank: Floats, label: float) ->
 
 
 def each_labelled(judged: Judged, query: Integers, rank: Floats, label: float) -> Judged:
-    """Return the joins that result if a single unjudged document has that label: U variants of
-    their queries, one for each document. Parameters as for `all_labelled`; queries ascend."""
+    """Return a join of U variants of queries, one per unjudged document, each as if only that document
+    had this label.
+    Parameters as for `all_labelled`; queries ascend."""
     hits = offsets_from(np.bincount(judged.query, minlength=len(judged.query_ids)))
     counts = np.diff(hits)[query]
     copies = offsets_from(counts)
@@ -495,8 +496,7 @@ def _chosen_pools(judged: Judged, query: Integers) -> Judged:
 
 
 def _with_top(judged: Judged, counts: Integers, label: float) -> tuple[Integers, Floats]:
-    """Return offsets and labels above 0 with `counts`, (Q,), additional labels of the highest
-    value."""
+    """Return offsets and labels after adding `counts` (Q,) labels of the highest value."""
     offsets = offsets_from(np.diff(judged.pool_offsets) + counts)
     labels = np.full(int(offsets[-1]), label)
     owner = np.repeat(np.arange(len(counts)), np.diff(judged.pool_offsets))

@@ -179,7 +179,7 @@ class Reranker(Protocol):
 
 @runtime_checkable
 class Detailed(Protocol):
-    """Reranker that reports more about a run than its settings."""
+    """Reranker that reports how it computed, besides its settings."""
 
     def details(self) -> Mapping[str, object]:
         """Return what was chosen and measured, numbers and texts by name. Called after `prepare`
@@ -189,7 +189,7 @@ class Detailed(Protocol):
 
 @runtime_checkable
 class Literate(Protocol):
-    """Reranker with a model that may not know the letters or words of a text."""
+    """Reranker that reports the share of tokens that its model does not know."""
 
     def unknown_share(self, texts: Sequence[str]) -> float:
         """Return the share, in [0, 1], of the tokens of these texts that the model does not know;

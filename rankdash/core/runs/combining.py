@@ -32,7 +32,7 @@ FIRST_STAGE = "first stage"
 
 @dataclass(frozen=True)
 class CombinedRun:
-    """Ranking to combine. run: the run it belongs to; None for the first stage."""
+    """Ranking to fuse. run: the run it belongs to; None for the first stage."""
 
     name: str
     ranking: Ranking
@@ -189,7 +189,7 @@ _SAME = {
 
 @dataclass(frozen=True)
 class Shard:
-    """Shard `number`, from 1, of `of`."""
+    """Number of a shard, from 1, and the total number of shards."""
 
     number: int
     of: int
@@ -209,7 +209,7 @@ class Shard:
         return cls(number, of)
 
     def queries(self, dataset: Dataset) -> list[str]:
-        """Return the query ids of this part: every `of`-th query, so that parts are similar."""
+        """Return the query ids of the shard: every `of`-th query, so that shards are similar."""
         return list(dataset.queries["query_id"])[self.number - 1 :: self.of]
 
 

@@ -69,7 +69,7 @@ def _index(reranker: Reranker, sample: Sequence[Request]) -> None:
 
 @dataclass
 class _Tally:
-    """Totals of the clients of a level."""
+    """Running totals of the clients of a level."""
 
     next: int = 0
     latencies: list[float] = field(default_factory=list)

@@ -137,7 +137,7 @@ def list(workspace: Workspace, dataset_id: str | None = None) -> tuple[JobRow, .
 
 
 def any_waits(workspace: Workspace) -> bool:
-    """Return whether a job, a judge or an explanation waits for a worker."""
+    """Return whether a job, a judge or an explanation is waiting for a worker."""
     return any(table(workspace).any_waits() for table in (Queue, StoredJudges, Explanations))
 
 
@@ -458,7 +458,7 @@ class Handover:
             return self._keys.pop(job_id, {})
 
     def take_for(self, job_id: str, place: Place | None) -> Mapping[str, str]:
-        """Do the same as `take`, and wait if the environment lacks a required key. A key is sent
-        before its job is queued, so the wait only covers the other thread's work."""
+        """Return the keys of a job, and wait for them if the environment lacks a required key. A
+        key is sent before its job is queued, so the wait only covers the other thread's work."""
         awaited = place is not None and place.variable and not place.in_environment
         return self.take(job_id, KEY_SECONDS if awaited else 0.0)

@@ -242,9 +242,9 @@ _COUNTED, _MOST_PAIRS = 3_000, 50_000
 
 @dataclass(frozen=True)
 class MeasuredLoad:
-    """Payload of a mean search. load: tokens are NaN if neither texts nor run have them. estimated:
-    whether tokens were counted by the packaged tokenizer, or from characters without it, because
-    the run has no counts."""
+    """Payload of a mean search. load: tokens are NaN if neither the texts nor the run contain them.
+    estimated: whether tokens are estimated (by the packaged tokenizer, or from characters without
+    it) because the run has no counts."""
 
     load: Load
     estimated: bool
@@ -388,8 +388,8 @@ _ARRAYS = {"scores": np.float64, "read": np.int32, "full": np.int32, "repeated_m
 
 
 def still_good(results: Iterable[QueryResult], planned: Plan) -> dict[str, QueryResult]:
-    """Return query → result for the queries that are done with the requested number of documents;
-    all others are scored, including failed ones."""
+    """Return query → result for the results that a resumed run can reuse: done, with the requested
+    number of documents."""
     return {
         result.query_id: result
         for result in results
@@ -399,7 +399,8 @@ def still_good(results: Iterable[QueryResult], planned: Plan) -> dict[str, Query
 
 
 def computed_by(details: Mapping[str, object]) -> dict[str, str]:
-    """Return the runtimes and devices from the details of a reranker, for each stage."""
+    """Return the runtime and the device from the details of a reranker; for a cascade, of each
+    stage."""
     return {
         name: str(value) for name, value in details.items() if name.rpartition("_")[2] in _COMPUTED
     }
@@ -424,7 +425,7 @@ def settled(
 
 
 class ResultsFile:
-    """Resume file: results, one per line; a crash cannot corrupt its complete lines.
+    """Resume file with one result per line. After a crash, its complete lines are still valid.
 
     wish: all inputs that affect the results, as JSON values. results: results of earlier attempts.
         computed: runtime and device, as in the details of a reranker; empty if unknown.

@@ -39,7 +39,7 @@ MOST_TEXTS = 2000
 
 
 class Cancelled(Exception):  # noqa: N818 - a request to stop, not an error
-    """The caller requested a stop. All existing results were delivered."""
+    """Request of the caller to stop. All existing results were delivered."""
 
 
 def rerank(
@@ -361,8 +361,7 @@ class _Work:
         return block, pairs
 
     def _first_rate(self) -> float:
-        """Return the pairs per second of individual scoring; infinity (no limit) without a
-        measurement."""
+        """Return the pairs per second of individual scoring; infinity if not measured."""
         serial = self._scoring.serial
         return serial.pairs / serial.seconds if serial.seconds > 0 and serial.pairs else math.inf
 

@@ -163,7 +163,7 @@ def ask(
 
 @dataclass
 class Scoring:
-    """Scores queries with one prepared reranker.
+    """Scoring of queries with one prepared reranker.
 
     kept: query id → its cached scores; only the other pairs are scored.
     one_by_one: whether calls for single queries measure the throughput.
@@ -215,7 +215,7 @@ class Scoring:
         return int(np.isnan(cached.scores).sum())
 
     def cold(self, query: str) -> QueryResult:
-        """Score a query separately without measuring it: the first call is not warm."""
+        """Score a query separately without measuring it, because the first call is not warm."""
         request = self._request(query)
         return self._result(query, request, self._ask([request]).answers[0], math.nan)
 
@@ -319,8 +319,8 @@ def _merged(cached: KeptScores, fresh: KeptScores) -> KeptScores:
 
 
 def _latency_ms(response: Asked) -> float:
-    """Return the wait of a search user for one query: without indexing and without the waits before
-    retries; NaN if the query failed."""
+    """Return the latency of one query: without indexing and without the waits before retries; NaN
+    if the query failed."""
     (answer,) = response.answers
     if answer.error:
         return math.nan

@@ -235,7 +235,7 @@ Between = Callable[[], object]
 
 @dataclass(frozen=True)
 class Services:
-    """Work of features besides jobs. Each factory is called once per worker and returns a function
+    """Additional work of features. Each factory is called once per worker and returns a function
     that does one piece of waiting work and returns whether there was any.
 
     quick: takes seconds while a user waits: runs first, and between the batches of a job.

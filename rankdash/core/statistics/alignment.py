@@ -53,8 +53,8 @@ class Aligned:
 
     @cached_property
     def answered(self) -> Flags:
-        """(S, Q, M) whether a value exists and comes from documents that the system returned: a
-        labelled query without a ranking may also count 0."""
+        """Flag, shape (S, Q, M), of each value that comes from documents that the system returned:
+        a labelled query without a ranking may also count 0."""
         return self.known & ~np.isin(self.states, _UNANSWERED)
 
     def highest(self, best: Evaluation | None) -> Floats:

@@ -51,8 +51,8 @@ def _libraries() -> ThreadpoolController:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Run matrix products in one thread. They are so small that a second thread mostly spins while
-    it waits, and on a busy machine each waits until the other is scheduled: ten times slower. The
+    """Run matrix products in one thread. They are small, so a second thread mostly spins while it
+    waits, and on a busy machine each waits until the other is scheduled: ten times slower. The
     limit applies to the whole process, hence the lock."""
     with _ALONE, _libraries().limit(limits=1, user_api="blas"):
         yield
@@ -209,7 +209,7 @@ Resamples = tuple[slice, npt.NDArray[np.unsignedinteger]]
 
 
 def _multinomial_counts(n: int, resamples: int, seed: int) -> Iterable[Resamples]:
-    """Return the counts of each of n queries in n draws."""
+    """Return how often each of n queries occurs in resamples of n draws."""
     few_enough = n * resamples <= _KEPT_CELLS
     return (_kept_counts if few_enough else _drawn_counts)(n, resamples, seed)
 

@@ -381,7 +381,7 @@ def _baseline_row(mean: float, n: int) -> dict[str, object]:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """Data of one system: (M, Q) arrays from `Aligned`, each measure contiguous."""
+    """Arrays of one system from `Aligned`, shape (M, Q), each measure contiguous."""
 
     values: Floats
     known: Flags

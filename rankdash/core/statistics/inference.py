@@ -186,14 +186,14 @@ def relative_interval(
 
 
 def _agreeing(bootstrapped: Floats, plain: Floats) -> tuple[float, float]:
-    """Return the bootstrapped ends, or the plain ones if an end is on the other side of 0."""
+    """Return the bootstrapped ends, or the plain ones if an end has another sign."""
     agree = (np.sign(bootstrapped) == np.sign(plain)) & (np.abs(bootstrapped) < _MOST)
     low, high = np.where(agree, bootstrapped, plain).tolist()
     return min(low, high), max(low, high)
 
 
 def p_values(columns: Floats, settings: StatisticsSettings, *, again: bool = False) -> Floats:
-    """Return the p of each column (n, C) of differences, (C,); NaN for too few. again: as for
+    """Return the (C,) p values of columns (n, C) of differences; NaN for too few. again: as for
     `intervals`."""
     p = np.full(columns.shape[1], np.nan)
     enough = np.flatnonzero((~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES)

@@ -79,8 +79,8 @@ def plan(
     verdict_level: float = LEVEL,
     seed: int = SEED,
 ) -> QueryPlan | None:
-    """Return the numbers of similar queries to add, so that a share of `POWER` of all draws proves
-    a change: p is at most 1 - level and the interval at `verdict_level` excludes 0.
+    """Return how many similar queries to add, so that a share of `POWER` of all draws proves a
+    change: p is at most 1 - level and the interval at `verdict_level` excludes 0.
 
     differences: (n,). ends: the interval of their mean at `verdict_level`. The existing queries
         stay; future ones are sampled from them with replacement. For another true change than the
@@ -121,7 +121,7 @@ class _Queries:
         levels: tuple[float, float],
         seed: int,
     ) -> None:
-        """levels: of p and of the interval."""
+        """Group the differences by value. levels: of p and of the interval."""
         self.n, self._test, self._seed = len(differences), test, seed
         self._alpha, self._level = 1 - levels[0], levels[1]
         values, counts = _kinds(differences)

@@ -69,7 +69,7 @@ def least_elasticity(
 def least_worth(
     cost: float, searches: float, without: float, relative: float, share: float
 ) -> Figure:
-    """Return the value of 1 % of quality, per 1,000 searches, at which it pays off.
+    """Return the value of 1 % of quality, per 1,000 searches, at which a reranker pays off.
 
     without: value of a search if better ranking has no value; share: of the traffic that gains.
     """
@@ -84,8 +84,8 @@ def least_worth(
 
 
 def least_searches_a_day(margin: float, upkeep: float, machines: Sequence[Machines] = ()) -> Figure:
-    """Return the searches per day above which it covers its maintenance and its machines at any
-    higher traffic.
+    """Return the least number of searches per day at which maintenance and machines are covered,
+    also for all higher traffic.
 
     margin: value of a search minus its cost without machines.
     """
@@ -116,7 +116,7 @@ def _searches_for_machines(margin: float, upkeep: float, machines: Sequence[Mach
 
 
 def highest_price(brought: float, searches: float, upkeep: float) -> Figure:
-    """Return the highest price of 1,000 searches at which it pays off; brought: value of a
+    """Return the highest price of 1,000 searches at which a reranker pays off; brought: value of a
     search."""
     if searches <= 0:
         return "no_traffic"

@@ -35,7 +35,7 @@ _ROUNDING = 1e-12
 
 
 class Cuts:
-    """Deep run aligned with the candidates that it reranked.
+    """Deep run that can be evaluated at smaller depths.
 
     Raises DataError if the run ranks other documents than the candidates: then it contains no
     shallower runs.

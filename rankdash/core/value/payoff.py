@@ -32,8 +32,7 @@ _MOST_RETURN = 10.0
 
 @dataclass(frozen=True)
 class Amount:
-    """Figure with the interval that follows from the measurement. Without a figure: the reason,
-    with the ends that exist."""
+    """Figure with its interval. Without a figure: the reason, with the ends that exist."""
 
     value: float | None = None
     low: End = None
@@ -96,7 +95,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Option:
-    """Way to rank.
+    """Way to rank, with its cost, gain and latency.
 
     cost_per_search: without machines; None without a known price.
     machines: whole machines that have to be paid for.
@@ -179,7 +178,7 @@ def value_per_search(option: Option, assumptions: Assumptions) -> float | None:
 
 
 def _brought(option: Option, assumptions: Assumptions, relative: float, hit: float) -> float:
-    """Return the value of an option with such a gain per search.
+    """Return the value per search of an option with this gain.
 
     Only the share of the traffic that the test set represents gains; fewer passages for an LLM save
     cost on that share too, and every search pays for a higher latency.
@@ -492,7 +491,7 @@ _LLM = Price(0.20, "template", template_tokens=70)
 
 @dataclass(frozen=True)
 class Archetype:
-    """Way to rerank, as an example.
+    """Example of a way to rank, with its price.
 
     per_thousand: US dollars per 1,000 searches. p95_ms: a rule of thumb, or None. meaning: the
         basis of the example.

@@ -52,7 +52,7 @@ MOST_AMOUNT = 1e10
 
 @dataclass(frozen=True, eq=False)
 class Searches:
-    """Tokens of each document in a sample of searches.
+    """Token counts of a sample of searches: of each query and of each document it sends.
 
     query_tokens: (Q,). document_tokens: (N,), by search. sizes: (Q,) documents of each search;
         their sum is N and above 0.

@@ -121,8 +121,8 @@ class LateInteraction(shared.NeuralReranker):
 
 
 def max_sim(query: Vectors, documents: Sequence[Vectors]) -> Scores:
-    """Return for each document the sum over query tokens of the highest cosine with one of its
-    tokens. (n,)
+    """Return for each document (n,) the sum over query tokens of the highest cosine with one of its
+    tokens.
 
     query: (q, d), documents: (t, d) each, vectors of length 1. A document without tokens scores -1
         for every token of the query.

@@ -62,7 +62,7 @@ def unfinished(target: Path) -> Iterator[Path]:
 
 
 def finish(made: Path, target: Path) -> None:
-    """Rename a folder of `unfinished` to `target`, unless another process has already done so. A
+    """Rename a folder of `unfinished` to `target`, unless another process has finished it first. A
     changed `target` is replaced. Raises OSError on failure."""
     hashes = {name: each for name, each in hashes_of(made).items() if name != _UNFINISHED}
     (made / _HASHES).write_text(json.dumps(hashes), encoding="utf-8")
@@ -80,7 +80,7 @@ def finish(made: Path, target: Path) -> None:
 
 
 def is_finished(folder: Path) -> bool:
-    """Return whether a folder was finished. Its files may have changed since."""
+    """Return whether a folder was finished, even if its files have changed since."""
     return (folder / _HASHES).is_file()
 
 

@@ -101,8 +101,8 @@ def named(model: str) -> PackagedModel | None:
 
 
 def in_use(model: str) -> PackagedModel | None:
-    """Return the packaged model with the files that a name in the settings refers to; None for the
-    name of a folder or a model of the hub."""
+    """Return the packaged model that a name in the settings refers to; None for a folder or a model
+    of the hub."""
     candidate = named(model)
     return candidate if candidate is not None and is_preferred(candidate) else None
 
@@ -163,7 +163,7 @@ def is_preferred(model: PackagedModel) -> bool:
 
 
 def mend(folder: Path, hashes: Mapping[str, str]) -> bool:
-    """Return whether a folder was a changed converted copy; convert it again in that case.
+    """Convert a changed copy of packaged weights again; return whether that was necessary.
 
     hashes: the SHA-256 of its files. Raises UnavailableError if it is the folder of a package and
         its weights have another hash, or if a copy cannot be written.

@@ -86,7 +86,8 @@ class Runtime(Protocol):
 
 
 def precision(name: str) -> str:
-    """Return the part of a runtime's name that affects scores: the same for all exact ones."""
+    """Return an identifier of the scores of a runtime: one for all exact runtimes, else one per
+    runtime."""
     kind = KINDS[name]
     if kind.exact:
         return EXACT
@@ -122,9 +123,9 @@ _alone: ContextVar[bool] = ContextVar("alone", default=False)
 
 @contextmanager
 def one_by_one() -> Iterator[None]:
-    """Make scores of models opened inside independent of the machine, except for its processor:
-    auto is ONNX Runtime, without measuring, and a CPU computes each row separately, because its
-    last digits may depend on the other rows of a batch."""
+    """Make scores reproducible on all machines with the same processor: inside the block, auto is
+    ONNX Runtime, without measuring, and a CPU computes each row separately, because its last digits
+    may depend on the other rows of a batch."""
     before = _alone.set(True)
     try:
         yield
@@ -502,7 +503,8 @@ def calibrate(
 
 
 def choose(seconds: Mapping[str, float]) -> str:
-    """Return the fastest runtime; others than the preferred one must beat it by their margin."""
+    """Return the fastest runtime. A runtime other than the preferred one must be faster by its
+    margin."""
     limits = _limits(seconds)
     worthy = {name: duration for name, duration in seconds.items() if duration <= limits[name]}
     return min(worthy, key=lambda name: worthy[name])

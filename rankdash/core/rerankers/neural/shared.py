@@ -123,8 +123,9 @@ class Encoder:
     def tokens(
         self, query: Encoded, full: Lengths, indexed: Indexed
     ) -> tuple[Lengths | None, Lengths | None, float, float | None]:
-        """Return for each pair of the query and a document the tokens read and the tokens before
-        truncation; then the seconds of indexing, and the total of tokens read. None if unknown.
+        """Return the token counts of the pairs of a query and documents, as in `Scored`: tokens
+        read and tokens before truncation of each pair, the seconds of indexing, and the tokens
+        computed. None if unknown.
 
         full: the tokens of the documents before truncation.
         """
@@ -191,7 +192,7 @@ class NeuralReranker:
         raise NotImplementedError
 
     def _anew(self, request: Request, runtime: Runtime) -> Scores:
-        """Return the scores of a request, computed in another runtime without cached vectors."""
+        """Return the scores of a request in another runtime, without cached vectors."""
         raise NotImplementedError
 
     def details(self) -> dict[str, object]:
@@ -240,14 +241,13 @@ def unit(vectors: npt.NDArray[Number]) -> npt.NDArray[Number]:
 
 @dataclass(frozen=True)
 class Indexed:
-    """Work of encoding documents that were not cached. tokens: number of tokens read, NaN if
-    unknown."""
+    """Time and tokens of encoding the documents that were not cached. tokens: NaN if unknown."""
 
     seconds: float
     tokens: float
 
     def share(self, part: float) -> Indexed:
-        """Return the share of a part, from 0 to 1."""
+        """Return the part of the work, from 0 to 1, that one query is charged for."""
         return Indexed(self.seconds * part, self.tokens * part)
 
 
@@ -279,8 +279,8 @@ def checked(
 def answer_each(
     requests: Sequence[Request], together: Callable[[Sequence[Request]], list[Scored]]
 ) -> list[Scored]:
-    """Return `together(requests)`; if that raises, try each request separately, so that only the
-    failing requests are marked failed."""
+    """Return `together(requests)`; if it raises an error, try each request separately, so that only
+    the failing requests are marked failed."""
     try:
         return together(requests)
     except RankdashError:

@@ -126,7 +126,7 @@ class _Outcome:
 
 
 class GoneError(UnavailableError):
-    """Error for a service that cannot be reached or fails repeatedly. call: the last call."""
+    """Error for a service that is unreachable or fails repeatedly. call: the last call."""
 
     def __init__(self, template: str, *, remedy: str, call: Call, host: str) -> None:
         super().__init__(template, remedy=remedy, host=host, reason=call.error.rstrip("."))

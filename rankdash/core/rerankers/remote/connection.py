@@ -118,7 +118,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Place:
-    """Source and destination of a run's key.
+    """Variable of a run's key, and the service that receives the key.
 
     variable: the name of the environment variable; "" if no key is needed.
     base_url: the service that the key is sent to.
@@ -224,7 +224,7 @@ def usual_address(variable: str) -> str:
 
 
 def place(named: str, base_url: str, usual: str) -> Place:
-    """Return the source of the key for `base_url`.
+    """Return the place of the key for `base_url`.
 
     named: the variable that the user entered; "" for the usual one, and NO_KEY if the service needs
         no key. usual: the variable of the service.
@@ -245,7 +245,7 @@ def place(named: str, base_url: str, usual: str) -> Place:
 
 @contextmanager
 def given_keys(keys: Mapping[str, str]) -> Iterator[None]:
-    """Make these keys, variable → key, available to `Place.find` inside the block."""
+    """Provide keys, variable → key, to `Place.find` inside the block."""
     before = _typed_keys.set(dict(keys))
     try:
         yield

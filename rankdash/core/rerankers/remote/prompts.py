@@ -1,4 +1,5 @@
-"""Prompts that mark texts from the data as data, with marks that these texts cannot contain."""
+"""Prompts that enclose queries and documents in marks, so that a model does not read them as
+instructions."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ _ADDRESS = re.compile(r"(ray://)?(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\]):(?P<port>\
 
 @dataclass(frozen=True)
 class Actors(Settings):
-    """Actors: processes that score concurrently, each with its copy of the model. None: by the
-    cluster."""
+    """Number and resources of the processes that score concurrently, each with its copy of the
+    model. None: chosen for the cluster."""
 
     number: int | None = setting(
         None,
@@ -415,9 +415,8 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM)
 
 
 def needed(address: str) -> bool:
-    """Return whether a command on the cluster at an address must be started by `run_apart`. Not
-    with a Ray client, which already uses another process, and not without Ray, which the command
-    reports."""
+    """Return whether a command must be started by `run_apart`: not with a Ray client, which already
+    uses another process, and not without Ray, which the command reports."""
     spec = find_spec("ray")
     installed = spec is not None and bool(spec.submodule_search_locations)
     return installed and not address.startswith("ray://") and _VARIABLE not in os.environ
@@ -472,8 +471,8 @@ def run_apart(arguments: Sequence[str], address: str) -> int:
 
 @contextmanager
 def apart() -> Iterator[None]:
-    """In a process started by `run_apart`: report the end of the command to the parent process, and
-    end when the parent ends."""
+    """Report the end of the command to the parent process, and end when the parent ends. Only in a
+    process started by `run_apart`."""
     number = os.environ.get(_VARIABLE)
     if number is None:
         yield

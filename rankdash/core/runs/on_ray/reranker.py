@@ -60,8 +60,8 @@ class Scorer:
     """Ray actor that scores requests, on a node of the cluster."""
 
     def __init__(self, name: str, plugins: Sequence[str], environment: Mapping[str, str]) -> None:
-        """environment: from `allowed.environment`, because the node may have to download a
-        model."""
+        """Set the environment and load the plugins. environment: from `allowed.environment`,
+        because the node may have to download a model."""
         os.environ.update(environment)
         self._name = name
         known = plugin_files()
