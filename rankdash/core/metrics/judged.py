@@ -443,9 +443,8 @@ def all_labelled(judged: Judged, query: Integers, rank: Floats, label: float) ->
 
 
 def each_labelled(judged: Judged, query: Integers, rank: Floats, label: float) -> Judged:
-    """Return a join of U variants of queries, one per unjudged document, each as if only that document
-    had this label.
-    Parameters as for `all_labelled`; queries ascend."""
+    """Return a join of U variants of queries, one per unjudged document, each as if only that
+    document had this label. Parameters as for `all_labelled`; queries ascend."""
     hits = offsets_from(np.bincount(judged.query, minlength=len(judged.query_ids)))
     counts = np.diff(hits)[query]
     copies = offsets_from(counts)

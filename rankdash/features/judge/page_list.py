@@ -77,9 +77,7 @@ def ask_again(row: JudgeRow, pairs: Sequence[tuple[str, str]]) -> None:
     """A button that asks for (query id, document id) pairs again, where they failed and all others
     were asked."""
     if pairs and row.can_resume and not row.open and not read_only():
-        label = ngettext(
-            "Ask again for {n} document", "Ask again for these {n} documents", len(pairs)
-        )
+        label = ngettext("Retry {n} document", "Retry these {n} documents", len(pairs))
         _resume(row, label, "lost", st.container(), st.container(), pairs)
 
 
@@ -114,7 +112,7 @@ def _state(row: JudgeRow) -> str:
         return _("cancelling after the current batch")
     return {
         "queued": _p("state", "queued"),
-        "running": _p("state", "asking"),
+        "running": _p("state", "grading"),
         "done": _p("state", "done"),
         "failed": _p("state", "failed"),
         "cancelled": _p("state", "cancelled"),
@@ -198,7 +196,13 @@ def _actions(row: JudgeRow, text: DeltaGenerator, action: DeltaGenerator) -> Non
             st.rerun(scope="app")
         return
     if row.can_resume:
-        _resume(row, _p("button", "Resume") if row.open else _("Ask again"), "resume", text, action)
+        _resume(
+            row,
+            _p("button", "Resume") if row.open else _p("button", "Retry"),
+            "resume",
+            text,
+            action,
+        )
     if action.button(
         _p("button", "Delete"), key=f"judge.delete.{row.id}", icon=":material/delete:"
     ):

@@ -153,7 +153,7 @@ def test_what_failed_in_peoples_queries_is_asked_again_alone(workspace, server):
     assert "queries with missing grades: 3." in told
     server.fault_of = lambda body: {}
     before = len(server.seen)
-    assert sessions.button(app, "Ask again for these 4 documents")
+    assert sessions.button(app, "Retry these 4 documents")
     work(workspace, press(app, "lost"))
     assert {asked(body)[0] for _, _, body in server.seen[before:]} == {3}
     found = StoredJudges(workspace).row(row.id)
