@@ -62,15 +62,15 @@ def part(
     values = [DEPENDENCIES[each] for each in depends]
 
     def decorated(
-        made: Callable[Concatenate[Of, P], Made],
+        compute: Callable[Concatenate[Of, P], Made],
     ) -> Callable[Concatenate[Of, P], Made]:
-        name = (*((limit,) if limit else ()), f"{made.__module__}.{made.__qualname__}")
+        name = (*((limit,) if limit else ()), f"{compute.__module__}.{compute.__qualname__}")
 
-        @wraps(made)
+        @wraps(compute)
         def once(study: Of, /, *on: P.args, **named: P.kwargs) -> Made:
             arguments = [getattr(each, "id", each) for each in (*on, *named.values())]
             key = (*name, *(value(study) for value in values), *named, *arguments)
-            return study.once(key, lambda: made(study, *on, **named), alone=alone)
+            return study.once(key, lambda: compute(study, *on, **named), alone=alone)
 
         return once
 

@@ -92,15 +92,15 @@ class Choice:
     @property
     def demonstrated(self) -> bool:
         """True if value, net and return use example values."""
-        known = self.bill is None or not self.bill.lack
-        return self.example_values and known and (self.unset or not self.valued)
+        has_price = self.bill is None or not self.bill.lack
+        return self.example_values and has_price and (self.unset or not self.valued)
 
     def under(self, assumptions: Assumptions, gain: Gain | None, *, valued: bool) -> Outcome:
         """Return the outcome in another scenario. valued: whether the user set the value of a
         search there."""
         came = outcome(replace(self.option, gain=gain), assumptions)
-        known = self.bill is None or not self.bill.lack
-        example = self.example_values and known
+        has_price = self.bill is None or not self.bill.lack
+        example = self.example_values and has_price
         return only_from_set(came, price=example or not self.unset, value=example or valued)
 
 
@@ -133,12 +133,12 @@ def _of(study: Study, system: str, money: Money) -> Choice:
     estimated = only_estimates(study)
     measured = passages >= 1 and not estimated
     enough = equal_recall(study, system, passages) if measured else None
-    made = _choice(
+    choice = _choice(
         system, study.name(system), system_bill, waited, gain(study, system), money, enough
     )
     if estimated:
-        return made
-    return replace(made, verdict=study.comparison.verdict(system, study.spec, study.names))
+        return choice
+    return replace(choice, verdict=study.comparison.verdict(system, study.spec, study.names))
 
 
 def _choice(
@@ -160,7 +160,7 @@ def _choice(
         extra_ms=waited.p50,
         passages_after=passages,
     )
-    made = Choice(
+    choice = Choice(
         option,
         outcome(option, money.assumptions),
         system,
@@ -171,7 +171,7 @@ def _choice(
         valued=money.valued,
         example_values=money.example,
     )
-    return replace(made, came=made.under(money.assumptions, gained, valued=money.valued))
+    return replace(choice, came=choice.under(money.assumptions, gained, valued=money.valued))
 
 
 def system_of(study: Study, choice: Choice) -> str | None:
@@ -329,8 +329,8 @@ def _judged(study: Study, verdict: JudgedVerdict) -> Gain | None:
 def _corrected(verdict: JudgedVerdict) -> MeasuredChange | None:
     """Return the change of a corrected verdict relative to the baseline's mean; None if it is not
     finite."""
-    known = np.isfinite(relative_change(verdict.three.corrected.mean, verdict.before))
-    return _changed(verdict, verdict.before) if known else None
+    finite = np.isfinite(relative_change(verdict.three.corrected.mean, verdict.before))
+    return _changed(verdict, verdict.before) if finite else None
 
 
 def _changed(verdict: JudgedVerdict, unit: float) -> MeasuredChange:
@@ -353,10 +353,10 @@ def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> Me
         return MeasuredChange(0.0)
     low, high = map(float, interval)
     proof = _PROOFS[row["verdict"]]
-    known = np.isfinite(low) and np.isfinite(high)
+    finite = np.isfinite(low) and np.isfinite(high)
     return (
         MeasuredChange(float(value), low, high, proof)
-        if known
+        if finite
         else MeasuredChange(float(value), proof=proof)
     )
 
@@ -418,9 +418,9 @@ def figures(study: Study, system: str, specs: tuple[str, ...]) -> dict[str, Reac
     most = np.where(
         np.isnan(evaluation.values), np.nan, np.fmax(best.values[at], evaluation.values)
     )
-    known = ~np.isnan(most)
+    valid = ~np.isnan(most)
     with np.errstate(invalid="ignore"):
-        mosts = np.where(known, most, 0.0).sum(axis=0) / known.sum(axis=0)
+        mosts = np.where(valid, most, 0.0).sum(axis=0) / valid.sum(axis=0)
     return {
         measure.spec: Reached(
             evaluation.mean(measure), float(low[column]), float(high[column]), float(mosts[column])

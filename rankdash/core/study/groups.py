@@ -211,15 +211,15 @@ def by_segment(
     rows: list[dict[str, Any]] = []
     for name in pd.unique(names):
         members = pairs[names == name]
-        known = members.dropna(subset="delta")
+        valid = members.dropna(subset="delta")
         rows.append(
             {
                 "segment": name,
-                "n": len(known),
-                "left_out": len(members) - len(known),
-                **_change(known, settings, possible),
-                **_tally(known["delta"].to_numpy(), settings.tie_band),
-                "size": _size(len(known)),
+                "n": len(valid),
+                "left_out": len(members) - len(valid),
+                **_change(valid, settings, possible),
+                **_tally(valid["delta"].to_numpy(), settings.tie_band),
+                "size": _size(len(valid)),
             }
         )
     place = {name: position for position, name in enumerate(order)}
@@ -252,11 +252,11 @@ def mean_changes(pairs: pd.DataFrame, groups: pd.Categorical) -> pd.DataFrame:
     """Return n and delta of `by_segment`, indexed by segment, without the slow intervals and tests.
     groups: from `grouped` of the same pairs."""
     delta = pairs["delta"].to_numpy(dtype=np.float64)
-    known = ~np.isnan(delta)
-    codes, size = groups.codes[known], len(groups.categories)
+    valid = ~np.isnan(delta)
+    codes, size = groups.codes[valid], len(groups.categories)
     n = np.bincount(codes, minlength=size)
     with np.errstate(invalid="ignore"):
-        means = np.bincount(codes, delta[known], minlength=size) / n
+        means = np.bincount(codes, delta[valid], minlength=size) / n
     return pd.DataFrame({"n": n, "delta": means}, index=groups.categories)
 
 
@@ -280,10 +280,10 @@ def _merge_rare(names: Texts) -> Texts:
 
 
 def _change(
-    known: pd.DataFrame, settings: StatisticsSettings, possible: tuple[float, float]
+    valid: pd.DataFrame, settings: StatisticsSettings, possible: tuple[float, float]
 ) -> dict[str, float]:
-    means = {column: float(known[column].mean()) for column in ("before", "after", "delta")}
-    deltas = known[["delta"]].to_numpy(dtype=np.float64)
+    means = {column: float(valid[column].mean()) for column in ("before", "after", "delta")}
+    deltas = valid[["delta"]].to_numpy(dtype=np.float64)
     (low,), (high,) = intervals(deltas, settings, possible=possible)
     (p,) = p_values(deltas, settings)
     return {**means, "low": low, "high": high, "p": p}
@@ -356,23 +356,27 @@ def contrasts(study: Study, challenger: str) -> dict[str, float]:
     if fewer than two remain. The smallest p is first; columns derived from values and labels are
     last."""
     pairs, kinds = study.pairs(challenger), _columns(study)
-    found: dict[str, float] = {}
+    by_column: dict[str, float] = {}
     for column in study.segments:
-        made = column not in kinds
+        derived = column not in kinds
         groups = (
-            grouped(pairs, study.grouping(column)) if made else _grouped(study, challenger, column)
+            grouped(pairs, study.grouping(column))
+            if derived
+            else _grouped(study, challenger, column)
         )
         if (mean_changes(pairs, groups)["n"] > 0).sum() > 1:
-            found[column] = _p_of_difference(pairs["delta"].to_numpy(dtype=np.float64), groups)
-    order = sorted(found, key=lambda name: (name not in kinds, np.nan_to_num(found[name], nan=2.0)))
-    return {name: found[name] for name in order}
+            by_column[column] = _p_of_difference(pairs["delta"].to_numpy(dtype=np.float64), groups)
+    order = sorted(
+        by_column, key=lambda name: (name not in kinds, np.nan_to_num(by_column[name], nan=2.0))
+    )
+    return {name: by_column[name] for name in order}
 
 
 def _p_of_difference(delta: Floats, groups: pd.Categorical) -> float:
     from scipy.special import fdtrc
 
-    known = ~np.isnan(delta)
-    members = (delta[known & (groups.codes == code)] for code in range(len(groups.categories)))
+    valid = ~np.isnan(delta)
+    members = (delta[valid & (groups.codes == code)] for code in range(len(groups.categories)))
     samples = [each for each in members if len(each) >= FEWEST_QUERIES]
     if len(samples) < 2:
         return math.nan
@@ -394,8 +398,8 @@ def _grouped(study: Study, challenger: str, column: str) -> pd.Categorical:
 
 
 def _columns(study: Study) -> list[str]:
-    made = _NO_KINDS - set(study.dataset.segments)
-    return [each for each in study.segments if each not in made]
+    derived = _NO_KINDS - set(study.dataset.segments)
+    return [each for each in study.segments if each not in derived]
 
 
 def _groups(study: Study, challenger: str, columns: Iterable[str]) -> list[Group]:
@@ -404,8 +408,8 @@ def _groups(study: Study, challenger: str, columns: Iterable[str]) -> list[Group
         table = study.segment(challenger, column)
         if (table["n"] > 0).sum() < 2:
             continue
-        known = table[(table["n"] >= FEWEST_QUERIES) & (table["segment"] != UNKNOWN)]
-        for row in known.to_dict("records"):
+        tested = table[(table["n"] >= FEWEST_QUERIES) & (table["segment"] != UNKNOWN)]
+        for row in tested.to_dict("records"):
             proven = is_proven(row["low"], row["high"], row["p_corrected"], study.statistics.level)
             size = int(row["n"]), float(row["delta"])
             groups.append(Group(column, str(row["segment"]), *size, proven))

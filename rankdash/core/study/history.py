@@ -139,12 +139,12 @@ def trend_of_points(
     """
     measure = parse_measure(spec) if isinstance(spec, str) else spec
     aligned = align(evaluations, baseline, [measure])
-    known = dict(zip(aligned.systems, aligned.known[:, :, 0], strict=True))
-    answered = {system: int(row.sum()) for system, row in known.items()}
+    has_value = dict(zip(aligned.systems, aligned.known[:, :, 0], strict=True))
+    answered = {system: int(row.sum()) for system, row in has_value.items()}
     fullest = max(answered.values())
     least = 1 if every else max(COVERED * fullest, 1)
     line = [name for name in evaluations if answered[name] >= least or name == baseline]
-    common = np.logical_and.reduce([known[name] for name in line])
+    common = np.logical_and.reduce([has_value[name] for name in line])
     chosen = {name: _only(evaluations[name], aligned.query_ids[common], measure) for name in line}
     compared = compare(chosen, baseline, settings)
     rows = []

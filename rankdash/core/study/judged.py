@@ -198,7 +198,7 @@ def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
     compared = people[labelled].dropna(subset="delta")
     missing = np.isnan(grades)
     answered = np.bincount(pool.query, ~missing, len(pool.query_ids)) > 0
-    known = ~np.isnan(labels)[labelled[pool.query]]
+    has_label = ~np.isnan(labels)[labelled[pool.query]]
     return _Three(
         three=three,
         before=float(compared["before"].mean()),
@@ -209,7 +209,7 @@ def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
         documents=int(chosen[pool.query].sum()),
         missing=int((chosen[pool.query] & missing).sum()),
         lost=_lost(judge, pool, labelled & chosen),
-        labelled=float(known.mean()) if len(known) else math.nan,
+        labelled=float(has_label.mean()) if len(has_label) else math.nan,
     )
 
 

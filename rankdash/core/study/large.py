@@ -235,8 +235,8 @@ def _split(files: LargeFiles) -> Iterator[_Pieces | None]:
     if size <= LARGE_BYTES or not all(map(is_plain, paths, shapes)):
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="rankdash-") as made:
-        room = shutil.disk_usage(made).free
+    with tempfile.TemporaryDirectory(prefix="rankdash-") as temporary:
+        room = shutil.disk_usage(temporary).free
         if room < size:
             raise DataError(
                 "Evaluating files of {size:.1f} GB needs as much free space in {folder}, which "
@@ -246,7 +246,7 @@ def _split(files: LargeFiles) -> Iterator[_Pieces | None]:
                 room=room / 1e9,
                 folder=tempfile.gettempdir(),
             )
-        folders = [Path(made) / str(place) for place in range(len(paths))]
+        folders = [Path(temporary) / str(place) for place in range(len(paths))]
         count = pieces_for(size)
         queries = []
         try:

@@ -214,14 +214,14 @@ def call_parts(run: Run) -> CallParts | None:
     if good.empty:
         return None
     whole = good["ms"] - good["retry_wait_ms"]
-    known = good["server_ms"].notna()
+    has_server = good["server_ms"].notna()
     reported = good["server_ms"] + good["queue_ms"].fillna(0.0)
     return CallParts(
         calls=len(good),
         whole=float(whole.median()),
         server=float(good["server_ms"].median()),
         queue=float(good["queue_ms"].median()),
-        rest=float((whole - reported)[known].median()),
+        rest=float((whole - reported)[has_server].median()),
     )
 
 
@@ -291,8 +291,8 @@ def fit(x: Floats, ms: Floats, level: float = LEVEL, seed: int = SEED) -> Fit | 
     """
     from scipy.stats import theilslopes
 
-    known = np.isfinite(x) & np.isfinite(ms)
-    x, ms = x[known], ms[known]
+    finite = np.isfinite(x) & np.isfinite(ms)
+    x, ms = x[finite], ms[finite]
     if len(x) > _MOST_FITTED:
         sampled = np.random.default_rng(seed).choice(len(x), _MOST_FITTED, replace=False)
         x, ms = x[sampled], ms[sampled]
@@ -447,13 +447,13 @@ def inversions(study: Study) -> tuple[Inversion, ...]:
     """Return every pair of chosen runs whose latency falls with depth: a sign of a disturbed
     measurement."""
     inversions = []
-    known = {
+    timed_runs = {
         system: (run, float(run.queries["pairs"].mean()), each.summary.p95 or each.summary.p50)
         for system, each in timed(study).items()
         for run in [each.run]
     }
-    for deeper, (run, documents, ms) in known.items():
-        for shallower, (other, fewer, longer) in known.items():
+    for deeper, (run, documents, ms) in timed_runs.items():
+        for shallower, (other, fewer, longer) in timed_runs.items():
             same = (run.reranker, run.settings) == (other.reranker, other.settings)
             same &= run.depth != other.depth and not part_ids(run)
             if same and documents > fewer and ms < _FASTER * longer:
@@ -537,9 +537,9 @@ class TokenLengths:
 
 def lengths_of(reading: Reading, bins: int = 30) -> TokenLengths | None:
     """Return the distribution of lengths; None if no length is known."""
-    known = (reading.read >= 0) & (reading.full >= 0)
-    read = reading.read[known].astype(np.int64)
-    full = reading.full[known].astype(np.int64)
+    valid = (reading.read >= 0) & (reading.full >= 0)
+    read = reading.read[valid].astype(np.int64)
+    full = reading.full[valid].astype(np.int64)
     if not len(full):
         return None
     cut = full > read

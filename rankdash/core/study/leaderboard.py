@@ -130,18 +130,18 @@ def _settled(
     """Return the row, with Pareto optimality by latency unset if a new measurement could change it.
     ends: the lowest and highest latency of each system; equal if the machine was not busy."""
     for end, others in ((0, 1), (1, 0)):
-        taken = [each[end if place == at else others] for place, each in enumerate(ends)]
-        if row.pareto["p95"] is not None and _front(taken, means)[at] != row.pareto["p95"]:
+        amounts = [each[end if place == at else others] for place, each in enumerate(ends)]
+        if row.pareto["p95"] is not None and _front(amounts, means)[at] != row.pareto["p95"]:
             return replace(row, pareto={**row.pareto, "p95": None}, unsure=frozenset({"p95"}))
     return row
 
 
-def _front(taken: Sequence[float | None], means: Sequence[float]) -> list[bool | None]:
-    known = [math.nan if each is None else each for each in taken]
-    alone = sum(not math.isnan(at + mean) for at, mean in zip(known, means, strict=True)) < 2
+def _front(amounts: Sequence[float | None], means: Sequence[float]) -> list[bool | None]:
+    values = [math.nan if each is None else each for each in amounts]
+    alone = sum(not math.isnan(at + mean) for at, mean in zip(values, means, strict=True)) < 2
     return [
         None if alone or math.isnan(at) or math.isnan(mean) else bool(on)
-        for on, at, mean in zip(pareto(known, means), known, means, strict=True)
+        for on, at, mean in zip(pareto(values, means), values, means, strict=True)
     ]
 
 

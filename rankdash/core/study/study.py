@@ -457,8 +457,8 @@ class Study:
         is for results that depend on more than the key, such as prices."""
         if key not in self._parts:
             self._parts[key] = make() if alone else self.shared(key, make)
-        made: Made = self._parts[key]
-        return made
+        result: Made = self._parts[key]
+        return result
 
     def shared(self, key: Key, make: Callable[[], Made]) -> Made:
         """Return the result of `make`, stored by the cache only: for large results needed once."""

@@ -62,9 +62,9 @@ def numbered(systems: Iterable[System]) -> dict[str, System]:
 
 def unused(name: str, taken: Iterable[str]) -> str:
     """Return the name, with the first free number if it is taken: "BM25 (2)"."""
-    known = set(taken)
-    numbered_names = (name, *(f"{name} ({n})" for n in range(2, len(known) + 3)))
-    return next(each for each in numbered_names if each not in known)
+    names = set(taken)
+    numbered_names = (name, *(f"{name} ({n})" for n in range(2, len(names) + 3)))
+    return next(each for each in numbered_names if each not in names)
 
 
 def first_stage_name(dataset: Dataset) -> str:
@@ -128,21 +128,23 @@ class Money:
                 choices=", ".join(MACHINES),
             )
         more["shared"] = machines == MACHINES[1]
-        made = cls(
+        money = cls(
             Assumptions.from_dict(assumptions), given=frozenset(named_now(assumptions)), **more
         )
-        rate = made.rate(DOLLARS)
-        for each in made.defaults:
+        rate = money.rate(DOLLARS)
+        for each in money.defaults:
             if rate is None and each.money and each.default:
                 raise DataError(
                     "{name} is not set, and its default is in {dollars}, not in {currency}.",
                     remedy="Set it, or add the value of 1 {dollars} in {currency} under rates.",
                     name=each.name,
                     dollars=DOLLARS,
-                    currency=made.currency,
+                    currency=money.currency,
                 )
         usual = {each.name: each.default_at(rate) for each in ASSUMPTIONS if each.money}
-        return replace(made, assumptions=Assumptions.from_dict({**usual, **named_now(assumptions)}))
+        return replace(
+            money, assumptions=Assumptions.from_dict({**usual, **named_now(assumptions)})
+        )
 
     @property
     def defaults(self) -> tuple[Assumption, ...]:

@@ -290,10 +290,10 @@ def options_of(setting: Setting, numbers: Sequence[float | None]) -> dict[str, s
         return {value: _p("choice", meaning) for value, meaning in setting.words.items()}
     if isinstance(default, bool):
         return {key_of(False): _p("answer", "no"), key_of(True): _p("answer", "yes")}
-    known = {value for value in (default, *numbers) if isinstance(value, (int, float))}
+    values = {value for value in (default, *numbers) if isinstance(value, (int, float))}
     words = {
         key_of(value): plain(value) if isinstance(value, float) else str(value)
-        for value in sorted(known)
+        for value in sorted(values)
     }
     return {_BY_ITSELF: _p("choice", setting.unset), **words} if default is None else words
 

@@ -148,15 +148,15 @@ def notes(study: Study, fit: Callable[[str], str] = str) -> list[str]:
     """Return which share of the relevant documents each system could order, one sentence per set of
     documents. fit: escapes a name for the place that shows it."""
     splits = {system: study.headroom(system) for system in study.challengers}
-    known = {
+    limits = {
         system: split
         for system, split in splits.items()
         if split is not None and split.n and split.recall_ceiling is not None
     }
-    depths = {split.depth: split for split in reversed(known.values()) if not split.own}
+    depths = {split.depth: split for split in reversed(limits.values()) if not split.own}
     lists = [
         _("{system} {share}", system=fit(study.name(system)), share=_share(split))
-        for system, split in known.items()
+        for system, split in limits.items()
         if split.own
     ]
     sentences = [_found(split) for split in depths.values()][::-1]

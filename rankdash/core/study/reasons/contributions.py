@@ -177,13 +177,13 @@ def _side(
         rules.order_rule(ranking.ties), rules.score_precision
     )
     docs = settled.doc_ids[settled.docs]
-    known = qrels["label"].to_numpy(dtype=np.float64)
-    labels = dict(zip(qrels["doc_id"].tolist(), known.tolist(), strict=True))
+    values = qrels["label"].to_numpy(dtype=np.float64)
+    labels = dict(zip(qrels["doc_id"].tolist(), values.tolist(), strict=True))
     label = np.array([labels.get(doc, np.nan) for doc in docs], dtype=np.float64)
     judged = judge_list(
         query_id,
         label if len(settled.query_ids) else None,
-        known,
+        values,
         rules,
         tied=bool(settled.tied.any()),
     )

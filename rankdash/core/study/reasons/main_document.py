@@ -98,10 +98,10 @@ class MainDocuments:
         self.earlier, at = joined(self.before, self.after)
         was, now = self.before.query, self.after.query
         fresh = np.flatnonzero(at < 0)
-        known = np.flatnonzero(at >= 0)
+        matched = np.flatnonzero(at >= 0)
         count = len(was) + len(fresh)
         place = np.empty(len(now), dtype=np.int64)
-        place[known], place[fresh] = at[known], len(was) + np.arange(len(fresh))
+        place[matched], place[fresh] = at[matched], len(was) + np.arange(len(fresh))
         self.query = np.append(self.before.query, self.after.query[fresh])
         self.label = np.append(self.before.label, self.after.label[fresh])
         self.rank = np.full((2, count), np.nan)
@@ -162,10 +162,10 @@ class MainDocuments:
         was = self.main_row[0] - self.before.judged.starts
         now = self.main_row[1] - starts
         both = (self.main_row >= 0).all(axis=0) & (was < lengths) & (now < lengths)
-        known = np.flatnonzero(both & meaningful & (was != now))
+        valid = np.flatnonzero(both & meaningful & (was != now))
         margin = np.full(self.size, np.nan)
-        there, current = scores[(starts + was)[known]], scores[(starts + now)[known]]
-        margin[known] = np.abs(there - current) / span[known]
+        there, current = scores[(starts + was)[valid]], scores[(starts + now)[valid]]
+        margin[valid] = np.abs(there - current) / span[valid]
         return margin
 
     @cached_property
@@ -274,8 +274,8 @@ class Side:
             # Every query failed, so there are no scores.
             return lengths, np.zeros(len(lengths)), np.zeros(len(lengths), dtype=bool)
         if bool(np.isnan(scores).any()):
-            known = offsets_from(~np.isnan(scores))
-            lengths = known[starts + lengths] - known[starts]
+            score_offsets = offsets_from(~np.isnan(scores))
+            lengths = score_offsets[starts + lengths] - score_offsets[starts]
         some = lengths > 0
         span = np.zeros(len(lengths))
         first, last = starts[some], (starts + lengths - 1)[some]
@@ -324,8 +324,8 @@ def joined(before: Side, after: Side) -> _Joined:
 def _inverse(places: npt.NDArray[np.signedinteger], size: int) -> Integers:
     """Return (size,) the index of each number in `places`, which are unique; -1 if missing."""
     inverse = np.full(size, -1)
-    known = np.flatnonzero(places >= 0)
-    inverse[places[known]] = known
+    valid = np.flatnonzero(places >= 0)
+    inverse[places[valid]] = valid
     return inverse
 
 
@@ -335,9 +335,9 @@ def _join(before: Side, after: Side) -> _Joined:
     docs = theirs.docs[there].astype(np.int64)
     if ours.documents is not theirs.documents:
         docs = places_in(ours.documents, theirs.documents)[docs]
-    known = (docs >= 0) & (before.judged.lengths > 0)[query]
-    if not known.all():
-        there, query, docs = there[known], query[known], docs[known]
+    matched = (docs >= 0) & (before.judged.lengths > 0)[query]
+    if not matched.all():
+        there, query, docs = there[matched], query[matched], docs[matched]
     list_of = np.searchsorted(ours.offsets, before.judged.starts, side="right") - 1
     row, pair = places_of(ours, list_of[query], docs)
     earlier = np.full(len(theirs), -1, dtype=np.int32)

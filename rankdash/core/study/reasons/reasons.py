@@ -355,15 +355,15 @@ def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
     indices, names = pd.factorize(reason)
     # The last place, -1, is for queries without a reason.
     codes = np.array([*(_CODES.index(name) for name in names), -1])[indices]
-    known = ~np.isnan(delta)
-    some = known & (codes >= 0)
+    valid = ~np.isnan(delta)
+    some = valid & (codes >= 0)
     queries = np.bincount(codes[some], minlength=len(_CODES))
     sums = np.bincount(codes[some], delta[some], minlength=len(_CODES))
     table = pd.DataFrame(
         {
             "queries": queries,
             "mean": sums / np.maximum(queries, 1),
-            "adds": sums / max(int(known.sum()), 1),
+            "adds": sums / max(int(valid.sum()), 1),
         },
         index=_CODES,
     )

@@ -444,9 +444,9 @@ def discounted(judged: Judged, form: GainForm, k: int | None, top: float) -> Flo
 
 def discounts(form: GainForm, rank: Floats) -> Floats:
     """Return (U,) the factor of a gain at each rank; 0 for inf (outside the cutoff)."""
-    known = np.isfinite(rank)
+    finite = np.isfinite(rank)
     worth = np.zeros(len(rank))
-    worth[known] = 1 / form.discount(rank[known].astype(np.int64))
+    worth[finite] = 1 / form.discount(rank[finite].astype(np.int64))
     return worth
 
 
