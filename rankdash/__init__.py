@@ -1,19 +1,19 @@
-"""rankdash: does reranking help, for which queries, how surely, how fast, at what price?
+"""rankdash measures whether a reranker improves search, at what latency and cost.
 
-From a notebook or a script, in five steps:
+In a notebook or script:
 
     import rankdash as rd
 
     data = rd.read("data/shop")                                     # files, a folder, an archive
     run = rd.rerank(data, "bi-encoder", depth=50)                   # or rd.read_run("a.trec", data)
-    first, reranked = rd.evaluate(data), rd.evaluate(data, run)     # query by query, NaN: no value
-    rd.compare({"first stage": first, "bi-encoder": reranked})      # a table, with verdicts
+    first, reranked = rd.evaluate(data), rd.evaluate(data, run)     # values per query
+    rd.compare({"first stage": first, "bi-encoder": reranked})      # a table with verdicts
     rd.report(data, run, "report.html")                             # one file that opens offline
 
-`read` gives a `Dataset`, `rerank` and `read_run` a `Run`, `evaluate` an `Evaluation`, `compare` a
-`Comparison`, `report` a file, `study_of` a `Study`, which has all that the pages and the report
-show; the rules are `Conventions` and `StatisticsSettings`; what goes wrong is a `RankdashError`.
-`help(rd.read)` and so on say the rest. Each loads what it needs on first use.
+`read` returns a `Dataset`, `rerank` and `read_run` a `Run`, `evaluate` an `Evaluation`, `compare` a
+`Comparison`, and `study_of` a `Study` with everything that the pages and the report show. Rules are
+`Conventions` and `StatisticsSettings`. Every error is a `RankdashError`. For details, see
+`help(rd.read)` and so on. Each function is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What `import rankdash as rd` offers: the package's own steps, from files to a verdict.
+"""Functions and types of `import rankdash as rd`, from files to a verdict.
 
-Nothing is kept between calls, and nothing is written. What a file is read with doubts about is a
-`UserWarning`; what cannot be done is a `RankdashError` that says what to do instead.
+Functions store nothing between calls, and only `report` writes a file. A doubtful file causes a
+`UserWarning`. Every error is a `RankdashError` that names the remedy.
 """
 
 from __future__ import annotations
@@ -80,20 +80,24 @@ def read(
     retrieval: Retrieval | None = None,
     retrieved: int = RETRIEVED,
 ) -> Dataset:
-    """A data set from its files, folder or archive, in any format that the dashboard reads; or from
-    its name, as "ir_datasets:beir/scifact/test" or "hf:organization/name".
+    """Read a data set from files, a folder or an archive, in any format of the dashboard.
 
-    first_stage: the ranking to start from, where the files hold several. conflict: which label is
-    kept where a pair has several: "highest", "lowest", "mean", or "refuse". worst_label: the
-    grade that means not relevant, where the lowest grade is the best: each label becomes
-    `worst_label` minus itself. columns: such as {"query": "Frage", "label": "Note"} where they are
-    guessed wrongly; "" is no column. match: "order" if the labels
-    count the queries 1, 2, 3 … in the order of their file. retrieval: how a first stage is made
-    where the files give none: the `retrieved` best of all documents by "bm25", "bi-encoder" or
-    "fused"; by BM25 from those that the files list for a query ("listed"); or the order of the rows
-    ("rows").
+    A name such as "ir_datasets:beir/scifact/test" or "hf:organization/name" also works.
 
-    Raises DataError, which names file and line, where it cannot be used.
+    name: of the data set, instead of one made from its files.
+    first_stage: the ranking to start from, if the files contain several.
+    conflict: the label to use if a pair has several: "highest", "lowest", "mean" or "refuse".
+    worst_label: the grade that means not relevant, if the lowest grade is the best. Each label
+        becomes `worst_label` minus itself.
+    columns: field → column, such as {"query": "Frage", "label": "Note"}, if columns are detected
+        wrongly. "" means that the files lack the field.
+    match: "order" if the labels number the queries 1, 2, 3 … in the order of their file.
+    retrieval: the method for a first stage if the files contain none: the best documents of the
+        corpus by "bm25", "bi-encoder" or "fused"; the documents that the files list for a query,
+        by BM25 ("listed"); or the order of the rows ("rows").
+    retrieved: the number of documents to retrieve for a query.
+
+    Raises DataError with file and line if the data set cannot be used.
     """
     expect_paths(paths)
     expect(
@@ -119,10 +123,11 @@ def read(
 
 
 def read_run(path: _Path, data: Dataset, *, name: str | None = None) -> Run:
-    """A ranking that another system made of `data`: a TREC run, or rows with a score or a rank.
+    """Read another system's ranking of `data`: a TREC run, or rows with a score or a rank.
 
-    name: what the run is called; else its file. Raises DataError where the file holds no ranking,
-    or ranks none of the labelled queries.
+    name: of the run, instead of its file's name.
+
+    Raises DataError if the file does not contain a ranking of any labelled query.
     """
     expect(path=(path, PATH), data=(data, Dataset))
     file = Path(path)
@@ -143,14 +148,16 @@ def rerank(
 ) -> Run:
     """Rerank the first `depth` candidates (None: all) of every query.
 
-    reranker and settings: as `rankdash rerankers` lists them, such as "cross-encoder" and
-    model="cross-encoder/ms-marco-MiniLM-L6-v2"; without a model, one that reads the texts is used.
-    without_text: whether candidates without a text are excluded, which leaves them in first-stage
-    order below the others, or scored as "empty".
+    reranker, settings: as listed by `rankdash rerankers`, such as "cross-encoder" and
+        model="cross-encoder/ms-marco-MiniLM-L6-v2". Without a model, rankdash chooses one for the
+        language of the texts.
+    without_text: "exclude" leaves candidates without a text in first-stage order below the others;
+        "empty" scores them as an empty text.
 
-    A query that fails stays in `Run.queries` with its reason and is no zero later. Raises
-    SettingError for an unknown reranker or setting, UnavailableError where its model or package
-    cannot be had.
+    A failed query is listed in `Run.queries` with its reason, and never counts as 0.
+
+    Raises SettingError for an unknown reranker or setting, and UnavailableError if the model or
+    package is not available.
     """
     expect(data=(data, Dataset), reranker=(reranker, str), depth=(depth, Integral, NONE))
     kind = get(reranker)
@@ -174,14 +181,14 @@ def evaluate(
     metrics: str | Iterable[str] = METRICS,
     conventions: Conventions | None = None,
 ) -> Evaluation:
-    """Score a run (None: the first stage) query by query against the labels of `data`.
+    """Score a run (None: the first stage) per query against the labels of `data`.
 
-    metrics: specs, in a list or with commas between, as `rankdash evaluate` reads them; `rel=2` in
-    one is the relevance threshold of all. conventions: as in the dashboard where None;
-    `Conventions.trec_eval()` gives the numbers of trec_eval.
+    metrics: a list or a comma-separated text, as for `rankdash evaluate`. `rel=2` in one metric is
+        the relevance threshold of all.
+    conventions: None for the dashboard's defaults; `Conventions.trec_eval()` for trec_eval's.
 
-    Raises SpecError for a metric that does not exist or two thresholds, DataError where run and
-    labels have no query or no document in common.
+    Raises SpecError for an unknown metric or two thresholds, and DataError if run and labels share
+    no query or no document.
     """
     expect(data=(data, Dataset), run=(run, Run, Ranking, NONE), metrics=(metrics, str, Iterable))
     if isinstance(run, Ranking):
@@ -201,18 +208,19 @@ def compare(
     baseline: str | None = None,
     settings: StatisticsSettings | None = None,
 ) -> Comparison:
-    """Every system against the baseline (None: the first), with intervals, tests and verdicts.
+    """Compare every system with the baseline (None: the first): intervals, tests and verdicts.
 
-    evaluations: system → its evaluation. A query without a value on one side leaves both.
-    settings: as in the dashboard where None.
+    evaluations: system → evaluation. A query without a value in one system is excluded from both.
+    settings: None for the dashboard's defaults.
 
-    Raises SpecError where there is nothing to compare, or the systems were evaluated differently.
+    Raises SpecError if there is nothing to compare, or if the systems were evaluated by different
+    conventions.
     """
     expect(evaluations=(evaluations, Mapping))
     expect_each("evaluations", evaluations.values(), Evaluation)
     expect(settings=(settings, StatisticsSettings, NONE))
     if not evaluations:
-        raise SpecError("There is nothing to compare.", remedy="Give at least two evaluations.")
+        raise SpecError("There is nothing to compare.", remedy="Pass at least two evaluations.")
     first = next(iter(evaluations)) if baseline is None else baseline
     queries = max(len(each.query_ids) for each in evaluations.values())
     return compare_evaluations(
@@ -221,8 +229,10 @@ def compare(
 
 
 def standings(study: Study) -> tuple[Standing, ...]:
-    """Return the rows of the leaderboard: the system with the highest mean first; last the systems
-    that answered too few queries for a comparison."""
+    """Return the rows of the leaderboard, the highest mean first.
+
+    Systems that answered too few queries for a comparison are last.
+    """
     expect(study=(study, Study))
     return leaderboard.standings(study)
 
@@ -241,23 +251,27 @@ def study_of(
     drawn: _Path | None = None,
     judge: _Path | Judgements | None = None,
 ) -> Study:
-    """One comparison with all that the pages and the report show of it, each part computed when it
-    is asked for: `evaluations`, `comparison`, `reasons(...)`, `headroom(...)` and so on.
+    """Return a study: a comparison with everything that the pages and the report show.
 
-    runs: what is compared with the baseline (None: the first stage). metric: what the verdict is
-    on; others: what is evaluated beside it (None: as in the dashboard). assumptions: what a search
-    is worth, by the names of the Cost page, such as {"searches_per_day": 5000}. profile: targets to
-    be judged by, such as "faq", or the file of one's own. drawn: the labels of `data` as `rankdash
-    label status` or the page Label wrote them, where they came by draws: `Study.labelling` has the
-    estimates with their intervals, and means over such labels are none. judge: the grades of a
-    judge, such as a language model, as CSV or JSON lines of query_id, doc_id and grade: kept apart
-    from the labels. `verdicts(study, study.judge)` of `rankdash.core.study.judged` has its
-    verdict, people's and the one corrected by people; `headline(study, run.id)` there is the
-    corrected one, which counts, or None.
+    Each part, such as `evaluations`, `comparison`, `reasons(…)` or `headroom(…)`, is computed on
+    first use.
 
-    Raises SpecError for a metric that does not exist or a run that is compared with itself,
-    DataError for a run of another data set, an assumption or profile that cannot be, or a file
-    that does not say how labels were drawn or holds no grades.
+    runs: the challengers.
+    baseline: None for the first stage.
+    metric: of the verdict. others: further metrics; None for the dashboard's.
+    conventions, settings: None for the dashboard's defaults.
+    assumptions: of the page Cost & ROI, by name, such as {"searches_per_day": 5000}.
+    profile: the name of a profile of targets, such as "faq", or your own file.
+    drawn: the file of sampled labels that `rankdash label status` or the page Label wrote.
+        `Study.labelling` then has estimates with intervals, and means are not computed.
+    judge: the grades of an LLM judge: a CSV or JSON lines file with query_id, doc_id and grade.
+        They never become labels. In `rankdash.core.study.judged`, `verdicts(study, study.judge)`
+        returns the verdicts by the judge, by human labels, and corrected by human labels;
+        `headline(study, run.id)` returns the corrected one or None.
+
+    Raises SpecError for an unknown metric or a run that is compared with itself. Raises DataError
+    for a run of another data set, an invalid assumption or profile, labels without sampling
+    probabilities, and a file without grades.
     """
     expect(
         data=(data, Dataset),
@@ -332,21 +346,21 @@ def report(
     sections: Iterable[str] | None = None,
     language: str = "en",
 ) -> Path:
-    """Write what was found as one HTML file, which opens and prints without a network.
+    """Write the results as one HTML file, which opens and prints without a network.
 
-    runs: what is compared with the baseline (None: the first stage). metric: what the verdict is
-    on. assumptions: what a search is worth, by the names of the Cost page, such as
-    {"searches_per_day": 5000, "value_per_search": 0.02}; None: the report gives the break-even
-    alone. profile: targets that are shown beside the metrics, such as "faq", or the file of one's
-    own. drawn: as for `study_of`; what they say stands above all. judge: as for `study_of`; the
-    verdict corrected by people stands first. logo: a PNG, JPEG, GIF or WebP
-    file. sections: None for all of "decision", "verdict", "systems", "cutoffs", "queries",
-    "segments", "reasons", "latency", "cost", "data", "rules", "origin"; ["decision"] for one page
-    to decide by. language: "en" or "zh".
+    runs, baseline, metric, conventions, settings, profile: as for `study_of`.
+    assumptions: of the page Cost & ROI, by name, such as {"searches_per_day": 5000,
+        "value_per_search": 0.02}. None: the report contains only the break-even.
+    drawn: as for `study_of`. The estimates come first in the report.
+    judge: as for `study_of`. The corrected verdict comes first in the report.
+    logo: a PNG, JPEG, GIF or WebP file.
+    sections: None for all of "decision", "verdict", "systems", "cutoffs", "queries", "segments",
+        "reasons", "latency", "cost", "data", "rules", "origin". ["decision"] writes one page.
+    language: "en" or "zh".
 
-    Returns where the file is. Raises SpecError for a metric, section or language that does not
-    exist, DataError for a run of another data set, an assumption that cannot be, a logo that cannot
-    be read or a folder that does not exist.
+    Returns the path of the file. Raises SpecError for an unknown metric, section or language.
+    Raises DataError for a run of another data set, an invalid assumption, an unreadable logo or a
+    missing folder.
     """
     from rankdash.features.report import report as report_report
 
@@ -380,7 +394,7 @@ def report(
 def _matched(
     name: str, ranking: Ranking, data: Dataset, left_out: Mapping[str, str]
 ) -> list[Finding]:
-    """What is odd about ranking and labels together. Raises DataError where no number follows."""
+    """Return findings on how a ranking fits the labels. Raise DataError for an error among them."""
     expected = data.qrels
     if left_out:
         expected = expected[~expected["query_id"].isin(left_out)]
@@ -400,8 +414,7 @@ def _warn(findings: Iterable[Finding]) -> None:
             warnings.warn(f"{where}{finding.text} {remedy}".strip(), UserWarning, stacklevel=3)
 
 
-# What a caller of the Python interface passes: its types, so that a slip is a RankdashError, and
-# the files that it names.
+# Checks of arguments: a wrong type is a RankdashError.
 
 PATH = (str, os.PathLike)
 _WORDS = {
@@ -418,7 +431,7 @@ _WORDS = {
 
 
 def expect(**arguments: tuple[Any, ...]) -> None:
-    """Raise SpecError if an argument, given as (value, kind, …), is of none of its kinds."""
+    """Raise SpecError if an argument, passed as (value, type, …), has none of these types."""
     for name, (value, *kinds) in arguments.items():
         flat = [kind for each in kinds for kind in (each if isinstance(each, tuple) else (each,))]
         if not isinstance(value, tuple(flat)):
@@ -432,13 +445,13 @@ def expect(**arguments: tuple[Any, ...]) -> None:
 
 
 def expect_each(name: str, values: Iterable[object], kind: type[Any]) -> None:
-    """Raise SpecError if a value of the argument `name`, which is a list, is not of that kind."""
+    """Raise SpecError if an item of the list argument `name` does not have the type `kind`."""
     for value in values:
         expect(**{name: (value, kind)})
 
 
 def expect_paths(paths: Iterable[object]) -> None:
-    """Raise SpecError if one of the files to read is not a path, such as a list of paths."""
+    """Raise SpecError if a path is not text or a path, for example a list of paths."""
     for path in paths:
         if isinstance(path, (list, tuple, set, frozenset)):
             raise SpecError(
@@ -456,12 +469,12 @@ def _words(kind: type[Any]) -> str:
 
 
 def draws_of(file: str | os.PathLike[str]) -> pd.DataFrame:
-    """Return the draws in a file of labels. Raises DataError if it does not contain them."""
+    """Return the sampling probabilities of a file of labels. Raise DataError if it lacks them."""
     draws = read_beside(sources_at([file]), {}).draws
     if draws is None:
         raise DataError(
-            "The file does not say in which draw each label came.",
-            remedy="Give labels with the columns draw and probability, as `rankdash label status "
+            "The file lacks the sampling probability of each label.",
+            remedy="The file needs the columns draw and probability, as `rankdash label status "
             "--out` writes them.",
             file=os.fspath(file),
         )

@@ -1,4 +1,4 @@
-"""What a plugin imports: the types that a kind of reranker is made of."""
+"""Types for plugins that add a reranker."""
 
 from rankdash.core.rerankers import (
     Call,

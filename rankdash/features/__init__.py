@@ -1,7 +1,7 @@
-"""The features: a folder for each page, which can be cut out.
+"""Features: one folder per page, which can be removed.
 
-A surface that shows what other features draw (the report, its zip file) lists their functions by
-address, one line each, so that no line of it depends on a feature that is cut out.
+The report and its zip file list functions of other features by address, one per line. To remove a
+feature, delete its lines.
 """
 
 from importlib import import_module
@@ -9,6 +9,6 @@ from typing import Any
 
 
 def offered(address: str) -> Any:
-    """Return what a feature offers at an address, such as "latency.report:draw"."""
+    """Return a feature's function or value by its address, such as "latency.report:draw"."""
     module, _, name = address.partition(":")
     return getattr(import_module(f"{__name__}.{module}"), name)

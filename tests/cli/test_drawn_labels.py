@@ -37,5 +37,5 @@ def test_in_python_the_estimate_is_a_part_of_the_study(run, files):
     assert rd.study_of(data, challenger, metric="dcg@10").labelling is None
     target = rd.report(data, challenger, files / "r.html", drawn=files / "labels.csv")
     assert SAID in target.read_text()
-    with pytest.raises(rd.RankdashError, match="does not say in which draw"):
+    with pytest.raises(rd.RankdashError, match="lacks the sampling probability"):
         rd.study_of(data, (), drawn=SAMPLE / "qrels.tsv")
