@@ -19,7 +19,7 @@ HOSTS, KEYS, SERVICES = "RANKDASH_HOSTS", "RANKDASH_KEYS", "RANKDASH_SERVICES"
 METRICS = "RANKDASH_METRICS"
 # Set by the server for itself and its worker.
 SHARED = "RANKDASH_SHARED"
-# The name by which the hub's token is allowed, also if the token comes from `hf auth login`.
+# The name that allows the hub's token, even if the token comes from `hf auth login`.
 _HUB_TOKEN = "HF_TOKEN"  # noqa: S105 - its name
 ANY = "*"
 # The public range of IPv6, and the range that maps to IPv4 addresses (RFC 6052).

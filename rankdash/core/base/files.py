@@ -60,7 +60,7 @@ class _Counted(io.FileIO):
 
 
 def write(target: Path, content: bytes) -> None:
-    """Write a whole file. Raises what `replacing` raises."""
+    """Write a whole file. Raises the errors of `replacing`."""
     with replacing(target) as stream:
         stream.write(content)
 

@@ -218,7 +218,8 @@ def number(value: float | None, digits: int = 3) -> str:
     """Return a number with this many decimals and the language's separators; a dash for None."""
     if value is None or not math.isfinite(value):
         return _DASH
-    # Rounded as the charts and the command line round, so that one number is never two.
+    # Rounded like the numbers in charts and commands, so that one number is never shown in two
+    # ways.
     return _separated(f"{value:.{digits}f}", digits, language())
 
 
@@ -497,7 +498,7 @@ def problem_text(error: RankdashError) -> str:
 
 
 def refused_text(refused: int, requests: int) -> str:
-    """Return how many requests a rate limit refused, and their share; in a few words."""
+    """Return how many requests a rate limit refused, and their share, in a few words."""
     return ngettext(
         "{refused} of {n} request refused (429), {share}",
         "{refused} of {n} requests refused (429), {share}",

@@ -290,7 +290,7 @@ def status_of_sampled(
                 pool = pool_of({name: rankings[name] for name in chosen}, metric.k)
                 plan = _plan(pool, metric, sampled, level)
             except DataError:
-                # Rankings without a query in common, or the same within the cutoff.
+                # The rankings have no query in common, or are equal within the cutoff.
                 continue
             if plan is not None:
                 labels = plan.pool.aligned(sampled)

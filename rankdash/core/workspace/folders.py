@@ -79,7 +79,7 @@ def id_of(folder: Path) -> str:
 
 
 def remove(root: Path, named: Iterable[str]) -> None:
-    """Delete folders that no row names; those that cannot be deleted now are swept later."""
+    """Delete folders that no row names; folders that cannot be deleted now are swept later."""
     for each in named:
         folder = root / each
         kind = folder.parent.name
@@ -107,7 +107,7 @@ def abandoned(root: Path) -> list[str]:
 
 
 def sweep(root: Path, candidates: Iterable[str], named: Collection[str]) -> None:
-    """Move folders that no row names to the trash; those that cannot be moved stay."""
+    """Move folders that no row names to the trash; folders that cannot be moved stay."""
     unnamed = [root / folder for folder in candidates if folder not in named]
     if unnamed:
         with suppress(OSError):
@@ -250,7 +250,7 @@ _COLUMNS: dict[str, dict[str, Any]] = {
     | dict.fromkeys(("load_ms", "p50_ms", "p95_ms", "pairs_per_second"), _NUMBER)
     | {"depth": (int, type(None))},
 }
-# What rows and records of an older version lack.
+# Columns that rows and records of an older version lack, with their defaults.
 _LATER = {"candidates_name": ""}
 _JSON = ("report", "settings", "machine")
 
@@ -284,7 +284,7 @@ def has_record(folder: Path) -> bool:
 
 
 def withdraw_record(folder: Path) -> None:
-    """Mark a folder as one that no row will name. Call it before the row is deleted."""
+    """Mark a folder as unnamed by any row. Call it before the row is deleted."""
     with in_words(folder):
         if has_record(folder):
             (folder / RECORD).replace(folder / UNFINISHED)

@@ -25,10 +25,10 @@ def tidy_name(who: str) -> str:
 
 
 class _Store:
-    """The rows of a table of a workspace. Every method raises StoreError if the workspace cannot be
-    used.
+    """The rows of one table of a workspace. Every method raises StoreError if the workspace cannot
+    be used.
 
-    table: has the column dataset_id. key: the columns of which each combination has one row.
+    table: has the column dataset_id. key: the columns that identify a row.
     """
 
     table: ClassVar[str]
@@ -51,7 +51,7 @@ class _Store:
                 insert(db, self.table, values)
 
 
-# Notes: of an analyst on a query and on a run, of annotators on a pair of query and document.
+# Notes of an analyst on queries and runs, and of annotators on query–document pairs.
 
 MOST_TAGS = 20
 LONGEST_TAG = 40

@@ -111,7 +111,7 @@ def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.
     sources: list[tuple[float, sqlite3.Connection]] = []
     file = root / folders.DATABASE
     for each in files_of(file)[:2]:
-        # A copy: SQLite may write to what it opens.
+        # A copy: SQLite may write to a file that it opens.
         if each.is_file():
             shutil.copyfile(each, scratch / each.name)
     if (scratch / file.name).is_file():

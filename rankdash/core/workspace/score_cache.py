@@ -155,7 +155,7 @@ class ScoreCache:
 
     @limit.setter
     def limit(self, size_bytes: int) -> None:
-        """Set the limit; what is over it goes at once."""
+        """Set the limit, and remove the entries above it."""
         if size_bytes < 0:
             raise StoreError(
                 "{size} bytes is not a limit for the score cache.",
@@ -249,7 +249,7 @@ def _kept(rows: Mapping[bytes, sqlite3.Row], documents: Sequence[str]) -> KeptSc
 def _cached(
     db: sqlite3.Connection, table: str, columns: str, keys: Sequence[bytes]
 ) -> dict[bytes, dict[bytes, sqlite3.Row]]:
-    """Return, for each of the keys of `asks` with entries, document → its row, except rows that
+    """Return key → document → row, for the keys of `asks` that have entries, without rows that
     changed on the disk."""
     cached: dict[bytes, dict[bytes, sqlite3.Row]] = {}
     for start in range(0, len(keys), _KEYS_AT_ONCE):

@@ -90,8 +90,8 @@ class Workspace:
         StoreError; so does opening a folder without a workspace, or a workspace of an older
         version.
 
-    If the database is not reliable, the workspace is read-only too, and lists what a repair would
-    restore.
+    If the database is not reliable, the workspace is read-only too, and lists the content
+    that a repair would restore.
 
     trouble: the problem of the database, as an error; None if there is none.
     found: the result that a repair would have; None if there is nothing to repair.

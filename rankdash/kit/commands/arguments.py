@@ -32,7 +32,7 @@ DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
 _DEFAULT_CHARACTERS = 60
 
-# The names of all formats; each command has some of them.
+# The names of all formats; each command supports some of them.
 TEXT = "text"
 FORMATS = (TEXT, "json", "csv", "markdown", "latex", "junit")
 

@@ -472,7 +472,7 @@ def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
     Raises DataError if none of the timed queries is ranked or labelled.
     """
     query_ids = {*run.queries["query_id"], *labelled}
-    # A CSV for a spreadsheet may spell an id with an apostrophe in front.
+    # In a CSV for a spreadsheet, an id may have an apostrophe in front.
     ids = [query if query in query_ids else restored(query) for query in timings.table["query_id"]]
     table = timings.table.assign(query_id=ids).drop_duplicates("query_id", keep="last")
     if query_ids.isdisjoint(ids):

@@ -249,7 +249,7 @@ def snippet(text: str, marked: Spans, length: int) -> tuple[int, int]:
 
 
 def pieces(text: str, marked: Spans, start: int = 0, end: int | None = None) -> list[str]:
-    """Return part of the text in pieces that are by turns without and with a mark."""
+    """Return part of the text as pieces, alternately without and with a mark."""
     end = len(text) if end is None else end
     parts, at = [], start
     for first, last in marked:

@@ -161,8 +161,8 @@ def open_query(query_id: str) -> None:
 
 
 def nothing_yet(page: str, title: str, why: str, target: str) -> NoReturn:
-    """Show an empty state, which ends the page: what is missing, why, what the page will show, and
-    a button to the page that helps.
+    """Show an empty state, which ends the page: the missing content, the reason, a preview of the
+    page, and a button to the page that helps.
 
     page, target: names of files; target is "data" or "run".
     """
@@ -337,7 +337,7 @@ MOST_COMPARED = 12
 """The number of newest runs that are compared by default."""
 
 
-# An empty page: what is missing, what it will show, and one button.
+# An empty page: the missing content, a preview, and one button.
 
 _ICONS = {"data": ":material/database:", "run": ":material/play_circle:"}
 

@@ -32,8 +32,8 @@ from rankdash.core.workspace.database import (
 from rankdash.core.workspace.jobs.leases import Leases, Owner, State, state_of
 
 MOST_UNKEPT = 100
-"""The maximum number of pairs that were sent to a judge but are not stored in the workspace yet:
-what a worker that dies can lose."""
+"""The maximum number of pairs that were sent to a judge but are not stored in the workspace yet; a
+worker that dies loses at most their answers."""
 
 LONGEST_JUDGE_NAME = 100
 LONGEST_REASON = 5_000

@@ -74,8 +74,8 @@ def problem_to_json(error: RankdashError | None) -> str | None:
 
 
 def problem_from_json(problem: str | None) -> RankdashError | None:
-    """Return the error that `problem_to_json` wrote; for any other text, an error that says that it
-    cannot be read."""
+    """Return the error that `problem_to_json` wrote; for any other text, an error about an
+    unreadable problem."""
     if problem is None:
         return None
     try:

@@ -117,7 +117,7 @@ class JobRow:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a job; the fields are those of `JobRow`."""
+    """The progress of a job, as in the same fields of `JobRow`."""
 
     stage: Stage = "waiting"
     done: int = 0

@@ -1,4 +1,4 @@
-"""Checks that imported content is what the workspace itself would have written: the JSON parts of a
+"""Checks that imported content could have been written by the workspace itself: the JSON parts of a
 workspace file as types, and its tables.
 
 All checks raise ValueError, with an English message without a full stop.
