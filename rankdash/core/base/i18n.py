@@ -376,7 +376,7 @@ REASON_TEMPLATES = (
     "the query has no text",
     "the document has no text",
     "not graded yet",
-    "the last line holds no grade: {why}",
+    "the last line contains no grade: {why}",
     "the answer gives no reason",
     "the answer names several grades: {grades}",
     "the grade {grade} is not on the scale from 0 to {n}",
@@ -420,6 +420,7 @@ REASON_TEMPLATES = (
 )
 # The wording of earlier versions, which stored runs contain.
 FORMER_REASON_TEMPLATES = (
+    "the last line holds no grade: {why}",
     "not asked yet",
     "{why}, and the endpoint gave no probabilities of tokens",
     "first stage: {why}",

@@ -340,7 +340,7 @@ class Conventions(Settings):
     )
     ap_norm: PrecisionNorm = setting(
         "R",
-        "Average precision divided by",
+        "Divisor of average precision",
         "R is the number of relevant documents in the labels of the query, k the cutoff.",
         choices={"R": "R, as trec_eval does", "min(R,k)": "the smaller of R and k"},
     )
@@ -518,7 +518,7 @@ class StatisticsSettings(Settings):
     )
     family: Family = setting(
         "metric",
-        "Corrected over",
+        "Correction scope",
         "Which comparisons are corrected together.",
         choices={
             "metric": "the challengers, for each metric separately",

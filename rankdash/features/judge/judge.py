@@ -267,7 +267,7 @@ def read_answer(reply: Said, top: int) -> Answer:
     last = matches[-1] if matches else None
     reason = "\n".join(lines[:-1]).strip()[:_LONGEST_REASON]
     if last is None:
-        error = f"the last line holds no grade: {unread(text)}"
+        error = f"the last line contains no grade: {unread(text)}"
     elif len(grades) > 1:
         error = f"the answer names several grades: {', '.join(sorted(grades)[:_MOST_NAMED])}"
     elif last[1] not in map(str, range(top + 1)):

@@ -129,7 +129,7 @@ def _folded(
     outcomes = _several(
         "outcome", _present(listing, "outcome", OUTCOMES), _p("field", "Outcome"), outcome_words()
     )
-    reasons = _several("reason", _present(listing, "reason"), _p("field", "Why"), reason_words())
+    reasons = _several("reason", _present(listing, "reason"), _p("field", "Reason"), reason_words())
     faults = _several(
         "fault", _present(listing, "fault", FAULTS), _p("field", "Fault"), fault_words()
     )

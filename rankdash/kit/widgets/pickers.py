@@ -194,8 +194,8 @@ def show(
 ) -> Callable[..., Any]:
     """Return a function that draws a widget with this key at a value; it takes further settings.
 
-    The value is sent only if the widget does not already have it: sending would undo later
-    changes by the user, such as the next press of an arrow key. Otherwise it is only the widget's initial
+    The value is sent only if the widget does not already have it: sending would undo later changes
+    by the user, such as the next press of an arrow key. Otherwise it is only the widget's initial
     value, for a widget that has reached the browser and is not ready there yet: it never receives
     what the previous run sent.
     """

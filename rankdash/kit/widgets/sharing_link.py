@@ -139,7 +139,7 @@ def title(name: str) -> str:
         "q": _p("field", "query"),
         "sort": _p("field", "Order"),
         "outcome": _p("field", "Outcome"),
-        "reason": _p("field", "Why"),
+        "reason": _p("field", "Reason"),
         "fault": _p("field", "Fault"),
         "segment": _("Kind of query"),
         "state": _p("field", "State"),
