@@ -194,7 +194,7 @@ class Ranking:
     offsets:   (Q + 1,) int64.
     docs:      (N,) int32 codes into `doc_ids`, by query, best first.
     scores:    (N,) float64, never ascending within a query; NaN only at the end of a list, for
-               documents that were not scored and keep the order they had before.
+               documents that were not scored, in their previous order.
     tied:      (Q,) bool, True if two documents of the query share a score.
     ties:      the rule that ordered equal scores: "trec" = document id descending, as in trec_eval;
                "stable" = the order of the input rows.

@@ -292,7 +292,7 @@ def _query_of(shared: Record) -> Record:
 
 
 def document_row(value: object) -> Record:
-    """Return the columns of a row for a document: a text, or an object, including those of
+    """Return the columns of a row for a document: a text, or an object, also in the formats of
     LangChain, LlamaIndex, Haystack and rank_llm. A text under an unknown name is not read."""
     if not isinstance(value, dict):
         return {"document": value}

@@ -257,7 +257,7 @@ _UNREADABLE = (OSError, EOFError, zlib.error)
 
 
 class UnevenError(Exception):
-    """A file with a wrong number of fields in a line, or one that cannot be unpacked."""
+    """A file with a wrong number of fields in a line, or a file that cannot be unpacked."""
 
 
 def unpacked_size(path: Path) -> int:
