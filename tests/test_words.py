@@ -21,7 +21,8 @@ from tests.sets import ROOT
 # A commit of the main branch.
 FROZEN = "6388129c"
 IDIOMS = {
-    "is-no": r"\b(is|are|was|were) no (?!longer|more)\w+",
+    # "There is no …" is plain.
+    "is-no": r"(?<!there\s)\b(is|are|was|were) no (?!longer|more)\w+",
     "nobody": r"\b(whoever|nobody|somebody)\b",
     "says-nothing": r"\bsays? nothing\b",
     "tell": r"\b(tells?|told)\b",
@@ -55,7 +56,7 @@ FREQUENT = {
 }
 CHINESE = {
     "pair": "查询与文档对",
-    "log": "对数(?!刻度|值)",
+    "log": "对数(?!刻度|值|据)",
     "labels": "个标注(?!的)",
     "dashboard": "仪表板",
     "answered": "答完",

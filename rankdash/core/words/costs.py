@@ -405,8 +405,8 @@ def sureness(context: MoneyContext, choice: Choice) -> str:
     low, high = gain.relative.low, gain.relative.high
     if high is None or not has_width(low, high):
         return _(
-            "Certainty: {metric} changes by {change}, by the same share for each of {queries}, so "
-            "there is no interval. Prices and assumptions are taken as set.",
+            "Certainty: {metric} changes by {change}, by the same share for each of {queries}, "
+            "so there is no interval. Prices and assumptions are used as set.",
             metric=context.metric,
             change=signed_percent(gain.relative.value, 1),
             queries=ngettext("{n} query", "{n} queries", gain.queries),
@@ -422,22 +422,22 @@ def sureness(context: MoneyContext, choice: Choice) -> str:
     if gain.judge:
         return _(
             "Certainty: {metric} changes by {change} ({level}: {low} … {high}), by the judge "
-            "{judge}, corrected by labels of {queries}. Prices and assumptions are taken as set.",
+            "{judge}, corrected by labels of {queries}. Prices and assumptions are used as set.",
             judge=context.safe(gain.judge),
             **params,
         )
     if gain.labels:
         return ngettext(
-            "Certainty: {metric} changes by {change} ({level}: {low} … {high}), estimated from {n} "
-            "label. Prices and assumptions are taken as set.",
-            "Certainty: {metric} changes by {change} ({level}: {low} … {high}), estimated from {n} "
-            "labels. Prices and assumptions are taken as set.",
+            "Certainty: {metric} changes by {change} ({level}: {low} … {high}), estimated from "
+            "{n} label. Prices and assumptions are used as set.",
+            "Certainty: {metric} changes by {change} ({level}: {low} … {high}), estimated from "
+            "{n} labels. Prices and assumptions are used as set.",
             gain.labels,
             **params,
         )
     return _(
         "Certainty: {metric} changes by {change} ({level}: {low} … {high}), measured on "
-        "{queries}. Prices and assumptions are taken as set.",
+        "{queries}. Prices and assumptions are used as set.",
         **params,
     )
 

@@ -226,7 +226,7 @@ def cost() -> str:
             _(
                 "Every amount is the formula at the measured change and at both ends of that "
                 "interval. If tickets or working time count, the change of the hit rate is at "
-                "the same end of its own interval, which makes the interval wider rather than "
+                "the same end of its interval, which makes the interval wider rather than "
                 "narrower. An end at which it does not pay off is “never”."
             ),
             _(
