@@ -1,4 +1,4 @@
-"""Queries: which got better, which got worse, and why each of them did."""
+"""Queries: which ones improved or got worse, and why."""
 
 import streamlit as st
 

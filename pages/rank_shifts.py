@@ -1,4 +1,4 @@
-"""Rank shifts: where documents went over all queries, who agrees, and when not to rerank."""
+"""Rank shifts: movements of documents, agreement of systems, and when not to rerank."""
 
 import streamlit as st
 

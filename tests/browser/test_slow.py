@@ -174,7 +174,7 @@ def test_a_click_before_the_choices_are_ready_does_not_lose_them(visit):
     )
     visit.page.goto(visit.url + "queries?q=q1&k=3&outcome=helped")
     visit.page.get_by_text("Details", exact=True).click()
-    visit.sees("Where the documents went")
+    visit.sees("Document movements")
     asked = visit.params
     assert late, "nothing was held back"
     for each in late:

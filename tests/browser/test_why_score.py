@@ -34,7 +34,7 @@ def test_what_a_silent_worker_finds_in_the_end_is_shown(browser, tmp_path):
         visit.open(f"queries?data={dataset_id}&system=words&q=q")
         visit.page.get_by_text("Details", exact=True).click()
         visit.page.get_by_text("Why this score?").click()
-        visit.sees("It was interrupted: the worker ended.")
+        visit.sees("The calculation was interrupted because the worker process ended.")
         part = Stage("term", (TextPart(((0, 4),)),), (0.5,))
         assert rows.finish(number, worker, "done", result=Explanation(1.5, (part,), 8, 8).to_json())
         expect(visit.page.locator("mark").and_(visit.page.get_by_title("+0.5"))).to_be_visible()

@@ -403,7 +403,7 @@ def reasons(draft: Draft) -> str:
         ]
         out = left_out_text(study.comparison.left_out(challenger, study.spec))
         head = (
-            _p("column", "why"),
+            _p("column", "reason"),
             _p("column", "queries"),
             _("mean change"),
             _("adds to the mean"),

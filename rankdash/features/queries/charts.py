@@ -1,4 +1,4 @@
-"""Charts of all queries, and of the documents of one."""
+"""Charts of the change of one query and of the ranks of its documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from rankdash.kit.drawing.draw import Drawing
 
 
 def waterfall(study: Study, challenger: str, split: Split, names: Mapping[str, str]) -> Drawing:
-    """What each document adds to the change of a query. names: document id → name."""
+    """Draw the contribution of each document to the change of a query. names: document id →
+    name."""
     pair = (study.name(study.baseline), study.name(challenger))
     arguments = (split.documents, split.before, split.measure.title, pair)
     return waterfall_chart(*arguments, names=names, threshold=study.conventions.threshold)
@@ -34,17 +35,17 @@ def ladder(
     focus: str | None = None,
     every: bool = False,
 ) -> Drawing:
-    """Where the documents of a query went. titles: system → name. focus: the document to follow.
-    every: all near the top, and not just those that tell something."""
+    """Draw the ranks of a query's documents in each system. titles: system → name. focus: the
+    document to follow. every: draw all documents near the top, not only the notable ones."""
     return charts_ladder.ladder_chart(
         query_ladder, titles=titles, names=names, focus=focus, every=every
     )
 
 
-# One query: from the baseline's value to the challenger's, document by document.
+# Waterfall of one query: from the baseline's value to the challenger's, document by document.
 
 MOST_BARS_WATERFALL = 8
-"""Documents beyond this share one bar."""
+"""The largest number of documents that get their own bar. The others share one bar."""
 
 _ROW = 38
 _FURNITURE = 100
@@ -57,7 +58,8 @@ _Step = tuple[str, float, float, float, float, int]
 
 @dataclass(frozen=True)
 class Bar:
-    """doc_id: "" for the documents that share a bar. start, end: where it runs on the axis."""
+    """A step of the waterfall. doc_id: "" for the documents that share a bar. start, end: the ends
+    of the bar on the axis."""
 
     doc_id: str
     rank_before: float
@@ -70,8 +72,8 @@ class Bar:
 
 
 def bars(documents: pd.DataFrame, before: float) -> list[Bar]:
-    """The steps from `before` to the value after: losses, then what shares a bar, then gains, each
-    the largest first, so that no step leaves the range of the metric.
+    """Return the steps from `before` to the value after: losses, then the shared bar, then gains,
+    each group with the largest first. In this order no step leaves the range of the metric.
 
     documents: as from `contributions.split`, the largest |delta| first.
     """
@@ -139,12 +141,13 @@ def waterfall_chart(
     names: Mapping[str, str] = style.NO_NAMES,
     threshold: float = 1.0,
 ) -> go.Figure:
-    """A bar for each side and, between them, one for each document that counts for more or less,
-    each starting where the one above ends. Direction by place, sign, pattern and colour; documents
-    with a label of at least `threshold` in bold, with their label.
+    """Draw a bar for each system and, between them, one for each document whose contribution
+    changed. Each bar starts at the end of the one above. Direction is shown by position, sign,
+    pattern and colour; names of documents with a label of at least `threshold` are bold, with the
+    label.
 
-    documents, before: as for `bars`. systems: the names of the two sides. names: document id → the
-    text shown for it. The customdata of a document's bar is its id, unescaped.
+    documents, before: as for `bars`. systems: the names of the two systems. names: document id →
+        the text shown for it. The customdata of a document's bar is its id, unescaped.
     """
     steps = bars(documents, before)
     after = _after(steps, before)
@@ -159,8 +162,8 @@ def waterfall_chart(
         )
     ]
     for sign, name, colour in (
-        (1, _("counts for more"), style.BETTER),
-        (-1, _("counts for less"), style.WORSE),
+        (1, _("contributes more"), style.BETTER),
+        (-1, _("contributes less"), style.WORSE),
     ):
         matching = [(row, step) for row, step in enumerate(steps, 1) if sign * step.delta > 0]
         traces.append(
@@ -179,7 +182,7 @@ def waterfall_chart(
         )
     ends = [before, *(step.end for step in steps)]
     traces.append(
-        # From each bar to the next, at the value they share.
+        # From each bar to the next, at the value that both share.
         draw.scatter(
             [x for end in ends for x in (end, end, None)],
             [y for row in range(rows - 1) for y in (row, row + 1, None)],
@@ -209,7 +212,7 @@ def waterfall_chart(
 
 
 def _after(steps: list[Bar], before: float) -> float:
-    # Sums may end a hair below 0, and "−0.000" would look like a value.
+    # A sum can be slightly below 0 by rounding, and "−0.000" would look like a value.
     return max(steps[-1].end, 0.0) if steps else before
 
 

@@ -1,4 +1,4 @@
-"""The chart of where the documents of a query went, system by system."""
+"""The chart of the ranks of a query's documents, system by system."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from rankdash.core.data.arrays import Flags, Floats
 from rankdash.features.queries.ladder import Ladder
 from rankdash.kit.drawing import draw, style
 
-# Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
+# Heights of a row in pixels: few rows, many rows. The second one is still legible at cutoff 50.
 _ROW, _CLOSE_ROW = 26, 17
 _FURNITURE = 110
 _TEXT_LINE = 20
-# Narrow enough for a phone, where names on both sides leave a third for the columns.
+# Narrow enough for a phone: names on both sides take two thirds of the width.
 _NAME_WIDTH, _CLOSE_NAME_WIDTH = 24, 16
 _HEADING_WIDTHS = {1: 24, 2: 16, 3: 15}
-# What fits side by side in one line on a phone, by the number of columns.
+# How many characters fit into one line of headings on a phone, by the number of columns.
 _ONE_LINE = {3: 8, 4: 8, 5: 6}
-# With more columns than these nodes are small; with more than those names are upright, and the
-# ranks that documents came from and went to are left to the pointer.
+# Above the first number of columns, nodes are small. Above the second one, headings are upright,
+# and only the tooltip shows the ranks that documents moved from and to.
 _ROOMY, _MOST_LEVEL = 4, 6
 _UPRIGHT_WIDTH, _UPRIGHT_LETTER = 20, 7
-# How many columns leave room for names on both sides.
+# The largest number of columns with document names on both sides.
 _NAMED_TWICE = 3
 _FADED = 0.3
 
@@ -45,12 +45,12 @@ def _ladder_alt(
     move = directions(ladder.ranks[:, 0], ladder.ranks[:, second])[ladder.relevant]
     crosses, inside = ladder.crosses[:, second], ladder.inside[:, second]
     return ngettext(
-        "Ranks of {n} document in {systems}. From {before} to {after}, of the relevant ones "
-        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
-        "and {leaves} left it.",
-        "Ranks of {n} documents in {systems}. From {before} to {after}, of the relevant ones "
-        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
-        "and {leaves} left it.",
+        "Ranks of {n} document in {systems}. From {before} to {after}, {risen} relevant documents "
+        "rose, {fallen} fell and {held} stayed; {enters} documents entered the top {k} and "
+        "{leaves} dropped out.",
+        "Ranks of {n} documents in {systems}. From {before} to {after}, {risen} relevant "
+        "documents rose, {fallen} fell and {held} stayed; {enters} documents entered the top {k} "
+        "and {leaves} dropped out.",
         len(shown(ladder, every=every)),
         systems=enumerated(names),
         before=names[0],
@@ -74,21 +74,21 @@ def ladder_chart(
     focus: str | None = None,
     every: bool = False,
 ) -> go.Figure:
-    """A column for each system and one for the ideal order, best on top.
+    """Draw a column for each system and one for the ideal order, with rank 1 on top.
 
-    A node holds the rank. Nodes tell relevance by shape (filled circle: relevant; square: not;
-    wide diamond: no label) and lines by weight; lines tell direction by dash (solid: risen,
-    dashed: fallen, dotted: same rank) and, for relevant documents, by colour. What is looked at is
-    strong, the rest faint. Below the cut stand the documents outside of the first k; ▲ beside a
-    node is the rank from which a document entered, ▼ the one to which it left; where columns are
-    many, the pointer shows these alone.
+    A node shows the rank. Its shape shows relevance (filled circle: relevant; square: not; wide
+    diamond: no label), as does the weight of the lines. The dash of a line shows the direction
+    (solid: risen, dashed: fallen, dotted: same rank); lines of relevant documents also show it by
+    colour. The focus is strong, everything else is faint. Documents outside of the first k are
+    below the cutoff line. ▲ next to a node is the rank from which a document entered, ▼ the rank to
+    which it dropped; with many columns only the tooltip shows them.
 
-    Heights are ranks as long as they fit, so that a level line is an unchanged rank; ranks at
-    which nothing is drawn are left out.
+    Heights are ranks as long as they fit, so that a level line is an unchanged rank; ranks without
+    a document are omitted.
 
-    titles: system id → its name. names: document id → the text shown for it. focus: the document
-    that is followed; without one, the change from the first to the second system. every: see
-    `shown`. The customdata of a node is its document id, unescaped.
+    titles: system id → its name. names: document id → the text shown for it. focus: the document to
+        follow; without it, the change from the first to the second system is in focus. every: see
+        `shown`. The customdata of a node is its document id, unescaped.
     """
     drawn = placed(shown(ladder, every=every))
     heads = {**titles, IDEAL: _p("chart", "ideal")}
@@ -142,7 +142,7 @@ def _lines(drawn: Drawn, ink: style.Ink, focus: str | None) -> Iterator[dict[str
             x += [column, column + 1, np.nan]
             y += [drawn.heights[row, column], drawn.heights[row, column + 1], np.nan]
     named = set()
-    # The strongest line of a direction stands for it in the legend.
+    # The legend shows the strongest line of each direction.
     for kind, direction, name, colour, dash, width in looks:
         for strong in (True, False):
             x, y = parts.get((kind, direction, strong), ([], []))
@@ -215,8 +215,8 @@ def _nodes(
 
 
 def _beside(drawn: Drawn, ink: style.Ink) -> Iterator[dict[str, object]]:
-    """The rank that an entrant came from, left of its node; the one that a leaver went to, right
-    of its node in the baseline, for the system that is looked at."""
+    """Yield notes next to nodes: the rank from which a document entered the first k, left of its
+    node; the rank to which the second system dropped it, right of its node in the baseline."""
     if len(drawn.columns) > _MOST_LEVEL:
         return
     crosses, inside = drawn.source.crosses, drawn.source.inside
@@ -234,7 +234,7 @@ def _beside(drawn: Drawn, ink: style.Ink) -> Iterator[dict[str, object]]:
             float(drawn.heights[row, column]),
             text,
             ink.text,
-            # In pixels: clear of the node, however narrow the chart is.
+            # In pixels, so that it never covers the node, however narrow the chart is.
             xanchor="right" if side < 0 else "left",
             xshift=side * (drawn.node / 2 + 1),
             font={"color": ink.text, "size": drawn.font},
@@ -259,8 +259,8 @@ def _cut(drawn: Drawn, ink: style.Ink) -> dict[str, object]:
 
 
 def _ticks(drawn: Drawn, column: int, names: Mapping[str, str]) -> dict[str, object]:
-    """The name of each document beside its node; relevant ones in bold. Many columns need the room
-    that names on the right would take, and the first column names every document."""
+    """Return the names of documents next to their nodes, relevant ones in bold. With many columns,
+    only the first one has names: the right side has no room."""
     if column and len(drawn.columns) > _NAMED_TWICE:
         return {"showticklabels": False}
     width = _CLOSE_NAME_WIDTH if drawn.close or len(drawn.columns) > 3 else _NAME_WIDTH
@@ -274,7 +274,8 @@ def _ticks(drawn: Drawn, column: int, names: Mapping[str, str]) -> dict[str, obj
 
 
 def _levels(drawn: Drawn, titles: Mapping[str, str]) -> int:
-    """In how many lines the names of the columns stand, so that none is over another."""
+    """Return in how many lines the headings of columns are arranged so that none overlaps
+    another."""
     count = len(drawn.columns)
     width = _ONE_LINE.get(count, 0)
     named = (titles.get(each, each) for each in drawn.columns)
@@ -301,7 +302,7 @@ def _headings(drawn: Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[d
             "y": 1,
             "yref": "paper",
             "yanchor": "bottom",
-            # In pixels: rows get lower where a narrow chart has a longer legend.
+            # In pixels: rows get lower if a narrow chart has a longer legend.
             "yshift": (levels - 1 - column % levels) * _TEXT_LINE,
             "text": f"<b>{style.short(titles.get(each, each), width)}</b>",
             "font": {"color": ink.text, "size": size},
@@ -313,7 +314,7 @@ def _headings(drawn: Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[d
 
 
 def _hovers(drawn: Drawn, titles: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
-    """What is said of each document: its name, its rank in every column, its label."""
+    """Return the tooltip of each document: its name, its rank in every column, its label."""
     texts = []
     for row, doc in enumerate(drawn.source.doc_ids):
         label = drawn.source.label[row]
@@ -326,10 +327,10 @@ def _hovers(drawn: Drawn, titles: Mapping[str, str], names: Mapping[str, str]) -
     return texts
 
 
-# Which documents a ladder draws, and where each of them stands in each column.
+# Which documents a ladder draws, and at which height in each column.
 
 MOST_NOTABLE, MOST_DOCUMENTS = 24, 40
-# The column of the best order there can be.
+# The column of the best possible order.
 IDEAL = "ideal"
 _MOST_HEIGHTS = 90
 _MANY_ROWS = 24
@@ -337,13 +338,13 @@ _MANY_ROWS = 24
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The documents drawn and where their nodes stand.
+    """The documents of the chart and the positions of their nodes.
 
-    columns: one for each system, and one for the ideal order where it has any of them.
-    ranks:   (D, C) float, NaN where a column lacks the document.
-    heights: (D, C) float, 0 at the top; NaN where there is no node.
-    rows:    how many heights there are.
-    cut:     the height of the line below the first k; NaN where nothing stands on one side of it.
+    columns: one for each system, and one for the ideal order if it contains any of the documents.
+    ranks:   (D, C) float, NaN if a column lacks the document.
+    heights: (D, C) float, 0 at the top; NaN if there is no node.
+    rows:    the number of heights.
+    cut:     the height of the line below the first k; NaN if one side of it is empty.
     close:   whether the rows are many.
     """
 
@@ -360,14 +361,14 @@ class Drawn:
 
     @property
     def node(self) -> int:
-        """How wide a node is, in pixels."""
+        """Width of a node, in pixels."""
         if len(self.columns) > _MOST_LEVEL:
             return 13
         return 15 if self.close or len(self.columns) > _ROOMY else 19
 
     @property
     def font(self) -> int:
-        """The size of the ranks."""
+        """Font size of the ranks."""
         return 11 if self.node > 15 else 9
 
     @property
@@ -376,11 +377,12 @@ class Drawn:
 
 
 def shown(ladder: Ladder, *, every: bool = False) -> Ladder:
-    """The documents worth drawing, at most `MOST_NOTABLE`.
+    """Return the documents worth drawing, at most `MOST_NOTABLE`.
 
-    Those that are relevant, cross k or move far near the top (see `Ladder.telling`); every: all
-    that some system has among its first k, at most `MOST_DOCUMENTS`. Where there are more, the
-    relevant come first, then those that cross k, then those that moved farthest.
+    These are documents that are relevant, cross k or move far near the top (see `Ladder.telling`);
+    with `every`, all that some system ranks among its first k, at most `MOST_DOCUMENTS`. If there
+    are more, relevant documents come first, then those that cross k, then those that moved
+    farthest.
     """
     rows = ladder.near if every else ladder.telling
     most = MOST_DOCUMENTS if every else MOST_NOTABLE
@@ -394,14 +396,14 @@ def shown(ladder: Ladder, *, every: bool = False) -> Ladder:
 
 
 def directions(before: Floats, after: Floats) -> npt.NDArray[np.int8]:
-    """1 risen, -1 fallen, 0 same; a document that a ranking lacks stands below all others."""
+    """Return 1 for risen, -1 for fallen, 0 for same; a document without a rank counts as last."""
     one, other = (np.where(np.isnan(ranks), np.inf, ranks) for ranks in (before, after))
     return (other < one).astype(np.int8) - (other > one).astype(np.int8)
 
 
 def placed(ladder: Ladder) -> Drawn:
-    """Above the cut a row for each rank that is drawn anywhere; below it the documents of a column
-    in their order, those that it lacks last."""
+    """Return the position of each node. Above the cutoff line, there is a row for each rank of any
+    document; below it, documents are in their order, those without a rank last."""
     ranks = ladder.ranks
     columns = ladder.systems
     if bool((~np.isnan(ladder.ideal)).any()):

@@ -1,4 +1,4 @@
-"""The table of queries: its columns, its orders, and which rows pass the filters."""
+"""The table of queries: its columns, its orders, and the filters on its rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ORDERS = (
     "reason",
     "given",
 )
-# What an order goes by, and whether the highest comes first.
+# Order → the column that it sorts by, and whether the highest value comes first.
 _KEYS = {
     "hurt": ("delta", False),
     "helped": ("delta", True),
@@ -42,7 +42,7 @@ _SORTABLE = (
     *("text", "before", "after", "delta", "ceiling", "reason", "state", "to_win", "spread"),
     *("latency_ms", "judged_before", "judged_after"),
 )
-# What goes before the name of a column where the highest come first.
+# The prefix of a column's name for a descending order.
 _DOWN = "-"
 
 
@@ -52,18 +52,20 @@ def query_table(
     tie_band: float = TIE_BAND,
     known: Mapping[str, pd.Series] | None = None,
 ) -> pd.DataFrame:
-    """One row per query of `pairs`.
+    """Return one row per query of `pairs`.
 
     queries: a data set's queries (query_id, text, segment columns).
     pairs: from `rankdash.core.statistics.alignment.paired`.
-    known: column → values by query id, which a query may lack: judged_before and judged_after
-        (share of the first k that is judged), ceiling, to_win (headroom left), spread (highest
-        less lowest value among the rerankers), latency_ms, and whatever else is to be shown.
+    known: column → values by query id, which may lack queries: judged_before and judged_after
+        (share of the first k documents that have a label), ceiling, to_win (potential gain left),
+        spread (highest minus lowest value among the rerankers), latency_ms, and any other column to
+        show.
 
-    Columns: query_id, text (missing where the data has none), the segments, before, after, delta,
-    size (of the change); outcome: one of `OUTCOMES`, or why the query has no difference (as in
-    `pairs`' state); state: "ok", "all_unjudged" where neither side shows a judged document, or why
-    there is no difference; words, in which a search looks; then those of `known`.
+    Columns: query_id, text (missing if the data has none), the segments, before, after, delta, size
+    (of the change); outcome: one of `OUTCOMES`, or the reason why the query has no difference (as
+    in the state of `pairs`); state: "ok", "all_unjudged" if neither system shows a labelled
+    document, or the reason why there is no difference; words: the text to search in; then the
+    columns of `known`.
     """
     table = pairs.merge(queries, on="query_id", how="left", validate="one_to_one")
     sign = direction(table["delta"].to_numpy(), tie_band)
@@ -86,14 +88,14 @@ def query_table(
 
 
 def valued(table: pd.DataFrame) -> frozenset[str]:
-    """The columns of a query table that have a value to order by."""
+    """Return the columns of a query table that have a value to sort by."""
     columns = {*_SORTABLE, *(column for column, _highest_first in _KEYS.values())}
     return frozenset(each for each in columns & set(table.columns) if table[each].notna().any())
 
 
 def orders(columns: Collection[str], requested: str = "") -> list[str]:
-    """Those of `ORDERS` that tell the rows of a table apart, and the requested one, if it is a
-    column that does, with "-" before it for the highest first. columns: the `valued` ones."""
+    """Return the `ORDERS` whose column has values, and the requested order if it is such a column
+    ("-" before its name: descending). columns: from `valued`."""
     offered = [*ORDERS]
     if requested not in ORDERS and key_of(requested)[0] in _SORTABLE:
         offered.append(requested)
@@ -101,13 +103,13 @@ def orders(columns: Collection[str], requested: str = "") -> list[str]:
 
 
 def key_of(order: str) -> tuple[str, bool]:
-    """The column that an order goes by, and whether the highest come first."""
+    """Return the column that an order sorts by, and whether the highest values come first."""
     return _KEYS.get(order) or (order.removeprefix(_DOWN), order.startswith(_DOWN))
 
 
 def order_of(table: pd.DataFrame, order: str) -> npt.NDArray[np.intp]:
-    """(rows,) the rows of the table in one of `orders`; equal queries stay in
-    the order of the data, those without a value come last."""
+    """Return the rows of the table in one of `orders`, (rows,). Equal queries stay in the order of
+    the data; those without a value come last."""
     if order == "given":
         return np.arange(len(table))
     column, highest_first = key_of(order)
@@ -121,13 +123,13 @@ def order_of(table: pd.DataFrame, order: str) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Filters:
-    """Which queries are wanted; what is empty or None does not filter.
+    """Filters on the rows of a query table; empty and None do not filter.
 
     outcomes, states, reasons, faults: values of these columns. segments: column → values.
-    before, after, delta: the lowest and highest value of either side, and change; queries without
-        one are left out.
-    values: the same of other columns, such as those of other systems.
-    judged: the least share of judged documents that both sides show.
+    before, after, delta: the lowest and highest value of either system, and change; queries without
+        a value are excluded.
+    values: the same for other columns, such as the values of other systems.
+    judged: the least share of labelled documents in both systems.
     text: in query or id (case ignored). tags: any of these tags.
     """
 
@@ -148,7 +150,7 @@ class Filters:
 def passing(
     table: pd.DataFrame, filters: Filters, tags: Mapping[str, tuple[str, ...]] | None = None
 ) -> npt.NDArray[np.bool_]:
-    """(rows,) which rows pass every filter. tags: query id → its tags."""
+    """Return which rows pass every filter, (rows,). tags: query id → its tags."""
     keep: npt.NDArray[np.bool_] = np.ones(len(table), dtype=bool)
     chosen = {
         "outcome": filters.outcomes,

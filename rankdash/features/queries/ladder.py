@@ -1,4 +1,4 @@
-"""One query: where each of its documents stands in several rankings, and where it should."""
+"""The ranks of one query's documents in several rankings and in the ideal order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankdash.core.study.reasons.contributions import of_query
 Flags = npt.NDArray[np.bool_]
 
 FAR = 3
-"""A document that moves this many ranks has moved far."""
+"""The number of ranks from which a move is a far one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +25,12 @@ class Ladder:
 
     systems:  (S,) ids, the baseline first.
     doc_ids:  (D,) object array: every document that a ranking has, by rank in the second system
-              (in the first where there is no other), then by rank in the first.
-    ranks:    (D, S) float, from 1; NaN where a ranking lacks the document.
-    label:    (D,) NaN where there is none.
+              (in the first one if there is no other), then by rank in the first.
+    ranks:    (D, S) float, from 1; NaN if a ranking lacks the document.
+    label:    (D,) NaN if there is none.
     relevant: (D,) whether the label reaches the threshold.
-    ideal:    (D,) the rank it has where the candidates are ordered by label; NaN where that leaves
-              it out, because it is no candidate or its label is not above 0.
+    ideal:    (D,) the rank if the candidates are sorted by label; NaN for a document that is not a
+              candidate or has no label above 0.
     k:        the cutoff.
     """
 
@@ -46,30 +46,31 @@ class Ladder:
         return len(self.doc_ids)
 
     def column(self, system: str) -> Floats:
-        """(D,) the ranks of one system."""
+        """Return the ranks of one system, (D,)."""
         ranks: Floats = self.ranks[:, self.systems.index(system)]
         return ranks
 
     @property
     def inside(self) -> Flags:
-        """(D, S) whether the document is among the first k."""
+        """Flags of documents among the first k, (D, S)."""
         return self.ranks <= self.k
 
     @property
     def crosses(self) -> Flags:
-        """(D, S) whether it is among the first k here, and not in the baseline, or the reverse."""
+        """Flags of documents that are among the first k here and not in the baseline, or the
+        reverse, (D, S)."""
         crosses: Flags = self.inside != self.inside[:, :1]
         return crosses
 
     @property
     def near(self) -> Flags:
-        """(D,) relevant, or among the first k of some system."""
+        """Flags of documents that are relevant, or among the first k of some system, (D,)."""
         return self.relevant | self.inside.any(axis=1)
 
     @property
     def telling(self) -> Flags:
-        """(D,) relevant; or, from the baseline to the second system, crossing k or moving `FAR`
-        ranks among the first k."""
+        """Flags of documents worth showing, (D,): relevant; or, from the baseline to the second
+        system, crossing k or moving `FAR` ranks among the first k."""
         pair = self.in_focus
         far = np.abs(self.ranks[:, pair] - self.ranks[:, 0]) >= FAR
         telling: Flags = self.relevant | self.crosses[:, pair] | (far & self.inside[:, pair])
@@ -77,11 +78,12 @@ class Ladder:
 
     @property
     def in_focus(self) -> int:
-        """The column that is compared with the first: the second where there is one."""
+        """The column that is compared with the first one: the second if there is one."""
         return min(1, len(self.systems) - 1)
 
     def picked(self, rows: Flags | npt.NDArray[np.int64]) -> Ladder:
-        """Some of the documents, or all in another order. rows: flags or indices."""
+        """Return the ladder of some documents, or of all in another order. rows: flags or
+        indices."""
         return replace(
             self,
             doc_ids=self.doc_ids[rows],
@@ -100,10 +102,10 @@ def ladder(
     k: int,
     conventions: Conventions | None = None,
 ) -> Ladder:
-    """Where the documents of one query stand.
+    """Return the ranks of the documents of one query.
 
-    rankings: system id → ranking, the baseline first; at least one. Their ties are settled as the
-        conventions say, so that ranks are those of the metrics.
+    rankings: system id → ranking, the baseline first; at least one. The conventions resolve ties,
+        so that ranks are the same as in the metrics.
     candidates: the ranking of the first stage, for the ideal order.
     labels: document id → label, of this query.
     """
@@ -120,7 +122,7 @@ def ladder(
     ).reshape(len(doc_ids), len(placements))
     best = _ideal(_order(candidates, query_id, conventions), labels)
     label = np.array([labels.get(doc, np.nan) for doc in doc_ids], dtype=np.float64)
-    made = Ladder(
+    unordered = Ladder(
         systems=tuple(rankings),
         doc_ids=np.array(doc_ids, dtype=object),
         ranks=ranks,
@@ -129,22 +131,22 @@ def ladder(
         ideal=np.array([best.get(doc, np.nan) for doc in doc_ids], dtype=np.float64),
         k=k,
     )
-    order = np.lexsort((made.ranks[:, 0], made.ranks[:, made.in_focus]))
-    return made.picked(order)
+    order = np.lexsort((unordered.ranks[:, 0], unordered.ranks[:, unordered.in_focus]))
+    return unordered.picked(order)
 
 
 def _ideal(candidates: list[str], labels: Mapping[str, float]) -> dict[str, int]:
-    """Document id → rank among the candidates that have a label above 0, the highest first; equal
-    ones stay in their order."""
+    """Return document id → rank among the candidates with a label above 0, the highest label first;
+    candidates with equal labels stay in their order."""
     worth = [doc for doc in candidates if labels.get(doc, 0.0) > 0]
     worth.sort(key=lambda doc: -labels[doc])
     return {doc: place for place, doc in enumerate(worth, start=1)}
 
 
 def _order(ranking: Ranking, query_id: str, conventions: Conventions) -> list[str]:
-    """The documents of the query, best first, with ties settled as the metrics settle them."""
+    """Return the documents of the query, best first, with ties resolved as in the metrics."""
     query_ranking = of_query(ranking, query_id)
-    settled = query_ranking.settled(
+    resolved = query_ranking.settled(
         conventions.order_rule(query_ranking.ties), conventions.score_precision
     )
-    return list(settled.doc_ids[settled.docs])
+    return list(resolved.doc_ids[resolved.docs])

@@ -1,13 +1,13 @@
 """Which parts of a text a score depends on, by removing them one at a time (occlusion).
 
-The effect of a part is the score of the whole less the score without it. It is an approximation:
-parts that say the same cover for each other, and what is left is no natural text. Zeiler & Fergus,
-"Visualizing and Understanding Convolutional Networks" (2014) for images; Li, Monroe & Jurafsky,
-"Understanding Neural Networks through Representation Erasure" (2016) for text.
+The effect of a part is the score of the complete text minus the score without the part. It is an
+approximation: parts with the same meaning replace each other, and a text with a gap is not natural.
+Zeiler & Fergus, "Visualizing and Understanding Convolutional Networks" (2014) for images; Li,
+Monroe & Jurafsky, "Understanding Neural Networks through Representation Erasure" (2016) for text.
 
-A term is a word with all its places. Text written without blanks (Chinese, Japanese kana) is cut
-without a dictionary: what it shares with the query stays together, particles end a piece, and the
-rest goes by two characters.
+A term is a word with all its places. Text written without spaces (Chinese, Japanese kana) is split
+without a dictionary: strings shared with the query are one term, particles end a term, and the rest
+is split into pairs of characters.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from rankdash.core.workspace.jobs.leases import ExplanationRow, Explanations, Ow
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
-# More variants than this take too long to wait for.
+# More variants would take too long.
 MOST_PARTS = 150
-# What comes later stays in every variant and is not judged.
+# Text after this many characters stays in every variant and is not examined.
 LONGEST_LOOKED_AT = 20_000
 
 _LONGEST_SENTENCE = 400
@@ -58,7 +58,7 @@ _SENTENCE_END = re.compile(
 
 @dataclass(frozen=True)
 class TextVariant:
-    """A pair to be scored."""
+    """A query and a document to score."""
 
     query: str
     document: str
@@ -66,9 +66,9 @@ class TextVariant:
 
 @dataclass(frozen=True)
 class Cost:
-    """How many pairs are to be scored. sure: whether it is known, or the most that it may be.
+    """The number of pairs to score. sure: True if the number is exact, False if it is a maximum.
 
-    by_sentence: whether sentences come first, because the document has too many terms.
+    by_sentence: True if sentences are tried first because the document has too many terms.
     """
 
     variants: int
@@ -77,15 +77,15 @@ class Cost:
 
 
 def cost(query: str, document: str, level: Level) -> Cost:
-    """What `explain` will ask for; without a part to leave out, nothing."""
+    """Return how many pairs `explain` will score: 0 if no part can be removed."""
     first = _first_parts(query, document, level)
-    variants = len(_askable(query, document, level, first))
+    variants = len(_removable(query, document, level, first))
     if not variants:
         return Cost(0, True, False)
     if level != "term" or len(first) <= MOST_PARTS:
         return Cost(1 + variants, True, False)
     by_sentence = sentences(document)
-    variants = len(_askable(query, document, "sentence", by_sentence))
+    variants = len(_removable(query, document, "sentence", by_sentence))
     return Cost(1 + variants + MOST_PARTS, False, True)
 
 
@@ -95,11 +95,11 @@ def explain(
     level: Level,
     score: Callable[[Sequence[TextVariant]], npt.NDArray[np.float64]],
 ) -> Explanation:
-    """Score the pair and its variants.
+    """Return the effect of each part on the score of a pair.
 
-    score: the score of each variant, NaN where it failed; called once for each stage.
+    score: returns the score of each variant, NaN if scoring failed; called once for each stage.
 
-    Raises ScoringError where the pair itself cannot be scored.
+    Raises ScoringError if the pair itself cannot be scored.
     """
     parts = _first_parts(query, document, level)
     if level != "term" or len(parts) <= MOST_PARTS:
@@ -114,8 +114,8 @@ def explain(
 def strongest(
     terms: Sequence[TextPart], by_sentence: Stage, most: int = MOST_PARTS
 ) -> list[TextPart]:
-    """The terms of the sentences with the largest effects, as many as there is room for, in the
-    order of the text."""
+    """Return the terms of the sentences with the largest effects, at most `most`, in the order of
+    the text."""
     sizes = np.nan_to_num(np.abs(by_sentence.effects), nan=-1.0)
     chosen: set[int] = set()
     for place in np.argsort(-sizes, kind="stable").tolist():
@@ -126,7 +126,8 @@ def strongest(
             if number not in chosen and any(start <= at < end for at, _ in term.places)
         ]
         if len(chosen) + len(members) > most:
-            # The strongest sentence is judged as far as there is room, the others whole or not.
+            # The strongest sentence is examined as far as there is room, the others completely or
+            # not at all.
             chosen.update(members[: most if not chosen else 0])
             break
         chosen.update(members)
@@ -141,17 +142,18 @@ def _stage(
     score: Callable[[Sequence[TextVariant]], npt.NDArray[np.float64]],
     whole: float = math.nan,
 ) -> tuple[float, Stage]:
-    """The score of the pair, which is asked for where it is not known yet, and the effects."""
-    selected = _askable(query, document, level, parts)
+    """Return the score of the pair and the effects. whole: the score of the pair; NaN: score it
+    here."""
+    selected = _removable(query, document, level, parts)
     variants = [_variant(query, document, level, parts[place]) for place in selected]
-    known = not math.isnan(whole)
-    scores = score(variants if known else [TextVariant(query, document), *variants])
-    if not known:
+    is_scored = not math.isnan(whole)
+    scores = score(variants if is_scored else [TextVariant(query, document), *variants])
+    if not is_scored:
         whole, scores = float(scores[0]), scores[1:]
         if not math.isfinite(whole):
             raise ScoringError(
                 "The reranker gave no score for the complete document.",
-                remedy="It is needed to compare anything.",
+                remedy="The effect of a part cannot be computed without this score.",
             )
     effects = np.full(len(parts), np.nan)
     effects[selected] = whole - np.asarray(scores, dtype=np.float64)
@@ -164,8 +166,8 @@ def _variant(query: str, document: str, level: Level, part: TextPart) -> TextVar
     return TextVariant(query, part.without(document))
 
 
-def _askable(query: str, document: str, level: Level, parts: Sequence[TextPart]) -> list[int]:
-    """The parts without which a text is left: a reranker has no score for nothing."""
+def _removable(query: str, document: str, level: Level, parts: Sequence[TextPart]) -> list[int]:
+    """Return the indices of parts whose removal leaves text to score."""
     text = query if level == "query" else document
     return [place for place, part in enumerate(parts) if part.without(text).strip()]
 
@@ -177,7 +179,7 @@ def _first_parts(query: str, document: str, level: Level) -> list[TextPart]:
 
 
 def sentences(text: str, most: int = MOST_PARTS) -> list[TextPart]:
-    """The sentences of the text; neighbours together where there are more than `most`."""
+    """Return the sentences of the text; if there are more than `most`, neighbours together."""
     pieces = [each for each in sentence_pieces(text) if text[slice(*each)].strip()]
     size = max(1, math.ceil(len(pieces) / most))
     groups = [pieces[at : at + size] for at in range(0, len(pieces), size)]
@@ -185,8 +187,8 @@ def sentences(text: str, most: int = MOST_PARTS) -> list[TextPart]:
 
 
 def terms(text: str, query: str) -> list[TextPart]:
-    """Every word of the text once, with all its places, by first appearance. query: what it shares
-    with a text that has no blanks is kept together."""
+    """Return every word of the text once, with all its places, by first appearance. query: strings
+    that it shares with a text without spaces are not split."""
     places: dict[str, list[Span]] = {}
     for start, end in word_pieces(text, query):
         word = text[start:end]
@@ -199,8 +201,8 @@ def terms(text: str, query: str) -> list[TextPart]:
 
 
 def sentence_pieces(text: str) -> list[Span]:
-    """Where the sentences are: spans one after the other, up to `LONGEST_LOOKED_AT`. What is too
-    long for a sentence is cut at a blank."""
+    """Return consecutive spans of sentences, up to `LONGEST_LOOKED_AT`. A sentence that is too long
+    is split at a space."""
     looked_at = text[:LONGEST_LOOKED_AT]
     ends = [match.end() for match in _SENTENCE_END.finditer(looked_at)]
     spans, start = [], 0
@@ -217,7 +219,7 @@ def sentence_pieces(text: str) -> list[Span]:
 
 
 def word_pieces(text: str, query: str = "") -> list[Span]:
-    """Words and what is between them: spans one after the other, up to `LONGEST_LOOKED_AT`."""
+    """Return consecutive spans of words and of the text between them, up to `LONGEST_LOOKED_AT`."""
     looked_at = text[:LONGEST_LOOKED_AT]
     kinds = [_kind(character) for character in looked_at]
     for place in range(1, len(kinds) - 1):
@@ -235,7 +237,7 @@ def word_pieces(text: str, query: str = "") -> list[Span]:
 
 
 def _cut(text: str, start: int, end: int, query: str) -> list[Span]:
-    """A stretch without blanks, in pieces: shared with the query, else two characters."""
+    """Split text without spaces into strings shared with the query and pairs of characters."""
     spans: list[Span] = []
     loose = start
     while start < end:
@@ -249,7 +251,8 @@ def _cut(text: str, start: int, end: int, query: str) -> list[Span]:
 
 
 def _shared(text: str, start: int, end: int, query: str) -> int:
-    """How many characters from `start`, two or more, the query has too."""
+    """Return the length of the longest string from `start` that the query contains; 0 if below
+    2."""
     sizes = range(min(_LONGEST_SHARED, end - start), 1, -1)
     return next((size for size in sizes if text[start : start + size] in query), 0)
 
@@ -266,11 +269,11 @@ def _by_two(text: str, start: int, end: int) -> list[Span]:
 
 
 def _kind(character: str) -> Literal["", "word", "unspaced"]:
-    """ "" for blanks and punctuation."""
+    """Return the character class: "word", "unspaced", or "" for spaces and punctuation."""
     if character.isalnum():
         return "unspaced" if _UNSPACED.match(character) else "word"
     category = unicodedata.category(character)
-    # Accents belong to their word, emoji and currencies stand for one.
+    # Accents belong to their word; emoji and currency signs count as words.
     return "word" if category[0] == "M" or category in ("So", "Sc") else ""
 
 
@@ -278,19 +281,19 @@ def _folded(word: str) -> str:
     return unicodedata.normalize("NFKC", word).casefold()
 
 
-# Explanations as a worker makes them: one after the other, with one model kept for the next.
+# Explanations in a worker: one after the other; the model stays loaded for the next one.
 
-# How long a model waits for the next question.
+# How long a model stays loaded without a new request.
 KEEP_SECONDS = 300.0
 
-# How many pairs are scored between two looks at whether to stop; for a service, one call.
+# The number of pairs scored between two checks for a stop; for a service, one call.
 LOCAL_BATCH, REMOTE_BATCH = 16, 25
 
 
 def in_calls(
     query_id: str, doc_id: str, variants: Sequence[TextVariant], remote: bool
 ) -> Iterator[list[Request]]:
-    """The variants, in order, as the requests that are put to a reranker together."""
+    """Yield the variants, in order, in batches of requests that the reranker scores together."""
     size = REMOTE_BATCH if remote else LOCAL_BATCH
     for at in range(0, len(variants), size):
         requests = []
@@ -301,7 +304,7 @@ def in_calls(
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _Ready:
     """A reranker that is ready, and the texts of its data set. used: by `time.monotonic`."""
 
     run_id: str
@@ -313,7 +316,7 @@ class _Held:
 
 
 class Explainer:
-    """Makes explanations for a worker. Used by one thread."""
+    """Creates explanations in a worker. Used by one thread."""
 
     def __init__(
         self,
@@ -327,12 +330,12 @@ class Explainer:
         self._stopping = stopping
         self._handover = handover or Handover()
         self._rows = Explanations(workspace)
-        self._held: _Held | None = None
+        self._cached: _Ready | None = None
 
     def serve(self) -> bool:
-        """Make the explanation that has waited longest; False where none waits. Errors end the
-        explanation, not the worker."""
-        self._let_go()
+        """Create the explanation that has waited longest; return False if none is waiting. An error
+        ends the explanation, not the worker."""
+        self._release()
         row = self._rows.claim(self._owner)
         if row is None:
             return False
@@ -346,17 +349,17 @@ class Explainer:
         if run is None:
             raise Cancelled
         kind = get(run.reranker)
-        # Complete settings: an older version may not have known them all.
+        # Complete settings: an older version may have lacked some of them.
         reranker = create(run.reranker, scalars(run.settings))
         with connection.given_keys(
             self._handover.take_for(row.id, kind.key and kind.key(reranker.settings))
         ):
-            held = self._ready(run, kind, reranker, has_to_stop)
-            query, document = held.queries[target.query_id], held.documents[target.doc_id]
+            ready = self._ready(run, kind, reranker, has_to_stop)
+            query, document = ready.queries[target.query_id], ready.documents[target.doc_id]
             level = _level(target.level)
             expected_cost = cost(query, document, level)
             work = _Scoring(
-                held,
+                ready,
                 (target.query_id, target.doc_id),
                 lambda done: self._rows.progress(row.id, self._owner, done, expected_cost.variants),
                 has_to_stop,
@@ -370,21 +373,21 @@ class Explainer:
         kind: RerankerKind,
         reranker: Reranker,
         has_to_stop: Callable[[], bool],
-    ) -> _Held:
-        """The reranker of a run, kept from before or made ready now. Not that of a service: it
-        holds a key."""
-        if self._held is not None and self._held.run_id == run.id:
-            self._held = replace(self._held, used=time.monotonic())
-            return self._held
-        # Not two at once: a model may fill the memory.
-        self._held = None
+    ) -> _Ready:
+        """Return the reranker of a run, cached or made ready now. A service is not cached because
+        it contains a key."""
+        if self._cached is not None and self._cached.run_id == run.id:
+            self._cached = replace(self._cached, used=time.monotonic())
+            return self._cached
+        # One at a time: a model may fill the memory.
+        self._cached = None
         data = self._workspace.dataset(run.dataset_id)
         queries, documents = data.query_text(), data.document_text()
         corpus = Corpus(doc_ids=list(documents.index), texts=list(documents))
         if has_to_stop():
             raise Cancelled
         reranker.prepare(corpus)
-        held = _Held(
+        ready = _Ready(
             run.id,
             kind,
             reranker,
@@ -393,26 +396,26 @@ class Explainer:
             time.monotonic(),
         )
         if not kind.able(reranker.settings).needs_network:
-            self._held = held
-        return held
+            self._cached = ready
+        return ready
 
-    def _let_go(self) -> None:
-        """Forget a model that no one has asked for a while."""
-        if self._held is not None and time.monotonic() - self._held.used > KEEP_SECONDS:
-            self._held = None
+    def _release(self) -> None:
+        """Release a model that was not used for `KEEP_SECONDS`."""
+        if self._cached is not None and time.monotonic() - self._cached.used > KEEP_SECONDS:
+            self._cached = None
 
 
 @dataclass
 class _Scoring:
-    """Scores variants in batches; what the reranker refuses is NaN.
+    """Scores variants in batches; NaN for variants that the reranker refuses.
 
     on_batch: called with the number of pairs scored. read, full: tokens of the first variant, which
-        is the whole pair; None where not told.
+        is the complete pair; None if not reported.
 
-    Raises ScoringError where the first variant fails, and Cancelled.
+    Raises ScoringError if the first variant fails, and Cancelled.
     """
 
-    held: _Held
+    ready: _Ready
     pair: tuple[str, str]
     on_batch: Callable[[int], None]
     has_to_stop: Callable[[], bool]
@@ -422,39 +425,40 @@ class _Scoring:
 
     @property
     def _remote(self) -> bool:
-        return self.held.kind.able(self.held.reranker.settings).needs_network
+        return self.ready.kind.able(self.ready.reranker.settings).needs_network
 
     def __call__(self, variants: Sequence[TextVariant]) -> npt.NDArray[np.float64]:
         scores = [np.zeros(0)]
         for requests in in_calls(*self.pair, variants, self._remote):
             if self.has_to_stop():
                 raise Cancelled
-            answers = self._ask(requests)
+            answers = self._score(requests)
             if not self.done:
-                self._look_at(answers[0])
+                self._read_tokens(answers[0])
             scores += [np.asarray(answer.scores, dtype=np.float64) for answer in answers]
             self.done += sum(len(request.documents) for request in requests)
             self.on_batch(self.done)
         return np.concatenate(scores)
 
-    def _ask(self, requests: Sequence[Request]) -> list[Scored]:
-        answers = self.held.reranker.score(requests)
+    def _score(self, requests: Sequence[Request]) -> list[Scored]:
+        answers = self.ready.reranker.score(requests)
         failed = any(answer.error for answer in answers)
         pairs = sum(len(request.documents) for request in requests)
         if not failed or pairs == 1 or self._remote:
             return answers
-        # Each alone, so that only the guilty fail. Asking a service again may cost money.
+        # Individually, so that only the failing requests fail. A second call to a service may cost
+        # money.
         return [
             answer
             for request in requests
             for text in request.documents
-            for answer in self.held.reranker.score(
+            for answer in self.ready.reranker.score(
                 [replace(request, doc_ids=request.doc_ids[:1], documents=[text])]
             )
         ]
 
-    def _look_at(self, whole: Scored) -> None:
-        """Without the score of the pair itself there is nothing to go on with."""
+    def _read_tokens(self, whole: Scored) -> None:
+        """Read the token counts of the complete pair. Raise ScoringError if it has no score."""
         if not np.isfinite(whole.scores[0]):
             raise ScoringError(
                 "The complete document cannot be scored: {reason}.",
@@ -471,7 +475,7 @@ def _level(text: str) -> Level:
 
 
 def scalars(settings: Mapping[str, object]) -> dict[str, SettingValue]:
-    """The settings of a stored run as a reranker is created from them; there are no others."""
+    """Return the settings of a stored run from which `create` makes the reranker."""
     return {
         name: value
         for name, value in settings.items()

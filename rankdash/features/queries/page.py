@@ -1,4 +1,4 @@
-"""The list of queries, and the open one: its ranked lists side by side."""
+"""The list of queries, and the open query: its ranked lists side by side."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from rankdash.kit.widgets import address, pickers, sharing_link, view
 from rankdash.kit.widgets.redraw import fold
 
 _LONGEST_TITLE = 300
-# Room smaller than this is none; a share of it would be noise.
+# A smaller potential gain counts as none; a share of it would be noise.
 _NO_ROOM = 1e-9
 
 
@@ -68,9 +68,9 @@ def _draw_list(
     tags: set[str],
     place: DeltaGenerator,
 ) -> None:
-    """Draw the list and the open query: to go to the next one draws no filter again.
+    """Draw the list and the open query. Opening the next query does not redraw the filters.
 
-    tags: those in the filters. place: of the steps.
+    tags: the tags that the filters offer. place: the container of the buttons Previous and Next.
     """
     study = view.again(study)
     marks = page_why.marks(study)
@@ -99,7 +99,7 @@ def _draw_list(
 
 @st.fragment
 def _draw_window(rows: Rows, listing: Listing, marks: pd.DataFrame, order: str) -> None:
-    """Draw the list: to scroll it draws nothing else again."""
+    """Draw the list. Scrolling redraws nothing else."""
     page_list.draw(rows, listing, marks, order)
 
 
@@ -160,13 +160,13 @@ def _values(study: Study, challenger: str, row: pd.Series) -> dict[str, Any] | N
 
 
 def _headroom(study: Study, challenger: str, row: pd.Series) -> list[str]:
-    """The ceiling, and which share of the way to it was won."""
+    """Return the best possible value, and the share of the potential gain that was realised."""
     split = study.headroom(challenger)
     ceiling = row.get("ceiling", math.nan)
     if split is None or math.isnan(ceiling):
         return []
     if ceiling <= _NO_ROOM:
-        return [_("no order of these documents scores above 0")]
+        return [_("these documents score 0 in any order")]
     parts = [_("best possible {ceiling}", ceiling=number(ceiling))]
     if split.own:
         parts = [_("{fact} ({of})", fact=parts[0], of=documents(split.own))]
@@ -188,7 +188,7 @@ def _state(study: Study, challenger: str, row: pd.Series) -> list[tuple[str, str
     """Return why the query has no values that can be compared; nothing if it has."""
     metric = study.measure.title
     if row.get("reason") == "nothing_judged":
-        return [(state_words()["all_unjudged"], _("nothing judged, so the value says nothing"))]
+        return [(state_words()["all_unjudged"], _("unlabelled, so the value is meaningless"))]
     if not math.isnan(row["delta"]):
         return []
     why = _failure(study, challenger, str(row["query_id"]))
@@ -198,9 +198,9 @@ def _state(study: Study, challenger: str, row: pd.Series) -> list[tuple[str, str
 
 def _trust(study: Study, row: pd.Series) -> list[tuple[str, str]]:
     """Return the share of labelled documents, the latency and the id of the query."""
-    known = [percent(row["judged_before"]), percent(row["judged_after"])]
-    share = _("Share of the documents shown that have a label: baseline → system")
-    facts = [(f"{judged_title(study.cutoff)} {known[0]} → {known[1]}", share)]
+    shares = [percent(row["judged_before"]), percent(row["judged_after"])]
+    share = _("Share of displayed documents with a label: baseline → system")
+    facts = [(f"{judged_title(study.cutoff)} {shares[0]} → {shares[1]}", share)]
     if not math.isnan(row["latency_ms"]):
         facts.append((milliseconds(row["latency_ms"]), _("Latency of this query")))
     if isinstance(row["text"], str) and row["text"]:
@@ -209,7 +209,7 @@ def _trust(study: Study, row: pd.Series) -> list[tuple[str, str]]:
 
 
 def _bounds(study: Study, challenger: str, row: pd.Series) -> str:
-    """What the documents without a label leave open."""
+    """Return the range of the change under any labels for the unlabelled documents, or ""."""
     whole = row["judged_before"] == 1 and row["judged_after"] == 1
     if whole or math.isnan(row["delta"]):
         return ""
@@ -220,14 +220,14 @@ def _bounds(study: Study, challenger: str, row: pd.Series) -> str:
     if high - low <= _NO_ROOM:
         return ""
     return _(
-        "with all labels complete, the change could be anywhere from {low} to {high}",
+        "With complete labels, the change would lie between {low} and {high}.",
         low=signed(low),
         high=signed(high),
     )
 
 
 def _failure(study: Study, challenger: str, query_id: str) -> str:
-    """Why a run has no result for the query, as it reported it."""
+    """Return the recorded reason why a run has no result for the query, or ""."""
     for system in (challenger, study.baseline):
         run = study.run(system)
         if run is None:

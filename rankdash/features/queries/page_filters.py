@@ -1,4 +1,4 @@
-"""Which queries are listed, in which order: every choice is in the address."""
+"""Filters and order of the list of queries; every choice is in the address."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _FOLDED = tuple(name for name in address.QUERY_FILTERS if name != "text")
 
 def tally(study: Study, listing: Listing) -> None:
     """Draw how many queries were helped and hurt, and the faults, as bars. A click on a part
-    filters the list by it, and the next one removes that filter."""
+    filters the list by it; a second click removes that filter."""
     band = f" (±{plain(study.statistics.tie_band)})"
     words = {
         "outcome": {**outcome_words(), "same": outcome_words()["same"] + band},
         "fault": fault_words(),
     }
-    titles = {"outcome": _p("field", "Change"), "fault": _("Why not perfect")}
+    titles = {"outcome": _p("field", "Change"), "fault": _p("field", "Fault")}
     orders: dict[str, Sequence[str]] = {"outcome": OUTCOMES, "fault": FAULTS}
     bars: list[dict[str, Any]] = [
         {
@@ -84,10 +84,10 @@ def draw(
     titles: Mapping[str, str],
     others: Mapping[str, str],
 ) -> tuple[Filters, str]:
-    """Draw the filters into a horizontal container; what they want, and the chosen order.
+    """Draw the filters into a horizontal container; return the filters and the chosen order.
 
-    tags: query id → its tags. depth: what judged@k is called. titles: column → what it is called.
-    others: the challengers beside the one that is shown → their names.
+    tags: query id → its tags. depth: the name of judged@k. titles: column → its title. others:
+        challengers other than the system shown → their names.
     """
     text = pickers.pick_free(
         "text",
@@ -123,7 +123,7 @@ def _folded(
     titles: Mapping[str, str],
     others: Mapping[str, str],
 ) -> Filters:
-    """The filters of the menu. Only those that could leave something out take part."""
+    """Draw the menu of filters and return its filters. Filters without options are omitted."""
     options = _segment_options(listing.segments)
     every = sorted(tags_in(tags))
     outcomes = _several(
@@ -142,7 +142,9 @@ def _folded(
     )
     axis = Axis.to(listing.highest)
     sides = {
-        side: _range(side, _("Value of {system}", system=markdown_safe(titles[side], 80)), axis)
+        side: _range(
+            side, _("Metric value of {system}", system=markdown_safe(titles[side], 80)), axis
+        )
         for side in ("before", "after")
     }
     return Filters(
@@ -161,12 +163,12 @@ def _folded(
 
 
 def tags_in(tags: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """The tags that a filter offers. tags: query id → its tags."""
+    """Return the tags that a filter offers. tags: query id → its tags."""
     return {tag for assigned in tags.values() for tag in assigned}
 
 
 def _clear() -> None:
-    """Forget every filter; the order stays."""
+    """Remove every filter; the order stays."""
     for name in address.QUERY_FILTERS:
         address.choose(name, None)
 
@@ -198,7 +200,7 @@ def _order(listing: Listing, titles: Mapping[str, str]) -> str:
         options,
         st.selectbox,
         default="hurt",
-        # Another order begins with its first query.
+        # Another order opens its first query.
         clears=["q"],
         label=_p("field", "Order"),
         label_visibility="collapsed",
@@ -211,8 +213,8 @@ def _order(listing: Listing, titles: Mapping[str, str]) -> str:
 def _several(
     name: str, options: Sequence[str], label: str, words: Mapping[str, str], least: int = 1
 ) -> list[str]:
-    """A filter by several values. least: with fewer options it leaves nothing out: then it is not
-    drawn, and what a link requested is noted as lost."""
+    """Draw a filter by several values and return the chosen ones. least: with fewer options the
+    filter is not drawn, and values that a link requested are noted as lost."""
     if len(options) < least:
         requested = address.several(name)
         address.lose(name, enumerated(requested) if requested else None)
@@ -229,14 +231,14 @@ def _several(
 
 
 def _present(listing: Listing, column: str, first: Sequence[str] = ()) -> list[str]:
-    """The values of a column that occur, in their usual order."""
+    """Return the values of a column that occur, in their usual order."""
     occurring = listing.occurring.get(column, ())
     rest = [value for value in occurring if value not in first]
     return [*(value for value in first if value in occurring), *rest]
 
 
 def _segment_options(segments: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, str]]:
-    """What stands in the address → column and value."""
+    """Return the text in the address → column and value."""
     return {
         f"{column}={value}": (column, value)
         for column, values in segments.items()
@@ -263,7 +265,7 @@ def _chosen_segments(
 
 @dataclass(frozen=True)
 class Axis:
-    """Where a range can be put, and how the address says it."""
+    """The ends of a range slider, and their format in the address."""
 
     whole: tuple[float, float]
     step: float
@@ -271,7 +273,7 @@ class Axis:
 
     @classmethod
     def to(cls, reach: float, *, both_ways: bool = False) -> Axis:
-        """From 0, or from -reach, to reach."""
+        """Return the axis from 0, or from -reach, to reach."""
         parts = 5 if both_ways else 50
         step = 10 ** math.floor(math.log10(reach / parts)) if reach > 0 else 0.1
         end = max(math.ceil(round(reach / step, 6)) * step, step)
@@ -298,19 +300,19 @@ class Axis:
             "max_value": self.whole[1],
             "step": self.step,
             "format": f"%.{self.digits}f",
-            "help": _("Queries without a comparison are hidden as soon as a filter is set."),
+            "help": _("If this filter is set, queries without a comparison are hidden."),
         }
 
 
 def _range(field: str, label: str, axis: Axis) -> tuple[float, float] | None:
-    """The range of values that is wanted; None for all of them."""
+    """Return the chosen range of values; None for all of them."""
     chosen = pickers.pick_free(field, st.slider, axis.read, axis.write, label=label, **axis.slider)
     return None if chosen == axis.whole else chosen
 
 
 def _values(others: Mapping[str, str], axis: Axis) -> dict[str, tuple[float, float]]:
-    """Column → the range that is wanted of it, of the systems beside those that are shown. The
-    address holds "system=low..high" for each."""
+    """Return column → the chosen range, for the systems other than those shown. In the address
+    there is one "system=low..high" for each."""
     texts = dict(each.rpartition("=")[::2] for each in address.several("values"))
     ranges = {
         system: value for system in others if (value := axis.read(texts.get(system))) != axis.whole
@@ -327,7 +329,7 @@ def _values(others: Mapping[str, str], axis: Axis) -> dict[str, tuple[float, flo
     for system, name in others.items():
         key = f"address.values.{system}"
         pickers.show(st.slider, key, ranges.get(system, axis.whole), partial(changed, system, key))(
-            label=_("Value of {system}", system=markdown_safe(name, 80)), **axis.slider
+            label=_("Metric value of {system}", system=markdown_safe(name, 80)), **axis.slider
         )
     address.settle("values", [f"{each}={axis.write(ranges[each])}" for each in ranges] or None)
     return {value_column(system): value for system, value in ranges.items()}
@@ -339,7 +341,7 @@ def _share(depth: str) -> float:
         _SHARES,
         st.segmented_control,
         default="0",
-        label=_("{metric} on both sides at least", metric=depth),
+        label=_("Minimum {metric} in both systems", metric=depth),
         format_func=lambda value: _p("choice", "any") if value == "0" else percent(float(value)),
         required=True,
     )

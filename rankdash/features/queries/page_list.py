@@ -1,4 +1,4 @@
-"""The list of queries with its bars and files, and the frame of the list and the open query."""
+"""The list of queries with its bars and files, and the layout of the list and the open query."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ _LIST = component(_HERE.with_name("query_list"))
 _OPEN = component(_HERE.with_name("query_open"))
 
 WINDOW = 200
-"""The browser has this many rows of the list at a time."""
+"""The number of rows of the list that the browser has at a time."""
 
 _LONGEST_TEXT = 60
 _SIGNS = {"helped": "▲", "same": "=", "hurt": "▼"}
-# Of the columns that an order goes by and no mark shows.
+# Formats of the columns that a list can be sorted by and that its bars do not show.
 _FORMATS: Mapping[str, Callable[[float], str]] = {
     **dict.fromkeys(("to_win", "spread", "ceiling"), number),
     **dict.fromkeys(("judged_before", "judged_after"), percent),
     "latency_ms": milliseconds,
 }
-# Side by side where the window and the page have room, both as high as the window leaves.
+# Side by side if the window and the page have room, both as high as the window allows.
 STYLE = """<style>
 .st-key-queries-above > .st-key-queries-tally { flex: 1 1 34rem; width: auto; }
 .st-key-queries-panes { container: queries / inline-size; }
@@ -71,15 +71,15 @@ STYLE = """<style>
 </style>"""
 # The rows that the browser has, and the filters under which a query is open.
 _SHOWN, _OPENED = "queries.window", "queries.opened"
-# Of a value on its axis, in the data of the list.
+# The length of the axis of values, in the data of the list.
 _WHOLE = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The queries that the filters leave, in order.
+    """The queries that pass the filters, in order.
 
-    frame: rows of the listing. ids: of the queries. key: another one for other rows.
+    frame: rows of the listing. ids: of the queries. key: different for other rows.
     """
 
     frame: pd.DataFrame
@@ -95,8 +95,9 @@ def rows(
     marks: pd.DataFrame,
     also: str | None = None,
 ) -> Rows:
-    """The same for all sessions that see the same list. order: as in `query_table`. marks:
-    query_id, tags, note. also: a query that is listed whatever the filters."""
+    """Return the filtered rows, cached for all sessions with the same list. order: as in
+    `query_table`. marks: query_id, tags, note. also: a query that is listed whatever the
+    filters."""
 
     def make() -> Rows:
         listing = queries_study.listing(study, challenger)
@@ -111,11 +112,12 @@ def rows(
 
 
 def opened(rows: Callable[[str | None], Rows], chosen: object) -> tuple[Rows, str | None]:
-    """The rows, and the id of the query that is open; None, and a line that says so, if the filters
-    leave no query.
+    """Return the rows and the id of the open query. If the filters exclude every query, show a line
+    and return None for the id.
 
-    A query that is open stays in the list while the filters stay, also if a corrected label makes
-    it another kind of query. rows: from the query that is listed in any case. chosen: the filters.
+    An open query stays in the list until the filters change, even if a corrected label changes its
+    values. rows: returns the rows; its argument is a query that is listed in any case. chosen: the
+    filters.
     """
     requested = address.one("q")
     listed = rows(None)
@@ -136,7 +138,8 @@ def opened(rows: Callable[[str | None], Rows], chosen: object) -> tuple[Rows, st
 
 
 def steps(rows: Rows, opened: str) -> None:
-    """Previous and next in the current order, side by side in a horizontal container."""
+    """Draw the buttons for the previous and the next query in the current order into a horizontal
+    container."""
     ids = rows.ids
     position = ids.index(opened)
     st.button(
@@ -162,17 +165,17 @@ def _land(query_id: str) -> None:
 
 
 def files(study: Study, challenger: str, rows: Rows, marks: pd.DataFrame, opened: str) -> None:
-    """The menu of the files."""
+    """Draw the menu of the files."""
     with st.popover(_p("button", "Download"), key="queries.files", width="content"):
         download(study, challenger, rows.frame, marks)
         button(study, challenger, opened)
 
 
-# The list: the browser has the rows of a window, and asks for others as it is scrolled.
+# The list: the browser has the rows of a window, and requests others when it is scrolled.
 
 
 def show_window(rows: Rows, opened: str) -> None:
-    """Put the open query into the window, once for each that is opened and for other rows."""
+    """Move the window to the open query when another query is opened or the rows change."""
     shown = st.session_state.get(_SHOWN)
     if shown is not None and shown[:2] == (rows.key, opened):
         return
@@ -193,8 +196,8 @@ def draw(rows: Rows, listing: Listing, marks: pd.DataFrame, order: str) -> None:
             st.session_state[_SHOWN] = (key, query_id, requested)
 
     frame = rows.frame.iloc[first : first + WINDOW]
-    said = _said(frame, marks, order)
-    words = list(dict.fromkeys(said))
+    summaries = _summaries(frame, marks, order)
+    words = list(dict.fromkeys(summaries))
     scale = _WHOLE / (listing.highest or 1.0)
     columns: Sequence[Iterable[Any]] = (
         frame["query_id"],
@@ -203,7 +206,7 @@ def draw(rows: Rows, listing: Listing, marks: pd.DataFrame, order: str) -> None:
           for side in ("before", "after")),
         map(_change, frame["outcome"], frame["delta"]),
         [OUTCOMES.index(each) if each in OUTCOMES else 1 for each in frame["outcome"]],
-        map(words.index, said),
+        map(words.index, summaries),
     )  # fmt: skip
     data = {
         "key": rows.key,
@@ -218,18 +221,18 @@ def draw(rows: Rows, listing: Listing, marks: pd.DataFrame, order: str) -> None:
 
 
 def _texts(rows: pd.DataFrame) -> pd.Series:
-    """The texts of queries; the ids of those without."""
+    """Return the texts of queries, or their ids if there is no text."""
     return rows["text"].where(rows["text"].notna() & (rows["text"] != ""), rows["query_id"])
 
 
 def _change(outcome: str, delta: float) -> str:
-    """A change with the sign of what it is, which tells it without a colour."""
+    """Return a change with a sign for its outcome, which is readable without colour."""
     return f"{_SIGNS[outcome]} {signed(delta)}" if outcome in _SIGNS else "–"
 
 
-def _said(rows: pd.DataFrame, marks: pd.DataFrame, order: str) -> list[str]:
-    """In a few words why each query changed or has no change, after the value that the list goes by
-    if no mark shows it, and before its tags."""
+def _summaries(rows: pd.DataFrame, marks: pd.DataFrame, order: str) -> list[str]:
+    """Return the reason of each query, before its tags. If the list is sorted by a value that no
+    mark shows, this value comes first."""
     words = {**outcome_words(), **reason_words(), **state_words()}
     codes = rows["reason" if "reason" in rows else "outcome"]
     codes = codes.where(rows["state"] == OK, rows["state"])
@@ -244,18 +247,18 @@ def _said(rows: pd.DataFrame, marks: pd.DataFrame, order: str) -> list[str]:
     return [" · ".join(part for part in parts if part) for parts in zip(*columns, strict=True)]
 
 
-# The frame: the list beside the open query where there is room, else above it.
+# The layout: the list next to the open query if there is room, else above it.
 
 
 def panes() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Where the list and the open query go; arranged by `STYLE`."""
+    """Return the containers of the list and of the open query; `STYLE` arranges them."""
     frame = st.container(key="queries.panes", horizontal=True)
     return frame.container(key="queries.pane.list"), frame.container(key="queries.pane.query")
 
 
 def follow(rows: Rows, opened: str) -> None:
-    """Bring the open query into view if a link or a key opened it, and open the one that is clicked
-    in the list."""
+    """Scroll the open query into view if a link or a key opened it, and open a query that is
+    clicked in the list."""
 
     def heard(event: Any) -> None:
         chosen = event.get("open") if isinstance(event, dict) else None
@@ -267,24 +270,24 @@ def follow(rows: Rows, opened: str) -> None:
 
 
 def titles(before: str, after: str) -> dict[str, str]:
-    """Column → its name in the orders. before, after: the names of the systems."""
+    """Return column → its title in the orders. before, after: the names of the systems."""
     return {
         "text": _p("column", "query"),
         "before": before,
         "after": after,
         "delta": _p("column", "change"),
         "ceiling": _("best possible (oracle)"),
-        "reason": _p("column", "why"),
+        "reason": _p("column", "reason"),
         "state": _p("column", "state"),
         "to_win": _("potential gain left"),
         "spread": _p("column", "disagreement"),
         "latency_ms": _p("column", "ms"),
         "judged_before": _("judged, baseline"),
-        "judged_after": _("judged, compared"),
+        "judged_after": _("judged, challenger"),
     }
 
 
-# The list of queries as a file for a spreadsheet: in English, whatever the interface speaks.
+# The list of queries as a file for a spreadsheet: in English in every language of the interface.
 
 _COLUMNS = (
     *("before", "after", "delta", "ceiling", "to_win", "spread", "reason", "fault"),
@@ -293,8 +296,8 @@ _COLUMNS = (
 
 
 def download(study: Study, challenger: str, rows: pd.DataFrame, marks: pd.DataFrame) -> None:
-    """rows: what the filters leave, in order, as from `queries.study.listing`. marks: query_id,
-    tags, note."""
+    """Offer the list as CSV. rows: the filtered rows in order, as from `queries.study.listing`.
+    marks: query_id, tags, note."""
     named = english(study)
     systems = named.name(study.baseline), named.name(challenger)
     st.download_button(
@@ -310,19 +313,19 @@ def download(study: Study, challenger: str, rows: pd.DataFrame, marks: pd.DataFr
 
 
 def as_csv(rows: pd.DataFrame, marks: pd.DataFrame, systems: tuple[str, str]) -> bytes:
-    """The list with its cells defused. systems: names of the baseline and of the challenger, whose
-    values are in the columns before and after."""
+    """Return the list as CSV, protected against formulas in cells. systems: names of the baseline
+    and the challenger, which the columns before and after refer to."""
     baseline, challenger = systems
     table = rows[["query_id", "text"]].assign(baseline=baseline, challenger=challenger)
     table = table.join(rows[[name for name in _COLUMNS if name in rows]])
     return csv_bytes(table.merge(marks, on="query_id", how="left") if len(marks) else table)
 
 
-# One query as one file that needs no network: what the page shows, to send to someone.
+# One query as one file that needs no network and can be sent by mail.
 
 
 def button(study: Study, challenger: str, query_id: str) -> None:
-    """Offer the file; it is made when it is asked for."""
+    """Offer the file; it is created on download."""
     st.download_button(
         _("Save this query as a file"),
         data=partial(export_html, study, challenger, query_id, language()),
@@ -331,12 +334,12 @@ def button(study: Study, challenger: str, query_id: str) -> None:
         icon=":material/download:",
         key="queries.export",
         on_click="ignore",
-        help=_("One page with its charts and texts, which opens without a network."),
+        help=_("A single page with charts and texts, which opens offline."),
     )
 
 
 def export_html(study: Study, challenger: str, query_id: str, code: str) -> bytes:
-    """The file, in the language `code`: it is made outside of the session that asked for it."""
+    """Return the file in the language `code`, because it is created outside of the session."""
     note = Notes(workspace()).of(study.stored_id, query_id)
     corrections = Corrections(workspace()).all(study.stored_id) if study.corrected else ()
     query_corrections = [each for each in corrections if each.query_id == query_id]

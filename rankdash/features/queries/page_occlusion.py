@@ -1,4 +1,4 @@
-"""Why a document got its score: asking for it, and the text with its effects."""
+"""Why a document got its score: the form, and the text with the effects of its parts."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ from rankdash.kit.widgets import dialogs, pickers, redraw, settings_form
 from rankdash.kit.widgets.stored import read_only, worker, workspace
 from rankdash.kit.widgets.text import html_safe, markdown_safe, shortened, signed_cells
 
-# An effect counts as one from this share of the largest on; and where the steps of strength begin.
+# The first step is the least share of the largest effect that is marked; the others begin stronger
+# colours.
 _STEPS = (0.1, 0.3, 0.55, 0.8)
 _LONGEST_SHOWN = 120
-# Narrower than this, in pixels, the table stands below the text.
+# In a narrower column, in pixels, the table is below the text.
 _HALF = 340
 _DIGITS = 4
 
-# Okabe & Ito's blue and vermillion, as the charts have them; the underline says the same.
+# Okabe & Ito's blue and vermillion, as in the charts; the underline has the same meaning.
 _STYLE = """<style>
 .rd-why { border: 1px solid color-mix(in srgb, currentColor 22%, transparent); border-radius: 8px;
   padding: 0.7rem 0.9rem; max-height: 30rem; overflow-y: auto; white-space: pre-wrap;
@@ -71,7 +72,7 @@ mark.rd-down.rd-4 { background: color-mix(in srgb, #D55E00 52%, transparent); te
 
 
 def draw(explanation: Explanation, query: str, document: str) -> None:
-    """The result for a pair of texts."""
+    """Draw the result for a query and a document."""
     stage = explanation.stages[-1]
     text = query if stage.level == "query" else document
     st.markdown(
@@ -82,8 +83,8 @@ def draw(explanation: Explanation, query: str, document: str) -> None:
         )
     )
     if not _largest(stage):
-        st.caption(_("No part changes the score by itself."))
-    # Sentences need the width; words stand beside the text.
+        st.caption(_("No single part changes the score."))
+    # Sentences need the full width; words are next to the text.
     left, right = (st.container(), st.container())
     if stage.level != "sentence":
         halves = st.grid(2, min_column_width=_HALF)
@@ -93,21 +94,22 @@ def draw(explanation: Explanation, query: str, document: str) -> None:
     with right:
         _table(stage, text, _("Effect of each part on the score"))
     if len(explanation.stages) > 1:
-        st.markdown(_("The sentences, which were tried first:"))
+        st.markdown(_("Sentences, tried first:"))
         _table(explanation.stages[0], text, _("Effect of each sentence on the score"))
     for note in _notes(explanation, text):
         st.caption(note)
 
 
 def _notes(explanation: Explanation, text: str) -> list[str]:
-    """What the reader has to know to read it rightly."""
+    """Return notes on parts without an effect, truncation and the limit of length."""
     sentences = []
     missing = sum(math.isnan(each) for stage in explanation.stages for each in stage.effects)
     if missing:
         sentences.append(
             ngettext(
-                "{n} part has no known effect: without it no text is left, or scoring failed.",
-                "{n} parts have no known effect: without them no text is left, or scoring failed.",
+                "The effect of {n} part is unknown: its removal left no text, or scoring failed.",
+                "The effects of {n} parts are unknown: their removal left no text, or scoring "
+                "failed.",
                 missing,
             )
         )
@@ -118,8 +120,8 @@ def _notes(explanation: Explanation, text: str) -> list[str]:
     ):
         sentences.append(
             _(
-                "The model read {read} of {full} tokens. Text behind the cut has no effect; "
-                "removing a part moves a little of it before the cut.",
+                "The model read {read} of {full} tokens. Truncated text has no effect, but each "
+                "removal lets the model read a little more of it.",
                 read=number(explanation.read, 0),
                 full=number(explanation.full, 0),
             )
@@ -135,7 +137,7 @@ def _notes(explanation: Explanation, text: str) -> list[str]:
 
 
 def _key(explanation: Explanation) -> str:
-    """What the marks mean."""
+    """Return the legend of the marks as HTML."""
     parts = [
         f"<mark class='rd-up rd-3'>{html_safe(_('raises the score'))}</mark>",
         f"<mark class='rd-down rd-3'>{html_safe(_('lowers it'))}</mark>",
@@ -148,7 +150,7 @@ def _key(explanation: Explanation) -> str:
 
 
 def _marked(explanation: Explanation, text: str, query: str) -> str:
-    """The text with its marks, safe as HTML."""
+    """Return the text with its marks as safe HTML."""
     stage = explanation.stages[-1]
     largest = _largest(stage)
     places = sorted(
@@ -179,7 +181,7 @@ def _mark(word: str, effect: float, largest: float) -> str:
 
 
 def _step(effect: float, largest: float) -> int:
-    """How strong: 1 to 4, 0 for nothing to show."""
+    """Return the step of strength: 1 to 4, 0 for nothing to show."""
     if math.isnan(effect) or not largest:
         return 0
     return sum(abs(effect) / largest >= step for step in _STEPS)
@@ -190,7 +192,7 @@ def _largest(stage: Stage) -> float:
 
 
 def _plain(text: str, start: int, end: int, faint: Sequence[tuple[int, int]]) -> str:
-    """Text without a mark; the part of it whose words were not tried is faint."""
+    """Return text without a mark as HTML; sentences with words that were not tried are faint."""
     html, at = [], start
     for first, last in faint:
         first, last = max(first, start), min(last, end)
@@ -202,7 +204,7 @@ def _plain(text: str, start: int, end: int, faint: Sequence[tuple[int, int]]) ->
 
 
 def _not_looked_into(explanation: Explanation, text: str, query: str) -> list[tuple[int, int]]:
-    """The sentences of which some word was not tried."""
+    """Return the spans of sentences with a word that was not tried."""
     if len(explanation.stages) < 2:
         return []
     by_sentence, by_term = explanation.stages
@@ -240,7 +242,9 @@ def _table(stage: Stage, text: str, alt: str) -> None:
                 _("removed part"), width="large" if stage.level == "sentence" else 135
             ),
             "effect": st.column_config.NumberColumn(
-                _p("column", "effect"), width=75, help=_("The score less that without it.")
+                _p("column", "effect"),
+                width=75,
+                help=_("Score of the whole text minus the score without this part."),
             ),
             "does": st.column_config.TextColumn(_p("column", "effect"), width=115),
             "places": st.column_config.NumberColumn(_p("count", "times"), format="%d", width=50),
@@ -257,14 +261,14 @@ def _does(effect: float, largest: float) -> str:
     return _("raises ▲") if effect > 0 else _("lowers ▼")
 
 
-# Why a document got its score: what is left of the score when a part of the text is left out.
+# The form: for which document, by which parts, and the state of the calculation.
 
 _MOST_OFFERED = 50
 
 
 @dataclass(frozen=True)
 class _Question:
-    """One pair and what is left out of it. settings: of the run's reranker, complete."""
+    """A pair and the kind of parts to remove. settings: of the run's reranker, complete."""
 
     run: Run
     kind: RerankerKind
@@ -278,7 +282,8 @@ class _Question:
 def draw_occlusion(
     study: Study, challenger: str, ladder: Ladder, query_id: str, query: str
 ) -> None:
-    """For a document of the list on the right. query: its text, "" where it has none."""
+    """Draw the form and the result for a document of the list on the right. query: its text, or
+    ""."""
     system = page_reading.sides(study, challenger)[1]
     if system not in ladder.systems:
         system = challenger
@@ -312,7 +317,7 @@ def draw_occlusion(
 
 
 def _why_not(study: Study, system: str) -> str:
-    """Why a system can explain nothing; "" where it can."""
+    """Return why the scores of a system cannot be explained, or ""."""
     run = study.run(system)
     if run is None:
         return _(
@@ -326,16 +331,18 @@ def _why_not(study: Study, system: str) -> str:
     except RankdashError as error:
         return markdown_safe(error_text(error), 300)
     if not kind.capabilities.needs_text:
-        return _("This ranking was not computed from texts here, so no text can be tried on it.")
+        return _(
+            "rankdash did not compute this ranking from texts, so it cannot score a changed text."
+        )
     if kind.capabilities.scope == "listwise":
         return _(
-            "This reranker scores the documents of a query together: a single document has no "
-            "score whose change could be shown."
+            "This reranker scores all documents of a query together, so the effect on a single "
+            "document cannot be shown."
         )
     if kind.group == "llm":
         return _(
-            "A language model would be called once for each part, and its grades are too coarse to "
-            "show what one part does. Not offered."
+            "Not available for an LLM: it would need one call for each part, and its grades are "
+            "too coarse to show the effect of one part."
         )
     return ""
 
@@ -347,7 +354,7 @@ def _why_not_pair(
     if shown.score is None:
         return _("This document was not reranked: it is below the depth of the run.")
     if not document:
-        return _("The data has no text for it.")
+        return _("The data contains no text for this document.")
     return "" if query else _("The query has no text.")
 
 
@@ -388,7 +395,8 @@ def _pick_level() -> Level | None:
 
 
 def _panel(question: _Question) -> None:
-    """Offer, progress or result. Polls once a second while it is being worked on."""
+    """Draw the offer, the progress or the result. It refreshes once a second during the
+    calculation."""
     rows = Explanations(workspace())
     first = rows.find(question.asked)
 
@@ -398,7 +406,7 @@ def _panel(question: _Question) -> None:
         if redraw.seconds(row) != redraw.seconds(first):
             st.rerun(scope="app")
         if read_only() and (row is None or row.result is None):
-            st.caption(_("Not worked out for this document, and nothing is worked out read-only."))
+            st.caption(_("Not computed for this document (read-only mode)."))
             return
         if row is not None and row.live:
             worker().ensure()
@@ -413,7 +421,7 @@ def _panel(question: _Question) -> None:
 
 
 def _result(question: _Question, text: str, delete: Callable[[], None]) -> None:
-    """What was found. delete: takes it away, if it cannot be read."""
+    """Draw the result. delete: deletes it if it cannot be read."""
     try:
         explanation = Explanation.from_json(text)
     except (ValueError, RecursionError):
@@ -421,7 +429,7 @@ def _result(question: _Question, text: str, delete: Callable[[], None]) -> None:
         if not read_only() and st.button(
             _p("button", "Delete"), icon=":material/delete:", key="occlusion.delete"
         ):
-            again = _("The result will be deleted. It can be worked out again.")
+            again = _("The result will be deleted. You can compute it again.")
             dialogs.delete(_("Delete this result?"), [again], delete)
         return
     draw(explanation, question.query, question.document)
@@ -430,7 +438,7 @@ def _result(question: _Question, text: str, delete: Callable[[], None]) -> None:
 def _progress(row: ExplanationRow, rows: Explanations) -> None:
     text, action = st.columns([5, 1], vertical_alignment="center")
     if row.total:
-        # A document that goes by sentence first may need fewer than the most.
+        # If sentences are tried first, fewer pairs than the maximum may be needed.
         done = ngettext(
             "{done} of {n} pair", "{done} of {n} pairs", row.total, done=number(row.done, 0)
         )
@@ -450,16 +458,19 @@ def _progress(row: ExplanationRow, rows: Explanations) -> None:
 
 
 def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) -> None:
-    """What it costs, and the button; how an earlier attempt ended."""
+    """Draw the end of an earlier attempt, the cost, and the button."""
     if row is not None and row.error is not None:
         st.error(markdown_safe(i18n.problem_text(row.error), 500), icon=":material/error:")
     elif row is not None and row.state == "interrupted":
-        st.warning(_("It was interrupted: the worker ended."), icon=":material/info:")
+        st.warning(
+            _("The calculation was interrupted because the worker process ended."),
+            icon=":material/info:",
+        )
     elif row is not None:
-        st.caption(_("It was cancelled."))
+        st.caption(_("The calculation was cancelled."))
     text = cost(question.query, question.document, question.level)
     if not text.variants:
-        st.caption(_("No text would be left to score without any one part."))
+        st.caption(_("Removing any part would leave no text to score."))
         return
     st.caption(paragraph(_price(question, text)))
     ready, key_field = True, settings_form.Found()
@@ -486,7 +497,7 @@ def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) 
 
 
 def _price(question: _Question, cost: Cost) -> list[str]:
-    """In sentences: how many pairs, how long or how many calls, and what it waits for."""
+    """Return sentences on the number of pairs, the time or the calls, and a possible wait."""
     pairs = ngettext("{n} pair to score", "{n} pairs to score", cost.variants)
     if not cost.sure:
         pairs = _("at most {pairs}", pairs=pairs)
@@ -499,11 +510,11 @@ def _price(question: _Question, cost: Cost) -> list[str]:
     measured = question.run.measured
     rate = None if measured is None else measured.pairs_per_second
     if rate is None or not rate > 0:
-        text.append(_("Cost: {pairs}; the time is not known.", pairs=pairs))
+        text.append(_("Cost: {pairs}; the time is unknown.", pairs=pairs))
     else:
         seconds = duration(cost.variants / rate)
         text.append(
-            _("Cost: {pairs}, about {time} at the pace of the run.", pairs=pairs, time=seconds)
+            _("Cost: {pairs}, about {time} at the speed of the run.", pairs=pairs, time=seconds)
         )
     if math.isfinite(question.run.load_ms):
         loading = duration(question.run.load_ms / 1e3)
@@ -523,11 +534,11 @@ def _calls(question: _Question, cost: Cost, pairs: str) -> str:
     estimate, key = question.kind.estimate, question.kind.key
     place = None if key is None else key(question.settings)
     if estimate is None or place is None:
-        return _("Cost: {pairs}; the time is not known.", pairs=pairs)
+        return _("Cost: {pairs}; the time is unknown.", pairs=pairs)
     target = question.asked
     requests = [Request(target.query_id, question.query, [target.doc_id], [question.document])]
     if question.level == "query":
-        # Each has a query of its own.
+        # Each variant has a different query.
         requests *= cost.variants
     else:
         alike = [TextVariant(question.query, question.document)] * cost.variants
@@ -548,5 +559,5 @@ def _calls(question: _Question, cost: Cost, pairs: str) -> str:
     )
     if math.isnan(expected.dollars):
         return text
-    # A bare dollar sign opens a formula in Markdown.
+    # A bare dollar sign starts a formula in Markdown.
     return f"{text} {_('About {amount}.', amount=chr(92) + '$' + number(expected.dollars, 4))}"

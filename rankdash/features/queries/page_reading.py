@@ -31,14 +31,14 @@ _READING = component(Path(__file__).with_name("reading"))
 _PLACE = "queries.reading"
 _SIDES = ("left", "right")
 _SHOWN, _MOST_MISSED = 10, 10
-# In columns of text, of which a Chinese character takes two.
+# In columns of text; a Chinese character takes two.
 _TITLE, _SNIPPET, _NAME = 80, 150, 40
-# A long text is searched for the words of the query at its beginning alone.
+# Words of the query are searched only in this many first characters of a text.
 _LOOKED_AT = 5_000
-# A long text is sent in parts of so many characters.
+# A long text is sent in parts of this many characters.
 _PART = 4_000
 _MOST_SQUARES = 5
-# More grades would not stand in one line.
+# More grades would not fit into one line.
 _MOST_GRADES = 10
 _MOST_EVENTS = 100
 _CANNOT_TELL, _NO_LABEL = "?", ""
@@ -55,8 +55,8 @@ def draw(
     """Draw a query. lacking: the relevant documents that the challenger's list lacks. head: title,
     values and chips of the query.
 
-    The browser shows a grade at once and sends it until it is confirmed, so that none is lost where
-    several are given in a moment.
+    The browser shows a grade immediately and sends it until it is confirmed, so that quick grades
+    are not lost.
     """
     dialogs.refused(_PLACE)
     shown = sides(study, challenger)
@@ -78,7 +78,7 @@ def draw(
         if each.system is not None and each.system not in shown
     }
     unsure = corrections.cannot_tell(study.stored_id, query_id) if study.corrected else set()
-    given = [_CANNOT_TELL if doc in unsure else _key(labels.get(doc)) for doc in docs]
+    keys = [_CANNOT_TELL if doc in unsure else _key(labels.get(doc)) for doc in docs]
     grades = [] if read_only() else [*scale(study), _CANNOT_TELL]
     data = {
         "query": query_id,
@@ -94,11 +94,11 @@ def draw(
         "missed": [
             [at[doc], _places(study, doc, shown, ranks, elsewhere)] for doc in missed[:_MOST_MISSED]
         ],
-        "given": given,
+        "given": keys,
         "grades": grades,
         "names": {
             each: _grade(each, study.dataset.top_grade)
-            for each in dict.fromkeys((_NO_LABEL, *given, *grades))
+            for each in dict.fromkeys((_NO_LABEL, *keys, *grades))
         },
         "threshold": study.conventions.threshold,
         "effect": _effect(study, challenger, query_id),
@@ -115,7 +115,7 @@ def _words(study: Study, *, graded: bool, more: int) -> dict[str, Any]:
     return {
         "side": [_("System on the left"), _("System on the right")],
         "move": [_("moved down"), _("same rank"), _("moved up")],
-        "empty": _("This ranking has no document for the query."),
+        "empty": _("This ranking contains no document for the query."),
         "cut": _("cutoff {k}", k=study.cutoff),
         "missed": _("Relevant documents that neither list shows"),
         "more": _("{n} more", n=number(more, 0)) if more > 0 else "",
@@ -160,9 +160,9 @@ def _places(
     ranks: Sequence[Mapping[str, int]],
     elsewhere: Mapping[str, tuple[str, int]],
 ) -> str:
-    """Return where a document that neither side shows is ranked. elsewhere: document id → another
+    """Return the ranks of a document that neither side shows. elsewhere: document id → another
     system that ranks it, and its rank there."""
-    places = {system: own.get(doc) for system, own in zip(shown, ranks, strict=True)}
+    places = {system: rank.get(doc) for system, rank in zip(shown, ranks, strict=True)}
     if doc in elsewhere:
         system, rank = elsewhere[doc]
         places[system] = rank
@@ -174,12 +174,12 @@ def _places(
     )
 
 
-# The texts of documents: pieces that are by turns plain and marked.
+# The texts of documents as pieces, alternately plain and marked.
 
 
 def _opening(doc: str, text: Text, query_terms: QueryTerms) -> tuple[list[str], list[str]]:
-    """Return the pieces of the title, and those of the part of the text that matches best. Without
-    a title that part is the title; without a text the id is."""
+    """Return the pieces of the title and of the part of the text that matches best. Without a title
+    that part is the title; without a text the id is."""
     body = (text.body or "")[:_LOOKED_AT]
     marked = spans(body, query_terms)
     start, end = snippet(body, marked, _narrowed(body, _SNIPPET))
@@ -193,7 +193,7 @@ def _opening(doc: str, text: Text, query_terms: QueryTerms) -> tuple[list[str], 
 
 
 def _narrowed(text: str, width: int) -> int:
-    """Return how many characters of a text take so many columns."""
+    """Return how many characters of a text take `width` columns."""
     opening = text[:width]
     return width * len(opening) // max(columns(opening), 1)
 
@@ -210,11 +210,11 @@ def _whole(
     query_terms: QueryTerms,
     shown: Sequence[str],
 ) -> dict[str, Any] | None:
-    """Return the part of a text that was asked for; None if it is of another query."""
+    """Return the requested part of a text; None if it is of another query."""
     query, doc, start = _state().get("open", ("", "", 0))
     if query != query_id or doc not in texts:
         return None
-    text = texts[doc].body or _("The data has no text for it.")
+    text = texts[doc].body or _("The data contains no text for this document.")
     end = min(start + _PART, len(text))
     more = _("Show more ({n} of {all} characters)", n=number(end, 0), all=number(len(text), 0))
     facts = [_("document {id}", id=shortened(doc, 60))]
@@ -233,30 +233,30 @@ def _whole(
 
 def _facts(study: Study, system: str, query_id: str, doc: str) -> list[str]:
     """Return the score of a document, and how much of it the model read."""
-    (found,) = queries_study.listed(study, system, query_id, [doc])
+    (document,) = queries_study.listed(study, system, query_id, [doc])
     facts = []
-    if found.score is not None:
+    if document.score is not None:
         name = middle(study.name(system), _NAME)
-        facts.append(_("score of {system} {score}", system=name, score=plain(found.score, 4)))
-    if found.read is not None and found.full is not None:
+        facts.append(_("score of {system} {score}", system=name, score=plain(document.score, 4)))
+    if document.read is not None and document.full is not None:
         facts.append(
             _(
                 "the model saw {read} of {full} tokens",
-                read=number(found.read, 0),
-                full=number(found.full, 0),
+                read=number(document.read, 0),
+                full=number(document.full, 0),
             )
         )
-    elif found.read is not None:
-        facts.append(_("the model read {read} tokens", read=number(found.read, 0)))
+    elif document.read is not None:
+        facts.append(_("the model read {read} tokens", read=number(document.read, 0)))
     return facts
 
 
-# Grades, by their keys: numbers, and what no number says.
+# Grades as keys: numbers, "cannot tell" and no label.
 
 
 def scale(study: Study) -> list[str]:
-    """Return the grades that can be given: from 0 to one above the highest uploaded label, or to
-    the highest label in the conventions."""
+    """Return the available grades: from 0 to one above the highest uploaded label, or to the
+    highest label in the conventions."""
     uploaded = stored.dataset(study.stored_id) if study.corrected else study.dataset
     top = math.floor(uploaded.top_grade)
     grades = {*uploaded.grades, float(top + 1)}
@@ -300,12 +300,12 @@ def _effect(study: Study, challenger: str, query_id: str) -> str:
 
 
 def _values(study: Study, challenger: str, query_id: str) -> tuple[float, float]:
-    """Return the value of a query and the mean, of the challenger."""
+    """Return the challenger's value of a query, and its mean."""
     values = queries_study.by_query(study, challenger, study.spec)
     return float(values.get(query_id, math.nan)), study.evaluations[challenger].mean(study.spec)
 
 
-# What the browser says: a grade, two systems, or a text. It can be anything.
+# Messages of the browser: grades, two systems, or a text. They can be anything.
 
 
 def _state() -> dict[str, Any]:
@@ -327,7 +327,7 @@ def _heard(study: Study, challenger: str, event: object) -> None:
 
 
 def _take(study: Study, challenger: str, pending: Sequence[object]) -> None:
-    """Store grades, but for those that are confirmed already."""
+    """Store grades, except those that are already confirmed."""
     state = _state()
     grades = set() if read_only() else {*scale(study), _CANNOT_TELL, _NO_LABEL}
     queries = queries_study.listing(study, challenger).positions

@@ -1,4 +1,4 @@
-"""Why a query changed: reasons, where its documents went, and notes."""
+"""Why a query changed: reasons, movements of its documents, and notes."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def chips(
     missed: the relevant documents that the challenger lacks."""
     table = study.reasons(challenger)
     if table is None or query_id not in table.index:
-        return [(_("no label"), _("The query has no labels, so it has no value."))]
+        return [(_("no label"), _("The query has no labels, so its metric has no value."))]
     row = table.loc[[query_id]].iloc[0]
     split = queries_study.change(study, challenger, query_id)
     sentences = reasoning(study, challenger, row, split, partial(shortened, limit=_NAME))
-    found = [(reason_words()[str(row["reason"])], paragraph(sentences))]
+    result = [(reason_words()[str(row["reason"])], paragraph(sentences))]
     blame = queries_study.blame(study, challenger, split, missed)
     if blame is not None and blame.fault.code != "none":
         fault = _("Fault: {fault}", fault=fault_words()[blame.fault.code])
-        found.append((fault, ground(blame, study.measure.title, study.name)))
-    return found
+        result.append((fault, ground(blame, study.measure.title, study.name)))
+    return result
 
 
 def draw(study: Study, challenger: str, query_id: str) -> None:
@@ -73,7 +73,7 @@ def draw(study: Study, challenger: str, query_id: str) -> None:
     st.markdown("\n".join(f"- {statement_text(sentences, split.measure.k)}" for sentences in text))
     moved = split.documents[split.documents["delta"].abs() > _ZERO]
     if moved.empty:
-        st.caption(_("No document counts for more or less than before."))
+        st.caption(_("No document contributes more or less than before."))
         return
     drawn = charts.waterfall(study, challenger, split, distinguishing(names, NAME_WIDTH))
     widgets_charts.draw(drawn, key="queries.waterfall")
@@ -95,7 +95,7 @@ def _tables(study: Study, row: pd.Series, split: Split, names: Mapping[str, str]
     kinds = {
         "worse": _("labelled as worse"),
         "unjudged": _("without a label"),
-        "other": _("as relevant"),
+        "other": _("at least as relevant"),
     }
     st.dataframe(
         pd.DataFrame(
@@ -110,12 +110,12 @@ def _tables(study: Study, row: pd.Series, split: Split, names: Mapping[str, str]
         hide_index=True,
         placeholder="–",
         column_config={**_columns(), "kind": st.column_config.TextColumn(_p("column", "category"))},
-        alt=_("Documents that were promoted above the one that changed most"),
+        alt=_("Documents promoted above the document with the largest change"),
     )
 
 
 def _columns() -> dict[str, Any]:
-    """The columns that both tables have."""
+    """Return the columns that both tables have."""
     return {
         "document": st.column_config.TextColumn(_p("column", "document"), width="medium"),
         "rank_before": st.column_config.NumberColumn(_("rank before"), format="%.0f"),
@@ -125,8 +125,8 @@ def _columns() -> dict[str, Any]:
 
 
 def _table(split: Split, names: Mapping[str, str]) -> None:
-    """Every document with a label above 0 or a part in the value; the column sums are the values
-    and the change."""
+    """Draw every document with a label above 0 or a contribution; the last row has the sums, which
+    are the values and the change."""
     documents = split.documents
     counted = (documents["label"] > 0) | (documents["delta"].abs() > _ZERO)
     rows = documents[counted]
@@ -149,25 +149,25 @@ def _table(split: Split, names: Mapping[str, str]) -> None:
         placeholder="–",
         column_config={
             **_columns(),
-            "before": st.column_config.NumberColumn(_("counted before"), format=decimal),
-            "after": st.column_config.NumberColumn(_("counts now"), format=decimal),
+            "before": st.column_config.NumberColumn(_("previous contribution"), format=decimal),
+            "after": st.column_config.NumberColumn(_("current contribution"), format=decimal),
             "delta": st.column_config.NumberColumn(_p("column", "contribution")),
         },
         alt=_("Contribution of each document to the value, before and after"),
     )
 
 
-# Where the documents of one query went, as a chart and as a table.
+# The ranks of one query's documents, as a chart and as a table.
 
 _NOTABLE, _EVERY = "telling", "every"
-_NOBODY = ""
+_NO_DOCUMENT = ""
 _OPENING = 80
 _CHOICE = 300
 
 
 def draw_ladder(study: Study, ladder: Ladder) -> None:
-    """Draw where the documents of a query are in each ranking, and the same as a table."""
-    st.markdown(f"**{_('Where the documents went')}**")
+    """Draw the ranks of a query's documents as a chart and as a table."""
+    st.markdown(f"**{_('Document movements')}**")
     texts = queries_study.texts(study, shown(ladder, every=True).doc_ids)
     names = _names(texts)
     choices = st.grid(2, min_column_width=_CHOICE, vertical_alignment="bottom")
@@ -178,8 +178,8 @@ def draw_ladder(study: Study, ladder: Ladder) -> None:
         default=_NOTABLE,
         label=_p("field", "Documents"),
         format_func={
-            _NOTABLE: _("relevant, crossing k or moved 3 ranks"),
-            _EVERY: _("all near the top"),
+            _NOTABLE: _("relevant, crossing k or moved at least 3 ranks"),
+            _EVERY: _("all documents near the top"),
         }.__getitem__,
         required=True,
         wrap=True,
@@ -187,9 +187,9 @@ def draw_ladder(study: Study, ladder: Ladder) -> None:
     drawn = shown(ladder, every=every == _EVERY)
     focus = pickers.pick_one(
         "follow",
-        [_NOBODY, *drawn.doc_ids],
+        [_NO_DOCUMENT, *drawn.doc_ids],
         choices.selectbox,
-        default=_NOBODY,
+        default=_NO_DOCUMENT,
         label=_("Follow one document"),
         format_func=lambda doc: shortened(names[doc], 60) if doc else _p("choice", "none"),
     )
@@ -248,7 +248,7 @@ def _table_ladder(ladder: Ladder, titles: dict[str, str], texts: dict[str, Text]
         hide_index=True,
         column_config={
             "doc": st.column_config.TextColumn(_p("column", "document"), width="small"),
-            "text": st.column_config.TextColumn(_p("column", "begins"), width="medium"),
+            "text": st.column_config.TextColumn(_p("column", "beginning"), width="medium"),
             "label": st.column_config.NumberColumn(
                 _p("column", "label"), format="%g", width="small"
             ),
@@ -260,8 +260,8 @@ def _table_ladder(ladder: Ladder, titles: dict[str, str], texts: dict[str, Text]
 
 
 def _names(texts: dict[str, Text]) -> dict[str, str]:
-    """What a person knows each document by: its title, or how it begins where others have the
-    same title; the id where there is neither."""
+    """Return a name for each document: its title, or the beginning of its text if the title is not
+    unique, or its id."""
     often = Counter(text.title for text in texts.values())
     titles = {}
     for doc, text in texts.items():
@@ -271,14 +271,15 @@ def _names(texts: dict[str, Text]) -> dict[str, str]:
     return distinguishing(titles)
 
 
-# Tags and a note on a query, and its labels: what an analyst has to say about it.
+# Tags and a note on a query, and corrections of its labels.
 
 _PLACE = "notes"
 _BEFORE = "notes.before"
 
 
 def draw_notes(study: Study, query_id: str) -> None:
-    """The remarks on the query, saved as they are made, and the corrections of its labels."""
+    """Draw the tags and the note of the query, which are saved on each change, and its corrected
+    labels."""
     if read_only():
         _shown(Notes(workspace()).of(study.stored_id, query_id))
     else:
@@ -288,7 +289,7 @@ def draw_notes(study: Study, query_id: str) -> None:
 
 
 def marks(study: Study) -> pd.DataFrame:
-    """query_id, tags (joined by commas) and note, one row for each query that has any."""
+    """Return query_id, tags (joined by commas) and note, one row for each query that has any."""
     notes = Notes(workspace()).all(study.stored_id)
     return pd.DataFrame(
         [(note.query_id, ", ".join(note.tags), note.text) for note in notes],
@@ -298,7 +299,7 @@ def marks(study: Study) -> pd.DataFrame:
 
 
 def _shown(note: Note) -> None:
-    """The remarks of a workspace that is only shown."""
+    """Draw tags and note in a read-only workspace."""
     _unread(note)
     if note.tags:
         st.caption(" · ".join(markdown_safe(tag, 60) for tag in note.tags))
@@ -321,7 +322,7 @@ def _remarks(dataset_id: str, query_id: str) -> None:
     name = _named(dataset_id, query_id)
     tags_key, text_key = f"notes.tags.{name}", f"notes.text.{name}"
     _unread(note)
-    # Drawn from the store each time: another window may have changed it.
+    # Read from the store each time: another window may have changed it.
     tags, offered = list(note.tags), tags_in_use(notes.all(dataset_id))
 
     def changed() -> None:
@@ -340,7 +341,7 @@ def _remarks(dataset_id: str, query_id: str) -> None:
         _p("field", "Note"),
         max_chars=LONGEST_NOTE,
         height=110,
-        placeholder=_("Your findings, for yourself and for the report"),
+        placeholder=_("Notes, included in the report"),
     )
     dialogs.refused(_PLACE)
     before: dict[str, Any] = st.session_state.get(_BEFORE, {})
@@ -372,12 +373,12 @@ def _keep(dataset_id: str, before: Note, tags: list[str], text: str) -> None:
 
 
 def _named(dataset_id: str, query_id: str) -> str:
-    """A query in the names of widgets, whatever stands in its id."""
+    """Return a query in the names of widgets, safe for any id."""
     return digest([dataset_id.encode(), query_id.encode("utf-8", "surrogatepass")])
 
 
 def tags(marks: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """Query id → its tags, from `marks`."""
+    """Return query id → its tags, from `marks`."""
     return {
         query: tuple(joined.split(", "))
         for query, joined in zip(marks["query_id"], marks["tags"], strict=True)

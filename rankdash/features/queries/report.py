@@ -1,4 +1,4 @@
-"""The part of the report on queries, and the table of all queries."""
+"""The section of the report on queries, and the table of all queries."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _cards(draft: Draft, challenger: str, title: str, rows: pd.DataFrame) -> str
     if rows.empty:
         return ""
     first, *rest = (_card(draft, challenger, row) for _at, row in rows.iterrows())
-    # A heading does not stand alone at the foot of a page.
+    # A heading stays on the same page as the first card.
     return together(f"<h4>{html_safe(title)}</h4>", first) + "".join(rest)
 
 
@@ -86,7 +86,7 @@ def _noted(remarks: list[str]) -> str:
 
 
 def _why(draft: Draft, challenger: str, query: str) -> str:
-    """The reason, what it rests on, and what each group of documents adds."""
+    """Return the reason, its evidence, and the contribution of each group of documents as HTML."""
     study = draft.study
     reasons = study.reasons(challenger)
     if reasons is None or query not in reasons.index:
@@ -104,13 +104,14 @@ def _why(draft: Draft, challenger: str, query: str) -> str:
 
 
 def names_of(draft: Draft, doc_ids: list[str]) -> dict[str, str]:
-    """Document id → its title, or how it begins where titles repeat or are missing, or its id."""
+    """Return document id → its title, the beginning of its text if the title is not unique, or its
+    id."""
     names = draft.study.dataset.names_of(doc_ids)
     return {doc: shortened(name, _NAME) for doc, name in names.items()}
 
 
 def _without(draft: Draft, challenger: str) -> str:
-    """The queries that have no change, each with what is known of why."""
+    """Return the table of queries without a change, each with the known reason."""
     study = draft.study
     pairs = study.pairs(challenger)
     lost = pairs[pairs["delta"].isna()]
@@ -134,11 +135,16 @@ def _without(draft: Draft, challenger: str) -> str:
             (study.dataset.query_names.get(query, query)[:_LONGEST], query, words[state], why)
         )
     text = _(
-        "Excluded on both sides: a query without a value on one side is not a zero on the other."
+        "Excluded from both systems: a query without a value in one system does not count as 0."
     )
     more = len(rows) - _MOST_FAILED
     if more > 0:
         text += " " + ngettext("{n} more is not listed.", "{n} more are not listed.", more)
-    head = (_p("column", "query"), _p("column", "id"), _("why excluded"), _("what is known"))
+    head = (
+        _p("column", "query"),
+        _p("column", "id"),
+        _("reason for exclusion"),
+        _p("column", "details"),
+    )
     listing = table(filled(head, rows[:_MOST_FAILED]))
     return f"<h4>{html_safe(_p('heading', 'Excluded'))}</h4>{prose(text)}{listing}"

@@ -1,4 +1,4 @@
-"""The page of one query as a file."""
+"""A self-contained HTML page of one query."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ def html(
     corrections: Sequence[Correction] = (),
     uploaded: Mapping[str, float] | None = None,
 ) -> bytes:
-    """The file, in the language of the moment. The study brings the note on the query.
+    """Return the page as an HTML file in the current language. The study contains the note on the
+    query.
 
-    corrections: of this query's labels, where they are in force. uploaded: document → label before.
+    corrections: of this query's labels, if they are used. uploaded: document → uploaded label.
     """
     corrected = _corrections(study, corrections, uploaded or {})
     page = _page(study, challenger, query_id, corrected)
@@ -106,8 +107,8 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
             rules_in_words(study.conventions, study.statistics),
         ),
         versions=_(
-            "Made by rankdash {version} (Python {python}, {charts}) on {when} UTC. Nothing "
-            "in this file is loaded from a network.",
+            "Created with rankdash {version} (Python {python}, {charts}) on {when} UTC. This file "
+            "loads nothing from a network.",
             version=rankdash.__version__,
             python=platform.python_version(),
             charts=CHART_ENGINE,
@@ -117,7 +118,7 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
 
 
 def _reason(study: Study, challenger: str, query_id: str, split: Split) -> tuple[str, str]:
-    """The reason in a word or two, and what it rests on."""
+    """Return the reason in a few words, and its evidence."""
     table = study.reasons(challenger)
     if table is None or query_id not in table.index:
         return "", ""
@@ -188,7 +189,7 @@ def _facts(study: Study, query_id: str) -> list[str]:
 
 
 def _values(study: Study, challenger: str, query_id: str) -> PageTable:
-    """A row for each system, and one for the best that the candidates allow."""
+    """Return a row for each system, and one for the best possible order of the candidates."""
     judged = study.spec_of("judged")
     rows, before = [], math.nan
     for system in dict.fromkeys((study.baseline, challenger, *study.challengers)):
@@ -223,7 +224,7 @@ def _value(study: Study, system: str, spec: str, query_id: str) -> float:
 def _lists(
     study: Study, ladder: Ladder, query_id: str
 ) -> tuple[list[tuple[str, list[Card]]], list[Document]]:
-    """The first k of each system, and every document of these lists once."""
+    """Return the first k documents of each system, and every document of these lists once."""
     lists: list[tuple[str, list[Card]]] = []
     near: dict[str, int] = {}
     best = study.dataset.top_grade
@@ -259,8 +260,8 @@ def _lists(
 
 
 def _elsewhere(study: Study, ladder: Ladder, row: int, current: str = "") -> str:
-    """The rank of a document in every system but its own; an arrow says how it moved from the
-    baseline, to its own list or from it."""
+    """Return the rank of a document in every system except `current`. An arrow shows the direction
+    of the move between the baseline and `current`."""
     sentences = []
     for system in ladder.systems:
         if system == current:
@@ -324,7 +325,7 @@ def _corrections(
             _p("column", "document"),
             _p("correction", "uploaded"),
             _p("correction", "corrected"),
-            _p("correction", "who"),
+            _("corrected by"),
             _("date (UTC)"),
         ),
         [
@@ -340,13 +341,13 @@ def _corrections(
     )
 
 
-# One query as a page: what it scored, why, where its documents went, and what they say.
+# The page: values, reason, movements of documents, and their texts.
 
 
 @dataclass(frozen=True)
 class Card:
     """A document in the list of a system. grade, elsewhere (its rank in other systems) and facts
-    (score, tokens read) are in labels."""
+    (score, tokens read) are words for the reader."""
 
     doc_id: str
     rank: int
@@ -358,7 +359,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Document:
-    """text: "" where the data has none. about: its grade and ranks, in labels."""
+    """A document with its text ("" if the data has none). about: its grade and ranks in words."""
 
     doc_id: str
     title: str
@@ -368,17 +369,17 @@ class Document:
 
 @dataclass(frozen=True, eq=False)
 class QueryPage:
-    """What the file says, in the reader's words; nothing here is markup.
+    """The contents of the page, in the reader's language; no text here is markup.
 
     facts: one line under the query: data set, systems, date.
-    reason, because, sentences: why it changed: in a word or two, what that rests on, and what each
-        group of documents adds; empty where nothing can be said.
-    fault, ground: whose fault a low value is, and what that rests on; empty likewise.
+    reason, because, sentences: why it changed: in a few words, the evidence, and the contribution
+        of each group of documents; empty if unknown.
+    fault, ground: what limits a low value, and the evidence; empty if unknown.
     missed: the relevant documents that the challenger lacks.
     lists: system → its first documents.
     documents: each document of the lists once.
-    note, tags, corrections: what an analyst said of the query.
-    made: what is in force, and what it means. versions: what made the file.
+    note, tags, corrections: by analysts.
+    made: the conventions and settings. versions: of the software.
     """
 
     query: str
@@ -409,31 +410,31 @@ _SNIPPET = 180
 
 
 def page_html(page: QueryPage) -> str:
-    """The page as one HTML file that needs no network."""
-    made = Page(page.query, page.language)
+    """Return the page as one HTML file that needs no network."""
+    html_page = Page(page.query, page.language)
     parts = [
         f"<header><h1 dir=auto>{html_safe(page.query)}</h1>"
         f'<p class="muted">{html_safe(" · ".join(page.facts))}</p></header>',
-        section(_("What it scored"), table(page.values)),
-        section(_("Why it changed"), _why(made, page)),
+        section(_("Metric values"), table(page.values)),
+        section(_("Reason for the change"), _why(html_page, page)),
         section(_("Relevant documents that were not retrieved"), _missed_page(page.missed)),
         section(
-            _("Where its documents went"),
-            _charted(made, page.ladder, page.places, _("Ranks of every document as a table")),
+            _("Document movements"),
+            _charted(html_page, page.ladder, page.places, _("Ranks of every document as a table")),
         ),
-        section(_("The first documents of each system"), _lists_page(page)),
+        section(_("Top documents of each system"), _lists_page(page)),
         section(_("Tags and note"), _notes(page)),
         section(_("Corrected labels"), table(page.corrections) if page.corrections else ""),
-        section(_("Whole texts"), _texts(page.documents)),
+        section(_("Full texts"), _texts(page.documents)),
         section(
             _("How these numbers are computed"), _paragraphs(page.definitions) + table(page.made)
         ),
         f"<footer>{html_safe(page.versions)}</footer>",
     ]
-    return made.html("\n".join(parts))
+    return html_page.html("\n".join(parts))
 
 
-def _why(made: Page, page: QueryPage) -> str:
+def _why(html_page: Page, page: QueryPage) -> str:
     text = ""
     if page.reason:
         text = f"<p><strong>{html_safe(page.reason)}</strong> · {html_safe(page.because)}</p>"
@@ -443,23 +444,26 @@ def _why(made: Page, page: QueryPage) -> str:
     if page.sentences:
         text += f"<ul>{''.join(f'<li>{html_safe(each)}</li>' for each in page.sentences)}</ul>"
     return text + _charted(
-        made, page.waterfall, page.contributions, _("Contribution of every document as a table")
+        html_page,
+        page.waterfall,
+        page.contributions,
+        _("Contribution of every document as a table"),
     )
 
 
-def _charted(made: Page, chart: Chart | None, beside: PageTable | None, summary: str) -> str:
-    """A chart, and the table that says the same."""
-    drawn = made.chart(chart) if chart is not None else ""
-    return drawn + (folded(summary, table(beside)) if beside is not None else "")
+def _charted(html_page: Page, chart: Chart | None, data: PageTable | None, summary: str) -> str:
+    """Return a chart with its table."""
+    drawn = html_page.chart(chart) if chart is not None else ""
+    return drawn + (folded(summary, table(data)) if data is not None else "")
 
 
 def _lists_page(page: QueryPage) -> str:
-    known = {document.doc_id: (at, document) for at, document in enumerate(page.documents)}
+    documents = {document.doc_id: (at, document) for at, document in enumerate(page.documents)}
     columns = []
     for system, cards in page.lists:
-        inside = "".join(_card(card, *known[card.doc_id]) for card in cards)
+        inside = "".join(_card(card, *documents[card.doc_id]) for card in cards)
         nothing = (
-            f'<p class="muted">{html_safe(_("This system has no document for the query."))}</p>'
+            f'<p class="muted">{html_safe(_("This system ranks no document for the query."))}</p>'
         )
         columns.append(f"<div><h3>{html_safe(system)}</h3>{inside or nothing}</div>")
     return f'<div class="lists">{"".join(columns)}</div>'
@@ -487,7 +491,7 @@ def _missed_page(documents: Sequence[Document]) -> str:
 
 
 def _texts(documents: Sequence[Document]) -> str:
-    # The target of a link inside of a folded part unfolds it.
+    # A link to an element in a folded section unfolds the section.
     return "".join(
         folded(
             f"{document.title or document.doc_id} · {document.about}",
@@ -500,7 +504,7 @@ def _texts(documents: Sequence[Document]) -> str:
 
 
 def _whole(document: Document) -> str:
-    return html_safe(document.text or _("The data has no text for it."))
+    return html_safe(document.text or _("The data contains no text for this document."))
 
 
 def _notes(page: QueryPage) -> str:

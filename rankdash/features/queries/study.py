@@ -1,4 +1,4 @@
-"""The queries of a study: the table of them, and one query with its labels, texts and documents."""
+"""The queries of a study: their table, and one query with its labels, texts and documents."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.queries.filters import Filters, order_of, passing, query_table, valued
 from rankdash.features.queries.ladder import Ladder, ladder
 
-# Where a metric looks at the whole list, a list of documents still needs an end.
+# If a metric has no cutoff, this many documents are listed.
 WHOLE_LIST_SHOWN = 20
 _MOST_VALUES = 50
 
 
 @dataclass(frozen=True)
 class Text:
-    """A document in words; `body` is None where the data has no text for it."""
+    """Title and text of a document; `body` is None if the data has no text for it."""
 
     title: str
     body: str | None
@@ -40,8 +40,8 @@ class Text:
 
 @dataclass(frozen=True)
 class Listed:
-    """One document in the list of one system. score, read and full are None where there are none:
-    tokens that the model read, and tokens that there were."""
+    """A document in the list of a system. score, read (tokens that the model read) and full (all
+    tokens) are None if unknown."""
 
     doc_id: str
     score: float | None
@@ -50,26 +50,26 @@ class Listed:
 
 
 def table(study: Study, challenger: str) -> pd.DataFrame:
-    """One row per query, as from `query_table`, with judged_before and judged_after, latency_ms of
-    the challenger, spread (highest less lowest value among several challengers; NaN with one), the
-    `value_column` of each of `others`, and, where they exist, reason, ceiling, perfect, to_win and
-    fault."""
+    """Return one row per query, as from `query_table`, with judged_before and judged_after,
+    latency_ms of the challenger, spread (highest minus lowest value among several challengers; NaN
+    with one), the `value_column` of each of `others`, and, if they exist, reason, ceiling, perfect,
+    to_win and fault."""
 
     def make() -> pd.DataFrame:
-        rows, found = _rows(study, challenger), query_faults(study, challenger)
-        if found.empty:
+        rows, faulty = _rows(study, challenger), query_faults(study, challenger)
+        if faulty.empty:
             return rows
-        return rows.assign(fault=found["fault"].reindex(rows["query_id"]).to_numpy())
+        return rows.assign(fault=faulty["fault"].reindex(rows["query_id"]).to_numpy())
 
     return study.once(table_key("query table", study, challenger), make)
 
 
 def _rows(study: Study, challenger: str) -> pd.DataFrame:
-    """The same without the faults."""
+    """Return the rows of `table` without the faults."""
 
     def make() -> pd.DataFrame:
         judged = study.spec_of("judged")
-        known = {
+        extra = {
             "judged_before": by_query(study, study.baseline, judged),
             "judged_after": by_query(study, challenger, judged),
             "spread": _spread(study),
@@ -81,25 +81,25 @@ def _rows(study: Study, challenger: str) -> pd.DataFrame:
         }
         why = study.reasons(challenger)
         if why is not None:
-            known["reason"] = why["reason"]
+            extra["reason"] = why["reason"]
         room = study.headroom(challenger)
         if room is not None:
             each = room.queries.set_index("query_id")
-            known |= {name: each[name] for name in ("ceiling", "perfect", "to_win")}
+            extra |= {name: each[name] for name in ("ceiling", "perfect", "to_win")}
         return query_table(
-            study.dataset.queries, study.pairs(challenger), study.statistics.tie_band, known
+            study.dataset.queries, study.pairs(challenger), study.statistics.tie_band, extra
         )
 
     return study.once(table_key("query rows", study, challenger), make)
 
 
 def others(study: Study, challenger: str) -> tuple[str, ...]:
-    """The challengers beside the one that is shown."""
+    """Return the challengers other than the one shown."""
     return tuple(system for system in study.challengers if system != challenger)
 
 
 def value_column(system: str) -> str:
-    """What the value of one of `others` is called in `table`."""
+    """Return the name of the column of `table` with the values of one of `others`."""
     return f"value {system}"
 
 
@@ -107,11 +107,11 @@ def value_column(system: str) -> str:
 class Listing:
     """The list of queries of one comparison.
 
-    table: from `table`. segments: column → its values, of those that are worth a filter. positions:
-    query id → row. reach: the largest change, or change that is possible, of any query. highest:
-    the highest value that the metric can have, or has where it has no limit. valued: the columns
-    to order by. occurring: column → the values that occur of outcome, reason, fault and
-    state, the most frequent first.
+    table: from `table`. segments: column → its values, for columns that are useful as a filter.
+        positions: query id → row. reach: the largest actual or possible change of any query.
+        highest: the highest possible value of the metric, or the highest actual value if the metric
+        has no limit. valued: the columns to sort by. occurring: column → the values of outcome,
+        reason, fault and state that occur, the most frequent first.
     """
 
     table: pd.DataFrame
@@ -130,8 +130,8 @@ class Listing:
         order: str,
         also: str | None = None,
     ) -> pd.DataFrame:
-        """The rows that pass every filter, in an order (see `order_of`). also: a query that is
-        listed whatever the filters."""
+        """Return the rows that pass every filter, in an order (see `order_of`). also: a query that
+        is listed whatever the filters."""
         if order not in self._orders:
             self._orders[order] = order_of(self.table, order)
         rows = self._orders[order]
@@ -141,7 +141,7 @@ class Listing:
         return self.table.iloc[rows[listed[rows]]]
 
     def row(self, query_id: str) -> pd.Series:
-        """The row of a query that is listed."""
+        """Return the row of a query."""
         return self.table.iloc[self.positions[query_id]]
 
 
@@ -173,22 +173,22 @@ def listing(study: Study, challenger: str) -> Listing:
 
 
 def table_key(part: str, study: Study, challenger: str) -> Key:
-    """A part with all that `table` depends on."""
-    # The spread is that of all challengers, the latency that of the one.
+    """Return a cache key for everything that `table` depends on."""
+    # The spread depends on all challengers, the latency on one of them.
     compared_with = (study.baseline, timed_by(study, challenger), study.challengers)
     rules = (study.spec, study.conventions, study.statistics.tie_band)
     return (part, study.dataset_id, *compared_with, *rules)
 
 
 def compared(study: Study, challenger: str) -> pd.DataFrame:
-    """The rows of `table` that have a change."""
+    """Return the rows of `table` that have a change."""
     rows = table(study, challenger)
     changed: pd.DataFrame = rows[rows["delta"].notna()]
     return changed
 
 
 def by_query(study: Study, system: str, spec: str) -> pd.Series:
-    """The values of one metric of `specs` by query id."""
+    """Return the values of one metric by query id."""
     evaluation = (
         study.evaluations[system] if spec in study.specs else study.evaluate(system, (spec,))
     )
@@ -211,8 +211,8 @@ def _latencies(study: Study, system: str) -> pd.Series:
 
 @part("labels", "baseline", "metric", "conventions")
 def bounds(study: Study, challenger: str) -> Mapping[str, tuple[float, float]]:
-    """Query id → lowest and highest change under any labels for what nobody judged; only where the
-    metric measures quality."""
+    """Return query id → lowest and highest change under any labels for the unlabelled documents.
+    Only for metrics that measure quality."""
 
     intervals = study.unjudged_change(challenger).bounds.queries
     ends = zip(intervals["lowest"], intervals["highest"], strict=True)
@@ -223,7 +223,7 @@ def bounds(study: Study, challenger: str) -> Mapping[str, tuple[float, float]]:
 
 
 def labels(study: Study, query_id: str) -> pd.DataFrame:
-    """The labels of one query: query_id, doc_id, label."""
+    """Return the labels of one query: query_id, doc_id, label."""
     positions, offsets, order = _label_rows(study)
     qrels = study.dataset.qrels
     position = positions.get(query_id)
@@ -237,15 +237,15 @@ def labels(study: Study, query_id: str) -> pd.DataFrame:
 def _label_rows(
     study: Study,
 ) -> tuple[dict[str, int], npt.NDArray[np.int64], npt.NDArray[np.int64] | None]:
-    """Where the labels of each query are: query id → place, offsets, and the rows in that order
-    (None where they stand so already)."""
+    """Return query id → position, offsets of the labels of each query, and the rows in that order
+    (None if the table already has this order)."""
     groups = group_rows(text_array(study.dataset.qrels["query_id"]))
     ids = groups.ids.to_pylist()
     return {query: place for place, query in enumerate(ids)}, groups.offsets, groups.rows
 
 
 def label_of(study: Study, query_id: str) -> dict[str, float]:
-    """Document id → label of the query."""
+    """Return document id → label of the query."""
     query_labels = labels(study, query_id)
     return dict(zip(query_labels["doc_id"], query_labels["label"].astype(float), strict=True))
 
@@ -254,7 +254,7 @@ def label_of(study: Study, query_id: str) -> dict[str, float]:
 
 
 def change(study: Study, challenger: str, query_id: str) -> Split:
-    """The change of one query, document by document; only where `study.has_reasons`."""
+    """Return the change of one query, document by document. Only if `study.has_reasons`."""
     return split(
         study.ranking(study.baseline),
         study.ranking(challenger),
@@ -267,7 +267,7 @@ def change(study: Study, challenger: str, query_id: str) -> Split:
 
 
 def change_statements(study: Study, query_split: Split) -> tuple[Statement, ...]:
-    """The same in at most three statements. query_split: from `change`."""
+    """Summarise a change in at most three statements. query_split: from `change`."""
     return statements(query_split, labels(study, query_split.query_id), _conventions(study))
 
 
@@ -300,17 +300,18 @@ class Blame:
 def blame(
     study: Study, challenger: str, query_split: Split, missed: Iterable[Missed]
 ) -> Blame | None:
-    """Return None if the challenger has no value for the query, or the metric cannot be split.
+    """Return the fault of a query; None if the challenger has no value for the query, or the metric
+    cannot be split.
 
     query_split: the query's change. missed: as from `missed`.
     """
     query_id = query_split.query_id
-    found = query_faults(study, challenger)
-    if query_id not in found.index:
+    faulty = query_faults(study, challenger)
+    if query_id not in faulty.index:
         return None
     threshold = study.conventions.threshold
     relevant = sum(label >= threshold for label in label_of(study, query_id).values())
-    row = found.loc[[query_id]].iloc[0]
+    row = faulty.loc[[query_id]].iloc[0]
     return Blame(Fault.of(row), relevant, tuple(missed), int(row["unlabelled"]))
 
 
@@ -324,37 +325,37 @@ def query_faults(study: Study, challenger: str) -> pd.DataFrame:
 
 
 def _query_faults(study: Study, challenger: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """rows: as from `_rows`."""
+    """Return the faults without the cache. rows: as from `_rows`."""
     if not {"perfect", "reason"} <= {*rows}:
         return pd.DataFrame(columns=["fault", "lost", *PARTS, "unlabelled"])
     rows = rows.set_index("query_id")
     little = rows["reason"].isin(["no_relevant_label", "nothing_judged"])
-    unsaid = pd.DataFrame({"fault": LABELS_SAY_TOO_LITTLE.code}, rows.index[little])
+    unknown = pd.DataFrame({"fault": LABELS_SAY_TOO_LITTLE.code}, rows.index[little])
     rows = rows[rows["delta"].notna() & (rows["reason"] != "failed") & ~little]
-    found = _unlabelled(study, challenger).reindex(rows.index)
-    # Only of two lists is the change known document by document.
-    above = found["unlabelled"].fillna(0).where(rows["reason"] != "missing", 0)
+    unlabelled = _unlabelled(study, challenger).reindex(rows.index)
+    # The change is known document by document only if both systems have a list.
+    above = unlabelled["unlabelled"].fillna(0).where(rows["reason"] != "missing", 0)
     parts = faults(
         rows["after"].to_numpy(),
-        found["condensed"].where(above > 0, rows["after"]).to_numpy(),
+        unlabelled["condensed"].where(above > 0, rows["after"]).to_numpy(),
         rows["ceiling"].to_numpy(),
         rows["perfect"].to_numpy(),
         study.statistics.tie_band,
     )
     parts["unlabelled"] = above.to_numpy(dtype=np.int64)
-    return pd.concat([parts.set_index(rows.index), unsaid]).fillna({"unlabelled": 0})
+    return pd.concat([parts.set_index(rows.index), unknown]).fillna({"unlabelled": 0})
 
 
 def _unlabelled(study: Study, system: str) -> pd.DataFrame:
-    """Return how many documents without a label a system ranks above one that counts, within the
-    cutoff (unlabelled); and the value of its list without them (condensed). Index: query_id."""
+    """Return how many documents without a label a system ranks above a document that counts, within
+    the cutoff (unlabelled); and the value of its list without them (condensed). Index: query_id."""
     judged, measure = study.judged(system), study.measure
     rules = replace(_conventions(study), judged_only=True)
     condensed = evaluate(judged, [measure], rules, study.excluded(system))
     least = rules.threshold if measure.metric.binary else np.nextafter(0.0, 1.0)
     counts = judged.label >= least
     depth = np.zeros(len(judged.query_ids), dtype=np.int64)
-    # By rank: the lowest is written last.
+    # By rank: the lowest one is written last.
     depth[judged.query[counts]] = judged.rank[counts] - 1
     if measure.k is not None:
         depth = np.minimum(depth, measure.k)
@@ -372,7 +373,7 @@ def missed(study: Study, challenger: str, query_id: str, query_ladder: Ladder) -
     """Return the relevant documents of a query that the challenger's list lacks, the highest label
     first; if it has no list, those that no ranking has.
 
-    query_ladder: as from `ladder_of`. The first stage is looked into beside its systems.
+    query_ladder: as from `ladder_of`. Its systems and the first stage are searched.
     """
     labels = label_of(study, query_id)
     lists = {system: ranks_of(query_ladder, system) for system in query_ladder.systems}
@@ -385,8 +386,8 @@ def missed(study: Study, challenger: str, query_id: str, query_ladder: Ladder) -
     lacking = []
     for doc, label in sorted(labels.items(), key=lambda item: -item[1]):
         places = {system: ranks[doc] for system, ranks in lists.items() if doc in ranks}
-        held = challenger in places or (places and challenger not in lists)
-        if label >= study.conventions.threshold and not held:
+        present = challenger in places or (places and challenger not in lists)
+        if label >= study.conventions.threshold and not present:
             highest = min(places, key=places.__getitem__, default=None)
             preferred = (each for each in (study.baseline, FIRST_STAGE) if each in places)
             system = next(preferred, highest)
@@ -403,7 +404,7 @@ def ranks_of(query_ladder: Ladder, system: str) -> dict[str, int]:
 
 
 def _conventions(study: Study) -> Conventions:
-    """The conventions, with the highest label of the data set as the top of the scale."""
+    """Return the conventions, with the highest label of the data set as the top of the scale."""
     highest = study.dataset.label_values[-1:]
     if study.conventions.err_top_label is not None or not highest or highest[0] <= 0:
         return study.conventions
@@ -414,13 +415,14 @@ def _conventions(study: Study) -> Conventions:
 
 
 def depth_shown(study: Study) -> int:
-    """How far down the list is looked."""
+    """Return how many documents of a list are shown."""
     return study.cutoff or WHOLE_LIST_SHOWN
 
 
 def ladder_of(study: Study, challenger: str, query_id: str) -> Ladder:
-    """Where the documents of the query stand: the baseline, the challenger in focus, then the
-    others, of those that rank the query: no document fell where a system has no result."""
+    """Return the ranks of the documents of the query in the baseline, the challenger in focus, then
+    the others. Systems without a result for the query are omitted, because no document fell
+    there."""
     order = dict.fromkeys((study.baseline, challenger, *study.challengers))
     rankings = {system: study.ranking(system) for system in order}
     ranked = {
@@ -437,7 +439,7 @@ def ladder_of(study: Study, challenger: str, query_id: str) -> Ladder:
 
 
 def listed(study: Study, system: str, query_id: str, docs: Iterable[str]) -> list[Listed]:
-    """What a system says of some of the documents of a query."""
+    """Return score and tokens of some documents of a query in the list of a system."""
     ranking, run = study.ranking(system), study.run(system)
     position = ranking.positions.get(query_id)
     if position is None:
@@ -464,7 +466,7 @@ def listed(study: Study, system: str, query_id: str, docs: Iterable[str]) -> lis
 
 
 def texts(study: Study, doc_ids: Iterable[str]) -> dict[str, Text]:
-    """Document id → its title and text."""
+    """Return document id → its title and text."""
     ids, places = list(doc_ids), study.dataset.document_places
     rows = study.dataset.documents.iloc[[places[doc] for doc in ids]]
     return {

@@ -1,4 +1,4 @@
-"""What happened to one query, in sentences. Documents are named as Markdown-safe text."""
+"""Sentences on the change of one query. Names of documents are safe in Markdown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _ROUNDING = 1e-9
 
 
 def statement_text(statement: Statement, k: int | None) -> str:
-    """One statement, its signed share of the change first. k: the cutoff of the metric."""
+    """Return one statement, beginning with its signed share of the change. k: the cutoff of the
+    metric."""
     sentence = _CAUSES.get(statement.kind, _sentence)(statement, k)
     return sentence if statement.kind in _CAUSES else f"**{signed(statement.amount)}** · {sentence}"
 
@@ -86,17 +87,18 @@ def _sentence(statement: Statement, k: int | None) -> str:
             )
         case "held":
             return ngettext(
-                "{n} relevant document kept its rank and counts differently for what is above it.",
-                "{n} relevant documents kept their rank and count differently for what is above "
-                "them.",
+                "{n} relevant document stayed at its rank, but its contribution changed because "
+                "of the documents above it.",
+                "{n} relevant documents stayed at their rank, but their contribution changed "
+                "because of the documents above them.",
                 n,
             )
         case "first":
             return first_text(*statement.moves[0])
         case _:
             return ngettext(
-                "{n} further relevant document counts differently.",
-                "{n} further relevant documents count differently.",
+                "{n} more relevant document changed its contribution.",
+                "{n} more relevant documents changed their contribution.",
                 n,
             )
 
@@ -132,9 +134,12 @@ _CAUSES: dict[str, Callable[[Statement, int | None], str]] = {
 
 
 def first_text(before: float, after: float) -> str:
-    """Where the first relevant document of the list was and is."""
+    """Return a sentence on the ranks of the first relevant document."""
     if math.isnan(before):
-        return _("A first relevant document appeared, at rank {after}.", after=_rank(after))
+        return _(
+            "The first relevant document appeared at rank {after}; there was none before.",
+            after=_rank(after),
+        )
     if math.isnan(after):
         return _("The list no longer has a relevant document; one was at rank {before}.",
                  before=_rank(before))  # fmt: skip
@@ -148,9 +153,9 @@ def first_text(before: float, after: float) -> str:
 def reasoning(
     study: Study, challenger: str, row: pd.Series, split: Split, fit: Callable[[str], str]
 ) -> list[str]:
-    """What the reason of a query means and what it rests on, in sentences.
+    """Return sentences on the meaning of a query's reason and on its evidence.
 
-    row: of `Study.reasons`, named as the query. fit: makes a name fit for where it is shown.
+    row: of `Study.reasons`, named as the query. fit: shortens or escapes a name for its place.
     """
     code, query_id = str(row["reason"]), str(row.name)
     sentences = [reason_meanings()[code]]
@@ -166,9 +171,8 @@ def reasoning(
         return [
             *sentences,
             ngettext(
-                "Its labels name {n} relevant document, but the first stage did not retrieve it.",
-                "Its labels name {n} relevant documents, but the first stage did not retrieve "
-                "them.",
+                "This query has {n} relevant document, but the first stage did not retrieve it.",
+                "This query has {n} relevant documents, but the first stage did not retrieve them.",
                 relevant,
             ),
         ]
@@ -183,7 +187,8 @@ def reasoning(
 
 
 def _below_cutoff(study: Study, split: Split, fit: Callable[[str], str]) -> str:
-    """The best document below the cutoff, the nearest of equals."""
+    """Return a sentence on the best document below the cutoff, the nearest one if several are
+    equal."""
     k = math.inf if split.measure.k is None else split.measure.k
     rows = split.documents.assign(
         nearest=split.documents[["rank_before", "rank_after"]].min(axis=1)
@@ -201,17 +206,18 @@ def _below_cutoff(study: Study, split: Split, fit: Callable[[str], str]) -> str:
 
 
 def without_result(system: str, state: str | None) -> str:
-    """Why a system has no result for a query. state: "failed", "skipped", or None where its ranking
-    just lacks it."""
+    """Return why a system has no result for a query. state: "failed", "skipped", or None if its
+    ranking just lacks the query."""
     if state == "failed":
-        return _("{system} failed on it.", system=system)
+        return _("{system} failed on this query.", system=system)
     if state == "skipped":
-        return _("{system} was not run on it.", system=system)
-    return _("{system} does not rank it.", system=system)
+        return _("{system} was not run on this query.", system=system)
+    return _("{system} does not rank this query.", system=system)
 
 
 def evidence_text(row: pd.Series, split: Split, name: str) -> list[str]:
-    """What the reason rests on. row: of `reasons.reasons`. name: of its main document."""
+    """Return sentences on the evidence of a reason. row: of `reasons.reasons`. name: of its main
+    document."""
     sentences = []
     if math.isfinite(row["share"]):
         if split.measure.metric.name in CARRIED:
@@ -240,15 +246,15 @@ def evidence_text(row: pd.Series, split: Split, name: str) -> list[str]:
         case "near_tie":
             sentences.append(
                 _(
-                    "Its score and the one now at its former rank differ by {margin} of the range "
-                    "of scores in the list.",
+                    "Its score and the score of the document now at its previous rank differ by "
+                    "{margin} of the list's score range.",
                     margin=percent(row["margin"], 1),
                 )
             )
         case "truncated":
             sentences.append(
                 _(
-                    "The model read {read} of its {full} tokens.",
+                    "The model read {read} of this document's {full} tokens.",
                     read=number(row["read"], 0),
                     full=number(row["full"], 0),
                 )
@@ -263,13 +269,15 @@ def _overtaken(row: pd.Series, k: int | None) -> str:
     parts = [
         *([_("{n} labelled as worse", n=number(worse, 0))] if worse else []),
         *([_("{n} without a label", n=number(unjudged, 0))] if unjudged else []),
-        *([_("{n} as relevant", n=number(other, 0))] if other else []),
+        *([_("{n} at least as relevant", n=number(other, 0))] if other else []),
     ]
     if not parts:
         return ""
     if k is None or row["rank_after"] <= k:
-        return _("Promoted above it: {documents}.", documents=_listed(parts))
-    return _("In the top {k}, promoted above it: {documents}.", k=k, documents=_listed(parts))
+        return _("Promoted above this document: {documents}.", documents=_listed(parts))
+    return _(
+        "Promoted above this document in the top {k}: {documents}.", k=k, documents=_listed(parts)
+    )
 
 
 def _moves(moves: Sequence[tuple[float, float]]) -> str:
@@ -277,7 +285,7 @@ def _moves(moves: Sequence[tuple[float, float]]) -> str:
 
 
 def _listed(parts: Sequence[str]) -> str:
-    """ "a, b and c"; many are cut short."""
+    """Return "a, b and c", with the number of the others if there are many."""
     if len(parts) > _RANKS_NAMED + 1:
         more = len(parts) - _RANKS_NAMED
         parts = [*parts[:_RANKS_NAMED], _("{n} more", n=number(more, 0))]
@@ -288,11 +296,11 @@ def _rank(rank: float) -> str:
     return _("not ranked") if math.isnan(rank) else number(rank, 0)
 
 
-# Whose fault it is that a query is not ranked perfectly, in one line with its ground.
+# What limits the value of a query: retriever, labels or reranker, with the evidence.
 
 
 def fault_words() -> dict[str, str]:
-    """Code of a `Fault` → a word."""
+    """Return code of a `Fault` → a word."""
     return {
         "retriever": _p("fault", "retriever"),
         "labels": _p("fault", "labels"),
@@ -303,8 +311,8 @@ def fault_words() -> dict[str, str]:
 
 
 def place(missed: Missed, name: Callable[[str], str]) -> str:
-    """Return where a document that a run lacks is ranked. name: system → its name, fit for where it
-    is shown."""
+    """Return the rank of a document that a run lacks. name: system → its name, fit for its
+    place."""
     if missed.system is None:
         return _("in no ranking")
     return _(
@@ -315,12 +323,14 @@ def place(missed: Missed, name: Callable[[str], str]) -> str:
 
 
 def ground(blame: Blame, metric: str, name: Callable[[str], str]) -> str:
-    """Return what a fault rests on, in sentences. metric: its title. name: as for `place`."""
+    """Return sentences on the evidence of a fault. metric: its title. name: as for `place`."""
     fault = blame.fault
     if math.isnan(fault.lost):
         return _too_little(blame)
     if fault.code == "none":
-        return _("{metric} is as high as a perfect ranking, or within the tie band.", metric=metric)
+        return _(
+            "{metric} equals the value of a perfect ranking, within the tie band.", metric=metric
+        )
     words = fault_words()
     shares = [
         _("{part} {amount}", part=words[part], amount=number(amount))
@@ -341,26 +351,27 @@ def ground(blame: Blame, metric: str, name: Callable[[str], str]) -> str:
 
 
 def _cause(blame: Blame, fault: Fault, name: Callable[[str], str]) -> list[str]:
-    """Return what the largest part comes from."""
+    """Return the cause of the largest part."""
     if fault.code == "retriever" and blame.missed:
         return _not_retrieved(blame, name)
     if fault.code == "retriever":
-        return [_("Relevant documents rank below the reranked depth.")]
+        return [_("Relevant documents rank below the reranking depth.")]
     if fault.code == "labels":
         return [
             ngettext(
-                "{n} document without a label stands above relevant ones.",
-                "{n} documents without a label stand above relevant ones.",
+                "{n} document without a label ranks above relevant ones.",
+                "{n} documents without a label rank above relevant ones.",
                 blame.unlabelled,
             )
         ]
     if fault.code == "reranker":
-        return [_("A better order of the same documents would gain it.")]
+        return [_("A better order of the same documents would recover the loss.")]
     return []
 
 
 def _not_retrieved(blame: Blame, name: Callable[[str], str]) -> list[str]:
-    """Return how many relevant documents are in no ranking, and in those of other systems."""
+    """Return how many relevant documents are in no ranking, and how many in other systems'
+    rankings."""
     elsewhere = [each for each in blame.missed if each.system is not None]
     nowhere = len(blame.missed) - len(elsewhere)
     sentences = []
@@ -369,8 +380,8 @@ def _not_retrieved(blame: Blame, name: Callable[[str], str]) -> list[str]:
         sentences.append(
             ngettext(
                 "{n} relevant document has rank {rank} in {system} and is not in this run.",
-                "{n} relevant documents are in the lists of other systems and not in this run; the "
-                "highest has rank {rank} in {system}.",
+                "{n} relevant documents are in the lists of other systems and not in this run; "
+                "the highest has rank {rank} in {system}.",
                 len(elsewhere),
                 rank=number(best.rank, 0),
                 system=name(str(best.system)),
@@ -389,7 +400,5 @@ def _not_retrieved(blame: Blame, name: Callable[[str], str]) -> list[str]:
 
 def _too_little(blame: Blame) -> str:
     if not blame.relevant:
-        return _(
-            "No document is labelled as relevant, so nothing certain can be said of the value."
-        )
-    return _("No document that is shown has a label, so nothing certain can be said of the value.")
+        return _("No document is labelled as relevant, so the value is meaningless.")
+    return _("No displayed document has a label, so the value is meaningless.")

@@ -1,6 +1,6 @@
-"""How far two rankings agree, query by query: Kendall's τ-b and rank-biased overlap.
+"""Agreement of two rankings, query by query: Kendall's τ-b and rank-biased overlap.
 
-Both read order alone: a model's scores can be stretched or shifted as you like, and neither moves.
+Both depend on the order only: scaling or shifting a model's scores does not change them.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from rankdash.core.statistics.inference import intervals
 from rankdash.features.rank_shifts.shifts import Pairing
 
 PERSISTENCE = 0.9
-"""The p of rank-biased overlap: how likely a reader goes on from one rank to the next. With 0.9 the
-first ten ranks hold 86 % of the weight (Webber, Moffat & Zobel 2010, section 4)."""
+"""The p of rank-biased overlap: the probability that a reader goes on to the next rank. With 0.9
+the first ten ranks have 86 % of the weight (Webber, Moffat & Zobel 2010, section 4)."""
 
-# What a processor keeps near at hand.
+# The number of cells that fit into a processor's cache.
 _CELLS = 200_000
 
 
 def agreement(paired: Pairing, *, p: float = PERSISTENCE) -> pd.DataFrame:
-    """One row for each query that both rankings have.
+    """Return one row for each query that both rankings have.
 
-    Columns: query_id; tau: Kendall's τ-b over the documents that both rank, documents with equal
-    scores being tied (NaN for fewer than two, or where a ranking ties them all); rbo: the
-    extrapolated rank-biased overlap of the two whole lists, in the order they are shown in, ties
-    settled; common: how many documents both rank.
+    Columns: query_id; tau: Kendall's τ-b over the documents that both rank, with equal scores tied
+    (NaN for fewer than two, or if a ranking ties them all); rbo: the extrapolated rank-biased
+    overlap of the two complete lists, in the order shown, ties resolved; common: the number of
+    documents that both rank.
 
     Documents without a score (below a run's depth) are in their order, and not tied.
     """
@@ -56,11 +56,11 @@ def agreement(paired: Pairing, *, p: float = PERSISTENCE) -> pd.DataFrame:
 def pairwise(
     agreements: Mapping[tuple[str, str], pd.DataFrame], settings: StatisticsSettings
 ) -> pd.DataFrame:
-    """The mean agreement of each pair of systems, with its interval over queries.
+    """Return the mean agreement of each pair of systems, with its interval over queries.
 
     agreements: pair of systems → its frame from `agreement`. Columns: one, other, n (shared
-    queries), and for tau and rbo the mean and its ends: tau, tau_low, tau_high, rbo …; NaN where
-    there is none.
+        queries), and for tau and rbo the mean and the ends of its interval: tau, tau_low, tau_high,
+        rbo …; NaN if undefined.
     """
     rows = []
     for (one, other), frame in agreements.items():
@@ -68,8 +68,8 @@ def pairwise(
         low, high = intervals(values, settings)
         row: dict[str, object] = {"one": one, "other": other, "n": len(frame)}
         for column, name in enumerate(("tau", "rbo")):
-            known = values[~np.isnan(values[:, column]), column]
-            row[name] = float(known.mean()) if len(known) else float("nan")
+            defined = values[~np.isnan(values[:, column]), column]
+            row[name] = float(defined.mean()) if len(defined) else float("nan")
             row[f"{name}_low"], row[f"{name}_high"] = low[column], high[column]
         rows.append(row)
     columns = ["one", "other", "n", "tau", "tau_low", "tau_high", "rbo", "rbo_low", "rbo_high"]
@@ -77,7 +77,8 @@ def pairwise(
 
 
 def _levels(ranking: Ranking) -> Integers:
-    """(N,) from 0 in each query, one more with each step down in score: equal for equal scores."""
+    """Return levels of scores, (N,), from 0 in each query, one more with each step down in
+    score."""
     steps = np.ones(len(ranking), dtype=np.int64)
     steps[1:] = ranking.scores[1:] != ranking.scores[:-1]
     counts = np.diff(ranking.offsets)
@@ -88,10 +89,10 @@ def _levels(ranking: Ranking) -> Integers:
 
 
 def _tau(x: Integers, y: Integers, offsets: Integers, *, tied: bool) -> Floats:
-    """(Q,) Kendall's τ-b of two orders of the same items; x never falls within a query.
+    """Return Kendall's τ-b of two orders of the same items, (Q,); x never falls within a query.
 
-    tied: whether two items of a query may be equal in x or in y. Source: Kendall, M. G. (1945),
-    The treatment of ties in ranking problems.
+    tied: False if no two items of a query are equal in x or in y. Source: Kendall, M. G. (1945),
+        The treatment of ties in ranking problems.
     """
     counts = np.diff(offsets)
     result = np.full((4, len(counts)), 0.0)
@@ -114,8 +115,8 @@ def _tau(x: Integers, y: Integers, offsets: Integers, *, tied: bool) -> Floats:
 
 
 def _cells(block: Block, values: Integers) -> npt.NDArray[np.int32]:
-    """(W, S) the values of a block, a list in each column. Padding rises, so that no pair with it
-    is tied or out of order."""
+    """Return the values of a block, (W, S), a list in each column. Padding rises, so that no pair
+    with it is tied or out of order."""
     cells = block.take(values, 0)
     if block.inside is not None:
         rising = int(values.max(initial=0)) + 1 + np.arange(block.width)
@@ -124,10 +125,10 @@ def _cells(block: Block, values: Integers) -> npt.NDArray[np.int32]:
 
 
 def _count_pairs(x: npt.NDArray[np.int32], y: npt.NDArray[np.int32], tied: bool) -> Floats:
-    """(4, S) pairs of each column that are in opposite order, tied in x, in y, in both.
+    """Return (4, S) counts of pairs in each column: in opposite order, tied in x, in y, in both.
 
-    Items are compared with those `lag` below them, for all columns at once: at the lengths of
-    candidate lists this beats a sort, and it never leaves the processor's cache.
+    Items are compared with the items `lag` below them, for all columns together: at the lengths of
+    candidate lists this is faster than a sort, and it stays within the processor's cache.
     """
     width, size = y.shape
     pair_counts = np.zeros((4, size))
@@ -151,12 +152,12 @@ def _count_pairs(x: npt.NDArray[np.int32], y: npt.NDArray[np.int32], tied: bool)
 
 
 def _rbo(paired: Pairing, both: Integers, p: float) -> Floats:
-    """(Q,) extrapolated rank-biased overlap, for lists of any two lengths.
+    """Return the extrapolated rank-biased overlap, (Q,), for lists of any two lengths.
 
-    Source: Webber, W., Moffat, A. & Zobel, J. (2010), A similarity measure for indefinite
-    rankings, equation 32. There X_d is how many documents both have down to depth d; a document
-    that both have counts in all X_d from the deeper of its two ranks on, so that the sum over
-    depths becomes one over documents.
+    Source: Webber, W., Moffat, A. & Zobel, J. (2010), A similarity measure for indefinite rankings,
+    equation 32. X_d there is the number of documents that both lists have down to depth d. A
+    document in both lists counts in X_d for every d at or below the deeper of its two ranks, so the
+    sum over depths becomes a sum over documents.
     """
     before, after = paired.before, paired.after
     lengths = np.column_stack([_lengths(each, paired.query_ids) for each in (before, after)])
@@ -170,7 +171,7 @@ def _rbo(paired: Pairing, both: Integers, p: float) -> Floats:
     shared = np.bincount(query, minlength=size)
     shared_short = np.bincount(query[deeper <= short[query]], minlength=size)
     seen = np.bincount(query, by_depth[long[query]] - by_depth[deeper - 1], minlength=size)
-    # Below the end of the shorter list its share of common documents is taken to stay as it is.
+    # Below the end of the shorter list, its share of common documents is assumed to stay constant.
     share = shared_short / np.maximum(short, 1)
     assumed = share * (weight[long] - weight[short] - short * (by_depth[long] - by_depth[short]))
     rest = (shared - shared_short) / np.maximum(long, 1) + share
@@ -179,6 +180,6 @@ def _rbo(paired: Pairing, both: Integers, p: float) -> Floats:
 
 
 def _lengths(ranking: Ranking, queries: npt.NDArray[np.object_]) -> Integers:
-    """(Q,) how many documents each query has."""
+    """Return the number of documents of each query, (Q,)."""
     at = np.array([ranking.positions[query] for query in queries], dtype=np.int64)
     return np.diff(ranking.offsets)[at]

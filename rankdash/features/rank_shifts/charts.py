@@ -1,4 +1,4 @@
-"""Charts of how documents moved, and how far systems agree."""
+"""Charts of the movements of documents, and of the agreement of systems."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _flows_alt(flow: Flow, before: str, after: str) -> str:
     rows = zip(flow.bands["band"], flow.bands["entered"], flow.bands["left"], strict=True)
     return _(
         (
-            "Relevant documents: {total}. In the top {k} of {before}: {before_in}; in that of "
-            "{after}: {after_in}. {stayed} stayed, {came} came in, {went} dropped out. {bands}"
+            "Relevant documents: {total}. In the top {k}: {before_in} in {before}, {after_in} in "
+            "{after}. {stayed} stayed, {came} came in, {went} dropped out. {bands}"
         ),
         k=flow.k,
         total=flow.total,
@@ -50,8 +50,8 @@ def _flows_alt(flow: Flow, before: str, after: str) -> str:
 
 @draw.chart(_flows_alt)
 def flows_chart(ink: style.Ink, flow: Flow, before: str, after: str) -> go.Figure:
-    """A row for each band of ranks below k: to the right what came in from there, to the left,
-    hatched, what dropped out to there.
+    """Draw a row for each band of ranks below k: to the right the documents that came in from
+    there, to the left, hatched, the documents that dropped out to there.
 
     before, after: names of the systems.
     """
@@ -81,7 +81,7 @@ def flows_chart(ink: style.Ink, flow: Flow, before: str, after: str) -> go.Figur
         bar(
             went,
             -1,
-            _("▼ dropped out of it to these ranks: {n:,}", k=flow.k, n=flow.left),
+            _("▼ dropped out to these ranks: {n:,}", k=flow.k, n=flow.left),
             draw.hatched(style.WORSE, "\\", ink),
         ),
         draw.texts(
@@ -122,7 +122,7 @@ def _band(band: str) -> str:
 
 
 def _step(most: int) -> int:
-    """A round step that gives at most three ticks a side."""
+    """Return a round step with at most three ticks a side."""
     size = 1
     while most // size > 3:
         size *= 10
@@ -133,7 +133,7 @@ def _step(most: int) -> int:
     )
 
 
-# How far documents moved, relevant ones beside the others.
+# How far documents moved, relevant documents next to the others.
 
 _ROW_MOVE_SIZES = 30
 _FURNITURE_MOVE_SIZES = 126
@@ -158,11 +158,11 @@ def _move_sizes_alt(table: pd.DataFrame, before: str, after: str) -> str:
 
 @draw.chart(_move_sizes_alt)
 def move_sizes_chart(ink: style.Ink, table: pd.DataFrame, before: str, after: str) -> go.Figure:
-    """Two bars for each distance, the farthest up on top: the share of the relevant documents, and
-    of the others, hatched.
+    """Draw two bars for each distance, the farthest up on top: the share of the relevant documents,
+    and of the others, hatched.
 
-    table: as from `shifts.move_sizes`, its steps from down to up. before, after:
-    names of the systems.
+    table: as from `shifts.move_sizes`, its steps from down to up. before, after: names of the
+        systems.
     """
     steps = [_signed(step) for step in table["step"]]
     highest = 0.0
@@ -229,14 +229,14 @@ def _sides(table: pd.DataFrame) -> dict[str, pd.Series[bool]]:
 
 
 def _signed(step: str) -> str:
-    """A step with its sign on both ends, as it stands on the axis: "+3…+5", "+21 …"."""
+    """Return a step with a sign at both ends, for the axis: "+3…+5", "+21 …"."""
     ends = [
         end if end in ("", "0") or end.startswith("−") else f"+{end}" for end in step.split("…")
     ]
     return " … ".join(ends).strip() if "…" in step else ends[0]
 
 
-# From which ranks to which: a cell for each pair of bins, with its count written in it.
+# From which ranks to which: a cell for each pair of bins, with its count.
 
 _ROW_TRANSITIONS = 46
 _FURNITURE_TRANSITIONS = 130
@@ -267,10 +267,10 @@ def _transitions_alt(table: pd.DataFrame, before: str, after: str) -> str:
 
 @draw.chart(_transitions_alt)
 def transitions_chart(ink: style.Ink, table: pd.DataFrame, before: str, after: str) -> go.Figure:
-    """Rows are ranks before, columns ranks after, each cell with its count and its share of the
-    row. Below the diagonal documents moved up, above it down: told by place, by an arrow in the
-    cell and by colour; the shade is the share of the row. The customdata of a cell are its row and
-    its column.
+    """Draw ranks before as rows and ranks after as columns, each cell with its count and its share
+    of the row. Documents below the diagonal moved up, those above it down. Direction is shown by
+    position, by an arrow in the cell and by colour; the shade is the share of the row. The
+    customdata of a cell are its row and its column.
 
     table: as from `shifts.transitions`. before, after: names of the systems.
     """
@@ -287,7 +287,7 @@ def transitions_chart(ink: style.Ink, table: pd.DataFrame, before: str, after: s
             side = _side(start, end, rows, columns)
             sides[side][y][x] = share
             hover[y][x] = _(
-                "from {before} to {after}: {n} ({share:.0%} of those at {before})",
+                "from {before} to {after}: {n} ({share:.0%} of the documents at {before})",
                 before=_bin(start),
                 after=_bin(end),
                 n=f"{count:,}",
@@ -361,7 +361,7 @@ def _empty(rows: int, columns: int) -> list[list[float | None]]:
 
 
 def _side(start: str, end: str, rows: Sequence[str], columns: Sequence[str]) -> str:
-    """Which way a document went; what is not ranked stands below everything."""
+    """Return the direction of a move; "not ranked" is below everything."""
     order = [*(each for each in rows if each != UNRANKED), UNRANKED]
     one, other = order.index(start), order.index(end)
     return "same" if one == other else "up" if other < one else "down"
@@ -376,7 +376,7 @@ def _text(count: int, share: float, side: str) -> str:
 
 
 def _compact(count: int) -> str:
-    """A count that fits its cell; hover and table have it in full."""
+    """Return a count that fits its cell; tooltip and table show all digits."""
     if count < _COMPACT_FROM:
         return str(count)
     return f"{count / 1000:.1f}k" if count < 10 * _COMPACT_FROM else f"{count / 1000:,.0f}k"
@@ -386,14 +386,14 @@ def _bin(name: str) -> str:
     return _p("choice", "none") if name == UNRANKED else name.replace(">", "&gt;")
 
 
-# How far each two systems agree: Kendall's τ and rank-biased overlap, with their intervals.
+# Agreement of each two systems: Kendall's τ and rank-biased overlap, with their intervals.
 
 _ROW_AGREEMENT = 74
 _FURNITURE_AGREEMENT = 120
 _NAME_WIDTH_AGREEMENT = 22
 _TAU_AT, _RBO_AT, _NAME_AT = 0.02, 0.3, -0.3
 _ROOM = 0.24
-# From this many rows on the scale is at the top as well, so far above the first row.
+# In a chart with more rows, there is another scale at the top, at this distance from the first row.
 _TALL, _SCALE_AT = 10, -0.7
 
 
@@ -409,7 +409,7 @@ def _agreement_alt(table: pd.DataFrame, *, names: Mapping[str, str] = style.NO_N
         )
         for row in table.to_dict("records")
     ]
-    return _("Agreement of each two systems. {pairs}", pairs=" ".join(pairs)).strip()
+    return _("Agreement of each pair of systems. {pairs}", pairs=" ".join(pairs)).strip()
 
 
 @draw.chart(_agreement_alt)
@@ -421,8 +421,8 @@ def agreement_chart(
     level: float = LEVEL,
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> go.Figure:
-    """A row for each two systems, their names above, a circle for τ and a diamond below it for the
-    overlap, each with its whisker and its number.
+    """Draw a row for each two systems, their names above, a circle for τ and a diamond below it for
+    the overlap, each with its interval and its number.
 
     table: as from `agreement.pairwise`. p: of the overlap. level: of the intervals.
     names: system → the name shown.

@@ -1,4 +1,4 @@
-"""Charts of which queries could do without reranking."""
+"""Charts of skipping reranking for some queries."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ def skipping_chart(
     chosen: float | None = None,
     level: float = LEVEL,
 ) -> go.Figure:
-    """The change of the mean with its band, beside that of skipping at random; a dashed line at the
-    acceptable loss, and a mark on the rule chosen.
+    """Draw the change of the mean with its interval, and the change of skipping at random; a dashed
+    line at the acceptable loss, and a mark on the chosen rule.
 
     curve: as in `skipping.Skipping`. metric: its title. chosen: the threshold of the rule.
     """
     share, change = curve["share"].tolist(), curve["change"].tolist()
-    known = curve.dropna(subset=["low", "high"])
+    bounded = curve.dropna(subset=["low", "high"])
     traces: list[style.Trace] = []
-    if len(known):
-        there = known["share"].tolist()
-        ends = known["low"].tolist(), known["high"].tolist()
+    if len(bounded):
+        there = bounded["share"].tolist()
+        ends = bounded["low"].tolist(), bounded["high"].tolist()
         edge = {"color": style.faded(style.BETTER, _EDGE), "width": 1}
         traces.append(draw.band(there, *ends, style.BETTER, _BAND, edge))
     traces += [
@@ -97,7 +97,7 @@ def skipping_chart(
                 [row["share"]],
                 [row["change"]],
                 "markers",
-                name=_("largest share within it: {share:.0%}", share=row["share"]),
+                name=_("largest share within this loss: {share:.0%}", share=row["share"]),
                 marker={
                     "color": ink.text,
                     "symbol": "diamond",
@@ -107,7 +107,7 @@ def skipping_chart(
                 hover=[_hover(row.to_dict())],
             )
         )
-    if len(known):
+    if len(bounded):
         words = _("{level} interval", level=level_percent(level))
         traces.append(draw.key(words, "square", style.faded(style.BETTER, 2 * _BAND)))
     return style.finish(
@@ -126,7 +126,7 @@ def skipping_chart(
 
 def _hover(row: Mapping[Hashable, Any]) -> str:
     return _(
-        "{share:.0%} from a margin of {threshold} on: {change} ({span})",
+        "{share:.0%} with a margin of at least {threshold}: {change} ({span})",
         share=row["share"],
         threshold=style.number(row["threshold"]),
         change=style.signed(row["change"]),
@@ -134,10 +134,10 @@ def _hover(row: Mapping[Hashable, Any]) -> str:
     )
 
 
-# Every query's change against how decided the first stage was.
+# Every query's change by reranking against the margin of the first stage.
 
 MOST_POINTS = 1200
-"""Above it, queries near each other are drawn as one mark, the larger the more there are."""
+"""With more queries, neighbouring ones share a mark; its size grows with their number."""
 
 _GRID = 28
 _LARGEST, _SMALLEST = 20.0, 5.0
@@ -172,12 +172,12 @@ def margins_chart(
     tie_band: float = TIE_BAND,
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> go.Figure:
-    """A mark for each query, or above `MOST_POINTS` for each few; a line through the means; a
-    dashed line where skipping would begin.
+    """Draw a mark for each query, or above `MOST_POINTS` for each group of neighbours; a line
+    through the means; a dashed line at the threshold of the rule.
 
-    pairs: as from `compare.paired`. margin: query id → margin. means: as from
-    `skipping.by_margin`. metric: its title. names: query id → the text shown for it. The
-    customdata of a mark is the query id, unescaped; None where it stands for several.
+    pairs: as from `compare.paired`. margin: query id → margin. means: as from `skipping.by_margin`.
+        metric: its title. names: query id → the text shown for it. The customdata of a mark is the
+        query id, unescaped; None for a group.
     """
     points = _points(pairs, margin)
     single = len(points) <= MOST_POINTS
@@ -206,7 +206,7 @@ def margins_chart(
                     "symbol": symbol,
                     "size": 9 if single else _sizes(part["n"].to_numpy(), int(marks["n"].max())),
                     "opacity": 1,
-                    # So that marks over each other can be told apart.
+                    # So that overlapping marks are distinguishable.
                     "line": {"color": ink.background, "width": 1},
                 },
                 customdata=[
@@ -238,7 +238,7 @@ def margins_chart(
                 [threshold, threshold],
                 reach,
                 "lines",
-                name=_("skip from {threshold} on", threshold=style.number(threshold)),
+                name=_("skip at {threshold} or more", threshold=style.number(threshold)),
                 line={"color": ink.text, "width": 1.5, "dash": "dash"},
             )
         )
@@ -262,15 +262,15 @@ def margins_chart(
 
 
 def _points(pairs: pd.DataFrame, margin: pd.Series[float]) -> pd.DataFrame:
-    known = pairs[["query_id", "delta"]]
-    gap = margin.reindex(known["query_id"]).to_numpy()
-    return known.assign(margin=gap).dropna().reset_index(drop=True)
+    changes = pairs[["query_id", "delta"]]
+    gap = margin.reindex(changes["query_id"]).to_numpy()
+    return changes.assign(margin=gap).dropna().reset_index(drop=True)
 
 
 def _gathered(points: pd.DataFrame) -> pd.DataFrame:
-    """One row for each cell of a grid that holds a query: its middle, and n queries.
+    """Return one row for each cell of a grid that contains queries: their means, and n queries.
 
-    Directions never share a cell: a change of 0 lies on a border of its own.
+    Directions never share a cell: a change of 0 is on the border of a separate cell.
     """
     cells = []
     for name in ("margin", "delta"):
@@ -287,12 +287,12 @@ def _gathered(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sizes(n: np.ndarray, most: int) -> list[float]:
-    """Marks whose area follows the number of queries."""
+    """Return the sizes of marks; the area is proportional to the number of queries."""
     return [max(_SMALLEST, _LARGEST * math.sqrt(each / max(most, 1))) for each in n.tolist()]
 
 
 def _hover_margins(row: object, names: Mapping[str, str], several: Mapping[int, str]) -> str:
-    """several: how many queries a mark stands for → that in words."""
+    """Return the tooltip of a mark. several: number of queries of a mark → that in words."""
     query, margin, delta, n = (getattr(row, each) for each in ("query_id", "margin", "delta", "n"))
     place = f"{style.number(margin)} · {style.signed(delta)}"
     if n > 1:

@@ -23,7 +23,7 @@ from rankdash.kit.widgets.text import markdown_safe, name_rows, rounded
 from rankdash.kit.widgets.view import safe_name
 
 DEFAULT_K = 10
-"""The depth that is looked at where the metric is of the whole list."""
+"""The depth for a metric without a cutoff."""
 
 _MOST_ROWS = 1000
 _ROW_HEIGHT = 35
@@ -42,12 +42,12 @@ def flow(study: Study, challenger: str) -> Flow:
 
 
 def destinations(study: Study, challenger: str) -> None:
-    """Where relevant documents went: in a sentence, from bin to bin, in and out of the top k. All
-    documents where no label names a relevant one."""
+    """Draw the movements of relevant documents: in a sentence, from bin to bin, in and out of the
+    top k. If no label names a relevant document, all documents are counted."""
     movements = moves(study, challenger)
     way = flow(study, challenger)
     st.subheader(
-        _("Where relevant documents went") if way.total else _("Where the documents went"),
+        _("Movements of relevant documents") if way.total else _("Document movements"),
         anchor=False,
     )
     st.markdown(
@@ -101,20 +101,20 @@ def _flow(study: Study, challenger: str) -> None:
     sides = (study.name(study.baseline), study.name(challenger))
     st.markdown(_("**Into and out of the top {k}**", k=way.k))
     if not way.total:
-        st.caption(_("It counts relevant documents only, so it needs labels that name some."))
+        st.caption(_("This chart counts relevant documents, and no label names one."))
         return
     draw(charts.flows_chart(way, *sides), key="shifts.flow")
 
 
 def _choose_cell(key: str) -> None:
-    """The cell that was clicked becomes the choice, and none a second click."""
+    """Choose the cell that was clicked; a second click removes the choice."""
     clicked = [point["customdata"] for point in st.session_state[key]["selection"]["points"]]
     address.choose("cell", clicked[0][:2] if clicked else None)
     address.publish()
 
 
 def _cell(table: pd.DataFrame) -> tuple[str, str] | None:
-    """The chosen cell: the bin of ranks before and the one after."""
+    """Return the chosen cell: the bins of ranks before and after."""
     requested = address.several("cell")
     fits = len(requested) == 2 and requested[0] in table.index and requested[1] in table.columns
     address.lose("cell", " → ".join(requested) if requested and not fits else None)
@@ -146,8 +146,8 @@ def _in_words(way: Flow) -> str:
     if way.unranked:
         sentences.append(
             ngettext(
-                "{n} was retrieved by neither ranking, so no reranker can bring it back.",
-                "{n} were retrieved by neither ranking, so no reranker can bring them back.",
+                "{n} relevant document is in neither ranking, so no reranker can recover it.",
+                "{n} relevant documents are in neither ranking, so no reranker can recover them.",
                 way.unranked,
             )
         )
@@ -171,7 +171,7 @@ def _count_tables(table: pd.DataFrame, way: Flow) -> None:
     unranked = {UNRANKED: _("not ranked")}
     shown = table.rename(index=unranked, columns=unranked)
     shown.index.name = _("rank before")
-    cells.dataframe(shown, alt=_("Documents from each band of ranks to each"))
+    cells.dataframe(shown, alt=_("Number of documents from each band of ranks to each"))
     if not way.total:
         return
     bands.dataframe(
@@ -188,7 +188,7 @@ def _count_tables(table: pd.DataFrame, way: Flow) -> None:
 
 
 def draw_below(study: Study, challenger: str) -> None:
-    """Draw what is seen after the matrix: how far documents moved, and how far systems agree."""
+    """Draw the lower part of the page: how far documents moved, and how far systems agree."""
     left, right = st.columns(2, gap="medium")
     with left:
         shared(sizes, study, challenger)
@@ -197,8 +197,8 @@ def draw_below(study: Study, challenger: str) -> None:
 
 
 def sizes(study: Study, challenger: str) -> None:
-    """How far documents moved."""
-    st.subheader(_("How far documents moved"), anchor=False)
+    """Draw how far documents moved."""
+    st.subheader(_("Distances of moves"), anchor=False)
     table = rank_shifts_study.move_sizes(study, challenger)
     before, after = study.name(study.baseline), study.name(challenger)
     draw(charts.move_sizes_chart(table, before, after), key="shifts.sizes")
@@ -216,12 +216,12 @@ def sizes(study: Study, challenger: str) -> None:
             hide_index=True,
             placeholder="–",
             column_config={_("share of relevant"): share, _("share of others"): share},
-            alt=_("How far documents moved"),
+            alt=_("Distances of moves"),
         )
 
 
 def by_query(study: Study, challenger: str) -> None:
-    """Agreement and change of every query, the most reordered first; a row opens the query."""
+    """Draw agreement and change of every query, the most reordered first; a row opens the query."""
     frame_of = rank_shifts_study.agreements(study, study.baseline, challenger)
     pairs = study.pairs(challenger).set_index("query_id")
     texts = study.dataset.query_names
@@ -252,15 +252,13 @@ def by_query(study: Study, challenger: str) -> None:
 
 
 def farthest(study: Study, challenger: str) -> None:
-    """The relevant documents that moved farthest, falls first; a row opens the query."""
+    """Draw the relevant documents that moved farthest, falls first; a row opens the query."""
     movements = moves(study, challenger)
     table = movements.frame(movements.relevant & movements.in_both & (movements.up != 0))
     table = table.sort_values("up", kind="stable", ignore_index=True)
     half = _MOST_ROWS // 2
     if len(table) > _MOST_ROWS:
-        st.caption(
-            _("The {n} that fell farthest and the {n} that rose farthest.", n=number(half, 0))
-        )
+        st.caption(_("Largest drops and rises ({n} each).", n=number(half, 0)))
         table = pd.concat([table.head(half), table.tail(half)], ignore_index=True)
     _document_table(
         study,
@@ -273,7 +271,7 @@ def farthest(study: Study, challenger: str) -> None:
 def _documents_of(
     study: Study, challenger: str, movements: Moves, cell: tuple[str, str], *, relevant_only: bool
 ) -> None:
-    """The documents that one cell counts; a row opens the query."""
+    """Draw the documents that one cell counts; a row opens the query."""
     table = movements.frame(went(movements, *cell, relevant_only=relevant_only))
     start, end = (_("not ranked") if name == UNRANKED else name for name in cell)
     st.markdown(
@@ -281,7 +279,7 @@ def _documents_of(
             "**From {start} to {end}**: {n} document. Click a row to open its query.",
             "**From {start} to {end}**: {n} documents. Click a row to open its query.",
             len(table),
-            # A bin that begins with > is no quotation.
+            # A bin that begins with > is not a quotation.
             start=markdown_safe(start),
             end=markdown_safe(end),
         )
@@ -324,7 +322,7 @@ def _document_table(study: Study, table: pd.DataFrame, key: str, alt: str) -> No
 
 
 def _picked(shown: pd.DataFrame, key: str, columns: dict[str, Any], alt: str) -> int | None:
-    """Draw a table of queries; the row that was clicked."""
+    """Draw a table of queries; return the row that was clicked."""
     event = st.dataframe(
         shown,
         hide_index=True,
@@ -341,13 +339,14 @@ def _picked(shown: pd.DataFrame, key: str, columns: dict[str, Any], alt: str) ->
 
 
 def pair_line(study: Study, challenger: str) -> str:
-    """ "baseline → challenger" for a place that renders Markdown."""
+    """Return "baseline → challenger" for a place that renders Markdown."""
     names = (view.safe_name(study, each) for each in (study.baseline, challenger))
     return " → ".join(names)
 
 
 def share(value: float) -> str:
-    """A share of the queries for a sentence: 0.4% is not 0%."""
+    """Return a share of the queries for a sentence, with a decimal near 0% and 100%: 0.4% is not
+    0%."""
     return percent(value, 1 if 0 < value < 0.095 or 0.905 < value < 1 else 0)
 
 
@@ -357,7 +356,8 @@ _MOST_PAIRS = 10
 
 
 def draw_agreement(study: Study, challenger: str) -> None:
-    """How far each two of the systems agree, in the chart of many those with the challenger."""
+    """Draw the agreement of each two systems; with many systems the chart shows only pairs with the
+    challenger."""
     st.subheader(_("Do the systems agree?"), anchor=False)
     table = drawn = rank_shifts_study.agreement_table(study)
     names, level = study.names, study.statistics.level
@@ -366,7 +366,7 @@ def draw_agreement(study: Study, challenger: str) -> None:
         drawn = table[(table["one"] == challenger) | (table["other"] == challenger)]
         sentences.append(
             _(
-                "The chart has the pairs with {system}; all are in the table.",
+                "The chart shows only pairs with {system}; the table lists all pairs.",
                 system=safe_name(study, challenger),
             )
         )
@@ -376,9 +376,9 @@ def draw_agreement(study: Study, challenger: str) -> None:
     )
     sentences += [
         _(
-            "Means over queries. τ (τ-b, equal scores tied) counts pairs of documents in the same "
-            "order: 0 is chance, -1 the reverse. RBO weighs the top: the first ten ranks hold 86% "
-            "of it."
+            "Means over queries. τ (τ-b, equal scores tied) measures how many pairs of documents "
+            "are in the same order: 0 is chance, -1 the reverse. RBO gives more weight to the "
+            "top: the first ten ranks have 86% of the weight."
         )
     ]
     for system in study.chosen:
@@ -386,8 +386,8 @@ def draw_agreement(study: Study, challenger: str) -> None:
         if run is not None and run.depth is not None:
             sentences.append(
                 _(
-                    "{system} reranked the first {depth} alone: below them it keeps the first "
-                    "stage's order, which brings its τ nearer to 1.",
+                    "{system} reranked only the first {depth} documents. The others stay in the "
+                    "first stage's order, so its τ is closer to 1.",
                     system=safe_name(study, system),
                     depth=number(run.depth, 0),
                 )
@@ -417,5 +417,5 @@ def _table(study: Study, table: pd.DataFrame) -> None:
         placeholder="–",
         row_height=name_rows(study.names.values()),
         column_config=dict.fromkeys(list(columns)[3:], decimal),
-        alt=_("Agreement of each two systems"),
+        alt=_("Agreement of each pair of systems"),
     )

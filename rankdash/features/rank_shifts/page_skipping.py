@@ -1,4 +1,4 @@
-"""Which queries could do without the reranker, and what that saves and costs."""
+"""Skipping the reranker for some queries: what it saves and costs."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def draw(study: Study, challenger: str) -> None:
     st.subheader(_("When not to rerank"), anchor=False)
     if challenger == FIRST_STAGE:
         st.info(
-            _("Where reranking is skipped, the first stage is shown. Choose a reranker."),
+            _("If reranking is skipped, the first stage's ranking is used. Choose a reranker."),
             icon=":material/info:",
         )
         return
     if not study.dataset.labelled_queries:
         st.info(
-            _("This needs labels: only they show what skipping reranking costs."),
+            _("Labels are needed to measure the cost of skipping reranking."),
             icon=":material/info:",
         )
         return
@@ -73,7 +73,7 @@ def draw(study: Study, challenger: str) -> None:
     skipping = _skipping(study, challenger, margin, tolerance)
     gaps = rank_shifts_study.margins(study, FIRST_STAGE, depth(study))[margin]
     if skipping.n == 0:
-        st.info(_("No query has a value on both sides."), icon=":material/info:")
+        st.info(_("No query has a metric value in both systems."), icon=":material/info:")
         return
     readout(study, challenger, skipping, gaps)
     if skipping.rule is not None and skipping.holds:
@@ -98,7 +98,7 @@ def draw(study: Study, challenger: str) -> None:
         lambda: _threshold_table(skipping),
     )
     fold(
-        _("Near-ties, and which margin tells more"),
+        _("Near-ties, and predictive value of each margin"),
         "shifts.near",
         ":material/balance:",
         lambda: _near(study, challenger, tolerance),
@@ -106,7 +106,7 @@ def draw(study: Study, challenger: str) -> None:
 
 
 def _controls(study: Study) -> tuple[Margin, float, float | None]:
-    # They wrap where the window is narrow.
+    # They wrap in a narrow window.
     row = st.container(horizontal=True, vertical_alignment="bottom")
     kinds, losses = row.container(width="content"), row.container(width="content")
     money = row.container(width=_PRICE_WIDTH)
@@ -142,14 +142,14 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
         min_value=0.0,
         max_value=_MOST_PAID,
         value=None,
-        placeholder=_("not given"),
+        placeholder=_("not set"),
     )
     margin: Margin = "edge" if chosen == "edge" else "first"
     return margin, float(loss or TOLERANCE), price
 
 
 def amount(text: str | None) -> float | None:
-    """An amount of money from the address; None where there is none that can be meant."""
+    """Return an amount of money from the address, or None if it is not a valid amount."""
     try:
         amount = float(text or "")
     except ValueError:
@@ -200,7 +200,7 @@ def _change_by_margin(
 
 def _cost(study: Study, challenger: str, margin: Margin, tolerance: float) -> None:
     skipping = _skipping(study, challenger, margin, tolerance)
-    st.markdown(_("**What skipping costs**"))
+    st.markdown(_("**Cost of skipping**"))
     title = study.measure.title
     widgets_charts.draw(
         charts_skipping.skipping_chart(
@@ -217,7 +217,7 @@ def _cost(study: Study, challenger: str, margin: Margin, tolerance: float) -> No
 def _threshold_table(skipping: Skipping) -> None:
     curve = skipping.curve
     columns = {
-        _("margin from"): curve["threshold"].where(curve["skipped"] > 0),
+        _("margin of at least"): curve["threshold"].where(curve["skipped"] > 0),
         _("queries skipped"): curve["skipped"],
         _p("column", "share"): curve["share"],
         _p("column", "mean"): curve["mean"],
@@ -237,7 +237,7 @@ def _threshold_table(skipping: Skipping) -> None:
         hide_index=True,
         placeholder="–",
         column_config={
-            _("margin from"): st.column_config.NumberColumn(format="%.4f"),
+            _("margin of at least"): st.column_config.NumberColumn(format="%.4f"),
             _p("column", "share"): st.column_config.NumberColumn(format="percent"),
             _p("column", "mean"): st.column_config.NumberColumn(format="%.4f"),
         },
@@ -246,7 +246,7 @@ def _threshold_table(skipping: Skipping) -> None:
 
 
 def _near(study: Study, challenger: str, tolerance: float) -> None:
-    """Near-ties of each system, and how much each margin of the first stage knows."""
+    """Draw near-ties of each system, and the predictive value of each margin of the first stage."""
     k = depth(study)
     words = margin_words(k)
     rows = []
@@ -275,8 +275,8 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
     )
     st.caption(
         _(
-            "Gaps are shares of a system's score range for a query, so that systems can be "
-            "compared; their raw scores cannot."
+            "Gaps are shares of a system's score range for a query, so they are comparable "
+            "between systems; raw scores are not."
         )
     )
     sentences = []
@@ -285,10 +285,10 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
         sentences.append(
             {
                 _p("column", "margin"): words[margin],
-                _("better than chance by"): skipping.advantage,
+                _("advantage over random"): skipping.advantage,
                 _p("column", "low"): skipping.advantage_low,
                 _p("column", "high"): skipping.advantage_high,
-                _("a guide to which queries to skip"): _p("answer", "yes")
+                _("predicts which queries to skip"): _p("answer", "yes")
                 if skipping.margin_helps
                 else _("not proven"),
             }
@@ -297,27 +297,27 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
         signed_cells(
             pd.DataFrame(sentences),
             dict.fromkeys(
-                (_("better than chance by"), _p("column", "low"), _p("column", "high")), 4
+                (_("advantage over random"), _p("column", "low"), _p("column", "high")), 4
             ),
         ),
         hide_index=True,
         placeholder="–",
-        alt=_("What each margin tells"),
+        alt=_("Predictive value of each margin"),
     )
     st.caption(
         _(
-            "Better than chance by: {metric} saved by skipping the queries with the largest score "
-            "margin instead of as many at random, averaged over all shares.",
+            "Advantage over random: {metric} preserved by skipping the queries with the largest "
+            "score margin instead of as many random queries, averaged over all shares.",
             metric=study.measure.title,
         )
     )
 
 
-# When not to rerank: the answer in words, how far it can be trusted, and what it saves.
+# The answer in words, its reliability, and the savings.
 
 
 def readout(study: Study, challenger: str, skipping: Skipping, gaps: pd.Series[float]) -> None:
-    """The answer in one sentence, and how far it can be trusted."""
+    """Draw the answer in one sentence, and how its effect was estimated."""
     metric = study.measure.title
     if skipping.rule is None or skipping.held_out is None:
         if skipping.n < FEWEST:
@@ -328,14 +328,14 @@ def readout(study: Study, challenger: str, skipping: Skipping, gaps: pd.Series[f
             )
         elif even(gaps):
             words = _(
-                "The first stage's scores are evenly spaced, as if a file gave only ranks: its "
-                "margins cannot say which queries to skip."
+                "The first stage's scores are evenly spaced, possibly because the file contains "
+                "only ranks. Its margins cannot predict which queries to skip."
             )
         elif labelling.first_stage_kind(study, challenger) not in ("better", "small"):
             words = _(
                 "**No safe rule, and no proven gain.** Skipping even a few of the queries with "
-                "the largest score margin may lower {metric} by more than {loss}; but it is not "
-                "proven either that {system} raises it.",
+                "the largest score margin may lower {metric} by more than {loss}. It is also not "
+                "proven that {system} raises {metric}.",
                 metric=metric,
                 loss=number(skipping.tolerance),
                 system=name_safe(study.name(challenger)),
@@ -366,8 +366,9 @@ def readout(study: Study, challenger: str, skipping: Skipping, gaps: pd.Series[f
         st.warning(
             _(
                 "**No safe rule.** Skipping {share} of the queries (margin of at least "
-                "{threshold}) looks harmless here, but on held-out queries {metric} changes by "
-                "{change} ({level}: {low} … {high}), and the acceptable loss is {loss}.",
+                "{threshold}) seems safe on the queries used to choose it, but on held-out "
+                "queries {metric} changes by {change} ({level}: {low} … {high}); the acceptable "
+                "loss is {loss}.",
                 **params,
             ),
             icon=":material/warning:",
@@ -422,7 +423,7 @@ def readout(study: Study, challenger: str, skipping: Skipping, gaps: pd.Series[f
 def savings(
     study: Study, challenger: str, gaps: pd.Series[float], threshold: float, price: float | None
 ) -> None:
-    """What the rule saves in calls, time and money."""
+    """Draw the savings of the rule in calls, time and money."""
     run = study.run(challenger)
     saved = None if run is None else saving(run.queries, gaps, threshold)
     if saved is None or not saved.n:
@@ -449,7 +450,7 @@ def savings(
             )
         )
     else:
-        sentences.append(_("Its latency was not measured."))
+        sentences.append(_("The latency was not measured."))
     if price is not None:
         sentences.append(
             _(

@@ -1,4 +1,4 @@
-"""Where documents went between two rankings: moves, and flows between ranges of ranks."""
+"""Movements of documents between two rankings: moves, and flows between ranges of ranks."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ NOT_RANKED = 0
 @dataclass(frozen=True, eq=False)
 class Pairing:
     """The documents of the queries that two rankings share. N documents, by query, then by rank
-    before; those that only the second ranking has come last, by rank after.
+    before; documents that only the second ranking has come last, by rank after.
 
     before, after: the two rankings.
     query_ids: (Q,) object array of str, in the order of the first ranking.
-    offsets:   (Q + 1,) where each query's documents start.
-    row_before, row_after: (N,) the row in the ranking, -1 where it lacks the document.
-    only_before, only_after: how many queries one of the rankings has alone.
+    offsets:   (Q + 1,) the first document of each query.
+    row_before, row_after: (N,) the row in the ranking, -1 if it lacks the document.
+    only_before, only_after: the number of queries that only one of the rankings has.
     """
 
     before: Ranking
@@ -51,27 +51,28 @@ class Pairing:
 
     @property
     def query(self) -> Integers:
-        """(N,) the query of each document."""
+        """The query of each document, (N,)."""
         return owners(self.offsets)
 
     @cached_property
     def in_both(self) -> Flags:
-        """(N,) whether both rankings have the document."""
+        """Flags of documents that both rankings have, (N,)."""
         return (self.row_before >= 0) & (self.row_after >= 0)
 
     @cached_property
     def rank_before(self) -> Ranks:
-        """(N,) from 1; `NOT_RANKED` where the ranking lacks the document."""
+        """Ranks from 1, (N,); `NOT_RANKED` if the ranking lacks the document."""
         return _ranks(self.before, self.row_before)
 
     @cached_property
     def rank_after(self) -> Ranks:
-        """As `rank_before`."""
+        """The same for the second ranking."""
         return _ranks(self.after, self.row_after)
 
     @cached_property
     def docs(self) -> npt.NDArray[np.int32]:
-        """(N,) the place of each document among those of the one ranking, then of the other."""
+        """The position of each document in the documents of the first ranking, then of the second,
+        (N,)."""
         here = self.row_before >= 0
         docs = np.empty(len(here), dtype=np.int32)
         docs[here] = self.before.docs[self.row_before[here]]
@@ -90,17 +91,17 @@ def pair(before: Ranking, after: Ranking) -> Pairing:
     offsets_after, rows_after = rearranged(np.diff(after.offsets), at_after)
     query_before, query_after = owners(offsets_before), owners(offsets_after)
     docs = places_in(before.documents, after.documents)[after.docs[rows_after]]
-    known = np.flatnonzero(docs >= 0)
-    there, matches = places_of(before, shared[query_after[known]], docs[known])
-    in_both = known[matches]
-    alone = np.ones(len(rows_after), dtype=bool)
-    alone[in_both] = False
+    in_before = np.flatnonzero(docs >= 0)
+    there, matches = places_of(before, shared[query_after[in_before]], docs[in_before])
+    in_both = in_before[matches]
+    added = np.ones(len(rows_after), dtype=bool)
+    added[in_both] = False
     partner = np.full(len(before.docs), -1, dtype=np.int64)
     partner[there] = rows_after[in_both]
-    query = np.concatenate([query_before, query_after[alone]])
-    row_before = np.concatenate([rows_before, np.full(int(alone.sum()), -1)])
-    row_after = np.concatenate([partner[rows_before], rows_after[alone]])
-    if alone.any():
+    query = np.concatenate([query_before, query_after[added]])
+    row_before = np.concatenate([rows_before, np.full(int(added.sum()), -1)])
+    row_after = np.concatenate([partner[rows_before], rows_after[added]])
+    if added.any():
         by_query = sort_codes(query, max(len(shared), 1))
         row_before, row_after = row_before[by_query], row_after[by_query]
     return Pairing(
@@ -117,14 +118,14 @@ def pair(before: Ranking, after: Ranking) -> Pairing:
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """Where every document of Q shared queries stood and stands. N documents, by query.
+    """The ranks before and after of every document of Q shared queries. N documents, by query.
 
     query_ids: (Q,) object array of str. query: (N,) the query of each document.
-    names:     (D,) object array of str, ids of documents. docs: (N,) the place of each there.
-    before, after: (N,) ranks from 1; `NOT_RANKED` where a ranking lacks the document.
+    names:     (D,) object array of str, ids of documents. docs: (N,) the position of each there.
+    before, after: (N,) ranks from 1; `NOT_RANKED` if a ranking lacks the document.
     relevant:  (N,) whether its label reaches the threshold.
-    unranked:  how many relevant documents of these queries neither ranking has.
-    only_before, only_after: how many queries one of the rankings has alone.
+    unranked:  the number of relevant documents of these queries that neither ranking has.
+    only_before, only_after: the number of queries that only one of the rankings has.
     """
 
     query_ids: npt.NDArray[np.object_]
@@ -140,17 +141,17 @@ class Moves:
 
     @cached_property
     def in_both(self) -> Flags:
-        """(N,) whether both rankings have the document."""
+        """Flags of documents that both rankings have, (N,)."""
         return (self.before > NOT_RANKED) & (self.after > NOT_RANKED)
 
     @cached_property
     def up(self) -> Ranks:
-        """(N,) how many ranks each document rose; negative where it fell, 0 where a ranking lacks
-        it (see `in_both`)."""
+        """The number of ranks that each document rose, (N,); negative if it fell, 0 if a ranking
+        lacks it (see `in_both`)."""
         return np.where(self.in_both, self.before - self.after, 0).astype(np.int32)
 
     def frame(self, rows: Flags | Integers) -> pd.DataFrame:
-        """Some of the documents: query_id, doc_id, before and after (float, NaN where a ranking
+        """Return some of the documents: query_id, doc_id, before and after (float, NaN if a ranking
         lacks the document), up (NaN likewise), relevant."""
         both = self.in_both[rows]
         return pd.DataFrame(
@@ -166,12 +167,13 @@ class Moves:
 
 
 def moves(paired: Pairing, before: Judged, after: Judged, threshold: float) -> Moves:
-    """Where every document went between two rankings of the same queries.
+    """Return the moves of every document between two rankings of the same queries.
 
-    paired: of the rankings, each as it is `settled`. before, after: their joins with the labels.
-    threshold: the lowest label of a relevant document. Ranks count every document, labelled or not.
+    paired: of the rankings, each as from `settled`. before, after: their joins with the labels.
+        threshold: the lowest label of a relevant document. Ranks count every document, labelled or
+        not.
     """
-    # One more row, for what is not ranked: index -1 finds it.
+    # One more row for documents without a rank: index -1 selects it.
     was, now = (
         np.append(_relevant_rows(len(ranking), judged, threshold), False)
         for ranking, judged in ((paired.before, before), (paired.after, after))
@@ -192,12 +194,12 @@ def moves(paired: Pairing, before: Judged, after: Judged, threshold: float) -> M
 
 
 def settled(ranking: Ranking, conventions: Conventions) -> Ranking:
-    """The ranking in the order that the metrics read it."""
+    """Return the ranking in the order of the metrics."""
     return ranking.settled(conventions.order_rule(ranking.ties), conventions.score_precision)
 
 
 def _relevant_rows(size: int, judged: Judged, threshold: float) -> Flags:
-    """(size,) which rows of a ranking hold a relevant document."""
+    """Return flags of the rows of a ranking with a relevant document, (size,)."""
     flags = np.zeros(size, dtype=bool)
     chosen = judged.label >= threshold
     flags[judged.starts[judged.query[chosen]] + judged.rank[chosen] - 1] = True
@@ -205,7 +207,7 @@ def _relevant_rows(size: int, judged: Judged, threshold: float) -> Flags:
 
 
 def _relevant_labels(queries: npt.NDArray[np.object_], judged: Judged, threshold: float) -> int:
-    """How many documents are labelled relevant for these queries, ranked or not."""
+    """Return how many documents are labelled relevant for these queries, ranked or not."""
     shared = set(queries)
     chosen = np.array([query in shared for query in judged.query_ids], dtype=bool)
     relevant = judged.pool_label >= threshold
@@ -213,33 +215,33 @@ def _relevant_labels(queries: npt.NDArray[np.object_], judged: Judged, threshold
 
 
 def _ranks(ranking: Ranking, row: npt.NDArray[np.int32]) -> Ranks:
-    # As in `moves`, index -1 finds what is not ranked.
+    # As in `moves`, index -1 selects "not ranked".
     return np.append(places(ranking.offsets).astype(np.int32), np.int32(NOT_RANKED))[row]
 
 
-def _or_nan(values: Ranks, known: Flags) -> npt.NDArray[np.float64]:
-    return np.where(known, values, np.nan).astype(np.float64)
+def _or_nan(values: Ranks, ranked: Flags) -> npt.NDArray[np.float64]:
+    return np.where(ranked, values, np.nan).astype(np.float64)
 
 
-# Moves counted: from which ranks to which, how far, and into and out of the first k.
+# Counts of moves: from which ranks to which, how far, and into and out of the first k.
 
 BINS = ("1", "2–3", "4–5", "6–10", "11–20", "> 20")
 UNRANKED = "unranked"
-"""The name of the bin, or band, of what a ranking lacks."""
+"""The name of the bin, or band, of documents that a ranking lacks."""
 
 _NAMES = (*BINS, UNRANKED)
 _STARTS = np.array([1, 2, 4, 6, 11, 21])
 
 STEPS = ("−21…", "−20…−11", "−10…−6", "−5…−3", "−2…−1", "0", "1…2", "3…5", "6…10", "11…20", "21…")
-"""How far a document moved: ranks up, negative for down; the first and the last are open."""
+"""Distances of moves: ranks up, negative for down; the first and the last are open."""
 
 _STEP_STARTS = np.array([-20, -10, -5, -2, 0, 1, 3, 6, 11, 21])
 
 
 def transitions(moves: Moves, *, relevant_only: bool) -> pd.DataFrame:
-    """How many documents went from each bin of ranks (rows) to each (columns).
+    """Return how many documents moved from each bin of ranks (rows) to each (columns).
 
-    The bins are `BINS` and, where a ranking lacks a document, `UNRANKED` as the last row or column.
+    The bins are `BINS`; if a ranking lacks a document, `UNRANKED` is the last row or column.
     """
     chosen = np.flatnonzero(moves.relevant) if relevant_only else slice(None)
     size = len(_NAMES)
@@ -253,7 +255,8 @@ def transitions(moves: Moves, *, relevant_only: bool) -> pd.DataFrame:
 
 
 def went(moves: Moves, start: str, end: str, *, relevant_only: bool) -> npt.NDArray[np.bool_]:
-    """(N,) the documents that a cell of `transitions` counts: from the bin `start` to `end`."""
+    """Return flags of the documents that a cell of `transitions` counts, (N,): from the bin `start`
+    to `end`."""
     cell: npt.NDArray[np.bool_] = (_bins(moves.before) == _NAMES.index(start)) & (
         _bins(moves.after) == _NAMES.index(end)
     )
@@ -261,17 +264,17 @@ def went(moves: Moves, start: str, end: str, *, relevant_only: bool) -> npt.NDAr
 
 
 def _bins(rank: Ranks, starts: npt.NDArray[np.int64] = _STARTS) -> npt.NDArray[np.int64]:
-    """The bin of each rank, of those that start there; the last one for `NOT_RANKED`."""
+    """Return the bin of each rank, for bins with these starts; the last one for `NOT_RANKED`."""
     bins = np.searchsorted(starts, np.arange(rank.max(initial=0) + 1), side="right") - 1
     bins[NOT_RANKED] = len(starts)
     return bins[rank]
 
 
 def move_sizes(moves: Moves) -> pd.DataFrame:
-    """How far the documents moved that both rankings have.
+    """Return how far the documents moved that both rankings have.
 
-    One row for each of `STEPS`, in `step`; relevant and other: how many documents; relevant_share
-    and other_share: of all such documents (NaN where there is none).
+    One row for each of `STEPS`, in `step`; relevant and other: the number of documents;
+    relevant_share and other_share: as a share of all such documents (NaN if there are none).
     """
     low, high = int(moves.up.min(initial=0)), int(moves.up.max(initial=0))
     step = np.searchsorted(_STEP_STARTS, np.arange(low, high + 1), side="right")[moves.up - low]
@@ -289,13 +292,13 @@ def move_sizes(moves: Moves) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """Relevant documents and the first k ranks.
+    """Relevant documents that entered, left or stayed in the first k ranks.
 
     stayed: among the first k before and after. entered, left: came in, dropped out. outside:
         ranked, but never among the first k. unranked: relevant by their label, and in neither
         ranking.
-    bands: one row for each band of ranks below k, in `band` ("11–20"), the last `UNRANKED`:
-        entered (how many came in from there), left (how many went there).
+    bands: one row for each band of ranks below k, in `band` ("11–20"), the last `UNRANKED`: entered
+        (how many came in from there), left (how many went there).
     """
 
     k: int
@@ -316,13 +319,13 @@ class Flow:
 
     @property
     def total(self) -> int:
-        """All documents labelled relevant for the shared queries."""
+        """The number of documents labelled relevant for the shared queries."""
         return self.stayed + self.entered + self.left + self.outside + self.unranked
 
 
 def flow(moves: Moves, k: int) -> Flow:
-    """Where relevant documents that came into the first k came from, and where those that dropped
-    out of it went."""
+    """Return from which bands relevant documents came into the first k ranks, and to which bands
+    they dropped out."""
     starts = np.array([k + 1, 2 * k + 1, 5 * k + 1])
     names = [_band(k + 1, 2 * k), _band(2 * k + 1, 5 * k), f"> {5 * k}", UNRANKED]
 

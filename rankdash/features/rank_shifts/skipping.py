@@ -1,7 +1,7 @@
-"""When not to rerank: leave a query as the first stage ordered it where that was sure of itself.
+"""When not to rerank: use the first stage's order for queries with a large score margin.
 
-The rule is "skip where the margin is at least m". A threshold that looks best on some queries looks
-better there than it is, so what a rule costs is also measured on queries it was not chosen on.
+The rule is "skip if the margin is at least m". A threshold chosen on some queries looks better on
+them than it is, so the cost of a rule is also measured on held-out queries.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ Flags = npt.NDArray[np.bool_]
 
 
 FEWEST = 20
-"""With fewer queries no rule is chosen: a fold would hold three or less."""
+"""The number of queries needed to choose a rule: with fewer, a fold has three or fewer."""
 
 FOLDS = 5
 _AT_ONCE = 5
-"""Rules tried together: drawing weighs more than a rule, and few are tried in vain."""
+"""The number of rules tried together: resampling costs more than a rule, and few are tried in
+vain."""
 
 _STEPS = 40
 _ROUNDING = 1e-12
@@ -36,8 +37,8 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Change:
-    """A rule against reranking everything: the share of queries it skips, the change in the mean
-    (negative: a loss) and the interval of that change."""
+    """A rule compared with reranking everything: the share of queries it skips, the change in the
+    mean (negative: a loss) and the interval of that change."""
 
     share: float
     change: float
@@ -47,23 +48,23 @@ class Change:
 
 @dataclass(frozen=True)
 class Rule(Change):
-    """Skip where the margin is at least `threshold`."""
+    """The rule to skip queries with a margin of at least `threshold`."""
 
     threshold: float
 
 
 @dataclass(frozen=True, eq=False)
 class RuleCosts:
-    """What every rule would cost, whatever loss is acceptable. n queries, T rules.
+    """The cost of every rule, for any acceptable loss. n queries, T rules.
 
     curve: one row for each rule, the most careful first: threshold (inf: skip nothing), skipped,
-        share, mean (of the mixed system), change (mean less that of reranking everything), low,
-        high, and random, the change expected of skipping as many queries at random.
+        share, mean (of the mixed system), change (mean minus the mean of reranking everything),
+        low, high, and random, the expected change of skipping as many queries at random.
     reranked, first_stage: the means of reranking everything and nothing.
-    advantage: how much better the margin picks what to skip than chance, averaged over all shares,
-        in units of the metric, with its interval. As it depends on no chosen threshold, it needs
-        no other queries to be judged on. gain: (n,) what each query adds to it.
-    no_margin: queries that have none (a list too short): they are always reranked.
+    advantage: the advantage of picking queries by margin instead of at random, averaged over all
+        shares, in units of the metric, with its interval. It depends on no chosen threshold, so it
+        needs no held-out queries. gain: (n,) the contribution of each query to it.
+    no_margin: queries without a margin (a list too short): they are always reranked.
     lost, skips: (n, T) the change of each query under each rule, and whether it is skipped.
     possible: the lowest and the highest change of the metric.
     """
@@ -84,26 +85,27 @@ class RuleCosts:
 
     @property
     def advantage_p(self) -> float:
-        """The p of the advantage, drawn where somebody asks."""
-        # The same for whatever loss is acceptable.
+        """The p-value of the advantage, computed only if it is used."""
+        # The same for every acceptable loss.
         return float(p_values(self.gain[:, None], self.settings, again=True)[0])
 
     @property
     def margin_helps(self) -> bool:
-        """Whether the margin is proven to pick better than chance, by the rule of the verdict: the
-        interval lies above 0 and the p of this one comparison is significant."""
+        """True if the margin is proven to pick better than chance: as for the verdict, the interval
+        is above 0 and the p-value of this one comparison is significant."""
         return self.advantage_low > 0 and self.advantage_p <= 1 - self.settings.level + _ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
 class Skipping(RuleCosts):
-    """The rule that a loss allows, and what skipping by it would cost.
+    """The rule for an acceptable loss, and the cost of skipping by it.
 
     tolerance: the acceptable loss, in units of the metric.
-    rule: the rule that skips the largest share while `low` stays above -tolerance; None where only
-        skipping nothing does, or there are too few queries. Judged on the queries it was chosen on.
+    rule: the rule that skips the largest share while `low` stays above -tolerance; None if only
+        skipping nothing does, or if there are too few queries. Measured on the queries it was
+        chosen on.
     held_out: rules chosen in the same way on four fifths of the queries and applied to the rest,
-        each query once; None under `FEWEST` queries.
+        each query once; None below `FEWEST` queries.
     """
 
     tolerance: float
@@ -112,7 +114,7 @@ class Skipping(RuleCosts):
 
     @property
     def holds(self) -> bool:
-        """Whether the loss on held-out queries is sure to stay within the tolerance."""
+        """True if the interval of the loss on held-out queries is within the tolerance."""
         return self.held_out is not None and self.held_out.low >= -self.tolerance - _ROUNDING
 
 
@@ -123,20 +125,20 @@ def rules_on(
     *,
     possible: tuple[float, float] = (-math.inf, math.inf),
 ) -> RuleCosts:
-    """What the rules on a margin would skip, lose and keep.
+    """Return the cost of every rule on a margin.
 
     pairs: as from `compare.paired`, the first stage against a reranker. margin: query id → the
-    first stage's margin, NaN where there is none. possible: the lowest and the highest change of
-    the metric.
+        first stage's margin, NaN if it has none. possible: the lowest and the highest change of the
+        metric.
     """
     there = pairs["delta"].notna().to_numpy()
-    known = pairs[there]
-    delta = known["delta"].to_numpy(dtype=np.float64)
-    # All queries are mostly those of the margin, which pandas sees at once.
+    paired = pairs[there]
+    delta = paired["delta"].to_numpy(dtype=np.float64)
+    # Usually both have the same queries, which pandas detects quickly.
     gap = np.asarray(margin.reindex(pairs["query_id"]), dtype=np.float64)[there]
     n = len(delta)
     reranked, first_stage = (
-        float(known[side].mean()) if n else math.nan for side in ("after", "before")
+        float(paired[side].mean()) if n else math.nan for side in ("after", "before")
     )
     thresholds = _thresholds(gap)
     skips = _skips(gap, thresholds)
@@ -175,7 +177,7 @@ def rules_on(
 
 
 def skipping(rules: RuleCosts, tolerance: float = TOLERANCE) -> Skipping:
-    """The rule to skip by. tolerance: as a share of the mean of reranking everything."""
+    """Return the rule to skip by. tolerance: as a share of the mean of reranking everything."""
     limit = tolerance * rules.reranked
     enough = rules.n >= FEWEST
     return Skipping(
@@ -187,29 +189,29 @@ def skipping(rules: RuleCosts, tolerance: float = TOLERANCE) -> Skipping:
 
 
 def _thresholds(gap: Floats) -> Floats:
-    """At most `_STEPS` thresholds that skip about equal shares more each, after one that skips
-    nothing. They follow from the margins alone, not from what came of the queries."""
-    known = np.sort(gap[~np.isnan(gap)])[::-1]
-    if not len(known):
+    """Return at most `_STEPS` thresholds in steps of about equal shares of queries, after one that
+    skips nothing. They depend on the margins only, not on the changes of the queries."""
+    gaps = np.sort(gap[~np.isnan(gap)])[::-1]
+    if not len(gaps):
         return np.array([math.inf])
-    positions = np.ceil(np.arange(1, _STEPS + 1) / _STEPS * len(known)).astype(np.int64) - 1
-    return np.concatenate([[math.inf], np.unique(known[positions])[::-1]])
+    positions = np.ceil(np.arange(1, _STEPS + 1) / _STEPS * len(gaps)).astype(np.int64) - 1
+    return np.concatenate([[math.inf], np.unique(gaps[positions])[::-1]])
 
 
 def _skips(gap: Floats, thresholds: Floats) -> Flags:
-    """(n, T) whether each rule skips each query; never where there is no margin."""
-    # A rule after the other lies in memory, as intervals look at them.
+    """Return flags of the queries that each rule skips, (n, T); False without a margin."""
+    # Rules are contiguous in memory, because intervals are computed rule by rule.
     return (np.nan_to_num(gap, nan=-math.inf) >= thresholds[:, None]).T
 
 
 def _folds(n: int, seed: int) -> npt.NDArray[np.int64]:
-    """(n,) the fold of each query, of about equal sizes."""
+    """Return the fold of each query, (n,), in folds of about equal sizes."""
     drawn: npt.NDArray[np.int64] = np.random.default_rng(seed).permutation(n) % FOLDS
     return drawn
 
 
 def _best(low: Floats, limit: float) -> int:
-    """The last rule, that is the one that skips most, whose loss is sure to be small enough."""
+    """Return the last rule (the one that skips most) with a loss that is certainly small enough."""
     good = np.flatnonzero(low >= -limit - _ROUNDING)
     return int(good[-1]) if len(good) else 0
 
@@ -217,12 +219,13 @@ def _best(low: Floats, limit: float) -> int:
 def _best_without(
     rules: RuleCosts, folds: npt.NDArray[np.int64], limit: float
 ) -> npt.NDArray[np.int64]:
-    """(FOLDS,) for each fold the best rule on the queries of all others."""
+    """Return the best rule for each fold, chosen on the queries of all others, (FOLDS,)."""
     fold_losses = [rules.lost[folds == fold] for fold in range(FOLDS)]
     sums = np.stack([lost.sum(axis=0) for lost in fold_losses])
     sizes = np.array([len(lost) for lost in fold_losses])[:, None]
     means = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)
-    # Few rules need an interval: none begins above its mean, and the last that is good is sought.
+    # Few rules need an interval: no interval begins above its mean, and only the last good rule
+    # counts.
     likely = means >= -limit - 2 * _ROUNDING
     likely[:, 0] = False
     best = np.zeros(FOLDS, dtype=np.int64)
@@ -250,7 +253,7 @@ def _rule(curve: pd.DataFrame, limit: float) -> Rule | None:
 
 
 def _held_out(rules: RuleCosts, limit: float) -> Change:
-    """Each query under the rule that was chosen without it."""
+    """Return the change of applying to each query the rule that was chosen without it."""
     folds = _folds(rules.n, rules.settings.seed)
     best = _best_without(rules, folds, limit)
     if not best.any():
@@ -269,11 +272,11 @@ def _held_out(rules: RuleCosts, limit: float) -> Change:
 
 @dataclass(frozen=True)
 class Saving:
-    """What a rule saves on n reranked queries.
+    """The savings of a rule on n reranked queries.
 
-    share: of the calls of the reranker. pairs: of the query–document pairs; NaN where unknown.
-    timed: queries with a measured latency; mean and p95 in milliseconds over them, reranking
-        everything and with the rule, a skipped query taking none; NaN where timed is 0.
+    share: of the calls of the reranker. pairs: of the query–document pairs; NaN if unknown.
+    timed: queries with a measured latency; mean and p95 in milliseconds over them, of reranking
+        everything and with the rule, with 0 for a skipped query; NaN if timed is 0.
     """
 
     n: int
@@ -287,9 +290,9 @@ class Saving:
 
 
 def saving(queries: pd.DataFrame, margin: pd.Series[float], threshold: float) -> Saving:
-    """What skipping from `threshold` on would have saved in a run.
+    """Return what skipping at a margin of at least `threshold` would have saved in a run.
 
-    queries: the rows of a run (`Run.queries`). Failed and skipped queries are no calls.
+    queries: the rows of a run (`Run.queries`). Failed and skipped queries are not calls.
     """
     done = queries[queries["state"] == "done"]
     gap = np.asarray(margin.reindex(done["query_id"]), dtype=np.float64)
@@ -317,26 +320,25 @@ def saving(queries: pd.DataFrame, margin: pd.Series[float], threshold: float) ->
     )
 
 
-# How decided a ranking is: the gap between neighbours in score, free of the scale of the scores.
+# Margins: the gap between neighbouring scores, independent of the scale of the scores.
 #
-# Raw scores of two models share no scale, and those of one model drift from query to query. So a
-# gap is given as a share of what the query's own scores span, from its best document to its last:
-# 0 is a tie, 1 leaves nothing for the rest of the list. Stretching or shifting the scores changes
-# nothing.
+# Raw scores of two models have no common scale, and scores of one model drift from query to query.
+# A gap is therefore a share of the query's score range, from its best document to its last: 0 is a
+# tie, 1 leaves nothing for the rest of the list. Scaling or shifting the scores changes nothing.
 
 Margin = Literal["first", "edge"]
 MARGINS: tuple[Margin, ...] = ("first", "edge")
 """The gap between ranks 1 and 2, and between ranks k and k + 1."""
 
 NEAR_TIE = 0.01
-"""A gap of at most this share of the span is a near-tie."""
+"""The largest gap, as a share of the score range, that counts as a near-tie."""
 
 
 def margins(ranking: Ranking, k: int) -> pd.DataFrame:
-    """One row for each query: query_id, first (the gap between ranks 1 and 2), edge (between ranks
-    k and k + 1), each 0 to 1; NaN where the list is too short. Documents without a score count as
-    not there."""
-    # Documents without a score stand at the end of their list.
+    """Return one row for each query: query_id, first (the gap between ranks 1 and 2), edge (between
+    ranks k and k + 1), each 0 to 1; NaN if the list is too short. Documents without a score do not
+    count."""
+    # Documents without a score are at the end of their list.
     scored = np.concatenate([[0], np.cumsum(~np.isnan(ranking.scores))])
     starts = ranking.offsets[:-1]
     lengths = scored[ranking.offsets[1:]] - scored[starts]
@@ -357,29 +359,29 @@ def margins(ranking: Ranking, k: int) -> pd.DataFrame:
 
 
 def near_ties(table: pd.DataFrame, near: float = NEAR_TIE) -> pd.DataFrame:
-    """What a frame from `margins` adds up to, one row for each of `MARGINS`.
+    """Return a summary of a frame from `margins`, one row for each of `MARGINS`.
 
     Columns: margin; n (queries that have it); median; tied (share of exact ties); near (share of
-    gaps of at most `near`, ties among them). NaN where n is 0.
+    gaps of at most `near`, ties among them). NaN if n is 0.
     """
     rows = []
     for name in MARGINS:
-        known = table[name].dropna().to_numpy()
+        gaps = table[name].dropna().to_numpy()
         statistics = (
-            (float(np.median(known)), float((known == 0).mean()), float((known <= near).mean()))
-            if len(known)
+            (float(np.median(gaps)), float((gaps == 0).mean()), float((gaps <= near).mean()))
+            if len(gaps)
             else (np.nan, np.nan, np.nan)
         )
-        rows.append((name, len(known), *statistics))
+        rows.append((name, len(gaps), *statistics))
     return pd.DataFrame(rows, columns=["margin", "n", "median", "tied", "near"])
 
 
 def by_margin(pairs: pd.DataFrame, margin: pd.Series[float], groups: int = 10) -> pd.DataFrame:
-    """The mean change of queries with about the same margin, the least decided first.
+    """Return the mean change of queries with about the same margin, the smallest margin first.
 
-    pairs: as from `compare.paired`. margin: query id → margin. Columns: margin (the mean of the
-    group's), n, delta. Queries without a change or a margin are left out; equal margins stay
-    together, so that there may be fewer groups.
+    pairs: as from `compare.paired`. margin: query id → margin. Columns: margin (mean of the group),
+        n, delta. Queries without a change or a margin are excluded; equal margins stay together, so
+        there may be fewer groups.
     """
     frame = pd.DataFrame(
         {
@@ -395,20 +397,20 @@ def by_margin(pairs: pd.DataFrame, margin: pd.Series[float], groups: int = 10) -
 
 
 def even(values: pd.Series[float]) -> bool:
-    """Whether all gaps are as good as equal, as where a file gave ranks and no scores."""
-    known = values.dropna()
-    return known.empty or float(known.max() - known.min()) <= _ROUNDING
+    """Return True if all gaps are practically equal, as in a file with ranks but no scores."""
+    gaps = values.dropna()
+    return gaps.empty or float(gaps.max() - gaps.min()) <= _ROUNDING
 
 
 def _at(ranking: Ranking, starts: Integers, place: int | Integers, lengths: Integers) -> Floats:
-    """(Q,) the score at a rank; NaN where the list does not reach it."""
+    """Return the score at a rank, (Q,); NaN if the list is shorter."""
     rows = starts + place - 1
     inside = place <= lengths
     return np.where(inside, np.append(ranking.scores, np.nan)[np.where(inside, rows, -1)], np.nan)
 
 
 def _share(gap: Floats, span: Floats) -> Floats:
-    """gap / span, 0 where all scores are equal."""
+    """Return gap / span, 0 if all scores are equal."""
     result = np.where(np.isnan(gap), np.nan, 0.0)
     np.divide(gap, span, out=result, where=span > 0)
     return result

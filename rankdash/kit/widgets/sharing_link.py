@@ -149,7 +149,7 @@ def title(name: str) -> str:
         "after": _("Value of the challenger"),
         "values": _("Value of the challenger"),
         "delta": _p("field", "Change"),
-        "share": _("{metric} on both sides at least", metric=_p("field", "Judged")),
+        "share": _("Minimum {metric} in both systems", metric=_p("field", "Judged")),
         "docs": _p("field", "Documents"),
         "follow": _("Follow one document"),
         "left": _("System on the left"),

@@ -111,7 +111,7 @@ def test_queries_that_failed_or_are_missing_are_told_from_a_zero(study, approved
             said[f"{name}, {write.__name__}"] = "".join(write(each.comparison, each.names))
     approved("exports/queries", table({"columns": " | ".join(SHOWN)} | said))
     page = report_query.html(lacking(study), *study.challengers, "q0").decode()
-    assert "not ranked" in page and "better does not rank it." in page
+    assert "not ranked" in page and "better does not rank this query." in page
     assert "no result" not in page
 
 

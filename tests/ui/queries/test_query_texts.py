@@ -231,7 +231,9 @@ def test_a_whole_text_comes_in_parts_with_what_the_model_saw():
     assert facts == ["document d2", "score of First stage 18", "score of run 3",
                      "the model saw 512 of 1,840 tokens"]  # fmt: skip
     send(app, "reading", {"open": ["q", "d4", 0]})
-    assert component(app, "reading")["whole"]["pieces"] == ["The data has no text for it."]
+    assert component(app, "reading")["whole"]["pieces"] == [
+        "The data contains no text for this document."
+    ]
 
 
 @pytest.mark.parametrize("event", [
