@@ -13,8 +13,8 @@ from tests.charts.examples import figures_of
 MOST_MARKS = 2000
 COLOUR = re.compile(r"#[0-9A-Fa-f]{6}|rgba?\([^)]*\)")
 BLUE, VERMILION = "#0072B2", "#D55E00"
-GAIN = re.compile("helped|risen|moved up|proven gain|counts for more|better than now")
-LOSS = re.compile("hurt|fallen|moved down|proven loss|counts for less|worse than now")
+GAIN = re.compile("helped|risen|moved up|proven gain|contributes more|better than now")
+LOSS = re.compile("hurt|fallen|moved down|proven loss|contributes less|worse than now")
 COLOURED = {"deltas", "ladder", "margins", "group_changes", "tornado", "transitions", "waterfall"}
 # Cells have an arrow each, and bars that touch are above or below 0.
 BY_PLACE = ("transitions", "deltas: hostile, 1")
