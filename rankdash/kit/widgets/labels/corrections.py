@@ -67,7 +67,7 @@ def draw(dataset_id: str, query_id: str | None = None) -> None:
         line, back = st.columns([3, 2], vertical_alignment="center")
         line.caption(ngettext("{n} correction undone.", "{n} corrections undone.", len(undone)))
         back.button(
-            _("Put back"),
+            _p("button", "Restore"),
             icon=":material/redo:",
             key=f"corrections.restore.{place}",
             on_click=_restore,
@@ -94,7 +94,7 @@ def exports(dataset_id: str) -> None:
                 _("Corrected labels (TREC)"),
                 file_name(data, "corrected qrels", "tsv"),
                 labels,
-                _("Ids with blanks cannot stand in a TREC file.") if blank else "",
+                _("TREC files cannot contain IDs with spaces.") if blank else "",
             )
         if notes:
             _file(
@@ -182,7 +182,7 @@ def _table(dataset_id: str, rows: Sequence[Correction], place: str) -> None:
     chosen = [shown[row] for row in event["selection"]["rows"] if row < len(shown)]
     with st.container(horizontal=True):
         for label, some, key in (
-            (_("Undo the chosen"), chosen, "some"),
+            (_("Undo selected"), chosen, "some"),
             (_("Undo all"), list(rows), "all"),
         ):
             st.button(
@@ -257,7 +257,7 @@ def draw_name() -> None:
             max_chars=LONGEST_NAME,
             key="labels.who",
             on_change=_remember,
-            placeholder=_("may stay empty"),
+            placeholder=_p("choice", "optional"),
         )
 
 
@@ -283,7 +283,7 @@ def draw_new_labels(dataset_id: str) -> None:
         f"labels.file.{st.session_state.get(_GENERATION, 0)}",
     )
     conflict: Conflict = st.selectbox(
-        _("Where a pair has a label already"),
+        _("If a pair already has a label"),
         get_args(Conflict),
         format_func=lambda rule: _p("choice", CONFLICTS[rule]),
         key=pickers.in_words("labels.conflict"),
@@ -372,8 +372,8 @@ def _summary(merged: Merged) -> str:
     if merged.unknown:
         parts.append(
             ngettext(
-                "{n} not used: not a query and document of this data set",
-                "{n} not used: not queries and documents of this data set",
+                "{n} not used: query or document not in this data set",
+                "{n} not used: queries or documents not in this data set",
                 merged.unknown,
             )
         )
