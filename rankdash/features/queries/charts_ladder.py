@@ -45,12 +45,12 @@ def _ladder_alt(
     move = directions(ladder.ranks[:, 0], ladder.ranks[:, second])[ladder.relevant]
     crosses, inside = ladder.crosses[:, second], ladder.inside[:, second]
     return ngettext(
-        "Ranks of {n} document in {systems}. From {before} to {after}, {risen} relevant documents "
-        "rose, {fallen} fell and {held} stayed; {enters} documents entered the top {k} and "
-        "{leaves} dropped out.",
-        "Ranks of {n} documents in {systems}. From {before} to {after}, {risen} relevant "
-        "documents rose, {fallen} fell and {held} stayed; {enters} documents entered the top {k} "
-        "and {leaves} dropped out.",
+        "Ranks of {n} document in {systems}. From {before} to {after}, of the relevant documents "
+        "{risen} rose, {fallen} fell and {held} stayed. Of all documents, {enters} entered the "
+        "top {k} and {leaves} dropped out.",
+        "Ranks of {n} documents in {systems}. From {before} to {after}, of the relevant documents "
+        "{risen} rose, {fallen} fell and {held} stayed. Of all documents, {enters} entered the "
+        "top {k} and {leaves} dropped out.",
         len(shown(ladder, every=every)),
         systems=enumerated(names),
         before=names[0],
