@@ -1,8 +1,8 @@
-"""What to know beside a verdict. A caveat is one class: when it applies, its sentence, and its
-section of the decision page.
+"""Caveats of a verdict. Each class defines when a caveat applies, its sentence, and its section of
+the decision page.
 
-Pages, reports and commands get the values from `caveats`, and their texts from `sentence`: a class
-that is defined here is on all of them.
+Pages, reports and commands read the values from `caveats` and the texts from `sentence`, so a class
+that is added here appears in all of them.
 """
 
 from __future__ import annotations
@@ -45,31 +45,33 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words import prices, queries, verdicts
 
-# Lists that differ less in length than this are as long.
+# Lists count as equally long if the shorter has at least this share of the longer one's documents.
 _AS_LONG = 0.9
 LEAST_UNLABELLED = 0.01
-"""A smaller share of documents without a label is not worth a caveat."""
+"""Smallest share of documents without a label that is worth a caveat."""
 
 NEAR_CEILING = 0.95
-"""From this share of the best possible value on, little is left to gain."""
+"""Smallest share of the best possible mean at which a test set counts as too easy."""
 
 MANY_WITHOUT = 0.5
-"""From this share of the queries on, candidates without a single wrong one are worth a caveat."""
+"""Smallest share of queries with only relevant candidates that is worth a caveat."""
 
 GAINS = ("better", "small")
 
 Fit = Callable[[str], str]
-"""What makes a name or a value from the data fit for a surface, such as by escaping it."""
+"""Function that makes a name or a value from the data safe for an output format, such as by
+escaping."""
 
 Section = Literal["result", "risks", "missing", "elsewhere"]
-"""Where the decision page shows a caveat; elsewhere: in more detail, beside the kinds of queries
-and the prices."""
+"""Section of the decision page. elsewhere: next to the kinds of queries and the prices, which show
+more detail."""
 
 
 class Caveat(ABC):
-    """What to know beside a verdict, with its numbers. The most serious class is the first.
+    """A caveat of a verdict, with its numbers. Subclasses are ordered by severity, the most serious
+    first.
 
-    code: names it in JSON. section: of the decision page. title: in a few words.
+    code: identifier in JSON. section: of the decision page. title: short text for a label.
     """
 
     code: ClassVar[str]
@@ -85,12 +87,12 @@ class Caveat(ABC):
         """Yield the caveat if it applies to the verdict on a challenger."""
 
     def label(self, study: Study, fit: Fit = str) -> str:
-        """Return the caveat in a few words."""
+        """Return a short text for a label."""
         return _p("caveat", self.title)
 
     @abstractmethod
     def sentence(self, study: Study, fit: Fit = str) -> str:
-        """Return the caveat in words."""
+        """Return the caveat as one or more sentences."""
 
 
 def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
@@ -102,7 +104,7 @@ def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
 
 @dataclass(frozen=True)
 class Implausible(Caveat, code="implausible", section="risks", title="data may be wrong"):
-    """A finding of the check report by which labels, texts or rankings may be wrong."""
+    """A finding of the check report that questions the labels, texts or rankings."""
 
     finding: Finding
 
@@ -116,7 +118,7 @@ class Implausible(Caveat, code="implausible", section="risks", title="data may b
 
 @dataclass(frozen=True)
 class RefusedRows(Caveat, code="refused_rows", section="risks", title="rows excluded"):
-    """Many rows of the files were refused."""
+    """Many rows of the files were excluded."""
 
     count: int
     rows: int
@@ -136,7 +138,7 @@ class RefusedRows(Caveat, code="refused_rows", section="risks", title="rows excl
 
 @dataclass(frozen=True)
 class UnknownTokens(Caveat, code="unknown_tokens", section="risks", title="unknown tokens"):
-    """The model does not know many of the tokens that it reads. share: of them, in [0, 1]."""
+    """Many of the tokens that the model reads are unknown to it. share: in [0, 1]."""
 
     system: str
     share: float
@@ -153,8 +155,8 @@ class UnknownTokens(Caveat, code="unknown_tokens", section="risks", title="unkno
 
 
 def unknown_tokens(study: Study, system: str) -> float:
-    """The share of tokens that the model of a system, or of a part of it, does not know; NaN where
-    it is not known."""
+    """Return the share of tokens that are unknown to the model of a system, or to one of its parts;
+    NaN if it was not recorded."""
     run = study.run(system)
     if run is None:
         return math.nan
@@ -165,8 +167,8 @@ def unknown_tokens(study: Study, system: str) -> float:
 
 @dataclass(frozen=True)
 class MadeBaseline(Caveat, code="baseline", section="missing", title="baseline is not your search"):
-    """The first stage is not the user's own search. how: it was made. labelled_only: it ranks no
-    other documents."""
+    """The first stage is not the user's own search. how: origin of its order. labelled_only: the
+    first stage ranks labelled documents only."""
 
     how: FirstStage
     labelled_only: bool
@@ -176,7 +178,7 @@ class MadeBaseline(Caveat, code="baseline", section="missing", title="baseline i
         how = study.dataset.first_stage
         noticed = () if study.check is None else study.check.findings
         if how == "given" and any(finding.code == "order_of_the_file" for finding in noticed):
-            # A data set of an older version, which took that order without being asked.
+            # Older versions used the order of the file by default and recorded it as "given".
             how = "rows"
         if study.baseline == FIRST_STAGE and how != "given":
             judged = study.judged(FIRST_STAGE)
@@ -202,8 +204,8 @@ class MadeBaseline(Caveat, code="baseline", section="missing", title="baseline i
 
 @dataclass(frozen=True)
 class Unlabelled(Caveat, code="unlabelled", section="risks"):
-    """Shares of the documents looked at that have no label. skipped: whether the conventions or the
-    metric leave them out; else they count as not relevant."""
+    """Shares of the evaluated documents that have no label. skipped: the conventions or the metric
+    skip these documents; otherwise they count as not relevant."""
 
     baseline: float
     challenger: float
@@ -216,7 +218,7 @@ class Unlabelled(Caveat, code="unlabelled", section="risks"):
             1 - study.evaluate(system, study.specs if spec in study.specs else (spec,)).mean(spec)
             for system in (study.baseline, challenger)
         ]
-        # Written so that NaN, of a system without a value, is no caveat.
+        # NaN, for a system without a value, is not >= the limit and causes no caveat.
         if any(share >= LEAST_UNLABELLED for share in shares):
             skipped = study.conventions.judged_only or study.measure.metric.skips_unlabelled
             yield cls(shares[0], shares[1], skipped)
@@ -245,8 +247,8 @@ class Unlabelled(Caveat, code="unlabelled", section="risks"):
 
 @dataclass(frozen=True)
 class ShortLists(Caveat, code="short_lists", section="risks", title="lists of different length"):
-    """The lists of a system end well before the cutoff, and the lists of the other do not.
-    documents, others: how many documents the longest list of each side has."""
+    """The lists of one system end well before the cutoff, the other system's lists do not.
+    documents, others: lengths of the longest list of `system` and of the other system."""
 
     system: str
     documents: int
@@ -282,8 +284,9 @@ class ShortLists(Caveat, code="short_lists", section="risks", title="lists of di
 
 @dataclass(frozen=True)
 class TurnedGroups(Caveat, code="segments", section="elsewhere"):
-    """The kinds of queries, of enough of them, whose change has the other sign, beyond the tie
-    band; proven ones and larger changes first. worse: whether they lose where the whole gains."""
+    """Kinds of queries, each with enough queries, with a change of the opposite sign beyond the tie
+    band; proven changes first, then larger ones. worse: these kinds lose while the mean over all
+    queries rises."""
 
     worse: bool
     groups: tuple[Group, ...]
@@ -316,8 +319,8 @@ class TurnedGroups(Caveat, code="segments", section="elsewhere"):
 
 @dataclass(frozen=True)
 class UnprovenLead(Caveat, code="lead", section="risks", title="lead not proven"):
-    """The best system is not proven better than the next best, if that is a challenger too. delta:
-    between them."""
+    """The best system is not proven better than the second best, which is a challenger too. delta:
+    difference between the two."""
 
     other: str
     delta: float
@@ -341,14 +344,14 @@ class UnprovenLead(Caveat, code="lead", section="risks", title="lead not proven"
 
 @part("labels", "metric", "conventions", "statistics")
 def _between(study: Study, one: str, other: str) -> Comparison:
-    """The challenger `other` against the challenger `one` on the chosen metric."""
+    """Compare the challenger `other` with the challenger `one` on the chosen metric."""
     evaluations = {each: study.evaluations[each] for each in (one, other)}
     return compare(evaluations, one, study.statistics, measures=[study.measure])
 
 
 @dataclass(frozen=True)
 class OtherMetrics(Caveat, code="other_metrics", section="result"):
-    """Titles of the other metrics on which the challenger is proven better, or worse."""
+    """Titles of the other metrics on which the challenger is proven better or worse."""
 
     better: tuple[str, ...]
     worse: tuple[str, ...]
@@ -381,7 +384,7 @@ class OtherMetrics(Caveat, code="other_metrics", section="result"):
 
 @dataclass(frozen=True)
 class NearCeiling(Caveat, code="ceiling", section="risks", title="test set too easy"):
-    """The baseline's mean is close to the best possible one."""
+    """The baseline's mean is close to the best possible mean."""
 
     value: float
     best: float
@@ -391,7 +394,7 @@ class NearCeiling(Caveat, code="ceiling", section="risks", title="test set too e
         split = study.headroom(challenger)
         if split is None or not split.n:
             return
-        # The set is too easy only if no system has documents that could do better.
+        # The set is too easy only if no system ranks documents that allow a higher mean.
         paired = ~np.isnan(split.values["baseline"])
         best = best_of_all(study, tuple(sorted(study.specs)))
         at = places_of(best.query_ids, split.query_ids[paired])
@@ -412,7 +415,8 @@ class NearCeiling(Caveat, code="ceiling", section="risks", title="test set too e
 
 @dataclass(frozen=True)
 class NoNegatives(Caveat, code="no_negatives", section="risks", title="all candidates relevant"):
-    """Of n queries, so many whose candidates are all relevant: no order of these is wrong."""
+    """Many queries have relevant candidates only, so every order of them is right. queries: number
+    of these queries, of n."""
 
     queries: int
     n: int
@@ -444,7 +448,7 @@ class NoNegatives(Caveat, code="no_negatives", section="risks", title="all candi
 
 @dataclass(frozen=True)
 class ExamplePrice(Caveat, code="price", section="elsewhere", title="example price"):
-    """Nobody set the price of the challenger."""
+    """The price of the challenger is an example."""
 
     bill: Bill
 
@@ -464,7 +468,7 @@ class ExamplePrice(Caveat, code="price", section="elsewhere", title="example pri
 
 @dataclass(frozen=True)
 class ShippedTimings(Caveat, code="timings", section="missing", title="latency measured elsewhere"):
-    """The latencies came with the sample."""
+    """The latencies were supplied with the sample data set."""
 
     @classmethod
     def of(cls, study: Study, challenger: str) -> Iterator[Self]:

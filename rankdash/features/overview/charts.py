@@ -26,14 +26,14 @@ DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
 
 _MOST_GROUPS = 12
 
-# Of one chart of groups: more would be taller than a page of paper.
+# Most rows in one chart of groups; more would not fit on a printed page.
 _MOST_ROWS = 18
 
 
 def systems(study: Study, columns: int = 2) -> Drawing:
-    """Every metric of every system against the baseline, the best system first.
+    """Draw every metric of every system against the baseline, the best system first.
 
-    columns: panels beside each other; two fit on a sheet of paper.
+    columns: panels per row; two fit on a printed page.
     """
     table = study.comparison.frame
     table = table[table["metric"] != study.spec_of("judged")]
@@ -50,12 +50,12 @@ def systems(study: Study, columns: int = 2) -> Drawing:
 
 
 def ranked(study: Study) -> list[str]:
-    """The challengers in the order of the leaderboard."""
+    """Return the challengers in the order of the leaderboard."""
     return [row.system for row in standings(study) if row.system != study.baseline]
 
 
 def cutoffs(study: Study) -> Drawing | None:
-    """The metric against k; None where it has none."""
+    """Draw the metric by cutoff k; None if the metric has no cutoff."""
     curves = study.curves
     if curves.empty:
         return None
@@ -72,7 +72,7 @@ def cutoffs(study: Study) -> Drawing | None:
 
 
 def headroom(study: Study) -> Drawing | None:
-    """Where quality is lost; None where there is nothing to split."""
+    """Draw how the best possible mean splits; None without a query to compare."""
     table = shares({system: study.headroom(system) for system in ranked(study)})
     if table.empty:
         return None
@@ -81,8 +81,11 @@ def headroom(study: Study) -> Drawing | None:
 
 
 def group(study: Study, challenger: str, segment: str) -> pd.DataFrame:
-    """The change in each group of one segment, as from `Study.segment`, in the words of the reader:
-    name, segment (its title), value and small besides."""
+    """Return the change in each group of one segment with translated titles.
+
+    The columns are the ones of `Study.segment` plus name, segment (title), value and small (too few
+    queries).
+    """
     table = study.segment(challenger, segment)
     derived = None if segment in study.dataset.segments else DERIVED.get(segment)
     values = table["segment"]
@@ -95,7 +98,7 @@ def group(study: Study, challenger: str, segment: str) -> pd.DataFrame:
 
 
 def groups(study: Study, challenger: str) -> pd.DataFrame:
-    """The same for each segment that has two to twelve groups with a query to compare."""
+    """Return `group` for each segment with two to twelve groups that have a query to compare."""
     tables = (group(study, challenger, name) for name in study.segments)
     compared = [table[table["n"] > 0] for table in tables]
     parts = [table for table in compared if 2 <= len(table) <= _MOST_GROUPS]
@@ -103,24 +106,24 @@ def groups(study: Study, challenger: str) -> pd.DataFrame:
 
 
 def groups_corrected(study: Study, table: pd.DataFrame) -> bool:
-    """Whether any p of these groups allows for the others of its segment."""
+    """Return whether any p of these groups is corrected for the other groups of its segment."""
     tested = table.groupby("name")["p_corrected"].count()
     return any(study.statistics.corrects(n) for n in tested)
 
 
 def drawn_groups(table: pd.DataFrame) -> pd.DataFrame:
-    """The groups that a chart shows: one of few queries is an anecdote, and stands in a table."""
+    """Return the groups that a chart shows; groups of few queries are in the table only."""
     return table[table["n"] >= FEWEST_QUERIES].head(_MOST_GROUPS)
 
 
 def group_chart(study: Study, table: pd.DataFrame) -> Drawing | None:
-    """The groups of one segment; None where none has enough queries."""
+    """Draw the groups of one segment; None if no group has enough queries."""
     drawn = drawn_groups(table)
     return _segments(study, drawn) if len(drawn) else None
 
 
 def segments(study: Study, challenger: str) -> list[Drawing]:
-    """The mean change in each group of queries that is large enough, a few segments a chart."""
+    """Draw the mean change in each group with enough queries, several segments per chart."""
     table = groups(study, challenger)
     if table.empty:
         return []
@@ -147,14 +150,14 @@ def _segments(study: Study, table: pd.DataFrame) -> Drawing:
     )
 
 
-# A metric against its cutoff: does the gain hold further down the list?
+# The metric by cutoff.
 
-# Of the plot, at the least and for each line, and of what is above and below it.
+# In pixels: least height of the plot, height per line, height above and below the plot.
 _HEIGHT, _LINE_HEIGHT, _AROUND = 250, 16, 90
-# So faint that four bands over each other leave every line in sight; more are fainter.
+# Opacity of a band, and the largest number of bands that are drawn with it; more are fainter.
 _BAND, _FAINT = 0.13, 4
 _EDGE = 0.45
-# Cutoffs that are less far apart, in powers of ten, are not all written.
+# Two cutoffs have labels if they are at least this far apart, in powers of ten.
 _APART = 0.15
 _HOVER = "{value} ({low}…{high})"
 
@@ -190,13 +193,14 @@ def cutoffs_chart(
     names: Mapping[str, str] = style.NO_NAMES,
     marks: Mapping[str, style.Mark] | None = None,
 ) -> go.Figure:
-    """One line a system, told apart by colour, dash and symbol, its name at its end; k on a log
-    axis. Behind all lines a translucent band for each system that has intervals, its edges in the
-    line's dash.
+    """Draw a line per system with its own colour, dash and symbol and the name at its end, k on a
+    log axis.
 
-    curve: system, k and mean, and where there are intervals low and high. metric: its
-    title, without a cutoff. k: the chosen cutoff, which is marked. level: of the intervals.
-    names: system → the name shown. marks: system → its mark.
+    Systems with intervals have a translucent band behind all lines, with edges in the line's dash.
+
+    curve: columns system, k and mean; optionally low and high. metric: title without a cutoff.
+    k: the chosen cutoff, which is marked. level: of the intervals. names: system → name shown.
+        marks: system → mark.
     """
     curves = _curves(curve)
     marks = marks or style.marks_in_order(curves, baseline)
@@ -217,7 +221,7 @@ def cutoffs_chart(
     for each in cutoffs:
         if all(abs(math.log10(each / other)) >= _APART for other in written):
             written.append(each)
-    # Most metrics end at 1, a sum of gains such as DCG does not.
+    # Most metrics end at 1; a sum of gains, such as DCG, does not.
     reach = style.reach(_ends(curves), 0.08, 0.025, -0.01, 1.0)
     ends = [
         (names.get(name, name), marks[name].colour, points[-1].mean)
@@ -253,7 +257,7 @@ def cutoffs_chart(
 
 
 class _Point(NamedTuple):
-    """low and high are NaN without an interval."""
+    """Mean at one cutoff. low and high are NaN without an interval."""
 
     k: int
     mean: float
@@ -266,7 +270,7 @@ class _Point(NamedTuple):
 
 
 def _curves(curve: pd.DataFrame) -> dict[str, list[_Point]]:
-    """system → its points, both in the order of the frame."""
+    """Return system → points, both in the order of the frame."""
     missing = [math.nan] * len(curve)
     ends = (curve[end].tolist() if end in curve else missing for end in ("low", "high"))
     points = zip(curve["k"].tolist(), curve["mean"].tolist(), *ends, strict=True)
@@ -290,7 +294,7 @@ def _line(points: Sequence[_Point], mark: style.Mark, name: str) -> style.Trace:
 
 
 def _band(points: Sequence[_Point], mark: style.Mark, share: float) -> list[style.Trace]:
-    """Around the points that have an interval; none where none has. share: of the usual opacity."""
+    """Draw the band around the points that have an interval. share: of the usual opacity."""
     there = sorted(point for point in points if point.has_interval)
     if not there:
         return []
@@ -300,7 +304,7 @@ def _band(points: Sequence[_Point], mark: style.Mark, share: float) -> list[styl
 
 
 def _value(point: _Point, template: str) -> str:
-    """A mean for the eye, by the template with its interval where there is one."""
+    """Return the rounded mean, with its interval in the form of `template` if it has one."""
     value = style.number(point.mean)
     if not point.has_interval:
         return value
@@ -311,15 +315,16 @@ def _ends(curves: Mapping[str, Sequence[_Point]]) -> list[float]:
     return [end for points in curves.values() for point in points for end in point[1:]]
 
 
-# Where quality is lost: what each system won, what it left, what the retriever never found.
+# Split of the best possible mean: baseline, gain, remaining gain, documents that were not
+# retrieved.
 
-# Of more systems the numbers below the bars are left to the pointer and the table.
+# Charts of more systems have no numbers below the bars: these are in the hover text and the table.
 _ROW, _MOST_NUMBERED, _LOW_ROW = 78, 7, 46
 _FURNITURE = 120
 _BAR = 0.3
 _NAME_AT, _NUMBERS_AT = -0.31, 0.3
 _NAME_WIDTH, _NOTE_WIDTH = 44, 24
-# What one number takes of the narrowest plot, about 340 pixels wide.
+# Width of one number as a share of the narrowest plot (about 340 pixels).
 _LABEL_SHARE = 0.135
 
 
@@ -349,16 +354,17 @@ def _headroom_alt(
 def headroom_chart(
     ink: style.Ink, table: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO_NAMES
 ) -> go.Figure:
-    """A bar for each system, its name above and its numbers below: the baseline's mean, what was
-    won, what a perfect reranker would still win, and what no reranker can. Where reranking did
-    harm, the baseline and what is to be won overlap by the loss: there the bar is split in three,
-    the baseline above, what is to be won below, and the loss between them. The rectangles of each
-    part are together as long as its number says.
+    """Draw a bar for each system, with its name above and its numbers below.
 
-    table: as from `study.headroom.shares`; won may be negative. The best possible order
-    is the one of the documents that are named beside the system: its own list, or else the first
-    stage's candidates. metric: its title.
-    names: system → the name shown.
+    The parts are the baseline's mean, the gain by reranking, the gain that a perfect reranker would
+    add, and the part that no reranker can reach. After a loss, the baseline and the remaining gain
+    overlap by the loss. This range is then drawn as three thin bars: the baseline above, the loss
+    in the middle, the remaining gain below. The total length of a part's rectangles is its value.
+
+    table: as returned by `study.headroom.shares`; won may be negative. The best possible order is
+        over the system's own list if own is set, otherwise over the first stage's candidates.
+        metric: title.
+    names: system → name shown.
     """
     bars = [_split(row) for row in table.to_dict("records")]
     titles = part_titles()
@@ -424,7 +430,7 @@ def headroom_chart(
 
 @dataclass(frozen=True)
 class _Piece:
-    """One rectangle: top and height in rows from the bar's middle, downwards."""
+    """One rectangle. top and height: in rows from the middle of the bar, downwards."""
 
     kind: str
     value: float
@@ -436,8 +442,8 @@ class _Piece:
 
 @dataclass(frozen=True)
 class _Bar:
-    """pieces: what to draw. numbers: (text, the middle of what it stands for), left to right.
-    end: where the bar ends."""
+    """The rectangles of a bar. numbers: (text, middle of its part on the x axis), from left to
+    right. end: right end of the bar."""
 
     pieces: tuple[_Piece, ...]
     numbers: tuple[tuple[str, float], ...]
@@ -445,7 +451,7 @@ class _Bar:
 
 
 def _named(row: Mapping[Hashable, object]) -> list[tuple[str, float]]:
-    """(kind, value) of the parts of a row; a negative `won` is the kind "lost"."""
+    """Return (kind, value) for each part of a row; a negative `won` has the kind "lost"."""
     values = {part: float(str(row[part])) for part in SHARES}
     lost = values["won"] < 0
     return [("lost" if lost and part == "won" else part, values[part]) for part in SHARES]
@@ -472,7 +478,8 @@ def _split(row: Mapping[Hashable, object]) -> _Bar:
     spans = {"to_win": (after, ceiling), "retriever": (ceiling, perfect)}
     for kind, (start, end) in spans.items():
         value = dict(parts)[kind]
-        # Up to what baseline or challenger reached, only the lowest third of the bar is free.
+        # Up to the higher mean of baseline and challenger, only the lowest third of the bar is
+        # free.
         pieces.append(_Piece(kind, value, start, min(end, reached), top=_BAR / 6, height=_BAR / 3))
         pieces.append(_Piece(kind, value, max(start, reached), end))
     middles = [before / 2, (before + after) / 2, *(sum(span) / 2 for span in spans.values())]
@@ -493,7 +500,7 @@ def _value_headroom(kind: str, value: float) -> str:
 
 
 def part_titles() -> dict[str, str]:
-    """Part of the best possible mean → its words, in the order of the legend."""
+    """Return part of the best possible mean → title, in the order of the legend."""
     return {
         "baseline": _p("chart", "baseline"),
         "won": _("potential gain realised"),
@@ -504,8 +511,8 @@ def part_titles() -> dict[str, str]:
 
 
 def _looks(ink: style.Ink) -> dict[str, dict[str, object]]:
-    """Kind of piece → colour and pattern. What was reached is solid, what was not is hatched on
-    the background."""
+    """Return kind of piece → colour and pattern: solid if reached, hatched on the background if
+    not."""
     return {
         "baseline": {"color": style.FIRST_STAGE, "line": {"width": 0}},
         "won": {"color": style.BETTER, "line": {"width": 0}},
@@ -516,7 +523,7 @@ def _looks(ink: style.Ink) -> dict[str, dict[str, object]]:
 
 
 def _headings(table: pd.DataFrame, names: Mapping[str, str]) -> list[str]:
-    """What stands above each bar."""
+    """Return the heading above each bar."""
     note = _("own list")
     headings = []
     for system, own_list in zip(table["system"], table["own"], strict=True):
@@ -532,7 +539,7 @@ def _headings(table: pd.DataFrame, names: Mapping[str, str]) -> list[str]:
 def _texts(
     headings: Sequence[str], bars: Sequence[_Bar], best: float, ink: style.Ink
 ) -> list[style.Trace]:
-    """Each heading above its bar and the numbers below it, apart from each other."""
+    """Draw each heading above its bar and the numbers below it without overlap."""
     numbers = [
         (text, x, place + _NUMBERS_AT)
         for place, bar in enumerate(bars)
@@ -557,7 +564,8 @@ def _texts(
 
 
 def _apart(numbers: Sequence[tuple[str, float]], best: float) -> list[float]:
-    """Where to write the numbers: as near to their middles as leaves each its own room."""
+    """Return the x positions of the numbers: as near to their middles as possible without
+    overlap."""
     room = _LABEL_SHARE * best
     places: list[float] = []
     for _text, middle in numbers:

@@ -1,4 +1,4 @@
-"""Small multiples: a panel for each metric, a row in it for each system, against the baseline."""
+"""Small multiples: one panel per metric, with a row for each system against the baseline."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from rankdash.kit.drawing import draw, style
 from rankdash.kit.html.interval import colour_of
 
 _ROW = 20
-# Of a panel: its title above the rows, the numbers of its axis below them.
+# In pixels, per panel: the title above the rows, the axis numbers below them.
 _TITLE, _AXIS = 26, 34
 _LEGEND = 44
-# Shares of the width: between panels; of a panel for its numbers, alone and beside others.
+# Shares of the width: the gap between panels; the numbers of a panel in one column, in several.
 _GAP = 0.02
 _NUMBERS = (0.42, 0.32)
 _NAME_WIDTH, _TITLE_WIDTH = 24, 18
@@ -77,14 +77,16 @@ def systems_chart(
     corrected: bool = True,
     columns: int = 2,
 ) -> go.Figure:
-    """A panel for each metric, with its own axis: in each row the change of a challenger as a dot
-    on its interval, and beside it mean and change. The baseline is the line at 0; if it is alone,
-    its means have the rows. A change that is not proven is hollow.
+    """Draw a panel with its own axis for each metric.
 
-    table: as the frame of `statistics.compare`, or one without the columns of its
-    intervals. order: the challengers from top to bottom. level: of the intervals, and 1 - level of
-    the significance. names: system → the name shown; titles: metric spec → its title. corrected:
-    whether p allows for the other comparisons. columns: panels beside each other.
+    Each row shows a challenger's change as a dot on its interval, followed by mean and change. The
+    vertical line at 0 is the baseline; without challengers, its means are in the rows. A change
+    that is not proven has a hollow dot.
+
+    table: the frame of `statistics.compare`, with or without the columns of its intervals. order:
+        challengers from top to bottom. level: of the intervals; the significance level is 1 -
+        level. names: system → name shown. titles: metric spec → title. corrected: p is corrected
+        for the other comparisons. columns: panels per row.
     """
     rows = _rows(table, baseline, order, level)
     metrics = list(dict.fromkeys(row.metric for row in rows))
@@ -135,9 +137,9 @@ def systems_chart(
 
 @dataclass(frozen=True)
 class _Row:
-    """One system by one metric. at: the place of its mark, and low and high those of the ends of
-    its interval, NaN without one: of a challenger its change, of the baseline alone its mean.
-    interval: that of the change in words. place: from the top, in rows."""
+    """One system on one metric. at: x position of the mark, a challenger's change or, without
+    challengers, the baseline's mean. low, high: ends of its interval, NaN without one. interval:
+    text of the change's interval. place: row number from the top."""
 
     system: str
     metric: str
@@ -155,7 +157,7 @@ class _Row:
 
 
 def _rows(table: pd.DataFrame, baseline: str, order: Sequence[str], level: float) -> list[_Row]:
-    """Metric by metric in the order of the table, in each the systems from top to bottom."""
+    """Return the rows by metric in the order of the table, then by system from top to bottom."""
     places = {name: place for place, name in enumerate(order or [baseline])}
     kind = "delta" if order else "mean"
     rows = []
@@ -163,7 +165,7 @@ def _rows(table: pd.DataFrame, baseline: str, order: Sequence[str], level: float
         if row["system"] in places:
             low, high = (float(row.get(f"{kind}_{end}", math.nan)) for end in ("low", "high"))
             p = float(row.get("p_corrected", math.nan))
-            # A change can look larger than what there is to gain or lose.
+            # An interval may exceed the largest change that is possible.
             origin = row["before"] if order else 0.0
             least, most = (end - origin for end in parse_measure(row["metric"]).metric.range)
             shown = ("system", "metric", "paired", "before", "after", "delta")
@@ -189,7 +191,7 @@ def _mean(table: pd.DataFrame, metric: str, system: str) -> float:
 
 
 def _ends(rows: Sequence[_Row], changes: bool) -> list[float]:
-    """What the axis of a panel shows: of changes always 0."""
+    """Return the values that a panel's axis covers; 0 is included for changes."""
     ends = [end for row in rows for end in (row.at, row.low, row.high)]
     return [0.0, *ends] if changes else ends
 
@@ -197,7 +199,7 @@ def _ends(rows: Sequence[_Row], changes: bool) -> list[float]:
 def _marks(
     rows: Sequence[_Row], hover: Sequence[str], end: float, ink: style.Ink, changes: bool
 ) -> list[style.Trace]:
-    """The intervals, the dots, and at the end of each row its numbers."""
+    """Draw the intervals, the dots, and the numbers at the end of each row."""
     colours = [colour_of(row.delta, proven=row.proven) if changes else ink.text for row in rows]
     traces = []
     for colour in dict.fromkeys(colours):
@@ -205,7 +207,7 @@ def _marks(
         ends = [row.low for row in part], [row.high for row in part]
         traces += draw.whiskers(*ends, [row.place for row in part], colour)
     places = [row.place for row in rows]
-    # Of a hollow dot the inside covers the interval.
+    # The inside of a hollow dot covers the interval.
     inside = [
         colour if row.proven else ink.background for row, colour in zip(rows, colours, strict=True)
     ]
@@ -236,7 +238,7 @@ def _marks(
 def _keys(
     baseline: str, rows: Sequence[_Row], level: float, corrected: bool, ink: style.Ink
 ) -> list[style.Trace]:
-    """What line, dot and interval are."""
+    """Draw the legend of line, dot and interval."""
     traces = [draw.key(_("{system} (baseline)", system=style.short(baseline)), "line-ns", ink.line)]
     if any(math.isfinite(row.low) for row in rows):
         words = _("{level} interval of the change", level=level_percent(level))
@@ -251,7 +253,7 @@ def _keys(
 
 
 def _values(row: _Row, titles: Mapping[str, str], level: float) -> dict[str, object]:
-    """What the templates of hover and words need of a row."""
+    """Return the values for the templates of the hover text and the text alternative."""
     return {
         "metric": titles.get(row.metric, row.metric),
         "before": style.number(row.before),
@@ -291,7 +293,7 @@ def _hover(
 
 
 def _ticks(low: float, high: float, most: int, *, changes: bool) -> dict[str, object]:
-    """At most so many round steps between both; of changes with their sign."""
+    """Return at most `most` round steps between `low` and `high`, with a sign for changes."""
     least = (high - low) / most
     power = 10.0 ** math.floor(math.log10(least))
     step = next(each * power for each in (1, 2, 5, 10) if each * power >= least)

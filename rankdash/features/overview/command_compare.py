@@ -88,7 +88,7 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """What was found, and what of the arguments is written with it."""
+    """Result of `compare`, with the arguments that are written next to it."""
 
     qrels: str
     conflict: Conflict
@@ -101,8 +101,10 @@ class Compared:
 
 
 def text(compared: Compared) -> Iterator[str]:
-    """A table for each metric, the verdicts and caveats below, the excluded queries, and how it was
-    made. Several challengers stand with the baseline in the order of the leaderboard."""
+    """Yield a table, verdicts and caveats for each metric, the excluded queries, and the method.
+
+    With several challengers, all systems are in the order of the leaderboard.
+    """
     study, comparison = compared.study, compared.comparison
     names = ranked_names(study)
     yield from _drawn(compared, end="\n")
@@ -124,7 +126,8 @@ def text(compared: Compared) -> Iterator[str]:
 
 
 def _drawn(compared: Compared, before: str = "", end: str = "") -> Iterator[str]:
-    """What a judge and people say together, where there is one, each on a line after `before`."""
+    """Yield the verdicts corrected with human labels if there is a judge, each on a line after
+    `before`."""
     lines = judged_lines(compared.study)
     for each in lines:
         yield f"{before}{one_line(each)}\n"
@@ -133,13 +136,13 @@ def _drawn(compared: Compared, before: str = "", end: str = "") -> Iterator[str]
 
 
 def _reversed(compared: Compared, before: str = "") -> Iterator[str]:
-    """That the labels were reversed, where they were, on a line after `before`."""
+    """Yield a note if the labels were reversed, on a line after `before`."""
     if compared.worst_label is not None:
         yield f"{before}{reversed_note(compared.worst_label).text}\n"
 
 
 def as_markdown(compared: Compared) -> Iterator[str]:
-    """The tables with the verdicts below, for a pull request."""
+    """Yield the tables with the verdicts below them, for a pull request."""
     for each in _drawn(compared):
         yield f"{markdown_safe(each)}\n"
     yield from markdown(compared.comparison, ranked_names(compared.study))
@@ -147,7 +150,7 @@ def as_markdown(compared: Compared) -> Iterator[str]:
 
 
 def as_latex(compared: Compared) -> Iterator[str]:
-    """One table, for a paper."""
+    """Yield one table, for a paper."""
     yield from _drawn(compared, "% ")
     yield from latex(compared.comparison, ranked_names(compared.study))
     yield from _reversed(compared, "% ")
@@ -172,8 +175,11 @@ def _notes(study: Study, measure: Measure) -> Iterator[str]:
 
 
 def as_json(compared: Compared) -> Iterator[str]:
-    """Unrounded numbers, null where one does not exist. Caveats are those of the first metric, by
-    which the leaderboard is ordered. Of sampled labels there are the estimates only."""
+    """Yield unrounded numbers, null if a number does not exist.
+
+    Caveats belong to the first metric, which also orders the leaderboard. For sampled labels,
+    only the estimates are written.
+    """
     study, comparison, names = compared.study, compared.comparison, compared.study.names
     estimated = only_estimates(study)
     rows = []
@@ -214,8 +220,8 @@ def as_json(compared: Compared) -> Iterator[str]:
 
 
 def _headline(study: Study, system: str) -> dict[str, str]:
-    """The verdict that counts, by the first metric: a judge's, corrected by people's labels, where
-    there is one; of sampled labels the estimate."""
+    """Return the main verdict on the first metric: of the judge corrected with human labels if
+    there is one, or the estimate for sampled labels."""
     corrected = headline(study, system)
     if corrected is not None:
         return {
@@ -230,7 +236,7 @@ def _headline(study: Study, system: str) -> dict[str, str]:
 
 
 def as_csv(compared: Compared) -> Iterator[str]:
-    """A row for each system and metric; no value is an empty cell. The rules are in each row."""
+    """Yield a row for each system and metric with the rules; a missing value is an empty cell."""
     comparison, names = compared.comparison, compared.study.names
     rules = {"confidence": comparison.settings.level, "ties": comparison.conventions.ties}
     rows = records(comparison)
@@ -250,7 +256,7 @@ FORMATS: Mapping[str, Callable[[Compared], Iterator[str]]] = {
 }
 
 
-# Estimates from sampled labels, which `compare` and `evaluate` write in place of means.
+# Estimates from sampled labels, which `compare` and `evaluate` write instead of means.
 
 _COLUMNS = (
     *("baseline", "challenger", "metric", "state", "difference", "low", "high"),
@@ -260,10 +266,10 @@ _COLUMNS = (
 
 
 def written(study: Study, form: str) -> Iterator[str]:
-    """Write the estimates, and the verdict of a judge corrected by people.
+    """Write the estimates, and the verdict of a judge corrected with human labels.
 
-    form: "text", "markdown", "latex" (comments) or "csv" (a row for each estimate; no value is an
-    empty cell).
+    form: "text", "markdown", "latex" (comments) or "csv" (a row for each estimate; a missing value
+        is an empty cell).
     """
     if form == "csv":
         yield csv_line(_COLUMNS)
@@ -280,7 +286,7 @@ def written(study: Study, form: str) -> Iterator[str]:
 
 
 def sampled_lines(study: Study) -> list[str]:
-    """Return what sampled labels say, a line each."""
+    """Return the results from sampled labels, one line each."""
     return [] if study.labelling is None else labelling_sentences(study.labelling)
 
 

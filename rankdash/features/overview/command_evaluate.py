@@ -1,5 +1,5 @@
-"""`evaluate`: labels and rankings from files, scored under stated conventions: tables with rounded
-numbers, JSON and CSV with unrounded ones."""
+"""`evaluate`: score rankings against labels. Tables have rounded numbers, JSON and CSV unrounded
+ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rankdash.kit.commands.arguments import (
 )
 from rankdash.kit.commands.output import STANDARD, aligned, csv_line, exact, or_null, printable
 
-# What reads and scores is loaded when there is something to score: help takes a tenth of a second.
+# Readers and metrics are loaded only to score, so help takes a tenth of a second.
 if TYPE_CHECKING:
     from rankdash.core.metrics import Conventions, Evaluation, Measure
     from rankdash.core.readers import Conflict
@@ -38,7 +38,7 @@ _DIGITS = 4
 
 
 class _Late(ModuleType):
-    """A module that is imported when something in it is first asked for."""
+    """A module that is imported when one of its attributes is first used."""
 
     def __getattr__(self, name: str) -> Any:
         object.__setattr__(self, "__class__", ModuleType)
@@ -46,8 +46,8 @@ class _Late(ModuleType):
 
 
 def import_late(name: str) -> None:
-    """Import a module not where modules name it, but where they use it."""
-    # `importlib.util.LazyLoader` does so only until a second module names it.
+    """Delay the import of a module until one of its attributes is used."""
+    # `importlib.util.LazyLoader` stops working when a second module imports it.
     spec = None if name in sys.modules else importlib.util.find_spec(name)
     if spec is not None:
         module = importlib.util.module_from_spec(spec)
@@ -56,7 +56,7 @@ def import_late(name: str) -> None:
 
 
 def add(parser: Parser) -> None:
-    # Labels and rankings need no tables, which take as long to import as to score 100,000 rows.
+    # Scoring needs no pandas, whose import takes as long as scoring 100,000 rows.
     import_late("pandas")
     parser.description = (
         "Score one or more rankings against labels. Rankings are read by score, and a "
@@ -96,7 +96,7 @@ def add(parser: Parser) -> None:
 
 
 class _Metrics(argparse.Action):
-    """Takes metrics. The files that follow them are QRELS and RUN."""
+    """Action that reads metrics. The files that follow them are QRELS and RUN."""
 
     def __call__(
         self,
@@ -111,7 +111,7 @@ class _Metrics(argparse.Action):
 
 
 def _is_file(value: str) -> bool:
-    """Whether it is no metric but a file, or standard input."""
+    """Return whether the value is a file or standard input and not a metric."""
     from rankdash.core.metrics import parse_metrics
 
     try:
@@ -141,7 +141,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 
 def _files(arguments: argparse.Namespace) -> tuple[str, list[str]]:
-    """Labels and rankings; of one file alone, both."""
+    """Return the labels and the rankings; a single file is used for both."""
     files, qrels = arguments.files, arguments.qrels
     if files and qrels is None:
         qrels, *files = files
@@ -164,11 +164,11 @@ def _stands_for(typed: argparse.Namespace, in_file: Collection[str]) -> Collecti
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What was found, and what of the arguments is written with it.
+    """Result of `evaluate`, with the arguments that are written next to it.
 
-    measures: as typed → measure. conflict: which of several labels of a pair was kept. worst_label:
-    the grade that the labels were reversed at. systems: name → evaluation. study: None where the
-    files are too large for more than metrics.
+    measures: metric as typed → measure. conflict: rule for pairs with several labels. worst_label:
+        the grade from which the labels were reversed. systems: name → evaluation. study: None if
+        the files are too large for more than metrics.
     """
 
     qrels: str
@@ -181,7 +181,7 @@ class Results:
 
     @property
     def estimated(self) -> bool:
-        """Whether labels were sampled, so that a mean over them is wrong."""
+        """True if the labels were sampled, so that means would be biased."""
         return self.study is not None and self.study.labelling is not None
 
 
@@ -193,10 +193,10 @@ def evaluate_files(
     *,
     judge: str | None = None,
 ) -> Results:
-    """Read and score. What the readers find odd goes to standard error. judge: the file of a
-    judge's grades, which say how the first ranking compares with the others.
+    """Read and score. Findings of the readers go to standard error. judge: file of a judge's
+    grades, to compare the first ranking with the others.
 
-    Raises DataError where a file cannot be used, or ranks none of the labelled queries.
+    Raises DataError if a file cannot be used, or ranks none of the labelled queries.
     """
     from rankdash.kit.commands.rankings import give_memory_back, large_scores_of, scores_of
 
@@ -214,7 +214,7 @@ def evaluate_files(
 
 
 def text(results: Results, per_query: bool) -> Iterator[str]:
-    """Means in rounded columns, what was counted below, and the queries where asked for."""
+    """Yield rounded means in columns, the counts below, and on request each query."""
     yield from (f"{line}\n" for line in _drawn(results))
     yield aligned(_mean_table(results))
     yield "\n"
@@ -225,7 +225,7 @@ def text(results: Results, per_query: bool) -> Iterator[str]:
 
 
 def markdown(results: Results, per_query: bool) -> Iterator[str]:
-    """The same tables, for a pull request."""
+    """Yield the same tables for a pull request."""
     from rankdash.kit.html.tables import markdown_safe, plain_markdown
 
     yield from (f"{markdown_safe(line)}\n\n" for line in _drawn(results))
@@ -238,7 +238,7 @@ def markdown(results: Results, per_query: bool) -> Iterator[str]:
 
 
 def latex(results: Results, per_query: bool) -> Iterator[str]:
-    """The same tables, for a paper."""
+    """Yield the same tables for a paper."""
     from rankdash.kit.html.tables import plain_latex
 
     yield from (f"% {line}\n" for line in _drawn(results))
@@ -249,7 +249,7 @@ def latex(results: Results, per_query: bool) -> Iterator[str]:
 
 
 def _drawn(results: Results) -> Iterator[str]:
-    """What a judge and people say together, where there is one."""
+    """Yield the verdicts corrected with human labels, if there is a judge."""
     if results.study is not None and results.study.judge is not None:
         from rankdash.core.words.judged import judged_lines
 
@@ -273,7 +273,7 @@ def _query_table(results: Results) -> list[list[str]]:
 
 
 def _notes(results: Results) -> Iterator[str]:
-    """How many queries each system's means rest on, and the rules."""
+    """Yield how many queries each system's means are over, and the rules."""
     import numpy as np
 
     from rankdash.core.readers import reversed_note
@@ -293,7 +293,7 @@ def _notes(results: Results) -> Iterator[str]:
 
 
 def _count_words(rules: Conventions) -> dict[str, str]:
-    """Key of `Evaluation.counts` → what it counts queries for."""
+    """Return key of `Evaluation.counts` → description of the queries that it counts."""
     zero = " (0 in the mean)" if rules.missing == "zero" else ""
     return {
         "missing": f"missing from the ranking{zero}",
@@ -304,7 +304,7 @@ def _count_words(rules: Conventions) -> dict[str, str]:
 
 
 def as_json(results: Results, per_query: bool) -> Iterator[str]:
-    """The values of every query are always in it: the means can be checked against them."""
+    """Yield JSON. Values per query are always included, so the means can be checked."""
     import msgspec
 
     settings = {
@@ -332,10 +332,10 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
         "systems": systems,
     }
     try:
-        # Python's own indenting is slow where there are many queries.
+        # Python's own indenting is slow for many queries.
         yield msgspec.json.format(json.dumps(content, allow_nan=False), indent=2)
     except msgspec.DecodeError:
-        # The name of a file that is no text is no JSON to others.
+        # A file name that is not valid text is not valid JSON for msgspec.
         yield json.dumps(content, indent=2, allow_nan=False)
     yield "\n"
 
@@ -349,8 +349,10 @@ def _judge(study: Study | None) -> dict[str, Any] | None:
 
 
 def as_csv(results: Results, per_query: bool) -> Iterator[str]:
-    """One row a system with its means and counts, or one a query with its values; no value is an
-    empty cell. The last column names the tie rule."""
+    """Yield one row per system with its means and counts, or one per query with its values.
+
+    A missing value is an empty cell. The last column is the tie rule.
+    """
     ties = results.conventions.ties
     if per_query:
         yield csv_line(["system", "query_id", "state", *results.measures, "ties"])
@@ -379,7 +381,7 @@ def _means(results: Results, evaluation: Evaluation) -> dict[str, float]:
 
 
 def _per_query(results: Results, evaluation: Evaluation) -> dict[str, dict[str, float]]:
-    """Query id → metric as typed → value, without those that are excluded from the mean."""
+    """Return query id → metric as typed → value, without values that are excluded from the mean."""
     columns = [evaluation.column(measure).tolist() for measure in results.measures.values()]
     return {
         str(query): {
@@ -392,7 +394,7 @@ def _per_query(results: Results, evaluation: Evaluation) -> dict[str, dict[str, 
 
 
 def _rows(results: Results) -> Iterator[tuple[str, str, str, list[float]]]:
-    """System, query, state and values, every query of every system."""
+    """Yield system, query, state and values for every query of every system."""
     for name, evaluation in results.systems.items():
         columns = [evaluation.column(measure) for measure in results.measures.values()]
         for place, (query, state) in enumerate(

@@ -1,4 +1,4 @@
-"""Below the verdict: metrics, kinds of queries, and the causes of a change."""
+"""The parts of Overview below the verdict: metrics, kinds of queries, and reasons of changes."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from rankdash.kit.widgets.text import (
 )
 
 METRICS = "overview.metrics"
-"""The key of the part with all metrics."""
+"""Key of the part with all metrics."""
 
-# Of the chart of metrics: the pixels of a panel beside others, its names included.
+# In pixels: least width of a panel next to others, names included.
 _PANEL_WIDTH, _MOST_PANELS = 300, 3
 
 
 def draw(study: Study, in_focus: str) -> None:
-    """Everything below the verdict, each part once it is in sight.
+    """Draw everything below the verdict, each part once it is in sight.
 
-    in_focus: the challenger that is shown, the baseline if there is none.
+    in_focus: the challenger shown, or the baseline if there is none.
     """
-    # Of all measures but the share of labelled documents.
+    # Judged@k has no panel.
     rows = len(study.challengers)
     panels = charts_systems.height(len(study.specs) - 1, rows, _MOST_PANELS)
     component.when_seen(study, METRICS, _p("heading", "Metrics"), panels, metrics)
@@ -91,7 +91,7 @@ def _part(
 
 
 def metrics(study: Study) -> None:
-    """Every metric of every system, as many panels beside each other as the page has room for."""
+    """Draw every metric of every system, with as many panels per row as fit."""
     shared(_metrics, study, component.columns(METRICS, _PANEL_WIDTH, _MOST_PANELS))
 
 
@@ -100,7 +100,7 @@ def _metrics(study: Study, columns: int) -> None:
 
 
 def systems_table(study: Study) -> None:
-    """Every number behind the chart, sortable."""
+    """Draw every number behind the chart as a sortable table."""
     comparison = study.comparison
     rows = comparison.frame.to_dict("records")
     names = {
@@ -139,7 +139,7 @@ def cutoffs(study: Study) -> None:
 
 
 def changes(study: Study, system: str) -> None:
-    """Sorted per-query changes of one challenger; a click opens the query."""
+    """Draw the sorted change per query of one challenger; a click opens the query."""
     view.tally_line(study, system)
     figure, alt = shared(_changes, study, system)
     event = widgets_charts.show(figure, alt=alt, key=f"overview.deltas.{system}", on_select="rerun")
@@ -153,9 +153,11 @@ def _changes(study: Study, system: str) -> tuple[Any, str]:
 
 
 def definitions(study: Study, specs: Sequence[str]) -> None:
-    """Definitions, settings, and which queries were left out of which system, and why."""
+    """Draw definitions and settings, and how many queries of each system were excluded by
+    reason."""
     shown = {parse_measure(spec).metric for spec in specs}
-    # Beside a metric its other forms, such as exponential gain: which one is meant differs.
+    # Include the other forms of a metric, such as exponential gain, because they are easily
+    # confused.
     families = tuple(metric.name for metric in shown)
     for metric in registry.values():
         if metric in shown or metric.name.startswith(families):
@@ -181,12 +183,12 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
 
 
 def _definition(metric: MetricDefinition) -> None:
-    """A metric with its formula drawn, and the same in words below."""
+    """Draw a metric with its formula, and below it the formula as text."""
     with st.container(border=True, gap="xsmall"):
         st.markdown(f"**{_p('metric', metric.title)}** (`{metric.spec}`)  \n{_(metric.meaning)}")
         st.latex(metric.latex)
         source = _("Source: {source}.", source=_(metric.reference))
-        # Plain text: asterisks and underscores of a formula are no markup.
+        # As code, because asterisks and underscores of a formula are not markup.
         words = [f"`{_(metric.formula)}`", _(metric.note), source]
         st.caption("  \n".join(each for each in words if each))
 
@@ -203,7 +205,7 @@ def _left_out(study: Study, specs: Sequence[str]) -> pd.DataFrame:
 
 
 def headroom(study: Study) -> None:
-    """How the best possible mean splits: baseline, won, still to win, lost to the retriever."""
+    """Draw how the best possible mean splits: baseline, gain, remaining gain, not retrieved."""
     drawn = charts.headroom(study)
     if drawn is None:
         st.caption(_("Nothing to split: no query can be compared on this metric."))
@@ -228,7 +230,8 @@ def _headroom_table(study: Study) -> None:
 
 
 def kinds(study: Study, system: str) -> None:
-    """The mean change in each group of queries, of the kind whose groups differ most at first."""
+    """Draw the mean change in each group of queries, first for the kind with the most different
+    groups."""
     own, kinds = study.dataset.segments, list(contrasts(study, system))
     if not kinds:
         st.caption(_("No kind of queries has two groups to compare."))
@@ -242,7 +245,7 @@ def kinds(study: Study, system: str) -> None:
         "segment",
         st.selectbox,
         lambda requested: requested if requested in titles else kinds[0],
-        # Another study has another kind that differs most.
+        # The default is not stored, because it differs between studies.
         lambda name: None if name == kinds[0] else name,
         label=_("Grouped by"),
         options=kinds,
@@ -290,12 +293,12 @@ def _table(table: pd.DataFrame, p: str) -> None:
 
 
 _REASONS = component.component(Path(__file__).with_name("reasons"))
-# The reason whose bar was clicked.
+# Session key of the clicked reason.
 _CLICKED = "overview.reason"
 
 
 def reasons(study: Study, system: str) -> None:
-    """What each reason adds to the mean change, the largest gain first; a click opens its
+    """Draw what each reason adds to the mean change, largest gain first; a click opens its
     queries."""
     counts = study.reason_counts(system)
     if counts is None:
@@ -326,7 +329,7 @@ def _against(study: Study, system: str) -> str:
 
 
 def _bars(counts: pd.DataFrame) -> dict[str, Any]:
-    """The data of the component. Places and widths are in percent of the axis."""
+    """Return the data of the component. Positions and widths are percentages of the axis."""
     words, meanings = reason_words(), reason_meanings()
     low, high = min(counts["adds"].min(), 0.0), max(counts["adds"].max(), 0.0)
     scale = 100 / (high - low or 1)

@@ -1,5 +1,5 @@
-"""The leaderboard, which chooses the systems that are compared and the one in focus; and quality
-against latency or price."""
+"""The leaderboard, in which users choose the compared systems and the one in focus; quality against
+latency or price."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rankdash.kit.widgets.text import markdown_safe
 
 _LONGEST_NAME = 36
 _FEW = 6
-"""More runs that are not compared are folded."""
+"""Number of runs outside the comparison above which they are folded."""
 
 _CHART_HEIGHT = 400
 
@@ -81,7 +81,7 @@ def _heard(systems: Collection[str], challengers: Collection[str], event: Any) -
 
 
 def _data(study: Study, axis: Axis, in_focus: str) -> dict[str, Any]:
-    """Return what the component shows, for `leaderboard/index.js`."""
+    """Return the data of the component, for `leaderboard/index.js`."""
     (names, _names), *columns = report_systems.board(study, axis)
     rows = standings(study)
     titles: list[dict[str, Any]] = [
@@ -91,7 +91,7 @@ def _data(study: Study, axis: Axis, in_focus: str) -> dict[str, Any]:
     titles += [
         {
             "title": each.title.value,
-            # The interval of a mean is under the pointer.
+            # The interval of a mean is in the tooltip.
             "small": "" if each.name == "mean" else each.title.below,
             "more": each.title.more,
             "up": each.low_first,
@@ -120,8 +120,9 @@ def _data(study: Study, axis: Axis, in_focus: str) -> dict[str, Any]:
 def _table(
     study: Study, columns: list[dict[str, Any]], cells: Mapping[str, list[Any]]
 ) -> dict[str, Any]:
-    """Return what every table has. cells: of each system that is compared, the best first."""
-    # The newest first.
+    """Return the parts of the data that every table has. cells: of each compared system, best
+    first."""
+    # Newest first.
     others = [each for each in [*study.systems][::-1] if each not in cells]
     return {
         "words": {
@@ -158,8 +159,7 @@ def _cell(
     row: Standing,
     place: Callable[[float], float | None],
 ) -> list[Any]:
-    """Return text, small text, what is under the pointer, the key to sort by, and of a change how
-    it is drawn."""
+    """Return text, small text, tooltip and sort key, and how to draw a change."""
     text = "" if cell.value == DASH else cell.value
     if column.name == "mean":
         return [text, "", cell.below, cell.order]
@@ -192,7 +192,7 @@ def _notes(study: Study, axis: Axis) -> None:
 
 
 def _axis(study: Study, axes: Sequence[Axis]) -> Axis:
-    """Return what quality is drawn against, chosen if both are known."""
+    """Return the axis that quality is drawn against; users choose if both are known."""
     usual = usual_axis(standings(study))
     if len(axes) < 2:
         return axes[0] if axes else usual

@@ -1,4 +1,4 @@
-"""The verdict, the leaderboard, and the decision that sampled labels allow."""
+"""The verdict, its caveats, and the decision that sampled labels allow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.labels.plan import Labelling
 from rankdash.kit.widgets.text import markdown_safe, name_safe
 
-# A label whose sentence shows on hover and focus, and which screen readers read in place of it.
+# The sentence of a label is shown on hover and focus; screen readers read it instead of the label.
 _STYLE = """<style>
 .rd-verdict { position: relative; }
 .rd-verdict :focus-visible { outline: 2px solid; outline-offset: 1px; }
@@ -61,8 +61,8 @@ _INTERVAL_WIDTH, _TALLY_WIDTH = "10rem", "5rem"
 
 
 def draw(study: Study, system: str) -> None:
-    """Draw the verdict on a challenger in a line, and its caveats; the sentence and what it rests
-    on are folded."""
+    """Draw the verdict on a challenger in one line, and its caveats; the sentence and the details
+    are folded."""
     safe = {each: html_safe(study.name(each)) for each in study.chosen}
     verdict = study.comparison.verdict(system, study.spec, safe)
     chips = "".join(
@@ -76,7 +76,7 @@ def draw(study: Study, system: str) -> None:
         for fact, meaning in _facts(study, system)
     )
     row = study.comparison.row(system, study.spec)
-    # Without a change the line says too little.
+    # Without a change, the line shows too little.
     opened = "" if math.isfinite(row["delta"]) and verdict.kind != "too_few" else " open"
     label = html_safe(_p("heading", "Caveats"))
     st.html(
@@ -124,7 +124,7 @@ def _line(study: Study, system: str, verdict: Verdict) -> str:
 
 
 def _facts(study: Study, system: str) -> list[tuple[str, str]]:
-    """(fact, what its term means), the second "" where the fact says it."""
+    """Return (fact, meaning of its term); the meaning is "" if the fact is clear."""
     row = study.comparison.row(system, study.spec)
     facts = []
     if p := p_fact(row, study.statistics, "p_corrected"):
@@ -153,13 +153,13 @@ def _facts(study: Study, system: str) -> list[tuple[str, str]]:
     return facts
 
 
-# The decision that sampled labels allow: break-even, the next step, and the way on.
+# The decision that sampled labels allow: break-even, next step, links to other pages.
 
 
 def draw_estimate_decision(study: Study, labelling: Labelling, page: str) -> None:
-    """Below the estimates of a plan, for each challenger: whether it pays off, and what to do.
+    """Draw, below the estimates of a plan, break-even and next step for each challenger.
 
-    page: the name of its file; Cost says itself whether it pays off.
+    page: file name without extension; Cost shows break-even itself.
     """
     estimated = scenario.with_money(plan.estimated(study, labelling))
     money = estimated.money or Money()
@@ -189,7 +189,7 @@ def _context(study: Study, money: Money) -> MoneyContext:
 
 
 def _ways(labelling: Labelling, page: str) -> None:
-    """Links to what follows from a result, on other pages."""
+    """Draw links to the other pages that use the result."""
     settled = labelling.status.settled
     ways = {
         **({"overview": (_("See the verdict"), ":material/gavel:")} if settled else {}),
@@ -204,12 +204,12 @@ def _ways(labelling: Labelling, page: str) -> None:
 
 
 def above_means(study: Study, page: str) -> bool:
-    """What is above the means of a page while labels are being given, or while there are none.
+    """Draw the part above a page's means during labelling or without labels.
 
-    page: the name of its file.
+    page: file name without extension.
 
-    Returns whether there are means to show: labels came with the data, or all that can move the
-    difference are there. Of labels that were sampled there is the estimate only.
+    Returns whether to show means: if labels came with the data, or if every label that could change
+    the difference exists. Sampled labels give an estimate only.
     """
     labelling = plan.current(study.stored_id)
     uploaded = stored.dataset(stored.stored(study.stored_id)).labelled_queries

@@ -1,4 +1,4 @@
-"""The parts of the report on the verdict, estimates and causes."""
+"""Sections of the report: verdict, estimates, kinds of queries, and reasons of changes."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def _one(draft: Draft, challenger: str) -> str:
 
 
 def _judged(draft: Draft, challenger: str) -> str:
-    """What the study's judge says of a challenger: the sentence, the three ways, what it is worth
-    and what to keep in mind."""
+    """Return the judge's verdict on a challenger: sentences, the three estimates, charts and
+    caveats."""
     study = draft.study
     if study.judge is None:
         return ""
@@ -152,7 +152,7 @@ def _judged(draft: Draft, challenger: str) -> str:
 
 
 def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
-    """(title, value, what is beside it)."""
+    """Return (title, value, note) of each fact."""
     study = draft.study
     row = study.comparison.row(challenger, study.spec)
     level = level_percent(study.statistics.level)
@@ -180,7 +180,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
         )
     split = study.headroom(challenger)
     share = None if split is None else split.share_won
-    # Where reranking did harm, a share of what could be won says nothing.
+    # After a loss, a share of the potential gain is meaningless.
     if share is not None and share >= 0:
         facts.append(
             (
@@ -219,7 +219,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
 
 
 def _care(draft: Draft) -> str:
-    """Which assumptions the sentence on money rests on that nobody set."""
+    """Return a sentence on the prices and assumptions that are defaults."""
     rests = _("Prices and assumptions are listed under “Cost and break-even”.")
     if draft.examples:
         examples = enumerated(draft.examples)
@@ -234,7 +234,7 @@ def _left_out(draft: Draft, challenger: str) -> str:
     return prose(text) if text else ""
 
 
-# The first page of a report on sampled labels: the estimates, what they cost, and what to do.
+# The first page of a report on sampled labels: estimates, costs, risks and next step.
 
 
 def draw_estimates(draft: Draft) -> str:
@@ -276,7 +276,7 @@ def _one_estimates(draft: Draft, challenger: str) -> str:
 
 
 def _drawn(estimate: Estimate) -> str:
-    """The difference with its interval; "" before there is one."""
+    """Return the difference with its interval as HTML; "" if there is none yet."""
     ends = estimate.difference, estimate.low, estimate.high
     if not all(map(math.isfinite, ends)):
         return ""
@@ -289,7 +289,7 @@ def _drawn(estimate: Estimate) -> str:
     )
 
 
-# Which kinds of queries gain, why queries changed, and where quality is lost.
+# Kinds of queries, reasons of changes, and the split of the best possible mean.
 
 
 def segments(draft: Draft) -> str:
@@ -326,7 +326,7 @@ def segments(draft: Draft) -> str:
 
 
 def _derived(draft: Draft) -> dict[str, DerivedSegment]:
-    """The segments that rankdash works out and no column of the data hides."""
+    """Return the derived segments, except those with the name of a column of the data."""
     dataset_segments = draft.study.dataset.segments
     return {name: each for name, each in DERIVED.items() if name not in dataset_segments}
 
@@ -427,7 +427,7 @@ def _headroom(draft: Draft) -> str:
         split = study.headroom(challenger)
         if split is None or not split.n:
             continue
-        # Where reranking did harm, a share of what could be won says nothing.
+        # After a loss, a share of the potential gain is meaningless.
         won = split.share_won if split.share_won is not None and split.share_won >= 0 else None
         rows.append(
             (

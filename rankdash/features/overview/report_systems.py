@@ -1,4 +1,4 @@
-"""The part of the report on all systems, and the leaderboard for any document."""
+"""The section of the report on all systems, and the leaderboard for pages and documents."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def means(draft: Draft) -> str:
                 p=p_title(corrected),
             )
         )
-    # Too few queries leave no interval and no p, and then no column for them.
+    # With too few queries, no row has an interval or p, so these columns are omitted.
     used = [place for place in range(len(head)) if any(row[place] != DASH for row in rows)]
     content = PageTable(
         [head[place] for place in used],
@@ -78,7 +78,7 @@ def means(draft: Draft) -> str:
 
 
 def _targets(draft: Draft) -> str:
-    """The systems beside the profile of targets, where one was chosen."""
+    """Return each system's values against the targets of the chosen profile; "" without one."""
     goals = draft.study.goals
     if goals is None:
         return ""
@@ -90,7 +90,7 @@ def _targets(draft: Draft) -> str:
 
 
 def curve(draft: Draft) -> str:
-    """The metric against k."""
+    """Return the metric by cutoff k."""
     study = draft.study
     drawn = charts.cutoffs(study)
     if drawn is None:
@@ -114,7 +114,7 @@ def curve(draft: Draft) -> str:
     return together(prose(paragraph(sentences)), draft.chart(drawn)) + as_table(content)
 
 
-# The leaderboard as a page and a report show it: headings, and a row of cells for each system.
+# The leaderboard of pages and reports: headings, and a row of cells for each system.
 
 # On a narrow page each system is a block: its name, then its cells with their headings.
 _STYLE = """<style>
@@ -154,8 +154,8 @@ _STYLE = """<style>
 
 @dataclass(frozen=True)
 class Cell:
-    """Plain text. below: in small letters under the value. more: what a pointer that rests on it
-    shows. order: what the column is sorted by; None for a cell without a value."""
+    """Plain text of a cell. below: small text under the value. more: tooltip. order: sort key, None
+    without a value."""
 
     value: str
     below: str = ""
@@ -164,14 +164,14 @@ class Cell:
 
     @property
     def line(self) -> str:
-        """Both in one line."""
+        """The value and the small text in one line."""
         return f"{self.value} · {self.below}" if self.below else self.value
 
 
 @dataclass(frozen=True)
 class BoardColumn:
-    """A column of the leaderboard. name: as in `columns`. low_first: whether a low value is the
-    better one. always: whether it is there if every cell is a dash."""
+    """A column of the leaderboard. name: as in `columns`. low_first: low values are better. always:
+    shown even if every cell is a dash."""
 
     name: str
     title: Cell
@@ -181,8 +181,8 @@ class BoardColumn:
 
 
 def _columns(study: Study, axis: Axis) -> list[BoardColumn]:
-    """The name, the columns of the comparison, latency, price, and whether a system is
-    Pareto-optimal. What does not exist is a dash with its reason."""
+    """Return the columns: name, comparison, latency, price, and Pareto-optimality. A missing value
+    is a dash with its reason."""
     level, corrected = study.statistics.level, study.comparison.corrected
     rows = {system: study.comparison.row(system, study.spec) for system in study.chosen}
     against = _p("axis", "latency") if axis == "p95" else _p("axis", "price")
@@ -213,7 +213,7 @@ def _columns(study: Study, axis: Axis) -> list[BoardColumn]:
 def _compared(rows: Mapping[str, Row], column: Column, row: Standing) -> Cell:
     of = rows[row.system]
     text = column.text(of)
-    # Words of two counts are sorted by their difference.
+    # The text of two counts is sorted by their difference.
     value = of["helped"] - of["hurt"] if column.kind == "words" else column.value(of)
     order = None if text == DASH or math.isnan(value) else float(value)
     return Cell(text, column.small_text(of), order=order)
@@ -238,7 +238,7 @@ def _optimal(axis: Axis, row: Standing) -> Cell:
 
 
 def optimal_meaning(axis: Axis) -> str:
-    """What it means to be Pareto-optimal on an axis, and what to be dominated."""
+    """Return what Pareto-optimal and dominated mean for an axis."""
     if axis == "p95":
         return _(
             "✓ optimal: no other system is as good and faster, or as fast and better. Dominated: "
@@ -281,14 +281,14 @@ def leaderboard_html(study: Study, axis: Axis) -> str:
 
 
 def _beside(picture: str, cell: Cell) -> str:
-    """A cell beside what is drawn of it."""
+    """Return a cell next to its picture."""
     text = f"{html_safe(cell.value)}{_small(cell)}"
     return f"<span class=rd-drawn>{picture}<span>{text}</span></span>" if picture else text
 
 
 def _drawn(study: Study) -> dict[tuple[str, str], str]:
-    """(system, column) → its change on an axis that all systems share, and its queries helped, the
-    same and hurt as a bar."""
+    """Return (system, column) → picture: the change on an axis that all systems share, and the
+    queries helped, same and hurt as a bar."""
     rows = [row for row in standings(study) if math.isfinite(row.delta)]
     axis, threshold = change_axis(study)
     drawn = {}
@@ -310,8 +310,8 @@ def _drawn(study: Study) -> dict[tuple[str, str], str]:
 
 
 def change_axis(study: Study) -> tuple[interval.Ends, float | None]:
-    """Return the axis that shows the changes of all systems, and the least gain that the user set
-    on it."""
+    """Return the axis for the changes of all systems, and the minimum gain on it if the user set
+    one."""
     minimum = study.statistics.worthwhile
     threshold = None if minimum is None else minimum * study.mean(study.baseline)[0]
     rows = standings(study)
@@ -326,8 +326,11 @@ def lines(study: Study, axis: Axis) -> list[list[str]]:
 
 
 def board(study: Study, axis: Axis) -> list[tuple[BoardColumn, list[Cell]]]:
-    """Return the columns with a cell for each system, in the order of `standings`; without those
-    that have no value of a system but the first stage: `notes` has the reasons."""
+    """Return the columns with a cell for each system, in the order of `standings`.
+
+    Columns without a value for any system except the first stage are omitted; `notes` has the
+    reasons.
+    """
     systems = standings(study)
     cells = ((each, [each.cell(row) for row in systems]) for each in _columns(study, axis))
     return [
@@ -355,13 +358,13 @@ def _small(cell: Cell) -> str:
 
 
 def legend(study: Study, axis: Axis) -> list[str]:
-    """Return what the column Pareto means, if the table has one."""
+    """Return what Pareto-optimal means, if the table has this column."""
     ranked = any(row.pareto[axis] is not None or axis in row.unsure for row in standings(study))
     return [optimal_meaning(axis)] if ranked else []
 
 
 def notes(study: Study, axis: Axis) -> list[str]:
-    """Return what to know of the table and the chart; names are as they were typed."""
+    """Return notes on the table and the chart; names are not escaped."""
     sentences, rows = [], standings(study)
     absent = (
         []
@@ -375,7 +378,7 @@ def notes(study: Study, axis: Axis) -> list[str]:
             for row in rows
             if row.pareto[axis] is None
             and axis not in row.unsure
-            # Nothing is wrong with a baseline that nothing can be compared with.
+            # A baseline without a comparison needs no reason.
             and (row.kind != "baseline" or row.takes(axis) is None)
         ]
     )
@@ -393,7 +396,7 @@ def notes(study: Study, axis: Axis) -> list[str]:
 
 
 def trade_off(study: Study, axis: Axis) -> Drawing | None:
-    """Quality against latency or price; None where both are known of fewer than two systems."""
+    """Draw quality against latency or price; None if fewer than two systems have both."""
     marks = style.marks(study.places, study.baseline)
     points = [
         frontier.FrontierPoint(
@@ -420,13 +423,13 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
 
 
 def _timed(study: Study, row: Standing) -> int:
-    """How many queries of a system were timed."""
+    """Return how many queries of a system were timed."""
     summary = latency.summary(study, row.system)
     return 0 if summary is None else summary.n
 
 
 def _absence(study: Study, row: Standing, axis: Axis) -> str:
-    """Why a system is not in the chart."""
+    """Return why a system is not in the chart."""
     if row.takes(axis) is not None:
         return chip(row.kind)
     if axis == "p95":
