@@ -128,7 +128,7 @@ def _add_conditions(parser: Parser) -> None:
 
 
 def _gate(arguments: argparse.Namespace) -> int:
-    # What is rendered needs what is checked, which is here.
+    # `command_results` imports this module.
     from rankdash.features.gate.command_results import FORMATS, write_files, write_refusal
 
     overrides = {"tie_band": arguments.tie_band, "seed": arguments.seed}
@@ -170,7 +170,7 @@ def _gate(arguments: argparse.Namespace) -> int:
 
 
 def _of_profile(name: str | None, *, timed: bool) -> list[Condition]:
-    """The targets of a profile as conditions. Raises DataError for one that does not exist."""
+    """Return the targets of a profile as conditions. Raises DataError if it does not exist."""
     if name is None:
         return []
     profile = Goals.of(name).profile
@@ -185,9 +185,9 @@ def _of_profile(name: str | None, *, timed: bool) -> list[Condition]:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """What became of every condition. untimed: queries that are done and have no latency.
-    compared: spec of a gain → the kind of verdict that `compare` has for the same rankings, which
-    is two-sided. worst_label: as for `readers.read`."""
+    """Outcome of every condition. untimed: number of finished queries without a latency. compared:
+    spec of a gain → kind of the two-sided verdict of `compare` on the same rankings. worst_label:
+    as for `readers.read`."""
 
     outcomes: tuple[GateOutcome, ...]
     study: Study
@@ -197,7 +197,7 @@ class Checked:
 
     @property
     def passed(self) -> bool:
-        """Whether all conditions that count are met, and one counts."""
+        """True if at least one condition counts and all that count are met."""
         reasons = {outcome.reason for outcome in self.outcomes}
         return "met" in reasons and reasons <= {"met", "unreachable"}
 
@@ -207,12 +207,12 @@ class Checked:
 
     @property
     def challenger(self) -> str:
-        """Its id."""
+        """Id of the challenger."""
         return self.study.challengers[0]
 
     @property
     def sides(self) -> str:
-        """Both in words."""
+        """Text that names both systems."""
         baseline, challenger = self.study.names.values()
         return f"{challenger} against {baseline}"
 
@@ -229,11 +229,12 @@ def check_files(
     judge: str | None = None,
     trusted: str | None = None,
 ) -> Checked:
-    """Read, score, compare and decide. What the readers find odd goes to standard error. trusted:
-    the name of the judge, where it may decide alone.
+    """Read, score, compare and decide. Findings of the readers go to standard error.
 
-    Raises DataError where a file cannot be used, and SpecError where a condition needs timings and
-    there are none, or another judge is trusted.
+    trusted: name of the judge, if it may decide without correction.
+
+    Raises DataError if a file cannot be used, and SpecError if a condition needs timings and there
+    are none, or if `trusted` names another judge.
     """
     timed = None if timings is None else Timings.read(timings, column)
     first, *others = measures_of(conditions)
@@ -241,12 +242,12 @@ def check_files(
         qrels=qrels,
         baseline=baseline,
         challengers=[challenger],
-        # A bare list of latencies says nothing of queries.
+        # A plain list of latencies has no query ids.
         timings=[timed if timed is not None and timed.named else None],
         judge=judge,
     )
     study = study_of(files, rules, first, others)
-    # A file may hold more rankings than its own.
+    # A file may contain other rankings too.
     _, name = names_of([baseline, challenger])
     system_id = next(system for system, called in study.names.items() if called == name)
     study = replace(study, challengers=(system_id,))
@@ -277,8 +278,10 @@ def check_files(
 
 
 def _compared(study: Study, conditions: Sequence[Condition]) -> dict[str, VerdictKind]:
-    """Spec of a gain → the kind of verdict that `compare` has at the same confidence. Labels that
-    were sampled give an estimate in both, so there is nothing to compare."""
+    """Return spec of a gain → kind of verdict that `compare` has at the same confidence.
+
+    Empty for sampled labels: both commands then use the same estimate.
+    """
     if study.labelling is not None:
         return {}
     statistics = replace(study.statistics, level=confidence_of(study.statistics))
@@ -300,7 +303,8 @@ def _values(study: Study, spec: str) -> tuple[Floats, Floats]:
 def _judged(
     study: Study, conditions: Sequence[Condition], trusted: str | None
 ) -> dict[str, Corrected] | None:
-    """Spec of a gain → what the judge and people say of it."""
+    """Return spec of a gain → the judge's gain corrected with human labels; None without a
+    judge."""
     judge = study.judge
     if trusted is not None and (judge is None or trusted != judge.name):
         raise SpecError(

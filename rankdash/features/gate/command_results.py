@@ -1,4 +1,4 @@
-"""What `gate` found, as text, JSON, Markdown or JUnit's XML; and why it could not run."""
+"""Results of `gate` as text, JSON, Markdown or JUnit XML, and the reason if it could not run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text", ".json": "json"}
 
 
 def text(checked: Checked) -> str:
-    """For a terminal."""
+    """Return the result for a terminal."""
     lines = [f"{one_line(_headline(checked))}\n", "\n"]
     rows = [[_result(each), *_cells(each)] for each in checked.outcomes]
     lines.append(aligned([_HEAD, *rows], left=2))
@@ -55,7 +55,7 @@ def _result(outcome: GateOutcome) -> str:
 
 
 def as_json(checked: Checked) -> str:
-    """Unrounded numbers, null where one does not exist."""
+    """Return unrounded numbers, null if one does not exist."""
     comparison = checked.comparison
     conditions = [
         {
@@ -95,7 +95,7 @@ def as_json(checked: Checked) -> str:
 
 
 def _compared(checked: Checked) -> list[dict[str, object]]:
-    """The challenger by each metric: no interval and no verdict, which are one-sided here."""
+    """Return the challenger's row of each metric, without the two-sided interval and verdict."""
     comparison = checked.comparison
     shown = columns("gate", comparison.settings.level, comparison.corrected)
     return [
@@ -113,7 +113,7 @@ def _json(content: Mapping[str, object]) -> str:
 
 
 def markdown(checked: Checked) -> str:
-    """For a pull request or the summary of a CI job. Nothing in a name is taken for markup."""
+    """Return Markdown for a pull request or a CI summary. Names are escaped."""
     marks = {"pass": "✅ pass", "FAIL": "❌ **fail**", "skip": "➖ skipped"}
     rows = [[marks[_result(each)], *map(markdown_safe, _cells(each))] for each in checked.outcomes]
     lines = [f"## {markdown_safe(_headline(checked))}\n\n"]
@@ -125,7 +125,7 @@ def markdown(checked: Checked) -> str:
 
 
 def junit(checked: Checked) -> str:
-    """A test case for each condition, in the XML that CI systems read as JUnit's."""
+    """Return a test case per condition, in the JUnit XML that CI systems read."""
     failures = str(sum(not each.passed for each in checked.outcomes))
     counts = {"tests": str(len(checked.outcomes)), "failures": failures, "errors": "0"}
     skipped = str(sum(each.reason == "unreachable" for each in checked.outcomes))
@@ -164,7 +164,7 @@ FORMATS: Mapping[str, Callable[[Checked], str]] = {
 
 
 def write_files(checked: Checked, files: Sequence[str], form: str) -> None:
-    """Write each file as its ending says, or else as `form`. Raises OSError."""
+    """Write each file in the format of its extension, or else as `form`. Raises OSError."""
     for file in files:
         target = Path(file)
         written = FORMATS[_ENDINGS.get(target.suffix.lower(), form)](checked)
@@ -174,8 +174,11 @@ def write_files(checked: Checked, files: Sequence[str], form: str) -> None:
 def write_refusal(
     error: RankdashError, files: Sequence[str], form: str, read: Sequence[str]
 ) -> None:
-    """Say in each file why the gate could not run, so that a CI job shows it; never in one of the
-    files `read`. What cannot be written is let be: the error itself is told all the same."""
+    """Write the reason why the gate could not run to each file, so that a CI job shows it.
+
+    Files in `read` are not overwritten. Files that cannot be written are skipped: the caller still
+    reports the error.
+    """
     for file in files:
         target = Path(file)
         written = _REFUSALS[_ENDINGS.get(target.suffix.lower(), form)](str(error))
@@ -239,7 +242,7 @@ def _stated(condition: Condition) -> str:
 
 
 def _cells(outcome: GateOutcome) -> list[str]:
-    """Condition, what was seen, its limits, p, queries."""
+    """Return condition, observed value, limits, p and number of queries."""
     low, high = (_number(outcome.condition, each) for each in (outcome.low, outcome.high))
     limits = "–" if low == high == "–" else f"{low} … {high}"
     if math.isfinite(outcome.low) and outcome.low == outcome.high:
@@ -266,7 +269,7 @@ def _reasons(checked: Checked) -> Iterator[str]:
 
 
 def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
-    """Why a condition is not met."""
+    """Return why a condition is not met."""
     confidence = level_percent(confidence_of(settings))
     condition = outcome.condition
     kind = "latency" if condition.kind == "max" else "value"
@@ -315,13 +318,13 @@ def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
 
 
 def _exactly(condition: Condition, value: float, limit: float) -> str:
-    """The number, with so many digits that it is not shown as the limit that it misses."""
+    """Return the number with enough digits to differ from the limit that it misses."""
     shown = _number(condition, value)
     return plain(value, 9) if shown == _number(condition, limit) else shown
 
 
 def _differs(outcome: GateOutcome, kind: Kind) -> bool:
-    """Whether the verdict of `compare` on a gain contradicts its condition."""
+    """Return whether the verdict of `compare` on a gain contradicts its condition."""
     limit = outcome.condition.limit
     if not outcome.passed:
         return kind in GAINS and limit <= 0
@@ -329,11 +332,11 @@ def _differs(outcome: GateOutcome, kind: Kind) -> bool:
 
 
 def _notes(checked: Checked) -> Iterator[str]:
-    """The excluded queries, whether labels were reversed, and how the limits were made."""
+    """Yield excluded queries, whether labels were reversed, and how the limits were computed."""
     comparison, settings = checked.comparison, checked.comparison.settings
     confidence = level_percent(confidence_of(settings))
     judge = checked.study.judge
-    # Not the sentence: what is proven at this level need not be at that of a comparison.
+    # Without the verdict, which may differ at the confidence of a comparison.
     for verdict in verdicts(checked.study, judge).values() if judge else ():
         yield from judged_facts(checked.study, verdict)
     if any(each.judged == "alone" for each in checked.outcomes):
@@ -343,7 +346,7 @@ def _notes(checked: Checked) -> Iterator[str]:
         )
     if checked.study.labelling is not None:
         yield from labelling_sentences(checked.study.labelling)
-    # Counts of queries by labels of a sample of the documents are wrong.
+    # Counts of queries are wrong if the labels are a sample of the documents.
     for measure in () if only_estimates(checked.study) else comparison.measures:
         counts = comparison.left_out(checked.challenger, measure)
         lines = [excluded_line(measure.title, counts)]

@@ -1,17 +1,16 @@
-"""Conditions that a change has to meet before it is let through, and whether it meets them.
+"""Conditions on a change, and whether a challenger meets them.
 
-What has to hold of queries in general, the mean and the gain, is decided by the lower limit of a
-one-sided interval and not by what was seen: a gain that may be chance does not pass. Beside it is
-the one-sided p of a true value below the limit, which is at most 1 - confidence exactly if the
-lower limit of the interval meets the condition. What guards
-the queries at hand, the share that got worse and the latencies, is decided by what was seen; the
-interval beside it says how far other queries like these could go.
+Mean and gain are about queries in general, so the lower limit of a one-sided interval decides and
+not the observed value: a gain that may be chance does not pass. Their one-sided p is for a true
+value below the limit; it is at most 1 - confidence exactly if the lower limit meets the condition.
+The share of queries hurt and the latencies are about the queries at hand, so the observed value
+decides; the interval shows the range for similar queries.
 
-Where labels were sampled, the gain is an estimate for these queries, decided by the lower limit
-that holds at every look; a mean or a share over such labels decides nothing.
+If labels were sampled, the gain is an estimate for these queries, and the lower limit of its
+anytime-valid interval decides; a condition on a mean or a share is not met.
 
-Where there is a judge, the gain is the judge's, corrected by people's labels. A judge alone lets
-nothing through, unless it is trusted by name.
+With a judge, the gain is the judge's, corrected with human labels. A judge without enough human
+labels never passes, unless it is trusted by name.
 """
 
 from __future__ import annotations
@@ -53,23 +52,23 @@ Reason = Literal[
 LOWEST_CONFIDENCE, HIGHEST_CONFIDENCE = 0.75, 0.9999
 QUANTILES: Mapping[str, float] = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95}
 FAILED = "failed"
-"""What `max` can limit beside the quantiles of the latencies: the number of failed queries."""
+"""Limit of `max` besides the latency quantiles: the number of failed queries."""
 
-# What an interval decides, in the order of `values` of `decide`.
+# Kinds of conditions that an interval decides, in the order of `values` of `decide`.
 _OF_INTERVAL = ("min", "min-gain")
-# A rounding error of the last digit must not fail a value that is the limit.
+# A rounding error in the last digit must not fail a value that equals the limit.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One thing to hold.
+    """One condition.
 
     kind: "min": the mean of a metric; "min-gain": the mean paired difference from the baseline;
         "max-hurt": the share of paired queries that got worse; "max": a latency or a count.
     subject: the metric's spec, or for "max" one of `QUANTILES` or `FAILED`.
-    threshold: the lowest relevant label, where the spec was typed with it (`rel=2`).
-    of_profile: whether it is a target of a profile, which does not count where nothing reaches it.
+    threshold: the lowest relevant label, if the spec was typed with it (`rel=2`).
+    of_profile: a target of a profile, which does not count if no ranking can reach it.
     """
 
     kind: Kind
@@ -81,21 +80,23 @@ class Condition:
 
 @dataclass(frozen=True)
 class GateOutcome:
-    """Whether a condition holds.
+    """Outcome of a condition.
 
-    value: what was seen: a mean, a mean difference, a share, milliseconds or a count; NaN where
-        there is none. low, high: its limits, each one-sided at the confidence; NaN where the
-        queries are too few for one, and for a count. n: the queries it rests on.
-    reason: "met"; "missed": what was seen misses the limit; "unproven": what was seen meets it,
-        but the lower limit of confidence does not; "too_few": under `FEWEST_QUERIES` queries;
-        "no_values": none; "unreachable": no order of the documents has a mean above `most`;
-        "too_early": too few labels were sampled; "drawn": they were, and do not say it;
-        "judge_alone": people labelled too few queries to correct the judge.
-    p: one-sided, of a true mean or gain below the limit; NaN where no interval decides, for a judge
-        and for an estimate, and without spread.
-    most: the highest mean, where it was asked for; NaN elsewhere. estimated: whether it is an
-        estimate from labels that were sampled, for these queries. judged: "corrected" where it is
-        a judge's, corrected by people; "alone" where it is the judge's own; "" elsewhere.
+    value: observed mean, mean difference, share, milliseconds or count; NaN without one.
+    low, high: limits of the value, each one-sided at the confidence; NaN for a count and for too
+        few queries.
+    n: number of queries.
+    reason: "met"; "missed": the value misses the limit; "unproven": the value meets it, but its
+        lower limit does not; "too_few": fewer than `FEWEST_QUERIES` queries; "no_values": none;
+        "unreachable": no order of the documents has a mean above `most`; "too_early": too few
+        labels were sampled; "drawn": the labels were sampled for something else; "judge_alone": too
+        few queries with human labels to correct the judge.
+    p: one-sided, of a true mean or gain below the limit; NaN if no interval decides, for a judge,
+        for an estimate, and without spread.
+    most: highest possible mean for a target of a profile; NaN otherwise.
+    estimated: an estimate from sampled labels, for these queries.
+    judged: "corrected": the judge's gain corrected with human labels; "alone": the judge's own
+        gain; "" without a judge.
     """
 
     condition: Condition
@@ -111,7 +112,7 @@ class GateOutcome:
 
     @property
     def passed(self) -> bool:
-        """Whether it holds; one that cannot be reached is no failure."""
+        """True if the condition is met; one that cannot be reached does not fail."""
         return self.reason in ("met", "unreachable")
 
 
@@ -123,12 +124,14 @@ def parse_conditions(
     metrics: Iterable[str] = (),
     profile: Iterable[Condition] = (),
 ) -> tuple[Condition, ...]:
-    """Conditions as typed, "ndcg@10=0.8" each, then those of a profile that were not typed.
+    """Return conditions as typed, such as "ndcg@10=0.8", then those of a profile that were not
+    typed.
 
-    A bare number holds for each of `metrics`; where there are none, for each metric that `minima`
-    and `gains` name, and for ndcg@10 where they name none.
+    A number without a metric applies to each of `metrics`; without these, to each metric in
+    `minima` and `gains`; without these, to ndcg@10.
 
-    Raises SpecError for one that cannot be read, that is stated twice, or where there is none.
+    Raises SpecError for a condition that cannot be parsed or is specified twice, or if there is
+    none.
     """
     typed: list[tuple[Kind, str]] = [
         *(("min", text) for text in minima),
@@ -155,16 +158,15 @@ def parse_conditions(
 
 
 def measures_of(conditions: Sequence[Condition]) -> dict[str, Measure]:
-    """spec → measure, those to evaluate; ndcg@10 where the conditions name none."""
+    """Return spec → measure of the metrics to evaluate; ndcg@10 if the conditions name none."""
     specs = [each.subject for each in conditions if each.kind != "max"] or ["ndcg@10"]
     return {spec: parse_measure(spec) for spec in specs}
 
 
 def settings_at(confidence: float, queries: int = 0, **changes: float | int) -> StatisticsSettings:
-    """Settings with which each end of an interval is a one-sided limit at `confidence`. queries:
-    how many are labelled.
+    """Return settings with which each end of an interval is a one-sided limit at `confidence`.
 
-    Raises SpecError where it is out of range.
+    queries: number of labelled queries. Raises SpecError if the confidence is out of range.
     """
     if not LOWEST_CONFIDENCE <= confidence <= HIGHEST_CONFIDENCE:
         raise SpecError(
@@ -177,7 +179,7 @@ def settings_at(confidence: float, queries: int = 0, **changes: float | int) -> 
 
 
 def confidence_of(settings: StatisticsSettings) -> float:
-    """The inverse of `settings_at`."""
+    """Return the one-sided confidence of the settings: the inverse of `settings_at`."""
     return (1 + settings.level) / 2
 
 
@@ -193,23 +195,25 @@ def decide(
     values: Callable[[str], tuple[Floats, Floats]] | None = None,
     trusted: bool = False,
 ) -> tuple[GateOutcome, ...]:
-    """An outcome for each condition, in order.
+    """Return an outcome for each condition, in order.
 
-    comparison: made with `settings_at`. timings: query_id, state and latency_ms, as the table of a
-        `Run`. most: spec → the highest mean that labels and candidates allow, for the targets of a
-        profile. sampled: spec → what labels that were sampled say of the challenger; None where
-        labels did not. judged: spec of a gain → the challenger's change by a judge, corrected by
-        people; None where there is no judge. values: spec → the challenger's values and its changes
-        from the baseline, for a p; None: no p. trusted: whether the judge counts alone where people
-        labelled too few queries to correct it.
+    comparison: made with `settings_at`.
+    timings: query_id, state and latency_ms, as the table of a `Run`.
+    most: spec → highest mean that labels and candidates allow, for the targets of a profile.
+    sampled: spec → the challenger's estimate from sampled labels; None if labels were not sampled.
+    judged: spec of a gain → the challenger's change by a judge, corrected with human labels; None
+        without a judge.
+    values: spec → the challenger's values and its changes from the baseline, to compute p; None for
+        no p.
+    trusted: the judge counts without correction if too few queries have human labels.
 
-    Raises SpecError where a condition needs timings and there are none.
+    Raises SpecError if a condition needs timings and there are none.
     """
     outcomes = []
     for each in conditions:
         three = None if judged is None else judged.get(each.subject)
         estimated = sampled is not None and each.subject in sampled
-        # Of single documents that were sampled, the judge's grades are the guess of an estimate.
+        # If single documents were sampled, the judge's grades are the predictions of the estimate.
         if three is not None and (three.enough or trusted or not estimated):
             outcomes.append(_of_judge(each, three, trusted=trusted))
         elif sampled is not None and each.kind != "max":
@@ -224,7 +228,7 @@ def decide(
 
 
 def _p(observed: Floats, condition: Condition, comparison: Comparison) -> float:
-    """The one-sided p of a true value below the limit; 0 if no value can be."""
+    """Return the one-sided p of a true value below the limit; 0 if no value can be below it."""
     measure = next(each for each in comparison.measures if each.spec == condition.subject)
     possible = measure.metric.range if condition.kind == "min" else measure.changes
     return 0.0 if condition.limit <= possible[0] else p_below(observed, condition.limit)
@@ -303,14 +307,15 @@ def _outcome(
 
 
 def _proven(condition: Condition, value: float, low: float) -> Reason:
-    """Whether the value meets the limit, and so does its lower limit of confidence."""
+    """Return "met" if the value and its lower limit meet the condition, else "unproven" or
+    "missed"."""
     if value < condition.limit - _ROUNDING:
         return "missed"
     return "met" if low >= condition.limit - _ROUNDING else "unproven"
 
 
 def _hurt(condition: Condition, hurt: int, n: int, confidence: float) -> GateOutcome:
-    """Limits of a share: Clopper & Pearson (1934)."""
+    """Return the outcome for a share, with the limits of Clopper & Pearson (1934)."""
     from scipy.special import betaincinv
 
     if n < FEWEST_QUERIES:
@@ -329,8 +334,11 @@ def _failures(condition: Condition, timings: pd.DataFrame) -> GateOutcome:
 
 
 def _quantile(condition: Condition, timings: pd.DataFrame, confidence: float) -> GateOutcome:
-    """Latencies of queries that are done. Quantiles interpolate linearly (Hyndman & Fan 1996, type
-    7); their limits are order statistics (David & Nagaraja 2003, section 7.1)."""
+    """Return the outcome for a quantile of the latencies of finished queries.
+
+    Quantiles interpolate linearly (Hyndman & Fan 1996, type 7); their limits are order statistics
+    (David & Nagaraja 2003, section 7.1).
+    """
     ordered: Floats = latencies(timings[timings["state"] == "done"])
     n = len(ordered)
     if n < FEWEST_QUERIES:
@@ -350,7 +358,7 @@ def _seen(value: float, limit: float) -> Reason:
 
 
 def _stated(kind: Kind, text: str) -> tuple[str, float]:
-    """Subject and limit; no subject where the text is a number alone."""
+    """Return subject and limit; the subject is "" if the text is only a number."""
     try:
         float(text)
     except ValueError:
@@ -399,7 +407,8 @@ def _number(number: str, text: str) -> float:
 
 
 def _refuse_odd(conditions: Sequence[Condition]) -> None:
-    """Conditions that contradict each other, or that everything or nothing could meet."""
+    """Raise SpecError for conditions that are duplicated, or that everything or nothing could
+    meet."""
     stated = set()
     for each in conditions:
         if (each.kind, each.subject) in stated:

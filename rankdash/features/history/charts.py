@@ -1,4 +1,4 @@
-"""Runs over time: a line for each system, and below it how fast they were and what failed."""
+"""Runs over time: a line for each system, and panels for latency and failed queries."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from rankdash.core.base.rules import LEVEL
 from rankdash.kit.drawing import draw, style
 
 _MEAN, _MS, _FAILED = 290, 80, 60
-# Above each panel is its title.
+# In pixels, above each panel, for its title.
 _GAP = 34
 _FURNITURE = 90
 _NOTE = 70
 _LEAST_ROOM = 0.025
-# The share of the panel that is kept at its foot for runs that are not compared.
+# Share of the panel at its bottom for runs that are not compared.
 _FOOT = 0.12
-# Of more lines those that are highest last have their name at their end.
+# Most lines with their names at their ends; the lines with the highest last values have them.
 _MOST_LINES = 16
-# Runs stand at least this share of the time apart: many are made in an hour, then none for weeks.
+# Least distance of two runs as a share of the time axis: runs often come in groups within an hour.
 _APART = 0.008
 _DAY = 86400
 _STEPS = (60, 300, 900, 3600, *(_DAY * share for share in (0.125, 0.25, 0.5)))
@@ -36,9 +36,12 @@ _MOST_TICKS = 5
 
 @dataclass(frozen=True)
 class TrendPoint:
-    """One run. number: as the table has it. when: the time it was made, and seconds: since 1970.
-    mean with low…high (NaN where there is none) rests on n queries. compared: whether it is on the
-    line. p95_ms: NaN where not measured. note: what a person wrote about it."""
+    """One run.
+
+    number: as in the table. when: time of the run as text; seconds: since 1970. low, high: interval
+        of the mean, NaN without one. n: number of queries in the mean. compared: on the line.
+        p95_ms: NaN if not measured. note: the user's note on the run.
+    """
 
     number: int
     name: str
@@ -60,7 +63,7 @@ class TrendPoint:
 
 @dataclass(frozen=True)
 class TrendLine:
-    """The runs of one system, oldest first. mark: that of the newest."""
+    """The runs of one system, oldest first. mark: of the newest run."""
 
     name: str
     mark: style.Mark
@@ -69,8 +72,8 @@ class TrendLine:
 
 @dataclass(frozen=True)
 class Across:
-    """A line across: the mean of what the runs are compared with, or the like. name: as it is
-    shown, with what it is."""
+    """A horizontal line, such as the mean of the baseline. name: shown in the legend, with its
+    role."""
 
     name: str
     mean: float
@@ -112,7 +115,7 @@ def _trend_alt(lines: Sequence[TrendLine], metric: str, across: Sequence[Across]
 
 
 def _points(lines: Sequence[TrendLine]) -> list[TrendPoint]:
-    """Every run, oldest first."""
+    """Return every run, oldest first."""
     return sorted((each for line in lines for each in line.points), key=lambda each: each.number)
 
 
@@ -125,10 +128,11 @@ def trend_chart(
     *,
     level: float = LEVEL,
 ) -> go.Figure:
-    """A line for each system over time, with its name at its end. Where a run was timed or failed
-    on a query there is a panel for it.
+    """Draw a line for each system over time, with its name at its end.
 
-    metric: its title. across: the first is what runs are compared with. level: of the intervals.
+    Latencies and failed queries have a panel each if there are any.
+
+    metric: title. across: the baseline's line first. level: of the intervals.
     """
     points = _points(lines)
     places = _places(points)
@@ -191,7 +195,7 @@ def trend_chart(
 
 
 def _places(points: Sequence[TrendPoint]) -> dict[int, float]:
-    """Number of a run → its place in time, in seconds, a little after the run before."""
+    """Return number of a run → time in seconds, at least a small distance after the last run."""
     times = [point.seconds for point in points]
     gap = _APART * (max(times, default=0.0) - min(times, default=0.0))
     places, least = dict[int, float](), 0.0
@@ -208,7 +212,7 @@ def _time_reach(places: dict[int, float]) -> list[float]:
 
 
 def _line(line: TrendLine, places: dict[int, float], end: float, metric: str) -> list[style.Trace]:
-    """The line, and faintly from its newest run to the end at which its name is."""
+    """Draw the line, and a faint dotted one from its newest run to its name at the right end."""
     points = [point for point in line.points if point.drawn]
     if not points:
         return []
@@ -222,22 +226,23 @@ def _line(line: TrendLine, places: dict[int, float], end: float, metric: str) ->
             error_y={
                 "type": "data",
                 "symmetric": False,
-                "array": [_known(point.high - point.mean) for point in points],
-                "arrayminus": [_known(point.mean - point.low) for point in points],
+                "array": [_or_zero(point.high - point.mean) for point in points],
+                "arrayminus": [_or_zero(point.mean - point.low) for point in points],
                 "color": style.faded(line.mark.colour, 0.5),
                 "thickness": 1.5,
                 "width": 3,
             },
             cliponaxis=False,
-            hover=[_said(point, metric) for point in points],
+            hover=[_hover_text(point, metric) for point in points],
             **draw.curve(line.mark),
         ),
     ]
 
 
 def _across(ends: Sequence[float], lines: Sequence[Across], ink: style.Ink) -> list[style.Trace]:
-    """Named in the legend, with their value: on the line itself a label would cover the runs."""
-    # The baseline's first.
+    """Draw horizontal lines with name and value in the legend, because labels would cover the
+    runs."""
+    # The baseline's line first.
     looks = [(ink.text, "dot"), (ink.muted, "dash"), (ink.muted, "longdashdot")]
     return [
         draw.scatter(
@@ -258,14 +263,15 @@ def _apart(
     metric: str,
     ink: style.Ink,
 ) -> style.Trace:
-    """At the foot of the panel: a run that has a time and no place beside the others."""
+    """Draw the runs that are not compared at the bottom of the panel, because their means are of
+    other queries."""
     return draw.scatter(
         [places[point.number] for point in points],
         [floor] * len(points),
         "markers",
         name=_("too few queries: not compared"),
         marker={"symbol": "x-thin", "size": 9, "line": {"color": ink.muted, "width": 2}},
-        hover=[_said(point, metric) for point in points],
+        hover=[_hover_text(point, metric) for point in points],
     )
 
 
@@ -298,7 +304,7 @@ def _heading(point: TrendPoint) -> str:
     return f"{point.number} · <b>{style.whole(point.name)}</b><br>{style.short(point.when)}"
 
 
-def _said(point: TrendPoint, metric: str) -> str:
+def _hover_text(point: TrendPoint, metric: str) -> str:
     interval = math.isfinite(point.low) and math.isfinite(point.high)
     template = (
         _("{metric} {value} ({low}…{high}) over {queries}")
@@ -316,13 +322,13 @@ def _said(point: TrendPoint, metric: str) -> str:
     return f"{_heading(point)}<br>{value}{note}"
 
 
-def _known(value: float) -> float:
+def _or_zero(value: float) -> float:
     return value if math.isfinite(value) else 0.0
 
 
 def _ticks(ends: Sequence[float]) -> dict[str, object]:
-    """Round times between the first and the last run; without the time of the day where they are
-    days apart."""
+    """Return round times between the first and the last run, as dates only if they are days
+    apart."""
     steps = [*_STEPS, *(days * _DAY for days in _DAYS)]
     step = next((each for each in steps if (ends[1] - ends[0]) / each <= _MOST_TICKS), steps[-1])
     skeleton = "Hm" if step < _DAY else "MMMd" if step < 91 * _DAY else "yMMM"

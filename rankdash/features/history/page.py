@@ -1,4 +1,4 @@
-"""History: a metric over time, and one run of it."""
+"""History: a metric over time, one run, and two runs compared."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ from rankdash.kit.widgets.run_records import (
 from rankdash.kit.widgets.stored import read_only, workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe
 
-# The field of the address that says which runs stand on the line.
+# Field of the address: which runs are compared.
 LINE = "line"
 _LIKE, _EVERY = "like", "every"
-# Sooner than this a bar of progress only flickers.
+# A shorter evaluation has no progress bar, which would only flicker.
 _UNNOTICED_SECONDS = 0.5
-# The chosen runs in the address: of two the first is the one that the other is compared with.
+# Chosen runs in the address; the first of two is the baseline of the pair.
 CHOSEN = "runs"
 
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """The runs of a data set, oldest first, and how they compare. notes: run id → its note, where
-    there is one. pinned: the id of the pinned baseline."""
+    """The runs of a data set, oldest first, and how they compare. notes: run id → note. pinned: id
+    of the pinned baseline."""
 
     study: Study
     runs: tuple[RunRow, ...]
@@ -60,11 +60,11 @@ class Past:
     pinned: str | None
 
     def name(self, system_id: str) -> str:
-        """As it was typed: not safe for Markdown."""
+        """Return the name as it was typed, without escaping for Markdown."""
         return self.study.name(system_id)
 
     def number(self, system_id: str) -> int:
-        """The number of a run in the chart and in the table, from 1; 0 for the first stage."""
+        """Return the number of a run in the chart and the table, from 1; 0 for the first stage."""
         places = (place for place, run in enumerate(self.runs, 1) if run.id == system_id)
         return next(places, 0)
 
@@ -72,17 +72,17 @@ class Past:
         return run_records.latency_ms(self.study, run)[1]
 
     def row(self, system_id: str) -> Mapping[Hashable, Any]:
-        """What the trend says of a system."""
+        """Return the row of a system in the trend."""
         return self._rows[system_id]
 
     @cached_property
     def _rows(self) -> dict[str, Mapping[Hashable, Any]]:
-        # A row of a frame is slow to take, and is asked for several times.
+        # Rows of a frame are slow to read, and each is needed several times.
         return {row["system"]: row for row in self.trend.frame.to_dict("records")}
 
 
 def past(study: Study) -> Past | None:
-    """What there is to show; None where the data set has no run yet."""
+    """Return the history of a data set; None if it has no run."""
     runs = tuple(stored.rows(study.stored_id).values())
     if not runs:
         return None
@@ -99,8 +99,8 @@ def past(study: Study) -> Past | None:
 
 
 def _evaluate(study: Study) -> None:
-    """Evaluate every system, with a bar of progress where that takes its time; the trend then finds
-    them made."""
+    """Evaluate every system, with a progress bar if it takes long; the trend then uses the cached
+    results."""
     place, started, systems = st.empty(), time.monotonic(), list(study.systems)
     for done, system in enumerate(systems):
         if time.monotonic() - started > _UNNOTICED_SECONDS:
@@ -117,7 +117,7 @@ def _evaluate(study: Study) -> None:
 
 
 def answer(history: Past) -> None:
-    """Draw which run has the highest mean, and whether the newest one is better, in one line."""
+    """Draw the run with the highest mean, and whether the newest run is better, in one line."""
     study = history.study
     runs = [run for run in history.runs if history.row(run.id)["on_line"]]
     runs = [run for run in runs if math.isfinite(history.row(run.id)["mean"])]
@@ -155,7 +155,7 @@ def answer(history: Past) -> None:
 
 
 def chart(history: Past) -> None:
-    """A line for each system over time, and the lines that runs are compared with."""
+    """Draw a line for each system over time, and the horizontal lines to compare with."""
     study = history.study
     places = {each.id: each.place for each in study.systems.values()}
     marks = style.marks(places, study.baseline)
@@ -180,8 +180,11 @@ def chart(history: Past) -> None:
 
 
 def _lines(history: Past) -> dict[str, str]:
-    """System → what its line across is called: the baseline, the pinned run where it is another,
-    and the first stage, which is no run and has no other place."""
+    """Return system → name of its horizontal line: baseline, pinned run if it is another, first
+    stage.
+
+    The first stage is not a run, so the chart shows it nowhere else.
+    """
     study, pinned = history.study, history.pinned
     template = _("{name} (pinned baseline)") if study.baseline == pinned else _("{name} (baseline)")
     titles = {study.baseline: template.format(name=history.name(study.baseline))}
@@ -225,7 +228,8 @@ def _seconds(iso: str) -> float:
 
 
 def rests_on(history: Past) -> None:
-    """Which queries the line rests on, who stands apart, and where the times were measured."""
+    """Draw which queries the means use, which runs are not compared, and how many kinds of machine
+    were timed."""
     trend = history.trend
     sentences = [_shared(trend)]
     if trend.apart:
@@ -241,7 +245,7 @@ def rests_on(history: Past) -> None:
     machines = {
         run_records.record(run.id).machine.get("cpu")
         for run in history.runs
-        # The times of a fused run are those of its parts.
+        # The times of a fused run are sums of its parts.
         if run.reranker != FUSION and math.isfinite(run.p95_ms)
     }
     if len(machines) > 1:
@@ -285,7 +289,7 @@ def _shared(trend: Trend) -> str:
 
 
 def looks(history: Past) -> None:
-    """How many comparisons one set of queries was used for, and what that does to a p."""
+    """Draw how many comparisons used the same queries, and the effect on p."""
     study, made = history.study, history.trend.comparisons
     if made < 2 or not history.trend.queries:
         return
@@ -323,7 +327,7 @@ def _correct() -> None:
     address.publish()
 
 
-# One chosen run of the history: pin it as the baseline, and its note.
+# One chosen run: its pin and its note.
 
 _PLACE = "history"
 
@@ -391,19 +395,19 @@ def _unpin(dataset_id: str) -> None:
 
 
 def _then(change: Callable[[], None], baseline: str | None) -> None:
-    """Change the pin and compare with what it says from now on."""
+    """Apply the change of the pin and use the pinned run as the baseline."""
     if dialogs.attempt(_PLACE, change):
         address.choose("base", baseline)
         address.publish()
 
 
-# Two chosen systems of the history: the verdict with what it rests on, and what differs.
+# Two chosen systems: the verdict with its facts, and the differences.
 
 _NOTHING = (None, "")
 
 
 def draw_pair(history: Past, chosen: Sequence[str]) -> None:
-    """chosen: the first is the one that the second is compared with."""
+    """Draw the comparison of two systems. chosen: baseline and challenger."""
     before, after = chosen
     study = history.study
     pair = replace(study, baseline=before, challengers=(after,), others=())
@@ -444,7 +448,7 @@ def draw_pair(history: Past, chosen: Sequence[str]) -> None:
 
 
 def to_overview(chosen: Sequence[str]) -> None:
-    """A button that compares the first of the chosen with the others on Overview."""
+    """Draw a button that compares the first of the chosen with the others on Overview."""
     if st.button(
         _("Open on Overview"), icon=":material/monitoring:", type="primary", key="history.overview"
     ):
@@ -465,7 +469,7 @@ def _differences(history: Past, before: str, after: str) -> None:
         (part, name, _shown(one), _shown(other))
         for (part, earlier), (_same, others) in zip(sentences[0], sentences[1], strict=True)
         for name, one, other in differing(earlier, others)
-        # What one kind leaves empty and the other does not have is no difference.
+        # Empty in one system and absent in the other is not a difference.
         if one not in _NOTHING or other not in _NOTHING
     ]
     st.markdown(f"**{_p('heading', 'Differences')}**")
@@ -488,7 +492,7 @@ def _differences(history: Past, before: str, after: str) -> None:
 
 
 def _recorded(history: Past, run: RunRow | None) -> list[tuple[str, Mapping[str, object]]]:
-    """(part, name → value) of all that is known of how a system came about."""
+    """Return (group, name → value) of everything recorded about a system's run."""
     if run is None:
         return [
             (_p("group", "settings"), {}),

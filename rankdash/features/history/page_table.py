@@ -1,5 +1,5 @@
-"""The table of the history: every run with its numbers and its note; what is chosen in it is kept
-in the address."""
+"""The table of the history: every run with its numbers and its note. The selection is in the
+address."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from rankdash.kit.widgets.run_records import reranker_title, settings_in_words
 from rankdash.kit.widgets.text import compared_cells, signed_cells
 
 _ROW, _MOST_SHOWN = 35, 14
-# Of the names, in pixels a letter and in letters: a longer one is cut in its middle, and is whole
-# in the chart and below once it is chosen.
+# Width of names: pixels per letter, and letters. A longer name is shortened in its middle; the
+# chart and the details below the table show it in full.
 _LETTER, _NAME_COLUMNS = 7, 22
-# What is seen without scrolling; the other columns follow.
+# Columns that are visible without scrolling; the others follow.
 _FIRST = (
     *("number", "name", "mean", "delta", "verdict", "change_interval", "n", "p_corrected", "role"),
     *("note", "p95", "failed"),
@@ -44,14 +44,16 @@ _WIDTHS = {
 
 
 def draw(history: Past) -> list[str]:
-    """The systems, newest first, the first stage last. Returns the ids of those chosen: a pair in
-    the order in which it is compared."""
+    """Draw the systems, newest first, the first stage last.
+
+    Returns the ids of the chosen systems; of a pair the baseline first.
+    """
     listed = [*(run.id for run in reversed(history.runs)), FIRST_STAGE]
     chosen = [system for system in address.several(CHOSEN) if system in listed]
     unknown = [system for system in address.several(CHOSEN) if system not in listed]
     address.lose(CHOSEN, enumerated(unknown) or None)
     key = f"history.table.{digest([system.encode() for system in listed])}"
-    # Drawn from the address each time: a link or the way back may have changed it.
+    # Selected from the address each time, because a link or the back button may have changed it.
     places = sorted(listed.index(system) for system in chosen)
     drawn = {"selection": {"rows": places, "columns": [], "cells": []}}
 
@@ -73,7 +75,8 @@ def draw(history: Past) -> list[str]:
 
 
 def ordered(history: Past, picked: Sequence[str]) -> list[str]:
-    """The pinned baseline first, else the baseline in force, else the older one."""
+    """Return the systems with the pinned baseline first, else the current baseline, else the older
+    run."""
     first = [system for system in (history.pinned, history.study.baseline) if system in picked]
     return sorted(
         picked,
@@ -146,7 +149,7 @@ def _role(history: Past, system: str) -> str | None:
 
 
 def _remarks(run: RunRow | None, row: Mapping[Hashable, Any]) -> list[str]:
-    """What the reader of the numbers has to know, each in a few words."""
+    """Return short remarks on how to read a run's numbers."""
     sentences = list(run_records.record(run.id).remarks()) if run is not None else []
     if row["missing"] > 0:
         sentences.append(

@@ -357,9 +357,10 @@ def headroom_chart(
     """Draw a bar for each system, with its name above and its numbers below.
 
     The parts are the baseline's mean, the gain by reranking, the gain that a perfect reranker would
-    add, and the part that no reranker can reach. After a loss, the baseline and the remaining gain
-    overlap by the loss. This range is then drawn as three thin bars: the baseline above, the loss
-    in the middle, the remaining gain below. The total length of a part's rectangles is its value.
+    add, and the part that no reranker can reach. If reranking lowered the mean, the baseline and
+    the remaining gain overlap by the loss. This range is then drawn as three thin bars: the
+    baseline above, the loss in the middle, the remaining gain below. The total length of a part's
+    rectangles is its value.
 
     table: as returned by `study.headroom.shares`; won may be negative. The best possible order is
         over the system's own list if own is set, otherwise over the first stage's candidates.

@@ -180,7 +180,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
         )
     split = study.headroom(challenger)
     share = None if split is None else split.share_won
-    # After a loss, a share of the potential gain is meaningless.
+    # If reranking lowered the metric, a share of the potential gain is meaningless.
     if share is not None and share >= 0:
         facts.append(
             (
@@ -296,7 +296,7 @@ def segments(draft: Draft) -> str:
     parts = [_segments(draft, challenger) for challenger in draft.study.challengers]
     if not any(parts):
         return prose(_("The queries fall into no groups that could be compared."))
-    text = {name for each in draft.study.challengers for name in _told(draft, each)}
+    text = {name for each in draft.study.challengers for name in _listed_names(draft, each)}
     omitted = [name for name in draft.study.segments if name not in text]
     notes = [
         _(
@@ -331,7 +331,7 @@ def _derived(draft: Draft) -> dict[str, DerivedSegment]:
     return {name: each for name, each in DERIVED.items() if name not in dataset_segments}
 
 
-def _told(draft: Draft, challenger: str) -> set[str]:
+def _listed_names(draft: Draft, challenger: str) -> set[str]:
     rows = charts.groups(draft.study, challenger)
     return set() if rows.empty else set(rows["name"])
 
@@ -427,7 +427,7 @@ def _headroom(draft: Draft) -> str:
         split = study.headroom(challenger)
         if split is None or not split.n:
             continue
-        # After a loss, a share of the potential gain is meaningless.
+        # If reranking lowered the metric, a share of the potential gain is meaningless.
         won = split.share_won if split.share_won is not None and split.share_won >= 0 else None
         rows.append(
             (

@@ -1,8 +1,8 @@
-"""Charts as SVG and PNG files, drawn by the Chrome or Chromium that this machine has.
+"""Charts as SVG and PNG files, drawn by an installed Chrome, Chromium or Edge.
 
-No browser is ever fetched: where there is none, there are no such files, and who asked is told what
-to install. All charts are drawn in one start of the browser (about two seconds), from one page that
-may load nothing and run nothing but the two scripts whose hashes it names.
+rankdash never downloads a browser: without one, an error names the browsers to install. One start
+    of the browser (about two seconds) draws all charts, from a single page that loads nothing and
+    runs only the two scripts with the hashes in its policy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rankdash.kit.drawing.style import INKS
 from rankdash.kit.html.html_page import script_hash
 
 WIDTH = 960
-"""Of every chart, in pixels; a PNG has twice as many."""
+"""Width of every chart in pixels; a PNG has twice as many."""
 
 _NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
@@ -60,18 +60,18 @@ INSTALL = (
 
 
 def browser() -> str | None:
-    """The browser that draws; None where none is installed."""
+    """Return the path of an installed browser; None without one."""
     installed = (shutil.which(name) for name in _NAMES)
     places = (place for place in _PLACES.get(sys.platform, ()) if Path(place).is_file())
     return next((each for each in (*installed, *places) if each), None)
 
 
 def drawn(figures: Mapping[str, go.Figure]) -> dict[str, bytes]:
-    """File name ("<name>.svg", "<name>.png") → its content, of every figure on white.
+    """Return file name ("<name>.svg", "<name>.png") → content of every figure on white.
 
     figures: name → figure in light ink.
 
-    Raises UnavailableError where no browser is installed, or the one that is draws nothing.
+    Raises UnavailableError if no browser is installed, or if the browser draws nothing.
     """
     program = browser()
     if program is None:
@@ -87,13 +87,13 @@ def drawn(figures: Mapping[str, go.Figure]) -> dict[str, bytes]:
 
 
 def _images(program: str, figures: list[go.Figure]) -> list[tuple[str, str]]:
-    """(SVG, PNG) of each figure, as data addresses."""
+    """Return (SVG, PNG) of each figure, as data URIs."""
     with tempfile.TemporaryDirectory(prefix="rankdash-", ignore_cleanup_errors=True) as folder:
         page = Path(folder, "charts.html")
         page.write_text(_page(figures), encoding="utf-8", errors="replace")
-        # Chromium's own sandbox does not start for the superuser, as in a container.
+        # Chromium's sandbox does not start as root, for example in a container.
         root = ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
-        # The clock of the page runs ahead until nothing is left to do, so that drawing ends.
+        # The virtual clock of the page runs until no task is left, so drawing ends.
         command = [
             *(program, *_FLAGS, *root, f"--user-data-dir={Path(folder, 'profile')}"),
             *(f"--virtual-time-budget={_BUDGET_MS}", "--dump-dom", page.as_uri()),
@@ -110,14 +110,14 @@ def _images(program: str, figures: list[go.Figure]) -> list[tuple[str, str]]:
 
 
 def _page(figures: list[go.Figure]) -> str:
-    """What the browser opens. Drawing empties the body, so that it answers with images alone."""
+    """Return the page for the browser. After drawing, its body contains the images only."""
     engine = get_plotlyjs()
     policy = (
         f"default-src 'none'; script-src '{script_hash(engine)}' '{script_hash(_DRAW)}'; "
         "style-src 'unsafe-inline'; img-src data: blob:"
     )
     plain = json.dumps([json.loads(each.to_json()) for each in figures], ensure_ascii=False)
-    # Nothing in a chart can end the element that holds it.
+    # No text in a chart can close the script element.
     data = plain.replace("<", "\\u003c")
     return (
         '<!DOCTYPE html><html><head><meta charset="utf-8">'

@@ -1,4 +1,4 @@
-"""`report`: a comparison from files as one HTML file."""
+"""`report`: a comparison of files as one HTML file."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def add(parser: Parser) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    """Read, compare and write. What the readers find odd goes to standard error."""
+    """Read, compare and write. Findings of the readers go to standard error."""
     from rankdash.features.report.report import PRESETS, front_of, html
 
     target = target_of(arguments.out)
@@ -213,12 +213,12 @@ def _study(arguments: argparse.Namespace, metrics: MetricList) -> Study:
     )
     first, *others = metrics.specs
     study = study_of(files, rules(arguments, metrics.threshold), first, None, check=True)
-    # Beside those that every report shows.
+    # In addition to the metrics of every report.
     return replace(study, others=(*others, *study.specs)) if others else study
 
 
 def _closing() -> str:
-    """The sections and the assumptions by their names, for the help text."""
+    """Return the sections and the assumptions with their names, for the help text."""
     from rankdash.features.report.report import SECTIONS
 
     sections = [f"  {section.id}: {section.title}" for section in SECTIONS]
@@ -237,11 +237,13 @@ def _closing() -> str:
 
 
 def read_money(path: Path, names: Mapping[str, str]) -> Money:
-    """The assumptions by their names, machines ("whole" or "share"), currency, rates (`rates =
-    { USD = 7.1 }`: how much one unit of another currency is), and [[prices]] as in
-    `assets/prices.toml`, the key of each being the name of the system that it is for, or "all".
+    """Read the assumptions from a TOML file.
 
-    names: challenger → its name. Raises DataError, which names the file, for anything else.
+    It contains assumptions by name, machines ("whole" or "share"), currency, rates (`rates = { USD
+    = 7.1 }`: price of one unit of another currency), and [[prices]] as in `assets/prices.toml`. The
+    key of a price is the name of a system or "all".
+
+    names: challenger → name. Raises DataError, which names the file, for other content.
     """
     with guarded(
         str(path),
@@ -279,12 +281,12 @@ def _money(read: dict[str, Any], file: str, names: Mapping[str, str]) -> Money:
 
 
 def _rates(read: Any, file: str) -> dict[str, float]:
-    """currency → how much of the scenario's currency one unit of it is."""
+    """Return currency → amount of the scenario's currency for one unit of it."""
     if not isinstance(read, dict):
         read = {"": read}
     for currency, rate in read.items():
-        known = isinstance(rate, (int, float)) and not isinstance(rate, bool)
-        if not (known and 0 < rate < math.inf):
+        is_number = isinstance(rate, (int, float)) and not isinstance(rate, bool)
+        if not (is_number and 0 < rate < math.inf):
             raise DataError(
                 "The exchange rate {currency} = {rate!r} is not a number above 0.",
                 remedy="Write how much one unit is in the currency of the file, such as: "

@@ -1,4 +1,4 @@
-"""What a decision on one system rests on: who loses, what is not known or set, what to do next."""
+"""The basis of a decision on one system: losses, missing measurements and settings, next step."""
 
 from __future__ import annotations
 
@@ -56,21 +56,23 @@ Step = Literal[
     "loss",
     "trial",
 ]
-"""What to do next, in the words of `rankdash.features.report.words`.
+"""Next step; `rankdash.features.report.words` has the texts.
 
-Queries to label: label, for the first verdict; queries, as too few have labels; settle, as many as
-the verdict estimates; more, as these are too few to estimate how many; open, as their number cannot
-be estimated.
+Steps that request labelled queries: label, for the first verdict; queries, if too few have labels;
+settle, as many as the verdict estimates; more, if there are too few to estimate how many; open, if
+their number cannot be estimated.
 """
 
-# Above this share, what has no label weighs more than what has.
+# Above this share, unlabelled documents outweigh the labelled ones.
 _MOST_UNLABELLED = 0.5
 
 
 @dataclass(frozen=True)
 class HitCounts:
-    """How many of n queries show a relevant document in the first k. change: the row of a
-    comparison that says how sure the difference is."""
+    """Number of queries, of n, with a relevant document in the first k, before and after reranking.
+
+    change: row of a comparison with the verdict on the difference.
+    """
 
     before: int
     after: int
@@ -81,19 +83,23 @@ class HitCounts:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known of one challenger.
+    """Everything that is known about one challenger.
 
-    row: of the study's comparison. headline: of a judge and people together, where there is one:
-        then the verdict is its, and all else that is said of quality is by people's labels alone.
-    hits: None where no query has a value. worst: query_id, before,
-        after and delta of the query that loses most; None where none is hurt.
+    row: of the study's comparison.
+    headline: verdict of a judge corrected with human labels, None without one. If present, it is
+        the main verdict; the other fields on quality use human labels only.
+    hits: None if no query has a value.
+    worst: query_id, before, after and delta of the query with the largest loss; None if no query is
+        hurt.
     groups: kinds of queries without a proven gain, proven losses first.
-    unlabelled: how many documents without a label either system ranks within the cutoff, of all
-        queries that both answer.
+    unlabelled: number of documents without a label that either system ranks within the cutoff, over
+        all queries with results of both.
     caveats: of the verdict.
-    choice: the system at its price. target_ms: of the p95 latency. priced: whether somebody set
-        price and assumptions. defaults: assumptions that count here and that nobody set.
-    more: how many queries the step asks for, where it asks for queries.
+    choice: the system at its price.
+    target_ms: limit of the p95 latency.
+    priced: price and assumptions are set.
+    defaults: assumptions that affect the result and have their default values.
+    more: number of queries that the step requests, 0 if it requests none.
     """
 
     challenger: str
@@ -113,13 +119,13 @@ class Decision:
 
     @property
     def kind(self) -> Kind:
-        """Of the verdict."""
+        """Kind of the main verdict."""
         verdict: Kind = self.row["verdict"] if self.headline is None else self.headline.kind
         return verdict
 
 
 def decision(study: Study, challenger: str) -> Decision:
-    """What is known of a challenger, and what to do next."""
+    """Return the decision on a challenger, with its next step."""
     money = study.money or Money()
     pairs = study.pairs(challenger).dropna(subset="delta")
     hurt = pairs[direction(pairs["delta"].to_numpy(), study.statistics.tie_band) < 0]
@@ -140,7 +146,7 @@ def decision(study: Study, challenger: str) -> Decision:
         step="trial",
     )
     step, more = _next(study, assessment)
-    # As many as are asked for, labelled already.
+    # Enough queries are labelled already and only need to be reranked.
     if step in ("label", "queries", "settle", "more") and 0 < more <= (
         skipped := _not_run(study, challenger)
     ):
@@ -150,8 +156,11 @@ def decision(study: Study, challenger: str) -> Decision:
 
 @part("labels", "baseline", "metric", "conventions")
 def _unlabelled(study: Study, challenger: str) -> int:
-    """The number of documents without a label that either system ranks within the cutoff, of all
-    queries that both answer: one without a value now may get one by these labels."""
+    """Return the number of documents without a label that either system ranks within the cutoff.
+
+    All queries with results of both systems count: a query without a value may get one from these
+    labels.
+    """
     if not study.measures_quality:
         return 0
     rules = study.conventions
@@ -172,13 +181,13 @@ def _hits(study: Study, challenger: str) -> HitCounts | None:
     n = int(row["paired"])
     if not n:
         return None
-    # Each query counts 1 or 0, so that a mean of n of them is a count.
+    # Each query counts 1 or 0, so n times the mean is a count.
     before, after = (round(row[side] * n) for side in ("before", "after"))
     return HitCounts(before, after, n, study.cutoff or 10, row)
 
 
 def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:
-    """None of a metric that describes labels: more of them is no gain."""
+    """Return the kinds of queries without a proven gain; none for metrics that describe labels."""
     if not study.measures_quality:
         return ()
     selected = [each for each in groups(study, challenger) if not (each.proven and each.delta > 0)]
@@ -186,7 +195,7 @@ def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:
 
 
 def _next(study: Study, assessment: Decision) -> tuple[Step, int]:
-    """The step and how many queries it asks for."""
+    """Return the step, and how many queries it requests."""
     kind, row = assessment.kind, assessment.row
     if any(isinstance(each, Implausible) for each in assessment.caveats) and kind != "no_values":
         return "data", 0
@@ -231,8 +240,10 @@ def _not_run(study: Study, challenger: str) -> int:
 
 
 def _unproven(study: Study, assessment: Decision) -> tuple[Step, int]:
-    """The step after a change that is not proven: that it cannot be proven follows only from a
-    minimum gain that the user set and the interval excludes."""
+    """Return the step after a change that is not proven.
+
+    The step "unprovable" needs a minimum gain that the user set and that the interval excludes.
+    """
     row, minimum = assessment.row, study.statistics.worthwhile
     more = study.comparison.verdict(assessment.challenger, study.spec).more
     n, before, high = int(row["paired"]), row["before"], row["delta_high"]
@@ -252,13 +263,13 @@ def _unproven(study: Study, assessment: Decision) -> tuple[Step, int]:
 
 
 def _open(study: Study, challenger: str) -> bool:
-    """Whether labels could make a difference between two systems."""
+    """Return whether more labels could create a difference between the two systems."""
     change = study.unjudged_change(challenger).bounds
     return change.lowest < change.highest
 
 
 def _of_a_gain(assessment: Decision) -> Step:
-    """What a proven gain still lacks."""
+    """Return the step after a proven gain: the first thing that is missing."""
     net, p95 = assessment.choice.came.net_per_month.value, assessment.choice.waiting.p95
     if assessment.priced and net is not None and net <= 0:
         return "loss"
@@ -267,12 +278,12 @@ def _of_a_gain(assessment: Decision) -> Step:
     if p95 is None:
         return "latency"
     if not meets(p95, assessment.target_ms):
-        # On an idle machine it may meet its target.
+        # An idle machine may meet the target.
         return "latency" if assessment.choice.waiting.busy else "faster"
     return "trial" if assessment.priced else "price"
 
 
 def _made_here(assessment: Decision) -> bool:
-    """Whether the baseline is not the user's own search: then nothing is to be kept, or to be tried
-    in its place."""
+    """Return whether the baseline is not the user's own search, so there is nothing to keep or
+    replace."""
     return any(isinstance(each, MadeBaseline) for each in assessment.caveats)

@@ -1,4 +1,4 @@
-"""Report: what it shows, its form and its exports."""
+"""Report page: preview, form and exports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_safe, shortened
 
-# Of the picture of the first page: of its size on screen, and in pixels.
+# Picture of the first page: scale of the screen size, and height in pixels.
 _SCALE, _HEIGHT = 0.55, 620
 
 
@@ -74,8 +74,11 @@ def draw(study: Study) -> None:
 
 
 def for_report(study: Study) -> Study:
-    """With the notes on queries, and what the labels say that are being given: as a note if most
-    labels came with the data, else as all there is."""
+    """Return the study with the notes on queries and with the labels that are in progress.
+
+    If most labels came with the data, the new labels are only a note; otherwise the report contains
+    estimates only.
+    """
     labelled = plan.under_way(study)
     if only_estimates(labelled) and plan.sampled(study.stored_id) is None:
         labelled = study
@@ -86,9 +89,8 @@ def for_report(study: Study) -> Study:
     )
 
 
-# What a person says of the report: its title, a note, a logo, and which sections it has.
-#
-# All of it is kept for the session, so that a look at another page loses nothing.
+# Form of the report: title, note, logo and sections.
+# The session stores all of it, so that visiting another page loses nothing.
 
 _KEPT = "report.kept"
 _LOGO, _REFUSED, _UPLOAD = "report.logo", "report.logo.refused", "report.logo.file"
@@ -97,10 +99,10 @@ _LOGO_MEGABYTES = 1
 
 
 def draw_form(usual_title: str, lacking: Mapping[str, str]) -> Front | None:
-    """Draw the form; what it says now, in the reader's language, or None without a section.
+    """Draw the form. Return its content in the reader's language, or None without a section.
 
-    usual_title: what the report is called where nobody says otherwise. lacking: section id → the
-    reason why it would be empty.
+    usual_title: title of the report if the user enters none. lacking: section id → the reason why
+        the section would be empty.
     """
     title = _field(
         st.text_input,
@@ -142,10 +144,10 @@ def draw_form(usual_title: str, lacking: Mapping[str, str]) -> Front | None:
 
 
 def _preset(lacking: Mapping[str, str]) -> None:
-    """A button for each preset, which chooses its sections; the one in force is highlighted.
+    """Draw a button for each preset, which selects its sections; the active preset is highlighted.
 
-    Buttons, as a choice that follows from the boxes would be taken back by a click on a second box
-    that comes before the browser has heard what the first one changed.
+    These are buttons, because a selection that follows the checkboxes could undo a second click
+    that arrives before the browser has received the result of the first.
     """
     saved: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
     titles = {"decision": _("Decision, one page"), "full": _("Full report")}
@@ -164,7 +166,8 @@ def _preset(lacking: Mapping[str, str]) -> None:
 
 
 def _logo() -> bytes | None:
-    """The chosen picture; checked when it is chosen, and kept apart from the uploader."""
+    """Draw the logo's field. Return the picture, which is checked on upload and stored outside of
+    the uploader."""
     saved: tuple[str, bytes] | None = st.session_state.get(_LOGO)
     if saved is not None:
         name, content = saved
@@ -193,7 +196,7 @@ def _logo() -> bytes | None:
 
 
 def _take() -> None:
-    """Keep the picture that was given, or the reason why it cannot be used."""
+    """Store the uploaded picture, or the reason why it cannot be used."""
     upload = st.session_state[_UPLOAD]
     if upload is None:
         return
@@ -207,7 +210,7 @@ def _take() -> None:
 
 
 def _field(widget: Any, name: str, usual: Any, **settings: Any) -> Any:
-    """Draw a widget that shows what was said in this session, else `usual`."""
+    """Draw a widget that shows the session's value, or `usual` without one."""
     saved: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
     key = f"report.{name}"
 
@@ -218,7 +221,7 @@ def _field(widget: Any, name: str, usual: Any, **settings: Any) -> Any:
     return saved.get(name, usual)
 
 
-# What can be taken away beside the report: each with a line on what it is for, made on a click.
+# Downloads besides the report: each has a description and is created on a click.
 
 _NAME = 40
 _CSV, _TEXT = "text/csv", "text/plain"
@@ -226,8 +229,8 @@ _CSV, _TEXT = "text/csv", "text/plain"
 
 @dataclass(frozen=True)
 class _File:
-    """A button. name: what the file is, with its ending. language: that it is made in. hindered:
-    why it cannot be made, "" where it can."""
+    """A download button. name: content and extension of the file. language: of the file. hindered:
+    reason why the file cannot be created, or ""."""
 
     label: str
     name: str
@@ -238,7 +241,7 @@ class _File:
 
 
 def draw_exports(study: Study, front: Front | None) -> None:
-    """front: of the report that goes into the zip; None for a zip without one."""
+    """Draw the downloads. front: of the report in the zip; None for a zip without a report."""
     named = english(study)
     parts = {part.name: part for part in report_zip.tables(named)}
     st.subheader(_("Numbers and files"), anchor=False)
@@ -318,7 +321,7 @@ def draw_exports(study: Study, front: Front | None) -> None:
 
 
 def _triplets(study: Study, named: Study) -> list[_File]:
-    """The files of the study as it is named in English, each called as it is on the page."""
+    """Return the files of the study named in English, with labels as on the page."""
     lacking = report_exports.lacks_texts(study)
     hindered = _("The data set has no texts of queries and documents.") if lacking else ""
     return [
@@ -334,7 +337,7 @@ def _triplets(study: Study, named: Study) -> list[_File]:
 
 
 def whole(study: Study, front: Front | None) -> bytes:
-    """The zip, the report in it as it is set on the page, in the language in force."""
+    """Return the zip; its report has the page's settings and language."""
     first = []
     if front is not None:
         what = _("The report: one page that opens without a network.")
@@ -342,14 +345,15 @@ def whole(study: Study, front: Front | None) -> bytes:
     return report_zip.bundle(study, datetime.now(UTC), first=first)
 
 
-def _spoken(make: Callable[[], bytes], code: str) -> bytes:
-    """The file in the language `code`: it is made outside of the session that asked for it."""
+def _in_language(make: Callable[[], bytes], code: str) -> bytes:
+    """Return the file in the language `code`, because Streamlit creates it outside of the
+    session."""
     with speaking(code):
         return make()
 
 
 def _trec(study: Study, named: Study) -> list[_File]:
-    """The files of the study as it is named in English, each called as it is on the page."""
+    """Return the files of the study named in English, with labels as on the page."""
     blank = study.dataset.ids_with_blanks
     hindered = _("TREC files cannot contain IDs with spaces.") if blank else ""
     labels, *runs = report_zip.trec_files(named)
@@ -382,7 +386,7 @@ def _charts_note() -> str:
 
 
 def _row(data: str, title: str, what: str, files: Sequence[_File], extra: str = "") -> None:
-    """data: the name of the data set."""
+    """Draw a description with download buttons. data: name of the data set."""
     with st.container(border=True):
         st.markdown(f"**{title}** · {what}")
         if extra:
@@ -391,7 +395,7 @@ def _row(data: str, title: str, what: str, files: Sequence[_File], extra: str = 
             for file in files:
                 st.download_button(
                     file.label,
-                    data=partial(_spoken, file.make, file.language),
+                    data=partial(_in_language, file.make, file.language),
                     file_name=file_name(data, *file.name.rsplit(".", 1)),
                     mime=file.kind,
                     icon=":material/download:",

@@ -38,10 +38,11 @@ from rankdash.kit.html.html_page import (
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report that can be chosen.
+    """An optional section of the report.
 
-    title: in English, to be translated. drawn: the address of what draws it. estimated: the same
-    for a report on sampled labels, in which no section is computed from means; "" for none.
+    title: in English, to be translated. drawn: address of the function that draws it. estimated:
+        the same for a report on sampled labels, which has no section that is computed from means;
+        "" for none.
     """
 
     id: str
@@ -79,9 +80,9 @@ ALL = tuple(each.id for each in SECTIONS)
 ESTIMATED = tuple(each.id for each in SECTIONS if each.estimated)
 
 PRESETS: Mapping[str, tuple[str, ...]] = {"decision": ("decision",), "full": ALL}
-"""Name → its sections: one page of paper, or everything."""
+"""Name → sections: one printed page, or everything."""
 
-# So many systems are named above the first section.
+# Most systems that are named above the first section.
 _NAMED = 4
 
 LONGEST_TITLE, LONGEST_NOTE = 200, 5_000
@@ -94,8 +95,8 @@ def sections_of(study: Study) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Front:
-    """What is chosen about a report. title: "" for one that names the data set. note: in the words
-    of whoever makes it. logo: a picture. sections: ids of `SECTIONS`, shown in their order.
+    """Settings of a report. title: "" for one that names the data set. note: text of the author.
+    logo: picture. sections: ids of `SECTIONS`, shown in the order of `SECTIONS`.
 
     Raises SpecError for a section or a language that does not exist, or a text that is too long.
     """
@@ -144,16 +145,16 @@ def front_of(
     sections: Iterable[str] | None,
     language: str,
 ) -> Front:
-    """Return what is chosen about a report, its logo read from a file; sections: None for all.
+    """Return the settings of a report, with the logo read from a file. sections: None for all.
 
-    Raises DataError if the file cannot be read, SpecError as `Front` does.
+    Raises DataError if the file cannot be read, and the SpecErrors of `Front`.
     """
     picture = None if logo is None else Source.from_path(Path(logo)).data
     return Front(title, note, picture, ALL if sections is None else tuple(sections), language)
 
 
 def lacking(study: Study) -> Mapping[str, str]:
-    """Section id → the reason why the section would be empty."""
+    """Return section id → the reason why the section would be empty."""
     possible = sections_of(study)
     sampled = _("Needs all labels: those that there are were sampled.")
     reasons = {each: sampled for each in ALL if each not in possible}
@@ -169,9 +170,9 @@ def lacking(study: Study) -> Mapping[str, str]:
 
 
 def html(study: Study, front: Front | None = None) -> bytes:
-    """The report as one file.
+    """Return the report as one file.
 
-    Raises DataError for a logo that is no picture or too large.
+    Raises DataError for a logo that is not a picture or too large.
     """
     front = front or Front()
     with speaking(front.language):
@@ -190,12 +191,12 @@ def first_page(study: Study, front: Front, scale: float) -> str:
 
 
 def _written(study: Study, front: Front, most: int | None = None) -> tuple[Page, str]:
-    """most: how many sections are drawn; None for all."""
+    """Return the page and its body. most: number of sections that are drawn; None for all."""
     title = front.title.strip() or _("Reranking on {data}", data=study.dataset.name)
     page = Page(title, front.language)
     estimated = only_estimates(study)
     draft = Draft(page, as_estimated(study))
-    # Of sampled labels the decision is the verdict.
+    # With sampled labels, the decision is the verdict.
     ids = set(front.sections) & set(sections_of(study)) or {"decision"}
     chosen = [each for each in SECTIONS if each.id in ids]
     parts = [
@@ -206,7 +207,7 @@ def _written(study: Study, front: Front, most: int | None = None) -> tuple[Page,
         )
         for each in chosen[:most]
     ]
-    # What a reader came for stands before the way to the rest.
+    # The first section comes before the links to the others.
     first, *rest = parts
     return page, "\n".join(
         [_head(draft.study, front, title), first, _contents(chosen), *rest, _foot()]
@@ -230,7 +231,7 @@ def _head(study: Study, front: Front, title: str) -> str:
     if front.logo is not None:
         logo = f'<img class="logo" alt="" src="{data_uri(front.logo)}">'
     notes = [front.note.strip()]
-    # The decision leads with it.
+    # The decision starts with it.
     if study.judge is not None and "decision" not in front.sections:
         judge_verdicts = verdicts(study, study.judge).values()
         notes.append(paragraph([judged_sentence(study, each) for each in judge_verdicts]))
@@ -246,7 +247,7 @@ def _head(study: Study, front: Front, title: str) -> str:
 
 
 def _queries(study: Study) -> str:
-    """Return how many queries count by the metric (for the challenger with most), of how many."""
+    """Return how many queries have a value (of the challenger with most), of how many."""
     queries = ngettext("{n} query", "{n} queries", len(study.dataset.queries))
     compared = study.challengers or (study.baseline,)
     counted = max(int(study.comparison.row(each, study.spec)["paired"]) for each in compared)
@@ -256,7 +257,7 @@ def _queries(study: Study) -> str:
 
 
 def _contents(chosen: list[Section]) -> str:
-    """Links to the sections, for the screen."""
+    """Return links to the sections, for the screen."""
     links = "".join(
         f'<a href="#{each.id}">{html_safe(_p("section", each.title))}</a>' for each in chosen
     )

@@ -1,9 +1,9 @@
-"""Every query with the values of every system, for a spreadsheet or a program; and hard negatives
-to train a reranker.
+"""Values of every query and system for a spreadsheet or a program, and hard negatives to train a
+reranker.
 
-Of queries: one row for each query and system, the baseline first within a query. The names of the
-columns (`COLUMNS`) are the same in CSV, Parquet and JSON, in every language and for every data set,
-so that a program may rely on them.
+The queries have one row per query and system, the baseline first within a query. The column names
+(`COLUMNS`) are the same in CSV, Parquet and JSON, in every language and for every data set, so that
+programs can rely on them.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ COLUMNS: Mapping[str, str] = {
     f"METRIC{DELTA}": "Challenger minus baseline in {metric}; empty unless both have a value.",
     f"METRIC{OUTCOME}": "One of helped, same, hurt in {metric}, or why there is no difference.",
 }
-"""Column → what it says. "…" stands for the name of a segment, METRIC for one such as ndcg@10; a
-metric that describes labels has no outcome."""
+"""Column → description. "…" is the name of a segment, METRIC a spec such as ndcg@10; a metric that
+describes labels has no outcome."""
 
 _MOVED = np.array(["same", "helped", "hurt"], dtype=object)
 
@@ -56,10 +56,10 @@ _STATE_NAMES = np.array([*STATES, "absent"], dtype=object)
 
 
 def query_frame(study: Study) -> pd.DataFrame:
-    """The table, columns as in `COLUMNS`; what does not exist is NaN or None."""
+    """Return the table with the columns of `COLUMNS`; missing values are NaN or None."""
     ids = _all_queries(study)
     parts = [_of_system(study, system, ids) for system in study.chosen]
-    # By query, then by system: what one query became stands together.
+    # By query, then by system, so that the rows of a query are adjacent.
     order = np.argsort(np.tile(np.arange(len(ids)), len(parts)), kind="stable")
     table = pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True)
     about = study.dataset.queries.set_index("query_id").reindex(table["query_id"])
@@ -71,23 +71,23 @@ def query_frame(study: Study) -> pd.DataFrame:
 
 
 def queries_csv(study: Study) -> bytes:
-    """For a spreadsheet: what would run as a formula there is defused."""
+    """Return CSV for a spreadsheet, with formulas made harmless."""
     return csv_bytes(query_frame(study))
 
 
 def queries_parquet(study: Study) -> bytes:
-    """For a program: exact numbers, each column with its type."""
+    """Return Parquet for a program: exact numbers, each column with its type."""
     out = io.BytesIO()
     table = query_frame(study)
     for segment in study.dataset.segments:
-        # Whatever a segment holds, it is a name.
+        # A segment may contain values of any type; all are names.
         table[f"{SEGMENT}{segment}"] = table[f"{SEGMENT}{segment}"].astype("str")
     table.to_parquet(out, index=False)
     return out.getvalue()
 
 
 def queries_json(study: Study) -> bytes:
-    """`columns` says what each means, `rows` holds them; null where there is no value."""
+    """Return JSON with `columns` (descriptions) and `rows`; null if there is no value."""
     table = query_frame(study)
     plain = table.astype(object).where(table.notna(), None)
     document = {"columns": meanings(study), "rows": plain.to_dict("records")}
@@ -95,7 +95,8 @@ def queries_json(study: Study) -> bytes:
 
 
 def meanings(study: Study) -> dict[str, str]:
-    """Column → what it says in the language in force, for the columns of this study's table."""
+    """Return column → description in the current language, for the columns of this study's
+    table."""
     descriptions: dict[str, str] = {}
     for name, meaning in COLUMNS.items():
         text = _(meaning, metric=study.measure.title)
@@ -113,7 +114,7 @@ def meanings(study: Study) -> dict[str, str]:
 
 
 def _all_queries(study: Study) -> npt.NDArray[np.object_]:
-    """Every query that any system was evaluated on, the baseline's order first."""
+    """Return every query that any system was evaluated on, in the baseline's order first."""
     return pd.unique(np.concatenate([each.query_ids for each in study.evaluations.values()]))
 
 
@@ -170,7 +171,7 @@ def _latencies(study: Study, system: str, ids: npt.NDArray[np.object_]) -> npt.N
 def _change(
     study: Study, system: str, spec: str, ids: npt.NDArray[np.object_]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.object_]]:
-    """The change of each query, and what became of it; nothing for the baseline itself."""
+    """Return the change of each query and its outcome; NaN and None for the baseline."""
     if system == study.baseline:
         return np.full(len(ids), np.nan), np.full(len(ids), None)
     both = study.evaluations[study.baseline], study.evaluations[system]
@@ -181,21 +182,22 @@ def _change(
     return delta, np.where(state == PAIRED, moved, state)
 
 
-# Hard negatives to train a reranker with, in the triplet form that sentence-transformers reads.
+# Hard negatives to train a reranker, in the triplet format of sentence-transformers.
 
 MOST_NEGATIVES = 5
-"""Hard negatives of each relevant document: the highest ranked ones are the hardest."""
+"""Hard negatives per relevant document; the highest ranked ones are the hardest."""
 
 TRIPLETS = ("query", "positive", "negative", "query_id", "positive_id", "negative_id")
 
 
 def triplets(study: Study, system: str) -> pd.DataFrame:
-    """Hard negatives to train a reranker with: `TRIPLETS`, a row for each relevant document of a
-    ranking and each of the first `MOST_NEGATIVES` documents above it whose label says that they are
-    not relevant.
+    """Return hard negatives with the columns `TRIPLETS`.
 
-    The texts are those that a model reads; rows without one are left out. What nobody labelled is
-    no negative: it may be relevant.
+    Each relevant document of a ranking is paired with each of the first `MOST_NEGATIVES` documents
+    of the ranking that are labelled not relevant, if they rank above it.
+
+    The texts are the ones that a model reads; rows without a text are omitted. A document without a
+    label is not a negative, because it may be relevant.
     """
     ranked = study.ranking(system).frame()[["query_id", "doc_id", "rank"]]
     rows = ranked.merge(study.dataset.qrels, on=["query_id", "doc_id"])
@@ -219,18 +221,21 @@ def triplets(study: Study, system: str) -> pd.DataFrame:
 
 
 _TRAINING_INPUTS = ["query", "positive", "negative"]
-"""In this order: a loss of sentence-transformers takes every column as an input, so no ids."""
+"""In this order and without ids, because losses of sentence-transformers use every column as an
+input."""
 
 
 def lacks_texts(study: Study) -> bool:
-    """Whether the data set has no texts to train with."""
+    """Return whether the data set has no texts to train with."""
     data = study.dataset
     return not (data.document_text().ne("").any() and data.query_text().ne("").any())
 
 
 def triplet_lines(study: Study, system: str) -> bytes:
-    """A line for each triplet; empty where no document stands above a relevant one. Raises
-    DataError where the data set has no texts."""
+    """Return a JSON line for each triplet; empty if no such document ranks above a relevant one.
+
+    Raises DataError if the data set has no texts.
+    """
     if lacks_texts(study):
         raise DataError("The data set has no texts of queries and documents.")
     rows = triplets(study, system)[_TRAINING_INPUTS].to_dict("records")

@@ -1,5 +1,5 @@
-"""The first page of a report (what was found, what it costs, what may go wrong, what to do next),
-and its last ones: how each number is made, by what, where and when."""
+"""The first section of a report (findings, cost, risks, next step) and the last ones: definitions,
+versions and machines."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ from rankdash.kit.html.html_page import (
 )
 
 _LONGEST = 200
-# Above this number of systems the page is smaller on paper.
+# Most systems for which the printed page has its normal size.
 _ROOMY = 7
 
 
 def rules(draft: Draft) -> str:
-    """Definitions, the rules and the statistics in force, and what was left out of each system."""
+    """Return definitions, conventions and statistics, and the excluded queries of each system."""
     study = draft.study
     measures = {spec: parse_measure(spec).metric for spec in study.specs}
     definitions = [
@@ -118,7 +118,7 @@ def _counts(draft: Draft) -> str:
 
 
 def origin(draft: Draft) -> str:
-    """Systems with their settings, the machine of each, versions and the date."""
+    """Return the systems with settings and machines, and the versions and date of the report."""
     study = draft.study
     parts = []
     for system in study.chosen:
@@ -208,7 +208,7 @@ def _step(step: str) -> str:
 
 
 def _mean(draft: Draft) -> str:
-    """Of the only system, where it has one."""
+    """Return the mean of the only system as a sentence; "" without one."""
     study = draft.study
     mean = study.mean(study.baseline)[0]
     if math.isnan(mean):
@@ -218,7 +218,8 @@ def _mean(draft: Draft) -> str:
 
 
 def _found(draft: Draft, best_decision: Decision) -> str:
-    """Return what is proven first, in large type: in counts if their change is."""
+    """Return the findings, with a proven one first and in large type: counts if their change is
+    proven."""
     study, hits = draft.study, best_decision.hits
     verdict = study.comparison.verdict(best_decision.challenger, study.spec, study.names)
     found = [sentence(verdict)]
@@ -235,7 +236,7 @@ def _found(draft: Draft, best_decision: Decision) -> str:
 
 
 def _judged(draft: Draft, challenger: str) -> list[str]:
-    """What a judge and people say together, which comes first, and what speaks against it."""
+    """Return the judge's verdict corrected with human labels, with its warnings."""
     study = draft.study
     if study.judge is None:
         return []
@@ -247,7 +248,7 @@ def _judged(draft: Draft, challenger: str) -> list[str]:
 
 
 def _sureness(draft: Draft, row: pd.Series) -> str:
-    """The change of the hit rate as the statistics have it, its verdict last."""
+    """Return the change of the hit rate with its interval, p and verdict."""
     study = draft.study
     title = draft.context.hit
     if not math.isfinite(row["delta_low"]):
@@ -267,7 +268,7 @@ def _cost(draft: Draft, best_decision: Decision) -> str:
     study, choice = draft.study, best_decision.choice
     sentences = [cost_words.headline(draft.context, choice, draft.money.assumptions)]
     if best_decision.headline is not None:
-        # The labels alone are what stands above it.
+        # The sentences above use human labels only.
         sentences.append(cost_words.sureness(draft.context, choice))
     if choice.bill is not None and not choice.unset:
         amount, _interval = cost_words.cell(choice.came.cost_per_thousand, draft.money.currency)
@@ -288,7 +289,7 @@ def _cost(draft: Draft, best_decision: Decision) -> str:
 
 
 def _others(draft: Draft, best: str) -> str:
-    """The verdicts on the other systems by the judge."""
+    """Return the judge's verdicts on the other systems."""
     study = draft.study
     if study.judge is None:
         return ""
@@ -302,7 +303,7 @@ def _others(draft: Draft, best: str) -> str:
 
 
 def _meanings(draft: Draft) -> list[str]:
-    """What someone who has only this file cannot know: the metric and the first stage."""
+    """Return definitions for readers who have only this file: the metric and the first stage."""
     study = draft.study
     sentences = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]
     if study.baseline == FIRST_STAGE:

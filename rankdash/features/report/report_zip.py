@@ -51,7 +51,7 @@ from rankdash.kit.html.tables import (
 )
 
 FORMAT = 1
-"""Of the manifest; raised when a reader of an older one could misread it."""
+"""Version of the manifest; raised if a reader of an older version could misread it."""
 
 MANIFEST = "manifest.json"
 _TOO_OLD = datetime(1980, 1, 1, tzinfo=UTC)
@@ -76,11 +76,11 @@ class _Packed:
 def bundle(
     study: Study, made: datetime, *, first: Sequence[ZipPart] = (), pictures: bool = True
 ) -> bytes:
-    """The zip; the charts in the language in force, all else in English, as `downloads` says.
+    """Return the zip, with charts in the current language and everything else in English.
 
-    made: when, UTC. first: what else goes in, before the tables, such as the report, which knows
-    its own language. pictures:
-    whether the charts are drawn, which starts a browser.
+    made: time, UTC. first: other parts to add before the tables, such as the report, which has its
+        own language.
+    pictures: draw the charts, which starts a browser.
     """
     packed, named = _Packed(), english(study)
     with speaking("en"):
@@ -99,7 +99,7 @@ def bundle(
 
 
 def tables(study: Study) -> Iterable[ZipPart]:
-    """The comparison and the queries, for a text, a paper, a spreadsheet and a program."""
+    """Return the comparison and the queries for a text, a paper, a spreadsheet and a program."""
     return (
         ZipPart(
             "summary.md",
@@ -140,7 +140,7 @@ def tables(study: Study) -> Iterable[ZipPart]:
 
 
 def trec_files(study: Study) -> list[ZipPart]:
-    """The labels in force, and the ranking of each system as it was compared."""
+    """Return the current labels, and the ranking of each system as it was compared."""
 
     def ranked(system: str) -> Callable[[], bytes]:
         return lambda: run_bytes(shown_ranking(study, system), slug(study.name(system)))
@@ -162,7 +162,7 @@ def trec_files(study: Study) -> list[ZipPart]:
 
 
 def training_files(study: Study) -> list[ZipPart]:
-    """The hard negatives of each system."""
+    """Return the hard negatives of each system."""
     return [
         ZipPart(
             f"training/{_numbered(study, system)}.jsonl",
@@ -174,7 +174,7 @@ def training_files(study: Study) -> list[ZipPart]:
 
 
 def run_file(study: Study, system: str) -> str:
-    """The name of a system's ranking in the zip, told apart by its place."""
+    """Return the file name of a system's ranking in the zip; a number makes it unique."""
     return f"trec/{_numbered(study, system)}.run"
 
 
@@ -183,20 +183,21 @@ def _numbered(study: Study, system: str) -> str:
 
 
 def shown_ranking(study: Study, system: str) -> Ranking:
-    """The ranking with equal scores in the order that the numbers were made with."""
+    """Return the ranking with ties in the order that the metrics used."""
     ranking, rules = study.ranking(system), study.conventions
     return ranking.settled(rules.order_rule(ranking.ties), rules.score_precision)
 
 
 def comparison_csv(study: Study) -> bytes:
-    """The rows of the comparison with the name of each system."""
+    """Return the rows of the comparison with the name of each system."""
     frame = pd.DataFrame(records(study.comparison))
     frame.insert(2, "name", [study.name(system) for system in frame["system"]])
     return csv_bytes(frame)
 
 
 def slug(text: str) -> str:
-    """A part of a file name that every system takes: small letters, digits and dashes."""
+    """Return a part of a file name for any operating system: lowercase letters, digits and
+    dashes."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain)[:_NAME].strip("-") or "system"
 
@@ -229,7 +230,8 @@ def _add_figures(packed: _Packed, study: Study) -> None:
 
 
 def _whose(study: Study, chart: str) -> str:
-    """The challenger that a chart is about, from its name ("changes-2"); "" for one about all."""
+    """Return the challenger of a chart from the chart's name ("changes-2"); "" for a chart of all
+    systems."""
     place = re.search(r"-(\d+)", chart)
     return f"{study.name(study.challengers[int(place[1]) - 1])}: " if place else ""
 
@@ -302,7 +304,7 @@ def _money(study: Study) -> dict[str, object] | None:
 
 
 def _plain(value: object) -> object:
-    """Fit for JSON: a number that is none as null, what JSON has no word for as text."""
+    """Return a value for JSON: NaN and infinities as null, unknown types as text."""
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -324,7 +326,7 @@ def _zipped(files: Mapping[str, bytes], made: datetime) -> bytes:
     return out.getvalue()
 
 
-# Every chart of a comparison, by name.
+# Charts of a comparison by name.
 
 
 _OF_STUDY = {
@@ -338,11 +340,12 @@ _OF_CHALLENGER = {
     "judge": "judge.charts:three_ways",
     "judge-curve": "judge.charts:label_curve",
 }
-"""Name → the address of a chart."""
+"""Name → address of a chart."""
 
 
 def drawings(study: Study) -> dict[str, Drawing]:
-    """Name, such as "systems" or "changes-2" (the second challenger) → every chart there is."""
+    """Return name, such as "systems" or "changes-2" (of the second challenger) → chart, for all
+    charts."""
     by_name = {name: offered(chart)(study) for name, chart in _OF_STUDY.items()}
     for place, challenger in enumerate(study.challengers, start=1):
         by_name[f"changes-{place}"] = changes(study, challenger)

@@ -1,4 +1,4 @@
-"""A decision in sentences: what was found, what may go wrong, what is missing, what to do next."""
+"""A decision in sentences: findings, risks, gaps, next step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST = 200
 
 
 def hits(counts: HitCounts) -> str:
-    """How many queries show a relevant document, before and after."""
+    """Return how many queries have a relevant document in the top k, before and after reranking."""
     return ngettext(
         "{before} → {after} of {n} query has a relevant document in the top {k}.",
         "{before} → {after} of {n} queries have a relevant document in the top {k}.",
@@ -33,13 +33,13 @@ def hits(counts: HitCounts) -> str:
 
 
 def other_metrics(study: Study, decision: Decision) -> str:
-    """What the other metrics say; "" where they prove nothing."""
+    """Return the verdicts on the other metrics; "" if none is proven."""
     return "".join(_caveats(study, decision, "result", str))
 
 
 def risks(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> list[str]:
-    """Who loses, where nothing is proven, and what nobody measured. fit: makes a name fit for where
-    it stands."""
+    """Return losses, unproven gains and missing measurements. fit: escapes a name for the
+    document."""
     name = fit(study.name(decision.challenger))
     sentences = [_hurt(study, decision, fit)] if study.measures_quality else []
     worse = [each for each in decision.groups if each.proven]
@@ -97,7 +97,7 @@ def risks(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> 
 
 
 def gaps(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> list[str]:
-    """What to add or confirm before money is spent, by name."""
+    """Return what to add or confirm before a decision is made, with names."""
     money, name = study.money or Money(), fit(study.name(decision.challenger))
     sentences = []
     if decision.unlabelled:
@@ -138,7 +138,7 @@ _STEPS = {
 
 
 def next_step(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> str:
-    """Return one thing to do."""
+    """Return the next step."""
     name, baseline = fit(study.name(decision.challenger)), fit(study.name(study.baseline))
     match decision.step:
         case "label":
@@ -195,7 +195,7 @@ def next_step(study: Study, decision: Decision, fit: Callable[[str], str] = str)
 
 
 def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str, str]:
-    """Of a study of one system: what cannot be decided, and what to do."""
+    """Return, for a study of one system, what cannot be decided and what to do."""
     name = fit(study.name(study.baseline))
     return (
         _("Only {name} is here: whether reranking helps cannot be decided.", name=name),
@@ -204,7 +204,7 @@ def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str
 
 
 def _missing_price(decision: Decision, name: str) -> str:
-    """What a system lacks of a cost, which may be less than its price."""
+    """Return which input of a system's cost is missing; this may be a part of its price."""
     bill = decision.choice.bill
     if bill is not None and bill.chosen and bill.lack == "throughput":
         return _("Missing: the searches per second that one machine serves with {name}.", name=name)
@@ -216,7 +216,7 @@ def _missing_price(decision: Decision, name: str) -> str:
 
 
 def _where(study: Study) -> str:
-    """The documents that the metric looks at."""
+    """Return a text for the documents that the metric evaluates."""
     k = study.measure.k
     return _("the lists") if k is None else _("the top {k}", k=number(k, 0))
 
