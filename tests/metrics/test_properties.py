@@ -80,7 +80,7 @@ def test_perfect_order_reaches_the_top_or_the_note_says_why_not(values_of, label
     assert_all(EVERY, np.where(reaches, close(perfect, top), perfect <= top))
     for name in those(EVERY, lambda metric: not metric.perfect_is_top):
         limited = np.isfinite(registry[name].range[1])
-        why = "perfect order does not reach 1" if limited else "no highest value"
+        why = "perfect order does not reach 1" if limited else "no upper limit"
         assert why in registry[name].note
 
 

@@ -113,7 +113,7 @@ def test_failures_count_as_a_service_that_has_gone_only_in_a_row(asking):
     ask()
     asking(*[{"status": 502}] * 4, {"html": 1}, *[{"status": 502}] * 5)
     assert all(ask().error for _ in range(9))
-    with pytest.raises(GoneError, match="keeps failing"):
+    with pytest.raises(GoneError, match="fails repeatedly"):
         ask()
 
 

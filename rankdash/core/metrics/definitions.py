@@ -119,7 +119,7 @@ def raw_gain(form: GainForm, labels: Floats) -> Floats:
 
 
 _SUM_NOTE = (
-    "Not divided by the best possible sum: there is no highest value, and a query with more "
+    "Not divided by the best possible sum: values have no upper limit, and a query with more "
     "relevant documents weighs more."
 )
 _IDEAL = "divided by the same sum for the best order of all labelled documents at cutoff k"

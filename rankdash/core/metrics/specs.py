@@ -76,7 +76,7 @@ def parse_metrics(specs: str | Iterable[str]) -> MetricList:
     """
     parsed = {spec: _parse_with_threshold(spec) for spec in _split_specs(specs)}
     if not parsed:
-        raise SpecError("There is no metric to evaluate.", remedy="For example: ndcg@10")
+        raise SpecError("The list of metrics is empty.", remedy="For example: ndcg@10")
     threshold = one_threshold(rel for _, rel in parsed.values())
     measures = {spec: measure for spec, (measure, _) in parsed.items()}
     implied = (
@@ -250,7 +250,7 @@ def _unknown(spec: str, text: str) -> SpecError:
     definition = _NAMES[near[0]] if near else registry["ndcg"]
     suffix = f"@{cutoff}" if definition.has_cutoff and _CUTOFF.fullmatch(cutoff) else ""
     return SpecError(
-        "There is no metric {spec!r}.",
+        "Unknown metric {spec!r}.",
         remedy="Did you mean {nearest!r}? Metrics: {names}.",
         spec=spec,
         nearest=definition.name + suffix,

@@ -253,26 +253,26 @@ def unknown_kind(name: str, known: Sequence[str]) -> SettingError:
     close = difflib.get_close_matches(plain, known, n=1, cutoff=0.6)
     if len(parts) == 1 and service is not None and "endpoint" in known:
         return SettingError(
-            "There is no reranker {name!r}.",
-            remedy="It is a service: use the reranker 'endpoint' with dialect={service}.",
+            "Unknown reranker {name!r}.",
+            remedy="{service} is a service: use the reranker 'endpoint' with dialect={service}.",
             service=service,
             **params,
         )
     if model in known and (len(parts) > 1 or not close):
         return SettingError(
-            "There is no reranker {name!r}.",
-            remedy="It is a model: use the reranker {kind!r} with model={name}.",
+            "Unknown reranker {name!r}.",
+            remedy="{name} is a model: use the reranker {kind!r} with model={name}.",
             kind=model,
             **params,
         )
     if close:
         return SettingError(
-            "There is no reranker {name!r}.",
+            "Unknown reranker {name!r}.",
             remedy="Did you mean {nearest!r}? Rerankers: {names}.",
             nearest=close[0],
             **params,
         )
-    return SettingError("There is no reranker {name!r}.", remedy="Rerankers: {names}.", **params)
+    return SettingError("Unknown reranker {name!r}.", remedy="Rerankers: {names}.", **params)
 
 
 def _model_kind(name: str) -> str:

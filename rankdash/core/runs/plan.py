@@ -142,7 +142,7 @@ def plan(
         )
     if without_text not in get_args(WithoutText):
         raise SettingError(
-            "There is no rule {rule!r} for candidates without text.",
+            "Unknown rule {rule!r} for candidates without text.",
             remedy="The rules are: exclude, empty.",
             rule=without_text,
         )
@@ -203,12 +203,12 @@ def variants(
     values: dict[str, list[SettingValue]] = {}
     for name, choices in varied.items():
         if name != DEPTH and name not in by_name:
-            raise SettingError("There is no setting {name!r} to vary.", name=name)
+            raise SettingError("Unknown setting {name!r} for variants.", name=name)
         spec = _DEPTH_SPEC if name == DEPTH else by_name[name]
         values[name] = list(dict.fromkeys(spec.parse(value) for value in choices))
         if not values[name]:
             raise SettingError(
-                "There are no values for the variants of {name}.",
+                "The list of values for the variants of {name} is empty.",
                 remedy="Provide at least one value.",
                 name=name,
             )

@@ -241,24 +241,24 @@ _EVENLY: dict[Kind, str] = {
     "better": (
         "{challenger} is better than {baseline}: {metric} rises by {change:.1%}, from "
         "{before:.{digits}f} to {after:.{digits}f} ({points}), by the same amount for each of the "
-        "{n:,} queries. Without spread there is no interval: other queries may differ."
+        "{n:,} queries. Without spread, an interval cannot be computed: other queries may differ."
     ),
     "small": (
         "{challenger} is better than {baseline}, but only by {change:.1%}, less than the minimum "
         "practically relevant gain of {worthwhile} (set by the user): {metric} rises from "
         "{before:.{digits}f} to {after:.{digits}f} ({points}), by the same amount for each of the "
-        "{n:,} queries. Without spread there is no interval: other queries may differ."
+        "{n:,} queries. Without spread, an interval cannot be computed: other queries may differ."
     ),
     "worse": (
         "{challenger} is worse than {baseline}: {metric} falls by {change:.1%}, from "
         "{before:.{digits}f} to {after:.{digits}f} ({points}), by the same amount for each of the "
-        "{n:,} queries. Without spread there is no interval: other queries may differ."
+        "{n:,} queries. Without spread, an interval cannot be computed: other queries may differ."
     ),
 }
 _FROM_NOTHING_EVENLY = (
     "{challenger} is better than {baseline}: {metric} rises from 0 to {after:.{digits}f}, by the "
-    "same amount for each of the {n:,} queries. Without spread there is no interval: other queries "
-    "may differ."
+    "same amount for each of the {n:,} queries. Without spread, an interval cannot be computed: "
+    "other queries may differ."
 )
 _ALIKE = (
     "{challenger} and {baseline} are practically equal: {metric} changes by at most {tie_band} on "

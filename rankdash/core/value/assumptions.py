@@ -191,7 +191,7 @@ class Assumptions(Settings):
         for name in scenario:
             if name not in names:
                 raise DataError(
-                    "There is no assumption {name!r}.",
+                    "Unknown assumption {name!r}.",
                     remedy="Possible: {names}.",
                     name=str(name),
                     names=", ".join(sorted(names)),

@@ -124,7 +124,7 @@ class Price:
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
             raise DataError(
-                "There is no billing unit {unit!r}.",
+                "Unknown billing unit {unit!r}.",
                 remedy="Possible: {units}.",
                 unit=self.unit,
                 units=", ".join(UNITS),

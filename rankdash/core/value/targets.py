@@ -299,7 +299,7 @@ class Goals:
     def __post_init__(self) -> None:
         if self.key not in self.targets.profiles:
             raise DataError(
-                "There is no profile {key!r}.",
+                "Unknown profile {key!r}.",
                 remedy="Possible: {keys}.",
                 key=self.key,
                 keys=", ".join(self.targets.profiles),

@@ -287,7 +287,7 @@ class Endpoint:
         """
         client = self._client
         if client is None:
-            raise ScoringError("There is no connection yet: call prepare() first.")
+            raise ScoringError("The client is not connected: call prepare() first.")
         at_once = self.settings["concurrency"]
         inside = at_once if len(requests) == 1 else 1
         return connection.concurrently(

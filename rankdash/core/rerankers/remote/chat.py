@@ -223,7 +223,7 @@ class Chat:
 
     def _open_client(self) -> Client:
         if self._client is None:
-            raise ScoringError("There is no connection yet: call prepare() first.")
+            raise ScoringError("The client is not connected: call prepare() first.")
         return self._client
 
     def _billed(self, answer: Any) -> Mapping[str, float]:

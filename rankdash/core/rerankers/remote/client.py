@@ -336,7 +336,7 @@ class Client:
             is_gone = self._gone >= _GONE_AFTER or (outcome.absent and not self._answered)
         if is_gone:
             raise GoneError(
-                "The service at {host} keeps failing: {reason}."
+                "The service at {host} fails repeatedly: {reason}."
                 if outcome.status
                 else "The service at {host} cannot be reached: {reason}.",
                 remedy="Check your quota at the service, or lower concurrent requests or requests "
