@@ -2,9 +2,10 @@
 
     python -m tests.site
 
-writes the folder `site`: open `site/index.html`, or serve the folder. A link or an anchor that does
-not exist ends the build. CONTRIBUTING, SECURITY and CHANGELOG are pages too. A page that has no
-Chinese version is in the Chinese site in English. docs/requirements.txt has what the build needs.
+writes the folder `site`: serve it, because search needs a server. A link or an anchor that does
+not exist ends the build. CONTRIBUTING, SECURITY, CHANGELOG and the reference of the Python functions
+are pages too. Pages without a Chinese version are in the Chinese site in English.
+docs/requirements.txt lists the requirements.
 """
 
 import json
@@ -17,6 +18,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from tests import api
 from tests.documented import DOCS, ROOT, anchors, headings, text_of
 
 SITE = ROOT / "site"
@@ -76,6 +78,7 @@ def stage(folder: Path, language: str) -> None:
         if page != "index.md":
             text = text_of(ROOT / name).replace("](docs/", "](")
             (docs / page).write_text(text, encoding="utf-8")
+    (docs / "api.md").write_text(api.text(), encoding="utf-8")
     for page in docs.rglob("*.md"):
         up = "../" * (len(page.relative_to(docs).parts) - 1)
         page.write_text(_linked(text_of(page), up), encoding="utf-8")

@@ -27,11 +27,11 @@ def built(tmp_path_factory):
 def test_every_page_is_in_the_menu():
     sections = tomllib.loads(text_of(DOCS / "site.toml"))["sections"]
     listed = [page for section in sections for page in section["pages"]]
-    assert sorted(listed) == sorted([*PAGES, "contributing", "security", "changelog"])
+    assert sorted(listed) == sorted([*PAGES, "api", "contributing", "security", "changelog"])
 
 
 def test_each_language_has_every_page_and_its_own_search(built):
-    for page in PAGES:
+    for page in [*PAGES, "api"]:
         for folder in (built, built / "zh"):
             assert (folder / f"{page}.html").is_file()
     for folder, word in ((built, "Glossary"), (built / "zh", "术语表")):
