@@ -2,10 +2,9 @@
 
     python -m tests.site
 
-writes the folder `site`: serve it, because search needs a server. A link or an anchor that does
-not exist ends the build. CONTRIBUTING, SECURITY, CHANGELOG and the reference of the Python functions
-are pages too. Pages without a Chinese version are in the Chinese site in English.
-docs/requirements.txt lists the requirements.
+writes the folder `site`; serve it, because search needs a server. A link or an anchor that does
+not exist ends the build. CONTRIBUTING, SECURITY, CHANGELOG and the Python reference are pages too.
+Pages without a Chinese version are in English there. docs/requirements.txt lists the requirements.
 """
 
 import json
