@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -46,10 +48,10 @@ def draw(dataset_id: str, *, blocking_said: bool) -> None:
     if report.blocks_reranking is not None and not blocking_said:
         why = [finding_text(report.blocks_reranking), _remedy(report.blocks_reranking)]
         st.warning(paragraph(why), icon=":material/block:")
-    draw_lights(report, sampled)
+    boxed = draw_lights(report, sampled)
     st.caption(_summary(report))
     _counts(report)
-    _findings(report)
+    _findings(report, boxed)
     labels, rankings = st.columns([2, 3])
     with labels:
         _labels(report, 0 if sampled is None else sampled.status.pairs)
@@ -116,12 +118,15 @@ def _labels(report: CheckReport, sampled_from: int) -> None:
         widgets_charts.draw(charts.grades(report), key="check.labels")
 
 
-def _findings(report: CheckReport) -> None:
-    st.markdown(f"**{_('Warnings and notes')}**")
+def _findings(report: CheckReport, boxed: Sequence[Finding]) -> None:
+    """Draw a table of the findings. boxed: those that the lights explain."""
     signs = {"error": _("⛔ error"), "warning": _("⚠ warning"), "note": _("ℹ note")}
-    # What blocks reranking, and that there are no labels, is said above.
-    shown = (report.blocks_reranking, NO_LABELS)
+    # The page states above what blocks reranking, and that labels are missing.
+    shown = (report.blocks_reranking, NO_LABELS, *boxed)
     findings = [each for each in report.findings if each not in shown]
+    if not findings:
+        return
+    st.markdown(f"**{_('Warnings and notes')}**")
     rows = [
         (
             signs[finding.severity],
@@ -144,8 +149,6 @@ def _findings(report: CheckReport) -> None:
     )
     if actionable:
         st.html(table_html(headings, actionable))
-    else:
-        st.caption(_p("state", "Nothing."))
     if rest:
         with st.expander(
             ngettext("{n} note on how it was read", "{n} notes on how it was read", len(rest))
@@ -220,10 +223,11 @@ _SIGNS: dict[State, str] = {
 _CHARS = 600
 
 
-def draw_lights(report: CheckReport, sampled: Labelling | None) -> None:
-    """Draw the lights side by side, and below them what to look at, with its remedy.
+def draw_lights(report: CheckReport, sampled: Labelling | None) -> list[Finding]:
+    """Draw the lights side by side, and a box with the remedy for each warning light.
 
-    sampled: the plan whose labels are a sample; None if they are not.
+    sampled: the plan whose labels are a sample; None if they are not. Return the
+    warnings in the boxes.
     """
     words: dict[State, str] = {
         "good": _("looks plausible"),
@@ -240,28 +244,33 @@ def draw_lights(report: CheckReport, sampled: Labelling | None) -> None:
                 st.caption(light.what)
     blocking = report.blocks_reranking
     above = "" if blocking is None else finding_text(blocking)
-    for light in every:
-        if light.state != "good" and light.what and light.what != above:
-            _box(light)
+    boxes = [each for each in every if each.state != "good" and each.what and each.what != above]
+    for light in boxes:
+        _box(light)
     if sampled is not None and sampled.status.settled:
         view.link("overview", _("See the verdict"), ":material/gavel:")
     elif sampled is not None:
         view.link("label", _("Label on"), ":material/label:")
+    return [each.finding for each in boxes if each.finding is not None]
 
 
 def _box(light: Light) -> None:
-    """What to look at and what to do, with links if labels are missing."""
+    """Draw a warning with its remedy and examples, and with links if labels are missing."""
     boxes = {"wrong": st.error, "look": st.warning, "none": st.info}
     what, remedy = (markdown_safe(text, _CHARS) for text in (light.what, light.remedy))
+    finding = light.finding
+    if finding is not None and finding.examples:
+        examples = shortened(", ".join(finding.examples), _EXAMPLE_CHARS)
+        what = paragraph([what, _("Examples: {ids}.", ids=markdown_safe(examples))])
     if light.state == "look":
         text = f"**{light.title}**  \n{paragraph([each for each in (what, remedy) if each])}"
     else:
         text = f"**{light.title}**  \n{what}\n\n**{_('What to do')}**  \n{remedy}"
     boxes[light.state](text)
-    if light.code in ("no_labels", "mostly_unjudged"):
+    if finding is not None and finding.code in ("no_labels", "mostly_unjudged"):
         with st.container(horizontal=True):
             view.link("label", _("Label documents"), ":material/label:")
-            if light.code == "no_labels":
+            if finding == NO_LABELS:
                 view.link("judge", _p("page", "Judge"), ":material/smart_toy:")
 
 

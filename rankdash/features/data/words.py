@@ -54,14 +54,13 @@ _NEED_LABELS = ("ids", "direction", "rankings")
 
 @dataclass(frozen=True)
 class Light:
-    """One traffic light. what: the first thing that is wrong, or a fact; remedy: what to do;
-    code: of the finding."""
+    """One traffic light. finding: the warning that `what` and `remedy` are about, if any."""
 
     title: str
     state: State
     what: str = ""
     remedy: str = ""
-    code: str = ""
+    finding: Finding | None = None
 
 
 def lights(report: CheckReport, sampled_from: int = 0) -> tuple[Light, ...]:
@@ -116,9 +115,9 @@ def _light(report: CheckReport, name: str, title: str) -> Light:
     if codes:
         finding = by_code[codes[0]]
         state: State = "wrong" if finding.code in wrong else "look"
-        return Light(title, state, finding_text(finding), _remedy(finding), finding.code)
+        return Light(title, state, finding_text(finding), _remedy(finding), finding)
     if name == "labels" and not report.labels:
-        return Light(title, "none", finding_text(NO_LABELS), _remedy(NO_LABELS), NO_LABELS.code)
+        return Light(title, "none", finding_text(NO_LABELS), _remedy(NO_LABELS), NO_LABELS)
     if name in _NEED_LABELS and not report.labels:
         return Light(title, "unknown")
     return Light(title, "good")
