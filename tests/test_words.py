@@ -7,6 +7,7 @@ contains this expression.
 """
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -202,7 +203,9 @@ def catalogue_texts() -> Iterator[Text]:
 
 
 def git(*arguments: str) -> list[str]:
-    """Return the lines that a git command prints: none without a repository or the commit."""
+    """Return the lines that a git command prints: none without git, a repository or the commit."""
+    if shutil.which("git") is None:
+        return []
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
     return [] if done.returncode else done.stdout.splitlines()
 
@@ -277,10 +280,11 @@ def counted() -> dict[tuple[str, str], list[Match]]:
         if row in expressions(kind)
     }
     for text in texts():
-        noted = [*counts(text)]
-        for row, match in noted:
+        matched = [*counts(text)]
+        for row, match in matched:
             found.setdefault((row, text.kind), []).append(match)
-        if text.kind == "messages" and (idioms := [match for row, match in noted if row in IDIOMS]):
+        idioms = [match for row, match in matched if row in IDIOMS]
+        if text.kind == "messages" and idioms:
             found.setdefault(("any-idiom", "messages"), []).append(idioms[0])
     return found
 
@@ -356,8 +360,8 @@ def test_new_files_contain_no_idiom():
 
 def test_subjects_of_new_commits_contain_no_idiom():
     subjects = git("log", "--format=%s", "main..HEAD")
-    texts = [Text("commits", "subject", "commit", 1, subject) for subject in subjects]
-    wrong = [match for text in texts for _, match in counts(text)]
+    new = [Text("commits", "subject", "commit", 1, subject) for subject in subjects]
+    wrong = [match for text in new for _, match in counts(text)]
     assert not wrong, listed(wrong)
 
 
