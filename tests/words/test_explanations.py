@@ -234,6 +234,7 @@ REASONS = {
     "an index": "documents with a score: 3 of 5: index 7 comes twice.",
     "a quote": "answers that could not be read: 1 of 1: the model said 'maybe'.",
     "brackets": "the service answered 503: over (and out)",
+    "a capital letter": "Time-out: no answer within 1 s.",
     "of a run": "MiniLM: not in the sample",
     "of a run, within others": (
         "Fast: 2 of 9 requests failed: there is no connection (refused) (after 3 attempts)"

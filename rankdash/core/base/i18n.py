@@ -400,7 +400,6 @@ REASON_TEMPLATES = (
     "the answer is not JSON: {detail}",
     "the service answered {status}: {detail}",
     "the service returned {status}",
-    "Malformed response: {detail} is missing",
     "malformed response: {detail} is missing",
     "a result has no index",
     "index {index} is out of range",
@@ -517,7 +516,9 @@ def _known(reason: str) -> str | None:
                 name: reason_text(value) if name == "why" else value
                 for name, value in match.groupdict().items()
             }
-            return gettext(template, **params)
+            text = gettext(template, **params)
+            # Some services' reasons begin with a capital letter.
+            return text[:1].upper() + text[1:] if reason[:1].isupper() else text
     return None
 
 
@@ -530,4 +531,4 @@ def _pattern(template: str) -> re.Pattern[str]:
         else re.escape(piece)
         for place, piece in enumerate(pieces)
     )
-    return re.compile(rf"{text}\.?", re.DOTALL)
+    return re.compile(rf"{text}\.?", re.DOTALL | re.IGNORECASE)
