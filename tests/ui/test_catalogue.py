@@ -48,7 +48,7 @@ SHOWN |= {"_p": (1,), "pgettext": (1,)}
 SHOWN |= {"_trouble": (1,)}
 SHOWN_BY_NAME = ("template", "remedy")
 # Below the interface whatever reads like a sentence is one: it reaches a page by way of a value.
-SENTENCE = re.compile(r"[A-Z{].* .*[.:…]\s*", re.DOTALL)
+SENTENCE = re.compile(r"[A-Z{\"].* .*[.:…]\s*", re.DOTALL)
 # What a page may translate without writing it there, as a field or a variable: the schemas' words.
 DESCRIBED = {"title", "meaning", "formula", "help", "note", "advice", "source", "template", "value"}
 DESCRIBED |= {"reference", "remedy", "unset", "purpose", "CONFLICTS[rule]"}

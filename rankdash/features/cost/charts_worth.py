@@ -246,7 +246,7 @@ def value_needed_chart(
         draw.note(
             0.02,
             0.9,
-            _p("state", "pays off"),
+            _("pays off"),
             ink.muted,
             xanchor="left",
             yanchor="top",

@@ -90,7 +90,7 @@ def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Cho
 def badge(kind: Answer) -> str:
     """Return the answer as a Markdown badge."""
     words: dict[Answer, str] = {
-        "yes": _p("state", "pays off"),
+        "yes": _("pays off"),
         "maybe": _("probably pays off"),
         "open": _("break-even only"),
         "unproven": _("not proven"),

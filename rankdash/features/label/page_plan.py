@@ -69,7 +69,7 @@ _WITH_JUDGE = _Effort(176, 209, 250, 264)
 def draw(dataset_id: str, before: Labelling | None) -> None:
     """before: what is labelled now, which the new plan replaces; None where there is no plan."""
     if read_only():
-        st.caption(_("This workspace is read-only: nothing can be added to it here."))
+        st.caption(_("This workspace is read-only: you cannot add anything here."))
         return
     systems = stored.systems(dataset_id)
     if len(systems) < 2:
