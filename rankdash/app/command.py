@@ -56,7 +56,7 @@ def _refuse(message: str) -> int:
     return REFUSED
 
 
-def _take_settings(name: str, command: Parser, typed: Sequence[str]) -> None:
+def _apply_settings(name: str, command: Parser, typed: Sequence[str]) -> None:
     from rankdash.kit.commands import settings_file
 
     if name in settings_file.COMMANDS:
@@ -78,5 +78,5 @@ def _parser(typed: Sequence[str]) -> Parser:
         if name == requested:
             put(name, command)
             command.set_defaults(typed=typed)
-            _take_settings(name, command, typed[typed.index(name) + 1 :])
+            _apply_settings(name, command, typed[typed.index(name) + 1 :])
     return parser

@@ -81,7 +81,7 @@ class Front:
     async def serve(self, listener: socket.socket) -> int:
         """Serve until `end` is called, or servers cannot be started; return the exit code."""
         front = await asyncio.start_server(self._connected, sock=listener, limit=_HEAD_BYTES)
-        tasks = [asyncio.create_task(self._keep(server)) for server in self._servers]
+        tasks = [asyncio.create_task(self._run_server(server)) for server in self._servers]
         await self._ended.wait()
         front.close()
         for task in tasks:
@@ -96,7 +96,7 @@ class Front:
         self._code = code
         self._ended.set()
 
-    async def _keep(self, server: _Server) -> None:
+    async def _run_server(self, server: _Server) -> None:
         """Start a server whenever it ends."""
         quick = 0
         says = {FIRST_VARIABLE: "1"} if server.place == 0 else {}

@@ -474,11 +474,11 @@ def reason_text(reason: str) -> str:
     """Return a stored reason in the reader's language if it is known, else unchanged."""
     if len(reason) > _LONGEST:
         return reason
-    if translation := _known(reason):
+    if translation := _translated_reason(reason):
         return translation
     # The name of a run may come first, as in a fused run.
     name, colon, rest = reason.partition(": ")
-    translation = _known(rest) if colon else None
+    translation = _translated_reason(rest) if colon else None
     return f"{name}: {translation}" if translation else reason
 
 
@@ -508,7 +508,7 @@ def refused_text(refused: int, requests: int) -> str:
     )
 
 
-def _known(reason: str) -> str | None:
+def _translated_reason(reason: str) -> str | None:
     for template in (*REASON_TEMPLATES, *FORMER_REASON_TEMPLATES):
         match = _pattern(template).fullmatch(reason.strip())
         if match:

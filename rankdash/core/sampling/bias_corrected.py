@@ -250,7 +250,7 @@ class _Sample:
     def corrected(self, count: float) -> tuple[float, float]:
         """Return the judge's weight for `count` human-labelled queries with a value, and the
         standard error. The weight is 0 if the judge would not reduce the error."""
-        human, remaining = self.people_error(count), self._left(count)
+        human, remaining = self.people_error(count), self._unlabelled(count)
         if not (remaining >= 2 and self.squares and self.judge_squares):
             return 0.0, human
         slope = self.products / self.judge_squares
@@ -263,7 +263,7 @@ class _Sample:
         error = float(np.sqrt(residual / count + tail))
         return (weight, error) if error < human else (0.0, human)
 
-    def _left(self, count: float) -> float:
+    def _unlabelled(self, count: float) -> float:
         """Return the number of queries without human labels at this count."""
         return self.n + self.others - count / self.share
 
@@ -395,13 +395,13 @@ def _few_values(labels: Floats) -> tuple[Floats, Integers]:
     return values, label.astype(np.int64)
 
 
-def _levels(grades: Floats, known: Flags) -> Integers:
+def _levels(grades: Floats, labelled_pairs: Flags) -> Integers:
     """Return (N,) the judge's grades as numbers from 0: neighbouring grades are merged, from the
     highest to the lowest, until each level has enough human labels. A missing grade has the last
     number, however few are labelled, and then falls back to the distribution of all."""
     missing = np.isnan(grades)
     used, place = np.unique(-grades[~missing], return_inverse=True)
-    labelled = np.bincount(place[known[~missing]], minlength=len(used))
+    labelled = np.bincount(place[labelled_pairs[~missing]], minlength=len(used))
     level = np.zeros(len(used), dtype=np.int64)
     current = count = 0
     for at, more in enumerate(labelled):

@@ -505,7 +505,7 @@ def follow(
     bound = _bound(weight, noise, alpha)
     square = (spread + _UNSEEN * reach / draws) * bound**2
     half = np.sqrt(square)
-    low, high = _together(mean - half, mean + half, looks)
+    low, high = _running_intersection(mean - half, mean + half, looks)
     sequence = ConfidenceSequence(mean, half, low, high, spread, weight, noise, looks)
     if of is None:
         return sequence
@@ -569,7 +569,7 @@ def _shared_spread(first: Floats, second: Floats, each: Floats, noise: Floats) -
     return np.maximum(covariance, 0.0) if first is second else covariance
 
 
-def _together(low: Floats, high: Floats, looks: Flags) -> tuple[Floats, Floats]:
+def _running_intersection(low: Floats, high: Floats, looks: Flags) -> tuple[Floats, Floats]:
     """Return the running intersection of the intervals at the looks; the last non-empty one."""
     lows = np.maximum.accumulate(np.where(looks, low, -np.inf), axis=-1)
     highs = np.minimum.accumulate(np.where(looks, high, np.inf), axis=-1)
@@ -588,7 +588,7 @@ def _ratio(
     scale = np.where(bounded, least, 1.0)
     middle = (mean * whole - both) / scale
     away = np.sqrt(np.maximum(middle**2 - (mean**2 - square) / scale, 0.0))
-    low, high = _together(middle - away, middle + away, bounded)
+    low, high = _running_intersection(middle - away, middle + away, bounded)
     defined = np.isfinite(low) & (whole > 0)
     value = np.divide(mean, whole, out=np.full(mean.shape, np.nan), where=defined)
     return np.clip(value, low, high), low, high

@@ -285,7 +285,7 @@ def status_of_sampled(
     """
     top = max(float(sampled["label"].max()), threshold)
     for metric in _metrics(specs, _cutoffs(rankings, sampled), top, threshold):
-        for chosen in _together(list(rankings)):
+        for chosen in _system_sets(list(rankings)):
             try:
                 pool = pool_of({name: rankings[name] for name in chosen}, metric.k)
                 plan = _plan(pool, metric, sampled, level)
@@ -336,7 +336,7 @@ def _metrics(
             continue
 
 
-def _together(names: Sequence[str]) -> Iterator[Sequence[str]]:
+def _system_sets(names: Sequence[str]) -> Iterator[Sequence[str]]:
     yield names
     if len(names) > 2:
         yield from ((names[0], other) for other in names[1:])

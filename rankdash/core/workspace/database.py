@@ -135,10 +135,10 @@ def run_values(run: Run) -> dict[str, object]:
         "queries_done": int(states.get("done", 0)),
         "queries_failed": int(states.get("failed", 0)),
         "queries_skipped": int(states.get("skipped", 0)),
-        "load_ms": _known(run.load_ms),
-        "p50_ms": _known(p50),
-        "p95_ms": _known(p95),
-        "pairs_per_second": _known(rate),
+        "load_ms": _finite_or_none(run.load_ms),
+        "p50_ms": _finite_or_none(p50),
+        "p95_ms": _finite_or_none(p95),
+        "pairs_per_second": _finite_or_none(rate),
     }
 
 
@@ -218,7 +218,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _known(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 

@@ -134,7 +134,7 @@ def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
     if family in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return _refused(file, str(error))
     if family == sqlite3.SQLITE_CANTOPEN:
-        return _missing(file) if _gone(file) else _refused(file, str(error))
+        return _missing(file) if _is_missing(file) else _refused(file, str(error))
     if family == sqlite3.SQLITE_IOERR:
         return StoreError(
             "The workspace file {file} cannot be read or written on this disk: {reason}",
@@ -179,7 +179,7 @@ def family_of(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & _FAMILY
 
 
-def _gone(file: Path) -> bool:
+def _is_missing(file: Path) -> bool:
     try:
         return not file.exists()
     except OSError:

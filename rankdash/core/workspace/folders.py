@@ -147,7 +147,7 @@ def refuse_foreign(root: Path) -> None:
             for entry in root.iterdir()
             if entry.name.casefold() not in _NO_CONTENT
             and not entry.name.startswith((DATABASE, "scores.sqlite"))
-            and not _is_own(entry)
+            and not _is_rankdash_folder(entry)
         )
     if existing:
         more = ", …" if len(existing) > _MOST_NAMED else ""
@@ -185,7 +185,7 @@ def _is_job(folder: Path) -> bool:
         return False
 
 
-def _is_own(entry: Path) -> bool:
+def _is_rankdash_folder(entry: Path) -> bool:
     """Return whether it is a folder that rankdash makes, and contains nothing else."""
     if not entry.is_dir():
         return False

@@ -60,7 +60,7 @@ def repair(root: Path) -> Repaired | None:
     """Replace an unreliable database by a rebuilt one; return None if there is nothing to repair.
     Raises StoreError if the workspace cannot be written."""
     file = root / folders.DATABASE
-    with _alone(root):
+    with _repair_lock(root):
         if examine(root, read_only=False) is None:
             return None
         rebuilt = file.with_name(f"{file.name}-new-{uuid.uuid4().hex[:8]}")
@@ -92,9 +92,9 @@ def rebuild(root: Path, target: Path) -> Repaired:
             with closing(source):
                 _add(db, source)
         _add_recorded(db, root, repaired)
-        _drop_gone(db, root, repaired)
+        _drop_missing(db, root, repaired)
         _drop_orphans(db)
-        _settle_work(db)
+        _stop_work(db)
         # A backup may be older than the migration that removes credentials.
         clean_rows(db)
         repaired.rows = Counter(
@@ -174,7 +174,7 @@ def _add(db: sqlite3.Connection, source: sqlite3.Connection) -> None:
                         insert(db, table, values)
 
 
-def _drop_gone(db: sqlite3.Connection, root: Path, repaired: Repaired) -> None:
+def _drop_missing(db: sqlite3.Connection, root: Path, repaired: Repaired) -> None:
     """Delete rows of data sets and runs whose folder is missing."""
     for kind in folders.STORED:
         existing = {folders.relative(root, folder) for folder in folders.stored(root, kind)}
@@ -210,7 +210,7 @@ def _drop_orphans(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM judged_pairs WHERE judge_id NOT IN (SELECT id FROM judges)")
 
 
-def _settle_work(db: sqlite3.Connection) -> None:
+def _stop_work(db: sqlite3.Connection) -> None:
     """Stop all unfinished work: a job in an old backup may have been done or deleted since."""
     db.execute(
         "UPDATE jobs SET state = 'done', stage = 'waiting', cancel = 0, worker = NULL, "
@@ -235,7 +235,7 @@ def _unlisted(db: sqlite3.Connection, root: Path) -> list[str]:
 
 
 @contextmanager
-def _alone(root: Path) -> Iterator[None]:
+def _repair_lock(root: Path) -> Iterator[None]:
     """Prevent other repairs of the same workspace. The lock ends with this process at the latest;
     its file stays, because another process may be waiting for it."""
     file = root / f"{folders.DATABASE}-repair"
@@ -271,7 +271,7 @@ def examine(root: Path, *, read_only: bool) -> StoreError | None:
         ours = ours or bool(checksums.backups(root))
         size = file.stat().st_size if file.exists() else None
     if size:
-        return _looked_into(root, by_kind, ours=ours, read_only=read_only)
+        return _examine_file(root, by_kind, ours=ours, read_only=read_only)
     if ours:
         return _trouble(root, _MISSING if size is None else _EMPTY)
     if size is None and not read_only:
@@ -279,7 +279,7 @@ def examine(root: Path, *, read_only: bool) -> StoreError | None:
     return None
 
 
-def _looked_into(
+def _examine_file(
     root: Path, by_kind: Mapping[str, list[Path]], *, ours: bool, read_only: bool
 ) -> StoreError | None:
     file = root / folders.DATABASE

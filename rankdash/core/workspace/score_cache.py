@@ -78,9 +78,9 @@ class ScoreCache:
         with self._database.reading() as db:
             for query, documents in requests:
                 # One query at a time: all of them may need more memory than there is.
-                key = _ask_key(fingerprint, query)
+                key = _query_key(fingerprint, query)
                 rows = _cached(db, "pairs", "score, read, full", [key]).get(key, {})
-                entries.append(_kept(rows, documents))
+                entries.append(_cached_scores(rows, documents))
                 used += [query] if rows else []
         self._used(fingerprint, used)
         return entries
@@ -93,7 +93,7 @@ class ScoreCache:
             return
         with self._database.writing() as db:
             for query, documents, entry in scored:
-                ask, key = _use(db, fingerprint, query), _ask_key(fingerprint, query)
+                ask, key = _use(db, fingerprint, query), _query_key(fingerprint, query)
                 numbers = (entry.scores.view(np.int64), entry.read, entry.full)
                 columns = (map(_text_key, documents), *(each.tolist() for each in numbers))
                 rows = compress(zip(*columns, strict=True), np.isfinite(entry.scores))
@@ -110,7 +110,7 @@ class ScoreCache:
         """Return the cached answers to each (query text, document text), in order, as they were
         written; "" if not cached. use: whether this counts as use."""
         queries = dict.fromkeys(query for query, _ in pairs)
-        keys = {query: _ask_key(fingerprint, query) for query in queries}
+        keys = {query: _query_key(fingerprint, query) for query in queries}
         with self._database.reading() as db:
             cached = _cached(db, "answers", "answers", list(keys.values()))
         rows = [cached.get(keys[query], {}).get(_text_key(document)) for query, document in pairs]
@@ -126,7 +126,7 @@ class ScoreCache:
         with self._database.writing() as db:
             for query, document, answers in entries:
                 row = (_text_key(document), answers)
-                checksum = checksums.of((_ask_key(fingerprint, query), *row))
+                checksum = checksums.of((_query_key(fingerprint, query), *row))
                 db.execute(
                     "INSERT OR REPLACE INTO answers (ask, document, answers, checksum) "
                     "VALUES (?, ?, ?, ?)",
@@ -172,7 +172,7 @@ class ScoreCache:
         with self._database.writing() as db:
             for table in ("pairs", "answers", "asks"):
                 delete(db, table)
-        self._give_back()
+        self._release_space()
 
     def _used(self, fingerprint: str, queries: Collection[str]) -> None:
         if queries:
@@ -194,9 +194,9 @@ class ScoreCache:
                     delete(db, "asks", id=ask)
                 if _size(db) <= limit * _ROOM_AFTER:
                     break
-        self._give_back()
+        self._release_space()
 
-    def _give_back(self) -> None:
+    def _release_space(self) -> None:
         with self._database.reading() as db:
             # As a script, because `execute` stops after the first page.
             db.executescript("PRAGMA incremental_vacuum")
@@ -237,7 +237,7 @@ def _prepare(db: sqlite3.Connection, file: Path) -> None:
 _INCREMENTAL = 2
 
 
-def _kept(rows: Mapping[bytes, sqlite3.Row], documents: Sequence[str]) -> KeptScores:
+def _cached_scores(rows: Mapping[bytes, sqlite3.Row], documents: Sequence[str]) -> KeptScores:
     entry = KeptScores.nothing(len(documents))
     bits, read, full = entry.scores.view(np.int64), entry.read, entry.full
     for place, text in enumerate(documents if rows else ()):
@@ -270,12 +270,12 @@ def _use(db: sqlite3.Connection, fingerprint: str, query: str) -> int:
     row = db.execute(
         "INSERT INTO asks (key, used) VALUES (?, ?) "
         "ON CONFLICT (key) DO UPDATE SET used = excluded.used RETURNING id",
-        (_ask_key(fingerprint, query), time.time()),
+        (_query_key(fingerprint, query), time.time()),
     ).fetchone()
     return int(row["id"])
 
 
-def _ask_key(fingerprint: str, query: str) -> bytes:
+def _query_key(fingerprint: str, query: str) -> bytes:
     prefix = fingerprint.encode("utf-8", "surrogatepass")
     text = query.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(

@@ -112,7 +112,7 @@ class Workspace:
             self.database = self._stand_in(self.trouble)
             return
         self.database = Database(
-            root / folders.DATABASE, read_only=read_only, each_day=self._keep_copy
+            root / folders.DATABASE, read_only=read_only, each_day=self._back_up
         )
         if not read_only:
             self.database.begin_day()
@@ -371,11 +371,11 @@ class Workspace:
         self.found = rebuild(self.root, place / folders.DATABASE)
         return Database(place / folders.DATABASE, read_only=True, refusal=trouble)
 
-    def _keep_copy(self) -> bool:
+    def _back_up(self) -> bool:
         """Back up the database if that was not done today. Return whether there was anything to
         back up."""
         try:
-            if not self._holds_rows():
+            if not self._has_rows():
                 return False
             if checksums.backup_is_due(self.root):
                 with self.database.writing() as db:
@@ -392,7 +392,7 @@ class Workspace:
             _log.warning("The database was not copied: %s", error)
         return True
 
-    def _holds_rows(self) -> bool:
+    def _has_rows(self) -> bool:
         with self.database.reading() as db:
             return db.execute("SELECT 1 FROM datasets LIMIT 1").fetchone() is not None
 
@@ -400,7 +400,7 @@ class Workspace:
         # The folders are listed before the rows: a folder that gets its row in between is then
         # named.
         stale = folders.abandoned(self.root)
-        if not stale or not self._holds_rows():
+        if not stale or not self._has_rows():
             return
         with self.database.reading() as db:
             named = named_folders(db)

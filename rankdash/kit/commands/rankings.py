@@ -382,12 +382,12 @@ def names_of(runs: Sequence[str]) -> dict[str, Path]:
     wholes = [(*folder, path.name) for folder, path in zip(folders, paths, strict=True)]
     named: dict[str, Path] = {}
     for path, stem, whole in zip(paths, stems, wholes, strict=True):
-        name = _telling(stem, stems) or _telling(whole, wholes) or str(path)
+        name = _unique_end(stem, stems) or _unique_end(whole, wholes) or str(path)
         named[str(path) if name in named else name] = path
     return named
 
 
-def _telling(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str | None:
+def _unique_end(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str | None:
     """Return the shortest end of the parts that no other has; None if another is equal."""
     for length in range(1, len(parts) + 1):
         if [other[-length:] for other in others].count(parts[-length:]) == 1:

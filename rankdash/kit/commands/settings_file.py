@@ -86,7 +86,7 @@ def _apply(
             values[action.dest] = _value(file, key, parser, action, value)
         used |= keys.keys()
     _make_defaults(parser, values)
-    _say(file, command, [*tables[command], *shared], actions, values)
+    _report(file, command, [*tables[command], *shared], actions, values)
 
 
 def _content() -> tuple[str, Mapping[str, Any]]:
@@ -240,7 +240,7 @@ def _make_defaults(parser: Parser, values: Mapping[str, Any]) -> None:
             group.required = False
 
 
-def _say(
+def _report(
     file: str,
     command: str,
     keys: Sequence[str],

@@ -285,8 +285,8 @@ def corners(points: Sequence[FrontierPoint], across: Across, size: Size) -> list
             ]
             boxes[width] = {name: _box(x, y, length, *side) for name, side in _CORNERS.items()}
             trouble[width] = {
-                name: _trouble(box, [*names[width], *marks[width]], width)
-                + _mistaken(box, y, others)
+                name: _overlap(box, [*names[width], *marks[width]], width)
+                + _misplaced(box, y, others)
                 for name, box in boxes[width].items()
             }
         spare = _COVERED * length * _LINE
@@ -294,7 +294,7 @@ def corners(points: Sequence[FrontierPoint], across: Across, size: Size) -> list
         good = [name for name in _CORNERS if on_page[name] <= min(on_page.values()) + spare]
         corner = min(good, key=lambda name: trouble[_PHONE][name])
         free = [
-            _trouble(boxes[width][corner], names[width], end) <= spare
+            _overlap(boxes[width][corner], names[width], end) <= spare
             for width, end in ((size.across, math.inf), (_PHONE, _PHONE))
         ]
         chosen[at] = Beside(corner if free[0] else "", all(free))
@@ -324,7 +324,7 @@ def _box(x: float, y: float, width: float, side: int, up: int) -> _Box:
     return left, bottom, left + width, bottom + _LINE
 
 
-def _trouble(box: _Box, occupied: Sequence[_Box], across: float) -> float:
+def _overlap(box: _Box, occupied: Sequence[_Box], across: float) -> float:
     """Return the area of a name that overlaps other objects, or is outside the chart, in square
     pixels."""
     left, bottom, right, top = box
@@ -336,7 +336,7 @@ def _trouble(box: _Box, occupied: Sequence[_Box], across: float) -> float:
     )
 
 
-def _mistaken(box: _Box, mark_height: float, others: Sequence[float]) -> float:
+def _misplaced(box: _Box, mark_height: float, others: Sequence[float]) -> float:
     """Return the area of a name, in square pixels, if it is nearer to another mark above or below
     than to its own mark; otherwise 0. mark_height, others: vertical positions of the marks."""
     left, bottom, right, top = box

@@ -212,7 +212,7 @@ def carried() -> dict[str, list[str]]:
 def offered() -> dict[str, list[str]]:
     """Return the choices for links to the other pages."""
     choices = whole()
-    _known().add(_key(choices))
+    _known_addresses().add(_key(choices))
     return choices
 
 
@@ -238,7 +238,7 @@ def given() -> dict[str, list[str]]:
 
 def is_known(address: Mapping[str, Sequence[str]]) -> bool:
     """Return whether this session has been at an address, or has shown a link to it."""
-    return _key(address) in _known()
+    return _key(address) in _known_addresses()
 
 
 def take_over(address: dict[str, list[str]]) -> None:
@@ -247,7 +247,7 @@ def take_over(address: dict[str, list[str]]) -> None:
         name: [] if values == _NONE else values for name, values in address.items()
     }
     st.session_state[_WRITTEN] = address
-    _known().add(_key(address))
+    _known_addresses().add(_key(address))
     st.session_state[_BY_HAND] = set(address)
     st.session_state[_GIVEN] = set(address)
     st.session_state[_LOST] = {}
@@ -258,7 +258,7 @@ def _chosen_by_hand() -> set[str]:
     return chosen
 
 
-def _known() -> set[str]:
+def _known_addresses() -> set[str]:
     addresses: set[str] = st.session_state.setdefault(_KNOWN, set())
     return addresses
 

@@ -142,7 +142,7 @@ def draw_run_note(run_id: str) -> None:
     key = f"run_note.text.{run_id}"
 
     def changed() -> None:
-        _keep(note, st.session_state[key])
+        _save(note, st.session_state[key])
 
     # Read from the workspace each time: another window may have changed it.
     pickers.show(st.text_area, key, note.text, changed)(
@@ -164,7 +164,7 @@ def draw_run_note(run_id: str) -> None:
                 _("Delete the note"),
                 icon=":material/delete:",
                 key="run_note.delete",
-                on_click=_keep,
+                on_click=_save,
                 args=(note, ""),
             )
         if before is not None:
@@ -172,7 +172,7 @@ def draw_run_note(run_id: str) -> None:
                 _p("button", "Undo"),
                 icon=":material/undo:",
                 key="run_note.undo",
-                on_click=_keep,
+                on_click=_save,
                 args=(note, before.text),
             )
 
@@ -185,7 +185,7 @@ def saved(note: Note | RunNote) -> str:
     return _("Saved {when} UTC", when=when)
 
 
-def _keep(before: RunNote, text: str) -> None:
+def _save(before: RunNote, text: str) -> None:
     notes = RunNotes(workspace())
     if dialogs.attempt(_PLACE, lambda: notes.keep(before.run_id, text, language.person_name())):
         st.session_state[_BEFORE] = before

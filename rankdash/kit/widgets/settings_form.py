@@ -66,7 +66,7 @@ def draw(
     place = kind.name if usual else f"{kind.name}.{language}"
     values = _rows(place, [spec for spec in specs if not spec.advanced], {}, implied)
     model = str(values.get("model", ""))
-    _say_origin(model)
+    _draw_origin(model)
     _caution(model, language, unknown_share(model))
     advanced = [spec for spec in specs if spec.advanced]
     if advanced:
@@ -75,7 +75,7 @@ def draw(
     return {spec.name: values[spec.name] for spec in kind.settings}
 
 
-def _say_origin(model: str) -> None:
+def _draw_origin(model: str) -> None:
     model_card = packaged.in_use(model)
     if model_card is not None and (line := provenance(model_card.provenance)):
         st.caption(markdown_safe(line, 400))
@@ -328,12 +328,12 @@ def draw_key_field(
         entry = Found({place.variable: typed})
     else:
         entry = Found(missing=missing)
-    _ask(place, name, tick if offered else None, missing, ready=not entry.missing)
+    _draw_field(place, name, tick if offered else None, missing, ready=not entry.missing)
     return entry
 
 
 @st.fragment
-def _ask(place: Place, name: str, tick: str | None, missing: str, *, ready: bool) -> None:
+def _draw_field(place: Place, name: str, tick: str | None, missing: str, *, ready: bool) -> None:
     """Draw the key field, the tick, and the destination of the key. A fragment: every typed letter
     is committed.
 

@@ -72,7 +72,7 @@ def finish(places: Places) -> None:
         places.link.code(st.session_state[_DRAWN], language=None, wrap_lines=True)
     if address.lost():
         with places.lost.container():
-            _say_lost()
+            _warn_unavailable()
     else:
         places.lost.empty()
 
@@ -85,7 +85,7 @@ def link() -> str:
     return current._replace(path=current.path or "/", query=query, fragment="").geturl()
 
 
-def _say_lost() -> None:
+def _warn_unavailable() -> None:
     lost = address.lost()
     if "data" in lost:
         st.warning(_lost_data(), icon=":material/link_off:")

@@ -94,13 +94,13 @@ class UploadLimits:
                 asyncio.get_running_loop().call_later(GRACE_SECONDS, _free_closed)
 
     async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
-        taken = arrived = 0
+        reserved = arrived = 0
 
-        def take(size: int) -> None:
-            """Count this number of bytes of the upload."""
-            nonlocal taken
-            self._arriving[session] += size - taken
-            taken = size
+        def reserve(size: int) -> None:
+            """Reserve this number of bytes for the upload."""
+            nonlocal reserved
+            self._arriving[session] += size - reserved
+            reserved = size
             self._check(session, size)
 
         async def counted() -> Message:
@@ -111,25 +111,25 @@ class UploadLimits:
             except TimeoutError as error:
                 raise _RefusedError(408, _STOPPED) from error
             arrived += len(message.get("body", b""))
-            if arrived > taken:
-                take(arrived)
+            if arrived > reserved:
+                reserve(arrived)
             return message
 
         async def answered(message: Message) -> None:
-            nonlocal taken
+            nonlocal reserved
             # Streamlit has stored or refused the file by now.
-            self._arriving[session] -= taken
-            taken = 0
+            self._arriving[session] -= reserved
+            reserved = 0
             await send(message)
 
         answer = None
         try:
-            take(_declared(scope))
+            reserve(_declared(scope))
             await self._app(scope, counted, answered)
         except _RefusedError as error:
             answer = error.answer
         finally:
-            self._arriving[session] -= taken
+            self._arriving[session] -= reserved
             if not self._arriving[session]:
                 del self._arriving[session]
         if answer is not None:
@@ -143,13 +143,13 @@ class UploadLimits:
             raise _RefusedError(403, _NO_FIELD)
         if size > most + _FRAME_BYTES:
             raise _RefusedError(413, _TOO_LARGE.format(most=most / _MEGABYTE))
-        taken = _held() + self._arriving
+        used = _stored_bytes() + self._arriving
         frames = _FRAME_BYTES * len(self._arriving)
-        for here, limit in (
-            (taken[session], max(most, _LEAST_BYTES)),
-            (taken.total(), _SESSIONS * _most_bytes()),
+        for total, limit in (
+            (used[session], max(most, _LEAST_BYTES)),
+            (used.total(), _SESSIONS * _most_bytes()),
         ):
-            if here > limit + frames:
+            if total > limit + frames:
                 raise _RefusedError(413, _FULL.format(most=limit / _MEGABYTE))
 
 
@@ -202,7 +202,7 @@ def _declared(scope: Scope) -> int:
     return int(length) if length.isdigit() else 0
 
 
-def _held() -> Counter[str]:
+def _stored_bytes() -> Counter[str]:
     """Return session → the bytes of its uploads in memory."""
     return Counter(
         {
@@ -240,7 +240,7 @@ def uploader(label: str, key: str, **settings: Any) -> tuple[Source, ...]:
     key: of the field; a new part after its last dot clears it. settings: of `st.file_uploader`.
     """
     field()
-    st.file_uploader(label, key=key, on_change=_take, args=(key,), **settings)
+    st.file_uploader(label, key=key, on_change=_move_to_disk, args=(key,), **settings)
     # Streamlit omits files that it no longer has.
     files = _listed(st.session_state.get(key))
     uploaded = _uploaded()
@@ -259,7 +259,7 @@ def _uploaded() -> dict[str, Mapping[str, Source]]:
     return uploaded
 
 
-def _take(key: str) -> None:
+def _move_to_disk(key: str) -> None:
     """Move uploaded files out of Streamlit's memory, before it makes the first copy."""
     before = _uploaded().get(key, {})
     sources: dict[str, Source] = {}

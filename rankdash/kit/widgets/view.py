@@ -255,10 +255,10 @@ def settle_focus(page: str) -> None:
     chosen = address.one("data")
     several = len(address.several("system")) > 1
     if chosen and several and page in _WITH_FOCUS and stored.damage(chosen) is None:
-        _settle_focus(study(page))
+        _set_focus(study(page))
 
 
-def _settle_focus(study: Study) -> None:
+def _set_focus(study: Study) -> None:
     """Set the best challenger, unless one of the compared systems was chosen."""
     chosen = address.one("vs")
     if chosen not in study.challengers:
@@ -271,7 +271,7 @@ def focus(study: Study) -> str:
     no challenger."""
     if len(study.challengers) < 2:
         return study.challengers[0] if study.challengers else study.baseline
-    _settle_focus(study)
+    _set_focus(study)
     return address.one("vs") or study.challengers[0]
 
 
@@ -280,7 +280,7 @@ def in_focus(study: Study) -> str:
     if len(study.challengers) < 2:
         return focus(study)
     label = _("System shown (vs. {baseline})", baseline=short_name(study, study.baseline))
-    _settle_focus(study)
+    _set_focus(study)
     return pick_system(study, "vs", study.challengers, label) or study.challengers[0]
 
 

@@ -245,7 +245,7 @@ class StoredJudges(Leases["JudgeRow"]):
         """
         lost = json.dumps(at_risk_usage)
         columns = {"usage": json.dumps(usage), "at_risk": at_risk, "at_risk_usage": lost}
-        return self._own(judge_id, owner, **columns)
+        return self._update_owned(judge_id, owner, **columns)
 
     def keep(
         self,
@@ -334,7 +334,7 @@ class StoredJudges(Leases["JudgeRow"]):
         """Rename a judge. Raises DataError for an empty name."""
         self._set("name = :name", "id = :id", id=judge_id, name=_tidy(name))
 
-    def _made(self, row: sqlite3.Row) -> JudgeRow:
+    def _parsed(self, row: sqlite3.Row) -> JudgeRow:
         with self._database.reading() as db:
             graded, failed = db.execute(
                 "SELECT count(grade), count(error) - count(grade) FROM judged_pairs "

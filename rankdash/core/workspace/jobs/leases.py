@@ -117,7 +117,7 @@ class Leases(Generic[_Row]):
         self._workspace = workspace
         self._database = workspace.database
 
-    def _made(self, row: sqlite3.Row) -> _Row:
+    def _parsed(self, row: sqlite3.Row) -> _Row:
         """Return the content of a row. Raises StoreError if rankdash did not write it."""
         raise NotImplementedError
 
@@ -131,7 +131,7 @@ class Leases(Generic[_Row]):
         if row is None:
             again = "It may have been deleted in another window."
             raise StoreError(self.missing, remedy=again, id=row_id)
-        return self._made(row)
+        return self._parsed(row)
 
     def delete(self, row_id: str) -> None:
         """Delete a row and everything that belongs to it; its work stops."""
@@ -143,7 +143,7 @@ class Leases(Generic[_Row]):
         problems = {}
         for row in self._of_dataset(dataset_id):
             try:
-                self._made(row)
+                self._parsed(row)
             except StoreError as error:
                 problems[str(row["id"])] = str(row["name"]), error
         return problems
@@ -168,7 +168,7 @@ class Leases(Generic[_Row]):
         if not claimed:
             return None
         try:
-            return self._made(claimed[0])
+            return self._parsed(claimed[0])
         except StoreError as error:
             self.finish(claimed[0]["id"], owner, "failed", error)
             return None
@@ -251,13 +251,13 @@ class Leases(Generic[_Row]):
         rows = []
         for row in records:
             with suppress(StoreError):
-                rows.append(self._made(row))
+                rows.append(self._parsed(row))
         return rows
 
     def _of_dataset(self, dataset_id: str | None) -> list[sqlite3.Row]:
         return self._database.rows(self.table, "created, rowid", dataset_id=dataset_id)
 
-    def _own(self, row_id: str, owner: Owner, **values: object) -> bool:
+    def _update_owned(self, row_id: str, owner: Owner, **values: object) -> bool:
         """Set columns. Return False, without effect, if the owner no longer owns the row."""
         changes = ", ".join(f"{name} = :{name}" for name in values)
         where = "id = :id AND worker = :token"
@@ -350,7 +350,7 @@ class Explanations(Leases["ExplanationRow"]):
         return rows[0] if rows else None
 
     def progress(self, explanation_id: str, owner: Owner, done: int, total: int) -> None:
-        self._own(explanation_id, owner, done=done, total=total)
+        self._update_owned(explanation_id, owner, done=done, total=total)
 
-    def _made(self, row: sqlite3.Row) -> ExplanationRow:
+    def _parsed(self, row: sqlite3.Row) -> ExplanationRow:
         return from_row(ExplanationRow, row, asked=from_row(Asked, row), **state_of(row))

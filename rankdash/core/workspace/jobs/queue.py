@@ -198,7 +198,7 @@ class Queue(Leases["JobRow"]):
         values = {**vars(progress)}
         if progress.load_ms is None:
             del values["load_ms"]
-        self._own(job_id, owner, **values)
+        self._update_owned(job_id, owner, **values)
 
     def finish(
         self,
@@ -251,7 +251,7 @@ class Queue(Leases["JobRow"]):
         super().delete(row_id)
         folders.remove(self._workspace.root, [f"jobs/{row_id}"])
 
-    def _made(self, row: sqlite3.Row) -> JobRow:
+    def _parsed(self, row: sqlite3.Row) -> JobRow:
         return from_row(
             JobRow,
             row,

@@ -68,8 +68,8 @@ def ranking(rows: Any, queries: Any, documents: Any, *, data: Dataset | None = N
     ranked = ranking_of(rows, _fitted(queries, _QUERIES), _fitted(documents, {"doc_id": _TEXT}))
     if ranked is None or (np.diff(ranked.offsets) < 0).any() or (ranked.docs < 0).any():
         raise ValueError("its rows do not match its queries and documents")
-    _own_ids(ranked.query_ids)
-    _own_ids(ranked.doc_ids)
+    _refuse_repeated_ids(ranked.query_ids)
+    _refuse_repeated_ids(ranked.doc_ids)
     if has_repeats(ranked.docs, ranked.offsets):
         raise ValueError("it ranks a document twice for one query")
     scores = ranked.scores
@@ -82,16 +82,16 @@ def ranking(rows: Any, queries: Any, documents: Any, *, data: Dataset | None = N
     if len(ranked) and not (ranked.given.min() >= 0 and ranked.given.max() < len(ranked)):
         raise ValueError("its provenance record is invalid")
     if data is not None:
-        _known(ranked.query_ids, data.queries["query_id"], "query")
-        _known(ranked.doc_ids, data.documents["doc_id"], "document")
+        _refuse_unknown_ids(ranked.query_ids, data.queries["query_id"], "query")
+        _refuse_unknown_ids(ranked.doc_ids, data.documents["doc_id"], "document")
     return ranked
 
 
 def run_queries(table: Any, data: Dataset, ranked: Ranking) -> pd.DataFrame:
     """Return the table of the queries of a run."""
     queries = _mixed(table, [*_RUN_TEXTS, *_RUN_NUMBERS], _RUN_TEXTS)
-    _own_ids(queries["query_id"].to_numpy(dtype=object))
-    _known(queries["query_id"], data.queries["query_id"], "query")
+    _refuse_repeated_ids(queries["query_id"].to_numpy(dtype=object))
+    _refuse_unknown_ids(queries["query_id"], data.queries["query_id"], "query")
     if not set(queries["state"]) <= _STATES or queries["reason"].isna().any():
         raise ValueError("a query has an unknown state")
     done = queries["query_id"][queries["state"] == "done"]
@@ -132,8 +132,8 @@ def same(ours: Run, theirs: Run) -> bool:
 
 def refuse_unknown(data: Dataset, with_query: Iterable[Any], with_document: Iterable[Any]) -> None:
     """Raise ValueError for a row whose query_id or doc_id the data set does not have."""
-    _known((row.query_id for row in with_query), data.queries["query_id"], "query")
-    _known((row.doc_id for row in with_document), data.documents["doc_id"], "document")
+    _refuse_unknown_ids((row.query_id for row in with_query), data.queries["query_id"], "query")
+    _refuse_unknown_ids((row.doc_id for row in with_document), data.documents["doc_id"], "document")
 
 
 def _fitted(table: Any, columns: Mapping[str, Any]) -> Any:
@@ -174,14 +174,14 @@ def _is_text(kind: Any) -> bool:
     )
 
 
-def _own_ids(ids: Any) -> None:
+def _refuse_repeated_ids(ids: Any) -> None:
     values = list(ids)
     if len(set(values)) != len(values) or "" in values:
         raise ValueError("an id is empty or listed twice")
 
 
-def _known(ids: Iterable[str], known: Iterable[str], what: str) -> None:
-    if not set(ids) <= set(known):
+def _refuse_unknown_ids(ids: Iterable[str], allowed: Iterable[str], what: str) -> None:
+    if not set(ids) <= set(allowed):
         raise ValueError(f"it mentions a {what} that its data set does not have")
 
 
