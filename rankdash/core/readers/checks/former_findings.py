@@ -387,7 +387,7 @@ _REWORDED = (
     ),
     (
         "Labels that say that it cannot be told: {count}. These documents have no label.",
-        '"Cannot tell" labels: {count}. These documents count as unlabelled.',
+        'Labels "cannot tell": {count}. These documents count as unlabelled.',
     ),
     (
         "The order is taken from the scores, as trec_eval does.",

@@ -348,7 +348,7 @@ class _Rows:
             self._keep &= ~unsure
             self._note(
                 "cannot_tell",
-                '"Cannot tell" labels: {count}. These documents count as unlabelled.',
+                'Labels "cannot tell": {count}. These documents count as unlabelled.',
                 int(unsure.sum()),
             )
         self._refuse("bad_label", ~np.isfinite(read.values) & ~empty_cells)
