@@ -68,8 +68,8 @@ def add(parser: Parser) -> None:
     parser.number(
         "--processes",
         "the number of server processes behind the address, each with its own visitors and "
-        "memory; more than one per processor does not help (default: 1 on this machine only; if "
-        "other machines can open the dashboard, one per processor, at most 4)",
+        "memory. More than one per processor does not help. Default: 1; if other machines can open "
+        "the dashboard, one per processor, at most 4",
         kind=int,
     )
     parser.flag("--no-browser", "only print the address")

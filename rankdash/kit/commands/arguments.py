@@ -189,11 +189,10 @@ def add_first_stage(parser: Parser) -> None:
     parser.choice(
         "--retrieval",
         ("bm25", "bi-encoder", "fused", "listed", "rows"),
-        "how a first stage is made if there is none. bm25, bi-encoder, fused: retrieved from "
-        "all documents by BM25, by the packaged bi-encoder, or by both; listed: BM25 orders "
-        "only the documents that the files list for a query, which overstates quality; rows: "
-        "the order of the rows (default: bm25; listed if the files list relevant and irrelevant "
-        "documents for each query)",
+        "how to make a missing first stage. bm25, bi-encoder, fused: retrieve from all documents "
+        "by BM25, by the packaged bi-encoder, or by both. listed: order only the listed documents "
+        "of a query by BM25, which overstates quality. rows: use the order of the rows. Default: "
+        "bm25, or listed if the files list relevant and irrelevant documents",
     )
     parser.number(
         "--retrieval-depth",
