@@ -480,7 +480,7 @@ def _refuse_all_failed(rows: StoredJudges, judge_id: str) -> None:
         return
     errors = rows.grades(judge_id)["error"]
     raise RerankerError(
-        "Pairs that the judge graded: none of {count}. The first failed because: {reason}.",
+        "None of the {count} pairs could be graded. First failure: {reason}.",
         remedy="Resume retries them.",
         count=row.total,
         reason=str(errors.iloc[0]).rstrip("."),
