@@ -23,14 +23,14 @@ from tests.stored import keep_sample
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 300
-# Only what hangs takes so long, however busy the machine is.
+# Only an action that hangs takes this long, however busy the machine is.
 PATIENCE_MS = 300_000
 # A run on two slow processors.
 RUN_MS = 900_000
 expect.set_options(timeout=PATIENCE_MS)
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([server.__name__])
-# On the page from when something is said to the server until the server says something.
+# Marks the page from each message to the server until the server's next message.
 _LISTENING = """(() => {
   const send = WebSocket.prototype.send;
   const waits = (still) => document.documentElement.toggleAttribute("data-unanswered", still);
@@ -68,15 +68,15 @@ class Visit:
         self.settle()
 
     def settle(self) -> None:
-        """Until the app is idle and nothing moves any more: a list of choices that is opened while
-        a fold is still opening is closed by it, half a second in which no person chooses."""
+        """Wait until the app is idle and nothing moves: an expander that is still opening closes a
+        list of choices, within half a second in which no user clicks."""
         # Before its first run the app is idle too, and has nothing on it yet.
         expect(self.page.get_by_test_id("stSidebar")).to_be_attached(timeout=PATIENCE_MS)
         expect(self.page.locator(_BUSY)).to_have_count(0, timeout=PATIENCE_MS)
         self.page.wait_for_function(_STILL, timeout=PATIENCE_MS)
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Until something holds that no page shows."""
+        """Wait for a condition that no page shows."""
         for _ in range(PATIENCE_MS // 100):
             if holds():
                 return
@@ -89,11 +89,11 @@ class Visit:
         self.settle()
 
     def stops(self, key: str) -> list[str]:
-        """Role, name and state of each stop of the Tab key in the component with that key."""
+        """Return role, name and state of each stop of the Tab key in the component with a key."""
         part = self.page.locator(f"[class*='st-key-{key}']")
         part.locator("button, input, select, [tabindex='0']").first.focus()
         focused, stops = part.locator(":focus"), []
-        # A shadow host has the focus with what is in it; one that traps it would never end.
+        # A shadow host has the focus together with its child; a focus trap would never end.
         while focused.count() and len(stops) < 100:
             line = focused.last.aria_snapshot().partition("\n")[0]
             stops.append(re.search(r'\w+( "[^"]*")?( \[\w+\])?', line)[0])
@@ -109,7 +109,7 @@ class Visit:
         return found
 
     def choose_reranker(self, title: str) -> None:
-        """That one, instead of the two that are preselected."""
+        """Select this reranker instead of the two default ones."""
         box = self.page.get_by_role("combobox", name="Rerankers")
         for _ in range(2):
             box.click()
@@ -122,13 +122,13 @@ class Visit:
 
     @property
     def params(self) -> str:
-        """Of the address, which follows what was chosen."""
+        """Return the query string of the address, which follows the choices."""
         self.settle()
         return self.page.url.partition("?")[2]
 
 
 def shop_rows(queries: int = 40, docs: int = 4) -> str:
-    """CSV of queries whose relevant documents are at ranks 1 to `docs`."""
+    """Return CSV of queries with relevant documents at ranks 1 to `docs`."""
     return "query_id,query,doc_id,document,label,score\n" + "".join(
         f"q{q},how to return {q},d{d},document {d},{int(d == q % docs)},{docs - d}\n"
         for q in range(queries)
@@ -137,7 +137,7 @@ def shop_rows(queries: int = 40, docs: int = 4) -> str:
 
 
 def shop_lists(queries: int = 40, step: int = 1) -> list[tuple[str, list[str], list[float]]]:
-    """Lists of a run of four documents. step: 1 puts the relevant document first."""
+    """Return lists of a run of four documents. step: 1 puts the relevant document first."""
     return [
         (f"q{q}", [f"d{(q * step + d) % 4}" for d in range(4)], [4.0, 3.0, 2.0, 1.0])
         for q in range(queries)
@@ -152,14 +152,14 @@ def free_port() -> int:
 
 def _started(home: Path) -> App:
     port = free_port()
-    # Beside the workspace: a folder with files in it is no new one.
+    # Not in the workspace: a folder that contains files is not accepted as a new workspace.
     log = _log_of(home)
     environment = {**os.environ, "RANKDASH_HOME": str(home)}
     process = _FORKS.Process(
         target=server.serve, args=(ROOT / "app.py", port, environment, log), daemon=True
     )
     with pytest.MonkeyPatch.context() as patch:
-        # A new process runs the __main__ of its parent, where a test of pages leaves the app.
+        # A new process runs the __main__ of its parent, which a test of pages may have replaced.
         patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
         process.start()
     url = f"http://127.0.0.1:{port}/"
@@ -194,9 +194,8 @@ def serving(home: Path) -> Iterator[App]:
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """On a workspace with the sample and none of the runs that come with it; for all tests of a
-    file."""
-    # Not where tests keep their own files: a folder with files in it is refused as a workspace.
+    """An app on a workspace with the sample without its runs; for all tests of a file."""
+    # A separate folder, because a folder that contains files is refused as a workspace.
     home = tmp_path_factory.mktemp("file") / "home"
     keep_sample(Workspace(home))
     with serving(home) as started:
@@ -204,7 +203,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 
 def new_page(browser: Browser, **settings: object) -> Page:
-    """A page in a context of its own. Only what hangs runs out of time on it."""
+    """Return a page in a new context. Only an action that hangs reaches its timeout."""
     # Frames of what moves are a quarter of what Chromium computes for a visit.
     usual = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
     page = browser.new_context(**{**usual, "locale": "en-US", **settings}).new_page()
@@ -214,7 +213,7 @@ def new_page(browser: Browser, **settings: object) -> Page:
 
 @contextmanager
 def visiting(browser: Browser, app: App, **settings: object) -> Iterator[Visit]:
-    """A visit that asks no other host for anything."""
+    """Yield a visit that sends no request to another host."""
     page = new_page(browser, **settings)
     opened = Visit(page, app.url)
 
@@ -223,7 +222,7 @@ def visiting(browser: Browser, app: App, **settings: object) -> Iterator[Visit]:
             opened.strangers.append(url)
 
     page.add_init_script(_LISTENING)
-    # What is clicked or typed while a page is being drawn may be lost: each action waits for it.
+    # Clicks and keys while a page is being drawn may be lost: each action waits for the page.
     page.add_locator_handler(page.locator(_BUSY), lambda: None)
     page.on("request", lambda request: watch(request.url))
     page.on("websocket", lambda socket: watch(socket.url))
@@ -236,8 +235,8 @@ def visiting(browser: Browser, app: App, **settings: object) -> Iterator[Visit]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """What failed is said with the end of the page: the whole tree of it, which Playwright adds,
-    is cut off by who prints a part."""
+    """Add the end of the page to the error of a failed test: Playwright adds the whole tree, and
+    reports truncate it."""
     visits = [each for each in getattr(item, "funcargs", {}).values() if isinstance(each, Visit)]
     if call.when != "call" or call.excinfo is None or not visits:
         return

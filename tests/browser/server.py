@@ -16,7 +16,7 @@ from rankdash.app.server import IMPORTED_BEFORE
 
 for _module in IMPORTED_BEFORE:
     importlib.import_module(_module)
-# What each start looks through anew: all installed packages, and the files of all modules.
+# Each start would search these again: all installed packages, and the files of all modules.
 manifest_scanner.scan_component_manifests = functools.cache(
     manifest_scanner.scan_component_manifests
 )
@@ -25,7 +25,7 @@ inspect.stack()
 
 
 def serve(app: Path, port: int, environment: Mapping[str, str], log: Path) -> None:
-    """Serve until the process is ended. log: the file for what the server says."""
+    """Serve until the process is ended. log: the file for the server's output."""
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(app.parent)

@@ -1,4 +1,4 @@
-"""What it costs and whether it pays, in a real browser: a slider, and the link of what it shows."""
+"""The Cost page in a real browser: a slider, and the link to the displayed state."""
 
 import json
 import re
@@ -16,15 +16,15 @@ QUERIES, BEFORE, AFTER = 100, 72, 87
 
 @pytest.fixture(scope="module")
 def shop(app) -> str:
-    """The published example: hit@1 rises from 0.72 to 0.87. The run has a name that is a formula,
-    a link and markup at once. Returns the data set and the price of the run, for an address."""
+    """The published example: hit@1 rises from 0.72 to 0.87. The name of the run is a formula, a
+    link and markup at the same time. Returns the data set and the run's price, for an address."""
     rows = "query_id,query,doc_id,document,label,score\n" + "".join(
         f"q{q},question {q},d{d},words of document {d},{int(d == 0)},{score}\n"
         for q in range(QUERIES)
         for d, score in ((0, 2 if q < BEFORE else 0), (1, 1))
     )
     workspace = Workspace(app.home)
-    # A price of one's own: an example carries no verdict.
+    # Results with an example price show no verdict, so this price is the user's own.
     price = {"key": "flat", "provider": "Flat", "unit": "search", "amount": 2.0,
              "source": "a test", "as_of": "2026-11-21"}  # fmt: skip
     workspace.set_setting("prices", json.dumps({"prices": [price]}))
@@ -104,6 +104,6 @@ def test_a_link_that_was_drawn_before_a_slider_moved_does_not_take_it_back(visit
     slide()
     visit.page.wait_for_url(re.compile(r"searches_per_day=30000"))
     visit.settle()
-    # Back to where it had not moved yet, on the page itself.
+    # The back button returns to the slider's start value.
     visit.page.go_back()
     visit.sees(before)

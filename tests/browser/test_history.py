@@ -16,7 +16,7 @@ HOSTILE = "![x](http://evil.invalid/x.png) <img src=http://evil.invalid/y.png>"
 
 
 def two_runs(home) -> tuple[str, str, str]:
-    """The ids of a data set and of two runs of it, the first of which is worse."""
+    """Return the ids of a data set and of two runs of it, the first of which is worse."""
     store = Workspace.open(home)
     dataset_id = keep_rows(store, shop_rows(), "Shop")
     ids = [

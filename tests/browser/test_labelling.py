@@ -1,4 +1,4 @@
-"""Labelling by keys: blind, two people at once, and a server that is killed meanwhile."""
+"""Labelling by keys: blind, two annotators concurrently, and a killed server."""
 
 from dataclasses import asdict
 
@@ -20,8 +20,8 @@ PARTS = f"{CARD}, [class*='st-key-labelling-']"
 
 
 def _begun(workspace: Workspace) -> str:
-    """A data set without labels, and a plan for its two rankings. Scores and ids show the place in
-    a ranking to whoever sees them."""
+    """Store a data set without labels, and a plan for its two rankings. Scores and ids contain the
+    rank, so that tests can search a page for them."""
     scores = [float(f"{SCORE}{99 - place}") for place in range(DOCS)]
     rows = [
         {"query_id": f"q{query}", "query": f"ask {query}", "doc_id": f"{DOC}{doc}of{query}",
@@ -49,13 +49,13 @@ def _enter(visit, dataset_id: str, name: str) -> None:
 
 
 def _press(visit, key: str) -> str:
-    """The words of the card that a key was for; its label is acknowledged when this returns."""
+    """Press a key and return the text of its card, after its label was acknowledged."""
     visit.settle()
     card = visit.page.locator(CARD)
     shown = card.inner_text()
     while card.inner_text() == shown:
-        # Again after an answer only: a key that came too early for its card is dropped, and one
-        # that is still being answered would be pressed a second time for the next card.
+        # The key is repeated only after an answer: a key before its card appears is ignored, and
+        # a repetition during the answer would label the next card.
         visit.page.keyboard.press(key)
         visit.settle()
     return shown
@@ -83,12 +83,12 @@ def test_robots_label_blind_together_and_lose_nothing_when_the_server_is_killed(
                 parts = page.locator(PARTS).evaluate_all("parts => parts.map(p => p.innerHTML)")
                 assert parts
                 assert not any(SYSTEM in part for part in (*parts, page.url))
-                # The strip tells the names of the systems, and nothing of a document.
+                # The strip shows the names of the systems, and no id or score of a document.
                 whole = page.content() + page.url
                 assert DOC not in whole and SCORE not in whole
                 label = (turn + len(who)) % 2
                 shown = _press(visit, str(label))
-                # No window ever gets what the other one got.
+                # No two windows ever show the same card.
                 assert shown not in answered
                 answered[shown] = float(label), who
         expect(ann.page.get_by_text("be strict")).to_be_visible()

@@ -47,13 +47,13 @@ def test_measure_a_run_and_read_its_latency(visit, shop):
     page.get_by_text("Details of each system").click()
     visit.sees(re.compile(r"80 queries, 95% interval .* 8 documents each"))
     visit.sees("80 of 80 within the target")
-    # What is below is drawn once it is in sight.
+    # Lower parts are drawn when they are scrolled into view.
     page.get_by_text("The machine, its load, and versions").scroll_into_view_if_needed()
     page.mouse.wheel(0, 2000)
     visit.sees(re.compile(r"serves .* queries/s within 500 ms \(concurrency 2"))
     rate = page.get_by_label(re.compile("Queries per second by concurrent queries"))
     expect(rate.first).to_be_attached()
-    # A target of one's own is typed, and the view is a link.
+    # The user enters a target, and the address contains it.
     target = page.get_by_role("combobox", name=re.compile("Target"))
     target.fill("1500")
     target.press("Enter")

@@ -45,7 +45,7 @@ _UNFOLD = """() => document.querySelectorAll("details:not([open]) > summary")
 
 @pytest.fixture(scope="module")
 def asked():
-    """The address that is in every text, and what was asked of it, which nothing may."""
+    """The address that is in every text, and the requests to it, which must be empty."""
     heard: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -70,7 +70,7 @@ def visit(browser, marked):
 
 
 def rendered(page: Page, markup: Markup) -> list[str]:
-    """What of a page is made of markup, and the lines that are turned around."""
+    """Return the elements made from markup, and the lines in reversed direction."""
     found = page.evaluate(_RENDERED, markup.url)
     shown = page.evaluate(_SHOWN)
     return found + [line for line in shown.splitlines() if TURNED in line]

@@ -1,5 +1,5 @@
-"""What another tab or another process changes shows in a tab that nobody touches, and takes nothing
-from whoever is at work in it."""
+"""Changes by another tab or process: a tab shows them without a click, and they interrupt no user's
+input."""
 
 import re
 
@@ -70,7 +70,7 @@ def test_a_dialog_stays_open_with_what_is_typed_in_it(app, visit):
     field = visit.page.get_by_role("dialog").get_by_label("Name")
     field.fill("half a na")
     store.rename_dataset(shop, "Shop of spring")
-    # A tab that comes later and is drawn again by a later change: this one was asked before.
+    # When a tab opened later shows a change, this tab has received it before.
     other = visit.page.context.new_page()
     other.goto(visit.url + f"overview?data={shop}")
     expect(chooser(other)).to_have_value("Shop of spring")

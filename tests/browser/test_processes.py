@@ -56,7 +56,7 @@ def test_a_session_and_a_run_outlive_every_server(app, visit):
     )
     for pid in servers(app):
         os.kill(pid, signal.SIGKILL)
-        # What is asked of a server in the moment of its end has no answer.
+        # A server that is ending does not answer requests.
         visit.until(lambda pid=pid: pid not in servers(app))
         # While the second is killed, the first may not be there again: the page waits for it.
         visit.open("overview")

@@ -13,7 +13,7 @@ from tests.stored import keep_lists, keep_rows
 
 @pytest.fixture(scope="module")
 def compared(app) -> str:
-    """The id of a data set with a run that turns every list around."""
+    """Return the id of a data set with a run that reverses every list."""
     rows = "query_id,query,doc_id,document,label,score,kind\n" + "".join(
         f"q{q},how to return gift {q} 如何退货,d{d},document {d},"
         f"{int(d == q % 3)},{3 - d},{'ab'[q % 2]}\n"
@@ -29,7 +29,7 @@ def compared(app) -> str:
 
 @pytest.fixture(scope="module")
 def long(app) -> str:
-    """The id of a data set of 1,000 queries with a run."""
+    """Return the id of a data set of 1,000 queries with a run."""
     rows = "query_id,query,doc_id,document,label,score\n" + "".join(
         f"q{q},how to return gift {q},d{d},document {d},{int(d == q % 3)},{3 - d}\n"
         for q in range(1000)
@@ -87,7 +87,7 @@ def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
     expect(visit.page.get_by_role("heading", name=second)).to_be_visible()
     assert "segment" not in visit.params
 
-    # A part of a bar is a filter, and the list marks what is open.
+    # A part of a bar is a filter, and the list marks the open query.
     # Every control is reached by Tab, and has a name.
     assert visit.stops("queries-tally") == [
         f'button "{each}"'
@@ -113,7 +113,7 @@ def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
     part.press("Space")
     visit.sees("of 8")
 
-    # By keyboard alone: to the second query of the list, and by a click to the third.
+    # With the keyboard to the second query of the list, and with a click to the third.
     rows = visit.page.get_by_role("listbox", name="Queries")
     options = rows.get_by_role("option")
     for press in (lambda: rows.press("Home"), lambda: rows.press("ArrowDown")):
@@ -132,7 +132,7 @@ def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
 
 
 def test_a_long_list_is_sent_in_windows_and_shows_what_is_open(visit, long):
-    """The room of the rows that are not there is left free, and a scroll asks for them."""
+    """Rows that are not loaded leave empty space, and scrolling loads them."""
     sent: list[bytes] = []
     visit.page.on("websocket", lambda socket: socket.on("framereceived", partial(sent.append)))
     visit.open(f"queries?data={long}&sort=given")
@@ -167,8 +167,8 @@ HOSTILE = "<img src=x onerror=alert(1)> **gift** 礼物 😀"
 
 @pytest.fixture(scope="module")
 def unlabelled(app) -> str:
-    """The id of a data set of 20 queries whose first document alone has a label, and a run that
-    turns every list around."""
+    """Return the id of a data set of 20 queries with a label for the first document only, and a run
+    that reverses every list."""
     rows = [
         {"query_id": f"q{q:02}", "query": f"gift {q}", "doc_id": f"q{q:02}d{d}",
          "title": f"{HOSTILE} {d}", "document": f"{HOSTILE} " + "about the gift " * 400,
@@ -213,7 +213,7 @@ def test_twenty_queries_are_reviewed_with_three_keys_each(visit, app, unlabelled
     visit.until(
         lambda: ("q19", "q19d10") not in {each.pair for each in corrections.all(unlabelled)}
     )
-    # What is in focus is the document that was taken back.
+    # The document with the withdrawn grade has the focus.
     focused = visit.page.get_by_role("button", name=f"{HOSTILE} 10").last
     expect(focused).to_be_focused()
     # Its grades are the next stops, and "[" and "]" are the documents before and after it.
@@ -261,7 +261,7 @@ def test_list_and_query_scroll_side_by_side_and_are_below_each_other_in_a_narrow
     visit.page.set_viewport_size({"width": 900, "height": 700})
     visit.go("Overview")
     bars = visit.page.locator("[class*='st-key-overview-deltas'] .barlayer .point path")
-    # What is further down is drawn once it is in sight.
+    # Lower parts are drawn when they are scrolled into view.
     visit.page.mouse.move(500, 400)
     for _step in range(20):
         if bars.count():

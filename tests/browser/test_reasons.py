@@ -1,4 +1,4 @@
-"""From how many queries a reason explains, and from a cell of the rank shifts, to the queries."""
+"""Links to the queries of a reason, and to the queries of a cell of the rank shifts."""
 
 import re
 
@@ -28,7 +28,7 @@ def store(workspace: Workspace) -> str:
 
 
 def choose_systems(visit: Visit) -> None:
-    """In the leaderboard, which is on the first screen, as is the verdict."""
+    """Choose in the leaderboard, which is on the first screen together with the verdict."""
     expect(visit.sees(re.compile("^Too few queries to compare turned"))).to_be_in_viewport()
     board = visit.page.get_by_role("table", name="Leaderboard")
     rows, heads = board.get_by_role("row"), board.get_by_role("columnheader")
@@ -51,7 +51,7 @@ def choose_systems(visit: Visit) -> None:
     expect(board.get_by_role("button", name="same", exact=True)).to_have_attribute(
         "aria-pressed", "true"
     )
-    # A tick that is taken away leaves its row without numbers, and the focus where it was.
+    # After a checkbox is cleared, its row has no numbers, and the focus does not move.
     tick = visit.page.get_by_role("checkbox", name="same", exact=True)
     tick.press("Space")
     visit.sees("1 run is not shown")
@@ -69,7 +69,7 @@ def choose_systems(visit: Visit) -> None:
 def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, app):
     visit.open(f"?data={store(Workspace.open(app.home))}")
     choose_systems(visit)
-    # What is further down is drawn once it is in sight; all of it is reached by the keyboard.
+    # Lower parts are drawn when they are scrolled into view; the keyboard reaches all of them.
     lost = visit.page.get_by_role("button", name=re.compile("^relevant dropped out"))
     visit.page.mouse.move(900, 400)
     for _step in range(20):

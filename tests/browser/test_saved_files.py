@@ -72,7 +72,7 @@ def made(tmp_path_factory) -> Path:
 
 
 class Opened:
-    """The file in a browser without a network; what it asks for, and what it complains of."""
+    """The file in a browser without a network, with its requests and its error messages."""
 
     def __init__(self, browser: Browser, file: Path, **settings: object) -> None:
         self.page: Page = new_page(browser, offline=True, **settings)
@@ -132,7 +132,7 @@ def test_a_file_opens_offline_asks_for_nothing_and_runs_nothing(
     ink = page.locator(".xtick text, .ytick text").first.evaluate("e => getComputedStyle(e).fill")
     least = min(int(part) for part in re.findall(r"\d+", ink)[:3])
     assert (least > bright) == (scheme == "dark")
-    # Even what slipped through could neither run nor ask.
+    # Injected elements can neither run nor send requests.
     page.evaluate(
         "document.body.insertAdjacentHTML('beforeend', '<img src=http://evil.invalid/a.png>')"
     )
@@ -179,7 +179,7 @@ def test_it_prints_every_section_with_its_charts_and_folded_tables(browser, made
     assert "queries, worst first" in text
     assert "Most hurt" in text
     assert "onerror=window.hacked=2" in text
-    # No heading stands alone at the foot of a page.
+    # No heading is the last line of a printed page.
     for each in pages[:-1]:
         lines = [line.strip() for line in each.splitlines() if line.strip()]
         assert lines[-1] not in [section.title for section in SECTIONS]

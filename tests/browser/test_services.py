@@ -1,4 +1,4 @@
-"""A rerank service from the page: a key is typed, mistyped, asked for again, written nowhere."""
+"""A rerank service from the page: a key is entered, mistyped, entered again, and never stored."""
 
 import re
 
@@ -22,7 +22,7 @@ def files_with(folder, text: str) -> list:
 
 
 def walk_to(page, name: str) -> None:
-    """With the Tab key from where the focus is."""
+    """Move the focus with the Tab key."""
     button = page.get_by_role("button", name=name)
     for _press in range(20):
         page.keyboard.press("Tab")

@@ -39,11 +39,11 @@ class Line:
             self.ends[way].send(message)
 
     def hold(self, way: str) -> None:
-        """up: what the browser says; down: what the server answers."""
+        """Delay messages. way: "up" from the browser, "down" from the server."""
         self.slow.add(way)
 
     def answered(self, kind: str) -> None:
-        """Until an answer of that kind is on its way."""
+        """Wait until an answer of this kind is delayed."""
         while not any(ForwardMsg.FromString(each).HasField(kind) for each in self.waits["down"]):
             self.page.wait_for_timeout(20)
 
@@ -98,14 +98,14 @@ def test_a_click_before_the_address_has_followed_the_choice_keeps_the_choice(vis
     line.hold("down")
     cutoff(visit).press("ArrowRight")
     line.answered("script_finished")
-    # The browser still stands at k=3.
+    # The browser still shows k=3.
     visit.open_settings()
     line.release("down")
     visit.settle()
     visit.sees("Resamples")
     expect(cutoff(visit)).to_have_attribute("aria-valuetext", "5")
     assert "k=5" in visit.params.split("&")
-    # Going back is no such click.
+    # The back button is not such a click.
     visit.page.go_back()
     expect(cutoff(visit)).to_have_attribute("aria-valuetext", "3")
     visit.settle()
@@ -132,7 +132,7 @@ def test_tags_are_typed_one_after_another(visit, line, app):
     def stored() -> set[str]:
         return {tag for note in Notes(store).all(store.datasets()[0].id) for tag in note.tags}
 
-    # The page stands still also while the last tag is on its way to a busy server.
+    # The page does not move while a busy server has not stored the last tag.
     visit.until(lambda: stored() == {"alpha", "beta", "gamma"})
 
 
@@ -166,7 +166,7 @@ def test_going_back_twice_at_once_is_two_steps(visit, line):
 
 
 def test_a_click_before_the_choices_are_ready_does_not_lose_them(visit):
-    """The page asks for the code of each kind of widget when it first meets one."""
+    """The page requests the code of each kind of widget at its first use."""
     late = []
     visit.page.route(
         re.compile(r"/(Multiselect|Slider|Selectbox|ButtonGroup)\.[^/]*\.js"),
@@ -182,7 +182,7 @@ def test_a_click_before_the_choices_are_ready_does_not_lose_them(visit):
     slider = visit.page.get_by_role("slider", name="Cutoff k")
     expect(slider).to_have_attribute("aria-valuetext", "3")
     visit.settle()
-    # The next click tells the server what the page holds.
+    # The next click sends the choices of the page to the server.
     visit.page.get_by_text("Details", exact=True).click()
     visit.settle()
     visit.go("Overview")

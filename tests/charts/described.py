@@ -49,7 +49,7 @@ def _short(of: Mapping[str, Any]) -> str:
 
 
 def described(figure: go.Figure) -> Iterator[str]:
-    """Line by line: the layout and its axes, then each trace: its look, then its values."""
+    """Yield lines: the layout and its axes, then each trace: its look, then its values."""
     drawn = figure.to_plotly_json()
     layout, nested = drawn["layout"], {}
     for name, value in layout.items():
@@ -71,7 +71,7 @@ def described(figure: go.Figure) -> Iterator[str]:
 
 
 def worded(figure: go.Figure) -> Iterator[str]:
-    """The words of a figure alone: titles of axes, names of traces, notes."""
+    """Yield only the texts of a figure: titles of axes, names of traces, notes."""
     for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
         if axis.title.text:
             yield axis.title.text

@@ -42,7 +42,7 @@ Case = dict[str, Any]
 
 
 def of(**given: Any) -> Case:
-    """What a chart is drawn from, by the names of its parameters."""
+    """Return the arguments of a chart, by the names of its parameters."""
     return given
 
 
@@ -150,7 +150,7 @@ def cost() -> dict[str, dict[str, Case]]:
                 net=NET, money=hostile_money, across=replace(ACROSS, title=HOSTILE), upward=UPWARD
             ),
             "half of it pays": of(net=NET, **net),
-            # A far corner takes the whole of the scale, and the present point is told from nothing.
+            # A distant corner determines the whole scale, and the present point is close to zero.
             "far corners": of(
                 net=np.array([[-0.5, 1.0, 1000.0], [-1000.0, -1.0, 1e6]]), now=1.0, **net
             ),
@@ -344,7 +344,7 @@ def paired(before, change) -> pd.DataFrame:
 
 
 def made_pairs(n: int) -> pd.DataFrame:
-    """A paired frame in which about a third is the same and two queries were left out."""
+    """Return a paired frame: about a third is equal, and two queries are excluded."""
     rng = np.random.default_rng(5)
     change = np.where(rng.random(n) < 0.35, 0.0, rng.normal(0.05, 0.2, n))
     frame = paired(rng.random(n), change)
@@ -486,7 +486,7 @@ def ranks() -> dict[str, dict[str, Case]]:
 # Quality.
 
 LABEL_CURVE = [(20, 0.2, 0.11), (40, 0.14, 0.08), (100, 0.09, 0.09)]
-"""People's queries, half the interval of people alone, half the corrected one."""
+"""(queries, half the interval with human labels only, half the corrected interval)."""
 OTHER_CURVE = [(20, 0.2, 0.15), (100, 0.09, 0.09)]
 
 
@@ -575,7 +575,7 @@ def past(*means: float, **columns: list[object]) -> list[history_charts.TrendLin
 
 
 def lines_of(points: Iterable[history_charts.TrendPoint]) -> list[history_charts.TrendLine]:
-    """Runs of one name are those of one system."""
+    """Return one line per name: runs of a name are of one system."""
     by_name: dict[str, list[history_charts.TrendPoint]] = {}
     for point in points:
         by_name.setdefault(point.name, []).append(point)
@@ -584,8 +584,8 @@ def lines_of(points: Iterable[history_charts.TrendPoint]) -> list[history_charts
 
 
 def made_past(runs: int) -> list[history_charts.TrendLine]:
-    """Every other run is of one system, every fourth failed on something, the fifth is a quick
-    look; one alone has no times."""
+    """Return runs: every second one of the same system, three of four with failed queries, the
+    fifth over a sample. A single run has no times."""
     rng = np.random.default_rng(7)
     means, timed = 0.4 + rng.normal(0, 0.05, runs), runs > 1
     return lines_of(
@@ -769,7 +769,7 @@ CHARTS = dict(_charts())
 
 
 def drawn(title: str, name: str, case: Case, ink: style.Ink) -> tuple[go.Figure, str]:
-    """The figure, and what a reader of the screen hears, of a part of what is drawn."""
+    """Return the figure and its text for screen readers, for one case."""
     usual = {"metric": HOSTILE if "hostile" in name else "NDCG@10", "baseline": "BM25"}
     usual |= {"name": HOSTILE if "hostile" in name else "Beta", "x_title": "p95"}
     usual |= {"order": SYSTEMS[1:], "systems": SIDES, "money": money, "period": "a year"}

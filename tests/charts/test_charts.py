@@ -1,4 +1,4 @@
-"""What each chart draws and says of its examples."""
+"""The traces and texts of each chart, for its examples."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_a_chart_draws_and_says_what_is_approved(chart, approved):
     for language in said:
         with speaking(language):
             for name, case in cases.items():
-                # What is drawn of hostile names is looked at for every chart.
+                # The traces of hostile names are compared for every chart.
                 briefly = language == "zh" or ("hostile" in name and len(cases) > 1)
                 describe = worded if briefly else described
                 figure, words = drawn(chart, name, case, ink)

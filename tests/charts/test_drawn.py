@@ -1,4 +1,4 @@
-"""In a real browser: no text cut off, none on top of another, and no link made of data."""
+"""Charts in a real browser: no text is truncated or overlaps another, and no link is from data."""
 
 import re
 
@@ -40,7 +40,7 @@ BOXES = """
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Page:
     page = browser.new_page(viewport={"width": 1300, "height": 900})
-    # Only what hangs takes so long, however busy the machine is.
+    # Only an action that hangs takes this long, however busy the machine is.
     page.set_default_timeout(300_000)
     page.set_content("<div id='chart'></div>")
     page.add_script_tag(content=plotly.offline.get_plotlyjs())
@@ -78,7 +78,7 @@ def overlap(one: dict, other: dict) -> bool:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_labels_are_whole_and_apart(page: Page, figures: dict[str, go.Figure], width: int):
     for name, figure in figures.items():
-        # A page has several panels beside each other from 600 pixels on.
+        # A page shows several panels in a row only if it is at least 600 pixels wide.
         if not USUAL.search(name) or (name.startswith("systems") and width < 600):
             continue
         found = draw(page, figure, width)

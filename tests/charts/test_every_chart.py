@@ -1,4 +1,4 @@
-"""What holds for every chart: nothing from the data is drawn as HTML, nothing left to a theme."""
+"""Properties of every chart: no HTML from the data, and no style that depends on a theme."""
 
 import json
 import re
@@ -20,7 +20,7 @@ COLOURED = {"deltas", "ladder", "margins", "group_changes", "tornado", "transiti
 BY_PLACE = ("transitions", "deltas: hostile, 1")
 ALLOWED_TAGS = ("<b>", "</b>", "<br>", "<extra></extra>")
 USUAL = re.compile("hostile|ladder|grades")
-"""The names of examples with much in them."""
+"""The names of examples with many elements."""
 Figures = dict[str, go.Figure]
 
 
@@ -70,7 +70,7 @@ def test_plotly_knows_every_value_and_keeps_it(figures: Figures):
 
 def test_no_tag_from_the_data_is_drawn(figures: Figures):
     for name, figure in figures.items():
-        # What is in customdata plotly does not draw unless asked.
+        # Plotly draws customdata only if a template refers to it.
         drawn = strings(figure.to_plotly_json())
         texts = [(path, text) for path, text in drawn if ".customdata" not in path]
         assert any("&lt;" in text for _, text in texts) or "hostile" not in name, name
@@ -97,7 +97,7 @@ def test_nothing_is_left_to_a_theme(figures: Figures):
 
 
 def test_inks_differ_in_colours_alone():
-    """Of all else what is seen in one ink is true of the other."""
+    """So a test of one ink covers the shapes and texts of the other."""
     light, dark = (figures_of(ink) for ink in style.INKS.values())
     for name, figure in light.items():
         one, other = figure.to_json(), dark[name].to_json()

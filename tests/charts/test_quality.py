@@ -1,4 +1,4 @@
-"""What is drawn of quality adds up: no query is lost, no part has a wrong length, steps meet."""
+"""Totals of the charts of quality: no query is lost, lengths are right, and steps meet."""
 
 import math
 from dataclasses import replace
@@ -42,7 +42,7 @@ KINDS = {
 
 
 def lengths(figure) -> dict[str, float]:
-    """How long the rectangles of each kind are."""
+    """Return the total length of the rectangles of each kind."""
     drawn = [trace for trace in figure.data if trace.type == "bar"]
     return {KINDS[trace.name]: pytest.approx(sum(trace.x)) for trace in drawn}
 

@@ -1,4 +1,4 @@
-"""Which documents a ladder shows and where; what is gathered in charts of many queries."""
+"""The documents of a ladder and their positions; groups in charts of many queries."""
 
 import re
 
@@ -36,7 +36,7 @@ def test_many_queries_are_gathered_and_none_is_lost_or_changes_direction():
 
 
 def nodes(found: Ladder) -> list[tuple[str, int, float]]:
-    """(document, column, height) of every node that is drawn."""
+    """Return (document, column, height) of every node that is drawn."""
     return [
         (doc, int(x), float(y))
         for trace in charts_ladder.ladder_chart(found).draw(INK).data
@@ -81,14 +81,14 @@ def test_of_too_many_documents_the_relevant_then_the_crossing_then_the_farthest_
     picked = set(charts_ladder.shown(every).doc_ids)
     assert len(picked) == most
     assert {f"d{most}", f"d{most + 1}", f"d{most + 2}"} <= picked
-    # Of two that neither cross nor count, the one that moved farther.
+    # Of two documents that do not cross the cutoff and are not relevant, the farther move is shown.
     farther = [rank + 3 + place for place, rank in enumerate(before)]
     near = set(charts_ladder.shown(of_two(before, farther, [False] * len(before), k=1000)).doc_ids)
     assert "d0" not in near and f"d{most + 2}" in near
 
 
 def test_where_documents_stand_is_approved(approved):
-    """At one height for one rank as long as the ranks are few; the cut between inside and below."""
+    """Equal ranks have equal heights if there are few ranks; a gap separates inside and below k."""
     ranks = {n: [float(place) for place in range(1, n + 1)] for n in (24, 25, 91)}
     cases = {
         "all inside": ([1, 2], [2, 1], 10), "all below": ([11, 12], [12, 11], 10),

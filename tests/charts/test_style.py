@@ -1,4 +1,4 @@
-"""What all charts share: contrast, escaping, marks that differ in more than colour."""
+"""Properties of all charts: contrast, escaping, marks that differ in more than colour."""
 
 import copy
 import json
@@ -64,7 +64,7 @@ def test_numbers_and_names_are_written_as_short_as_they_tell(approved):
     numbers = [0.0412, -0.0412, 0.0, -0.0, -0.0004, -0.0001, -0.0006, 1.0, math.nan]
     names = {"short": 10, "exactly 10": 10, "NIHSeniorHealth_0000042_Sec9": 13, "a  b\n c": 10}
     names |= {"<b>": 10, "a & b": 10, "a\u202eb\x1b": 10, "急性淋巴细胞白血病": 10, "": 10}
-    # The opening of a text is cut at its end, and no cut splits an escape.
+    # Texts are truncated at their end, and never within an escape.
     names |= {
         "Two types of hypoglycemia can occur in peo…": 20,
         "又名《离岛大夫日志》是一部电视…": 10,

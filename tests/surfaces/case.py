@@ -1,8 +1,8 @@
-"""One comparison as files and as a `Study`, for every surface to be held against.
+"""One comparison as files and as a `Study`, which every surface is compared with.
 
-Its rankings are made from those of a data set, without a model: one with its top ordered anew, a
-fusion, and one that failed on a query, was not asked another, and took its time. Scores are tied in
-the first stage and in all that is made from it.
+Its rankings are derived from those in a data set, without a model: one with a reordered top, a
+fusion, and one that failed on a query, skipped another, and has latencies. Scores are tied in the
+first stage and in all rankings derived from it.
 """
 
 import json
@@ -54,17 +54,17 @@ class Case:
 
     @property
     def answered(self) -> tuple[Run, ...]:
-        """The runs that a file holds whole: without timings a failed query is one that its ranking
-        lacks."""
+        """The runs that a file contains completely: without timings, a failed query is a query that
+        the ranking lacks."""
         return self.runs[:-1]
 
     def file(self, name: str) -> Path:
-        """That of the run of a name."""
+        """Return the file of a run by its name."""
         return next(self.files[run.id] for run in self.runs if run.name == name)
 
     @cached_property
     def study(self) -> Study:
-        """The first stage against every run."""
+        """The study of the first stage and every run."""
         return self.study_of(self.runs)
 
     def study_of(self, runs: tuple[Run, ...], spec: str = SPEC, **changes: object) -> Study:
@@ -116,22 +116,22 @@ def made(given: Path, target: Path, *, coarse: bool = True) -> Case:
 
 
 def _shortened(file: Path) -> Iterator[str]:
-    """The documents with the first of their words: to count tokens takes long."""
+    """Yield documents with their first words only, because counting tokens takes long."""
     for line in file.read_text().splitlines():
         row = json.loads(line)
         yield f"{json.dumps(row | {'text': row['text'][:60]})}\n"
 
 
 def _tied(file: Path, decimals: int) -> Iterator[str]:
-    """The lines of a run with its scores rounded."""
+    """Yield the lines of a run with rounded scores."""
     for line in file.read_text().splitlines():
         query, q0, doc, rank, score, tag = line.split()
         yield f"{query} {q0} {doc} {rank} {float(score):.{decimals}f} {tag}\n"
 
 
 def _turned(data: Dataset) -> Iterator[str]:
-    """The first ten by their labels, but of every eighth query the other way round; every two of
-    them with one score."""
+    """Yield the top ten ordered by label, reversed for every eighth query; every two of them have
+    the same score."""
     labels = {(row.query_id, row.doc_id): row.label for row in data.qrels.itertuples()}
     for place, query in enumerate(data.candidates.query_ids):
         documents, _scores = data.candidates.documents_of(query)
@@ -148,7 +148,7 @@ def read(name: str, file: Path, folder: Path, dataset_id: str) -> Run:
 
 
 def _flaky(run: Run, first: Ranking) -> Run:
-    """The run with latencies of most queries, failed on the first and not asked the last."""
+    """Return the run with latencies of most queries, failed on the first, the last one skipped."""
     lost = pd.DataFrame(
         {
             "query_id": [first.query_ids[0], first.query_ids[-1]],
@@ -157,7 +157,7 @@ def _flaky(run: Run, first: Ranking) -> Run:
         }
     ).assign(**dict.fromkeys(("latency_ms", "index_ms", "pairs", "tokens", "truncated"), np.nan))
     place = np.arange(len(run.queries))
-    # Of every ninth query nobody knows how long it took.
+    # Every ninth query has no latency.
     latency = np.where(place % 9 == 4, np.nan, 11 + 97 * (place * 0.6180339887 % 1))
     timed = run.queries.assign(latency_ms=latency)
     return replace(run, queries=pd.concat([timed, lost], ignore_index=True))

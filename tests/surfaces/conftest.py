@@ -1,5 +1,5 @@
-"""A comparison on which every rule of evaluation has something to decide, under names that are
-markup, formulas and separators elsewhere."""
+"""A comparison for which each rule of evaluation makes a difference, with names that are markup,
+formulas and separators in other formats."""
 
 import json
 from collections.abc import Iterator
@@ -56,14 +56,14 @@ def _write(folder: Path) -> None:
     p is at an end of its scale."""
     drawn = np.random.default_rng(11)
     labels = drawn.choice(_GRADES, (QUERIES, DOCUMENTS))
-    # A grade that only the labels hold.
+    # A grade that no ranked document has, only the labels.
     labels[:, -1] = 4.0
     labels[4:7] = np.fmin(labels[4:7], 1.0)
     labels[:4] = np.where(np.isnan(labels[:4]), np.nan, 0.0)
     noise = drawn.normal(0, 1.6, (2, QUERIES, DOCUMENTS))
     worth = np.nan_to_num(labels, nan=0.7)
     scores = np.round(noise + np.array([0.0, 0.35])[:, None, None] * worth, 1)
-    # Told apart in double precision only.
+    # Scores that differ in double precision only.
     scores += drawn.integers(0, 2, scores.shape) * 1e-9
     pairs = [(query, doc) for query in range(QUERIES) for doc in range(DOCUMENTS)]
     names = {(query, doc): f"q{query}-{5 * doc % DOCUMENTS}" for query, doc in pairs}

@@ -1,4 +1,4 @@
-"""How what a surface says is read: numbers within a text, tables within a page."""
+"""Readers of the output of surfaces: numbers within a text, tables within a page."""
 
 import re
 from collections.abc import Iterable
@@ -10,12 +10,12 @@ _INLINE = {"b", "strong", "em", "span", "a", "sup", "sub", "code"}
 
 
 def numbers(text: str) -> list[str]:
-    """The numbers of a text as they are written. Escapes of Markdown are taken out of it."""
+    """Return the numbers of a text as written, without escapes of Markdown."""
     return _NUMBER.findall(re.sub(r"\\(?=[!-/:-@\[-`{-~])", "", text).replace("-$", "$-"))
 
 
 def assert_says(text: str, expected: Iterable[str]) -> None:
-    """The numbers stand in the text in that order, whatever others stand between them."""
+    """Check that the text contains the numbers in this order, with any others in between."""
     rest = iter(numbers(text))
     wanted = [each for one in expected for each in numbers(one)]
     missing = [each for each in wanted if each not in rest]
@@ -23,14 +23,14 @@ def assert_says(text: str, expected: Iterable[str]) -> None:
 
 
 class Page(HTMLParser):
-    """tables: section → its tables, each a list of rows of cells. texts: section → all of its text.
-    What stands in no section is in ""."""
+    """A parsed HTML page. tables: section → its tables, each a list of rows of cells. texts:
+    section → all of its text. "" is the part outside of sections."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.tables: dict[str, list[list[list[str]]]] = {"": []}
         self.texts: dict[str, str] = {"": ""}
-        # How deep within a picture: what is in it is drawn, and not read.
+        # The depth within a picture, which is ignored.
         self._section, self._inside, self._drawn = "", "", 0
         self._in_cell = False
         self.feed(page)

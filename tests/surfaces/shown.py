@@ -1,5 +1,5 @@
-"""What each surface says of a comparison under some rules: (system, metric, what) → a number, or a
-text where it is rounded. what: a column of the comparison, or a query."""
+"""Numbers that each surface shows of a comparison under some rules: (system, metric, what) → a
+number, or a text if it is rounded. what: a column of the comparison, or a query."""
 
 import io
 import json
@@ -48,7 +48,7 @@ class Rules:
 
     @property
     def changed(self) -> dict[str, object]:
-        """Rule → value, of those that are not the default."""
+        """Return rule → value of the rules without their default value."""
         return {
             each.name: getattr(own, each.name)
             for own in (self.conventions, self.statistics)
@@ -92,7 +92,7 @@ def study_of(case: Case, rules: Rules, runs: tuple[Run, ...]) -> Study:
 
 
 def wanted(study: Study) -> Numbers:
-    """What the study says, of what exists."""
+    """Return the existing numbers of the study."""
     found: Numbers = {}
     for row in records(study.comparison):
         own = row.pop("system"), row.pop("metric")
@@ -110,7 +110,7 @@ def existing(numbers: Numbers) -> Numbers:
 
 
 def as_shown(what: str, row: Mapping[str, Any]) -> str:
-    """A column of a row of the comparison as texts have it."""
+    """Return a column of a row of the comparison as texts show it."""
     match what:
         case "interval":
             return interval(row["mean_low"], row["mean_high"])
@@ -128,7 +128,7 @@ def as_shown(what: str, row: Mapping[str, Any]) -> str:
 
 
 def command(*arguments: object, options: str = "", codes: tuple[int, ...] = (0,)) -> str:
-    """What it writes on standard output."""
+    """Run a command and return its standard output."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = main([*map(str, arguments), *options.split()])
@@ -137,12 +137,12 @@ def command(*arguments: object, options: str = "", codes: tuple[int, ...] = (0,)
 
 
 def _called(case: Case) -> dict[str, str]:
-    """What commands call a system → what the study does."""
+    """Return name of a system in commands → its name in the study."""
     return {case.initial.stem: case.study.name(case.study.baseline)}
 
 
 def _plain(name: str) -> str:
-    """As it was before a spreadsheet was kept from running it."""
+    """Return a name without the sign that prevents a spreadsheet from running it."""
     return name.removeprefix("'")
 
 
@@ -162,7 +162,7 @@ def evaluate(case: Case, rules: Rules, rewrite: Callable[[Path], Path] = Path) -
 
 
 def compare(case: Case, rules: Rules, form: str) -> str:
-    """What `compare` writes."""
+    """Return the output of `compare`."""
     files = [case.files[run.id] for run in case.answered]
     return command(
         *("compare", "--qrels", case.qrels, "--baseline", case.initial, "--challenger", *files),
@@ -197,14 +197,14 @@ def _rows(frame: pd.DataFrame, names: Iterable[str]) -> Numbers:
 
 
 def files_of(study: Study) -> dict[str, bytes]:
-    """The zip with everything but pictures."""
+    """Return the files of the zip except the pictures."""
     packed = bundle(study, datetime(2026, 1, 2, tzinfo=UTC), pictures=False)
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def exports(case: Case, rules: Rules) -> Numbers:
-    """The comparison as CSV, and every query in three forms, which have to be alike."""
+    """Return the comparison as CSV, and every query in three forms, which must be equal."""
     study = study_of(case, rules, case.runs)
     files = files_of(study)
     frame = pd.read_csv(io.BytesIO(files["comparison.csv"]))
@@ -250,7 +250,7 @@ def report(case: Case, rules: Rules) -> Numbers:
 
 
 def timings(case: Case) -> list[Path]:
-    """For each --challenger its own: those of all but the last say nothing."""
+    """Write a file for each --challenger; only the last one contains latencies."""
     found = []
     for run in case.answered:
         found.append(case.timings.parent / f"{run.id}.csv")
@@ -260,7 +260,7 @@ def timings(case: Case) -> list[Path]:
 
 
 def python(case: Case, rules: Rules) -> Numbers:
-    """As `import rankdash as rd` has it, from the same files."""
+    """Return the numbers of `import rankdash as rd`, from the same files."""
     data = rd.read(case.folder)
     runs = [rd.read_run(case.files[run.id], data) for run in case.answered]
     study = rd.study_of(
@@ -274,7 +274,7 @@ def python(case: Case, rules: Rules) -> Numbers:
     }  # fmt: skip
     compared = rd.compare(evaluations, settings=rules.statistics).frame
     own = study.comparison.frame
-    # What an order of the documents can reach is not known of values alone.
+    # The smallest detectable change needs the order of the documents, not only the values.
     assert (
         differences(
             _frame(compared.drop(columns="smallest_detectable"), str),
@@ -290,8 +290,8 @@ def _frame(frame: pd.DataFrame, name: Callable[[str], str]) -> Numbers:
 
 
 def differences(shown: Numbers, expected: Numbers) -> Numbers:
-    """Key → (shown, expected), where they are not one and the same. Of a mean the last digit may be
-    that of another order of its queries."""
+    """Return key → (shown, expected) of unequal values. The last digit of a mean may depend on the
+    order of the queries."""
 
     def same(key: tuple[str, str, str]) -> bool:
         one, other = shown.get(key), expected.get(key)
@@ -312,11 +312,11 @@ SURFACES: dict[str, Callable[[Case, Rules], Numbers]] = {
     "the report": report,
 }
 FLAKY = ("the exports", "the report", "overview")
-"""Those that know of a run what it failed on; a command without timings does not."""
+"""The surfaces that show the queries a run failed on; a command without timings does not."""
 
 
 def expected(case: Case, rules: Rules, surface: str, shown: Numbers) -> Numbers:
-    """What the surface has to say: of all systems and metrics, each column of which it has one."""
+    """Return the expected numbers of a surface: its columns, for all systems and metrics."""
     study = study_of(case, rules, case.runs if surface in FLAKY else case.answered)
     said = {what for _system, _metric, what in shown}
     numbers = wanted(study)

@@ -73,8 +73,8 @@ def app(case: Case, workspace: Workspace, quick_starts: None) -> AppTest:
 
 
 def opened(app: AppTest, name: str, **chosen: str | list[str]) -> AppTest:
-    """The page with what is chosen, as a click chooses it: an address that the session has seen is
-    taken for one of before."""
+    """Open a page after choices by clicks: an address that the session has seen would count as
+    going back."""
     choices = app.session_state["address.choices"]
     for field, value in chosen.items():
         choices[field] = [value] if isinstance(value, str) else value
@@ -84,7 +84,7 @@ def opened(app: AppTest, name: str, **chosen: str | list[str]) -> AppTest:
 
 
 def table(app: AppTest, *columns: str) -> pd.DataFrame:
-    """The one table that has these columns."""
+    """Return the one table that has these columns."""
     found = [each.value for each in app.dataframe if {*columns} <= {*map(str, each.value.columns)}]
     assert len(found) == 1
     return found[0]
@@ -113,7 +113,7 @@ def test_a_column_is_on_every_surface_that_it_names(case, app):
     shown = {on: columns(on, level, corrected=True, metric=title) for on in get_args(Surface)}
 
     def grid(page: str, *names: str) -> list[str]:
-        """The titles of the table with these columns."""
+        """Return the titles of the table with these columns."""
         labels = (json.loads(each.proto.columns) for each in opened(app, page).dataframe)
         (own,) = (each for each in labels if {*names} <= {*each})
         return [each["label"] for each in own.values() if "label" in each]
@@ -180,7 +180,7 @@ def test_one_table_is_that_of_the_overview_of_the_report_of_the_files_and_of_pyt
 
 
 def test_the_tables_of_the_pages(case, app, approved):
-    """Of long ones some rows."""
+    """Only some rows of the long ones."""
 
     def said(page: str, run: Run) -> str:
         frames = [each.value for each in opened(app, page, vs=run.id).dataframe]

@@ -28,14 +28,14 @@ from tests.surfaces.shown import command, files_of
 
 
 def first(n: int, right: int, helped: int, hurt: int = 0) -> tuple[list[int], list[int]]:
-    """Ranks of n queries before and after, so many of them right before."""
+    """Return ranks of n queries before and after; `right` of them have rank 1 before."""
     before = [1] * right + [2] * (n - right)
     after = [2] * hurt + [1] * (right + helped - hurt) + [2] * (n - right - helped)
     return before, after
 
 
 def shifted(mean: float, seed: int) -> tuple[list[int], list[int]]:
-    """Ranks of 60 queries that fall by so much in the mean, by chance."""
+    """Return ranks of 60 queries that fall by `mean` on average, at random."""
     rng = np.random.default_rng(seed)
     before = rng.integers(1, 11, 60)
     after = np.clip(np.round(before - rng.normal(mean, 3, 60)), 1, 10).astype(int)
@@ -133,8 +133,8 @@ VERDICTS = {TITLES[kind] for kind in ("better", "small", "unproven", "worse")}
 
 
 def sure_keys(value: object) -> set[str]:
-    """The keys of a JSON document that hold a number that needs six queries. A baseline's change
-    is 0 without any."""
+    """Return the keys of a JSON document with a number that needs six queries. The change of a
+    baseline is 0 without any."""
     if isinstance(value, list):
         return set().union(*map(sure_keys, value))
     if not isinstance(value, dict):
@@ -144,7 +144,7 @@ def sure_keys(value: object) -> set[str]:
 
 
 def surfaces(study: Study, folder: Path) -> dict[str, str]:
-    """What every command and export says of the study, with latencies and targets."""
+    """Return the output of every command and export for the study, with latencies and targets."""
     (run,) = study.challengers
     times = "".join(f"{query},done,{at + 10}\n" for at, query in
                     enumerate(study.dataset.queries["query_id"]))  # fmt: skip
@@ -214,7 +214,8 @@ def test_no_surface_is_sure_of_fewer_than_six_queries(n, few, tmp_path):
 
 @pytest.mark.parametrize(("best", "even"), [(lambda _at: True, True), (bool, False)])
 def test_equal_gains_are_no_certainty_on_any_surface(best, even, tmp_path):
-    """Eight equal gains: drawing among them gives no other, which is no interval of width 0."""
+    """Eight equal gains: resampling them gives no other mean, but this is not an interval of width
+    0."""
     study = best_or_worst(8, "precision@3", lambda _at: False, best, money=Money())
     said = surfaces(study, tmp_path)
     row = study.comparison.row(study.challengers[0], study.spec)

@@ -1,5 +1,5 @@
-"""Rule × surface: whatever says a number of a comparison says that of the study, to the last digit
-or as it rounds it, under names that are markup, formulas and separators."""
+"""Rule × surface: each surface shows the numbers of the study, exact or rounded, under names that
+are markup, formulas and separators."""
 
 import json
 import random
@@ -49,8 +49,8 @@ def test_a_surface_says_what_the_study_says(case, surface, rules):
 def test_the_report_of_the_command_is_that_of_the_study_under_the_rules_in_force(
     case, report, approved, tmp_path
 ):
-    """Word for word, but for when it was made and where; a file of ours has no ties left. Its
-    numbers are those of the study; here are level, tie band and the rules."""
+    """The same text except date and file; a file that rankdash wrote has no ties. Its numbers equal
+    those in the study; this test checks level, tie band and the rules."""
     rules, out = RULES[2], tmp_path / "report.html"
     study = case.study_of(case.runs, conventions=rules.conventions, statistics=rules.statistics)
     with without_charts():
@@ -110,7 +110,7 @@ def test_the_gate_sees_the_same_of_a_run_with_failures(case):
     assert re.findall(r"\d+(?= )", note.partition(": ")[2]) == [str(n) for n in out.values()]
 
 
-# How a file is written → its text. Arrow leaves those with blank lines or quotation marks alone.
+# Form of a file → its text. Arrow is not used for files with blank lines or quotation marks.
 FORMS = {
     "trec with a blank line": lambda frame: trec(frame).replace("\n", "\n\n", 1),
     "trec in no order": lambda frame: trec(frame.sample(frac=1, random_state=1)),
@@ -129,7 +129,7 @@ def trec(frame: pd.DataFrame) -> str:
 
 
 def rewritten(file: Path, form: str, folder: Path) -> Path:
-    """The labels or the ranking of a file in another form, to the last digit."""
+    """Write the labels or the ranking of a file in another form, to the last digit."""
     labels = file.suffix == ".tsv"
     head, columns = (0, [0, 1, 2]) if labels else (None, [0, 2, 4])
     frame = pd.read_csv(file, sep=r"\s+", dtype=str, header=head, usecols=columns)
@@ -144,7 +144,7 @@ def rewritten(file: Path, form: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_however_the_files_are_written(case, tmp_path, form):
-    """`evaluate` makes its study of ids alone, by the fast way through a file if it can."""
+    """`evaluate` builds its study from ids only, with the fast reader if possible."""
     shown = evaluate(case, RULES[0], partial(rewritten, form=form, folder=tmp_path))
     numbers = expected(case, RULES[0], "evaluate", shown)
     assert differences(existing(shown), numbers) == {}
@@ -154,7 +154,7 @@ ODD = ("nan", "inf", "x", "", "1_0", " 1", "0x1", "2.5", "1e-3", "-4", "Q1", "q1
 
 
 def hurt(file: Path, separator: str, draw: random.Random, copies: int) -> Path:
-    """The file with up to two things wrong, and with copies of its rows for other queries."""
+    """Write the file with up to two errors, and with copies of its rows for other queries."""
     head, *lines = file.read_text().splitlines()
     lines = ([head, *lines] if separator == " " else lines)[: None if copies else 60]
     for _ in range(draw.randrange(3)):
@@ -201,7 +201,8 @@ def test_blocks_and_lines_say_the_same_of_files_whole_and_hurt(case, tmp_path, m
 
 
 def test_an_order_that_rankdash_made_has_one_mean(tmp_path):
-    """Texts that are the same share a score of BM25, and the order of the rows settles it."""
+    """Equal texts have equal scores of BM25, and the order of the rows resolves the tie."""
+
     rows = [
         {"query_id": f"q{q}", "query": "pay by card", "doc_id": f"d{d}",
          "document": "pay by card" if d % 2 else "parking", "label": int(d == 1 + 2 * (q % 3))}

@@ -1,4 +1,4 @@
-"""A workspace of its own for every test, holding a small data set and one finished run."""
+"""A separate workspace for each test, with a small data set and one finished run."""
 
 import atexit
 import functools
@@ -37,7 +37,8 @@ ROWS = "query_id,query,doc_id,document,label,score,kind\n" + "".join(
 
 
 def lists_at(place: int, queries: int = 16) -> list[tuple[str, list[str], list[float]]]:
-    """The lists of a run of `ROWS` with the relevant document of each query at a place, from 0."""
+    """Return the lists of a run of `ROWS`: the relevant document of each query is at the index
+    `place`."""
     found = []
     for q in range(queries):
         order = [f"d{d}" for d in range(4) if d != q % 4]
@@ -60,7 +61,7 @@ def no_window(monkeypatch):
 
 @functools.cache
 def _empty() -> Path:
-    """An empty workspace, which is copied: to make one takes ten times as long."""
+    """Return an empty workspace to copy, because creating one takes ten times as long."""
     folder = Path(tempfile.mkdtemp(prefix="rankdash-empty-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     Workspace(folder)
@@ -69,7 +70,7 @@ def _empty() -> Path:
 
 @contextmanager
 def opened_at(folder: Path) -> Iterator[Workspace]:
-    """The workspace of a folder, as the server opens it, read by one connection as a page is."""
+    """Yield the workspace of a folder, opened as on the server, read by one connection per page."""
 
     def forget() -> None:
         widgets_stored.worker.cache_clear()
@@ -97,8 +98,8 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 @pytest.fixture
 def stored(workspace: Workspace) -> str:
-    """The id of a data set whose one run, "better", puts every relevant document first, and fails
-    on q15."""
+    """Store a data set with one run, "better", which ranks every relevant document first and fails
+    on q15. Return the id of the data set."""
     dataset_id = keep_rows(workspace, ROWS, "Shop")
     best = Ranking.from_lists(lists_at(0, 15))
     run = run_from_ranking("better", dataset_id, best, "better.trec")
@@ -115,15 +116,15 @@ def _every_app_starts_quickly(quick_starts: None) -> None:
 
 @pytest.fixture
 def app(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    # However busy the machine is, small files are read within the rerun that asks for it.
+    # Small files are read within one rerun, however busy the machine is.
     monkeypatch.setattr("rankdash.features.data.page_upload.AT_ONCE_SECONDS", float("inf"))
     return AppTest.from_file(str(INTERFACE), default_timeout=300)
 
 
 class Hand:
-    """The worker as the pages see it, without a process.
+    """A replacement for the worker, without a process.
 
-    keys: what it was given, by job. asked: how often it was asked to go on.
+    keys: job → the API keys passed to it. asked: the number of calls to continue.
     """
 
     def __init__(self) -> None:
@@ -150,7 +151,7 @@ def hand(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Hand:
 
 @pytest.fixture
 def unfolded(app: AppTest, hand: Hand, monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    """The app with everything open that a person can open; nothing works on what waits."""
+    """The app with all expanders open; no worker processes the queue."""
 
     def fold(title: str, key: str, icon: str, draw: Callable[[], None]) -> None:
         with st.expander(title, icon=icon, expanded=True):
@@ -169,7 +170,7 @@ def unfolded(app: AppTest, hand: Hand, monkeypatch: pytest.MonkeyPatch) -> AppTe
 
 @pytest.fixture
 def run_form(app: AppTest, stored: str, hand: Hand) -> AppTest:
-    """The page Run with BM25 chosen; nothing works on what is started."""
+    """The page Run with BM25 selected; no worker processes the started jobs."""
     app.query_params["data"] = stored
     app.switch_page(str(ROOT / "pages" / "run.py")).run()
     app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
@@ -178,12 +179,12 @@ def run_form(app: AppTest, stored: str, hand: Hand) -> AppTest:
 
 @pytest.fixture
 def sure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever deletes is not asked again."""
+    """Deletion without the dialog for confirmation."""
     monkeypatch.setattr(dialogs, "delete", lambda _title, _said, apply: (apply(), st.rerun()))
 
 
 class Paper:
-    """In place of Streamlit in a module: what it would draw, in order, and no session."""
+    """A replacement for Streamlit in a module: it records the drawn elements in order."""
 
     column_config = st.column_config
 
@@ -211,16 +212,16 @@ class Paper:
         return {"rows": []}
 
     def __call__(self, part: Any) -> Any:
-        return part  # what a fragment or a dialog draws
+        return part  # the function of a fragment or a dialog
 
     def of(self, *kinds: str) -> list[Any]:
-        """What was drawn of some kinds, such as "caption"."""
+        """Return the recorded elements of some kinds, such as "caption"."""
         return [first for kind, first, _settings in self.drawn if kind in kinds]
 
 
 @pytest.fixture
 def paper(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Paper]:
-    """Modules that draw on paper from here on."""
+    """Replace Streamlit in modules by one `Paper` until the end of the test."""
 
     def on(*modules: Any) -> Paper:
         made = Paper()
@@ -233,7 +234,7 @@ def paper(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Paper]:
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The session of a reader as a plain dictionary, for what draws nothing."""
+    """The session state as a plain dictionary, for functions that draw nothing."""
     kept: dict[str, Any] = {}
     monkeypatch.setattr(st, "session_state", kept)
     return kept
@@ -241,7 +242,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 @pytest.fixture
 def only_shown(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Called, it opens the workspace for reading only."""
+    """Return a function that opens the workspace read-only."""
 
     def reopened() -> None:
         monkeypatch.setenv("RANKDASH_READ_ONLY", "1")

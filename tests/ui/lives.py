@@ -1,16 +1,16 @@
-"""Lives of pages: what is done there step by step, with what the page then says, run anew by tests.
+"""Lives of pages: steps on a page and the changes of its text after each, repeated by tests.
 
-`tests/approved/lives/*/*.txt` are such lives. What begins a line says what is done:
+Each file `tests/approved/lives/*/*.txt` is a life. The start of a line gives its kind:
 
-    # why the next steps are here
+    # the reason for the next steps
     > rows.csv       a file of the lines with | below it; \\t is a tab
-    * NAME …         something that the test module does, with words; it may open an app
-    $ LABEL          clicks a button; a part of its key does as well
+    * NAME …         an act of the test module, with arguments; it may open an app
+    $ LABEL          clicks a button; a part of its key matches as well
     $ LABEL = VALUE  sets a field; JSON, or else text
-    ? TEXT …         looks for the lines of the page that contain one of these words, or "a b"
+    ? TEXT …         prints the lines of the page that contain one of these words, or "a b"
 
-Below stands what changed on the page: lines that went (-), lines that came (+), and (=) facts that
-the test module tells, such as what is stored.
+The changes of the page follow: removed lines (-), added lines (+), and (=) facts that the test
+module reports, such as the stored values.
 """
 
 import json
@@ -31,7 +31,7 @@ Facts = Mapping[str, Callable[[], object]]
 
 
 def lives(folder: str) -> list[str]:
-    """The names of the approved texts in a folder of lives."""
+    """Return the names of the approved texts in a folder of lives."""
     return sorted(f"lives/{folder}/{file.stem}" for file in (FOLDER / "lives" / folder).iterdir())
 
 
@@ -43,10 +43,10 @@ def play(
     *,
     sidebar: bool = False,
 ) -> str:
-    """The life with what its steps change now.
+    """Run the steps of a life and return it with the present changes.
 
-    acts: by name; "file" is given a name and the content of a file. An app that one returns is gone
-    on with, and any other act draws the page anew. sidebar: whether that is read, too.
+    acts: by name; "file" receives a name and the content of a file. If an act returns an app, the
+    next steps use this app; otherwise the page is rerun. sidebar: include the sidebar's text.
     """
     steps = [line for line in (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
              if line[:1].strip()]  # fmt: skip
@@ -90,7 +90,7 @@ def play(
 
 
 def _changes(before: str, now: str) -> list[str]:
-    """What went and what came, of each the first lines."""
+    """Return the first lines of those removed and of those added."""
     lines = unlike(before, now).split("\n")
     gone = [each for each in lines if each.startswith("- ")]
     came = [f"+ {each}" for each in lines if not each.startswith("- ")]
@@ -110,13 +110,14 @@ def _use(app: AppTest, step: str) -> None:
     except json.JSONDecodeError:
         value = text
     field.set_value(value)
-    # What is in a form waits for its button.
+    # A form sends its fields only when its button is clicked.
     if not getattr(field.proto, "form_id", ""):
         field.run()
 
 
 def _named(app: AppTest, label: str, method: str) -> Any:
-    """The field of a label or a key; or else whose label begins so, or whose key contains it."""
+    """Return the field with a label or key, or one with a label that starts, or a key that
+    contains it."""
     found = [each for each in (*_nodes(app.main), *_nodes(app.sidebar)) if hasattr(each, method)]
     names = [tuple(str(getattr(each, name, None)) for name in ("key", "label")) for each in found]
     for fits in (str.__eq__, str.startswith, lambda name, part: f".{part}" in name):

@@ -1,7 +1,7 @@
-"""What a page says, as text: each element on a line or more, in order, indented by what it is in.
+"""The text of a page: each element on one or more lines, in order, indented by its container.
 
-For approved outputs (`tests/approved.py`). Of a table it has the columns and the first rows, of a
-chart its titles, axes and traces with their first values, and of a control its label and value.
+For approved outputs (`tests/approved.py`). A table is shown as its columns and first rows, a chart
+as its titles, axes and traces with their first values, and a control as its label and value.
 """
 
 import base64
@@ -22,22 +22,22 @@ BLOCKS = "br|/?(p|div|tr|li|ul|h[1-6]|table|section|details|summary)"
 
 
 def page_text(app: AppTest, sidebar: bool = False, charts: bool = True) -> str:
-    """All that the page says; with the sidebar above it if asked. charts: whether what is drawn is
-    said too, or only that there is a chart."""
+    """Return the text of a page. sidebar: put the sidebar's text first. charts: if false, print
+    only one line per chart."""
     blocks = [app.sidebar, app.main] if sidebar else [app.main]
     text = "\n".join(line for block in blocks for line in lines(block))
     return text if charts else re.sub(r"(?m)^( *)(\[chart\].*)(\n\1 .*)*", r"\1\2", text)
 
 
 def block_text(block: Any) -> str:
-    """What one block of a page says, such as an expander."""
+    """Return the text of one block of a page, such as an expander."""
     return "\n".join(lines(block))
 
 
 def lines(block: Any, depth: int = 0) -> Iterator[str]:
     for node in block.children.values():
         inside = depth
-        # What only arranges has no line of its own.
+        # Elements for layout only have no line.
         for line in _said(node).split("\n"):
             if line.strip():
                 inside = depth + 1
@@ -79,7 +79,7 @@ def _said(node: Any) -> str:
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """The texts in the data of a component, in their order, without images."""
+    """Yield the texts in the data of a component, in their order, without images."""
     if isinstance(data, str):
         yield from [data] if data and not data.startswith("data:image") else []
     elif isinstance(data, (dict, list)):
@@ -88,7 +88,7 @@ def _texts(data: Any) -> Iterator[str]:
 
 
 def _of_control(node: Any) -> str:
-    """The choices and the state of a control."""
+    """Return the choices and the state of a control."""
     said = []
     options = getattr(node, "options", None)
     if options:
@@ -101,7 +101,7 @@ def _of_control(node: Any) -> str:
 
 
 def tag_free(markup: str) -> str:
-    """The text of HTML: a line for each block, the cells of a row beside each other."""
+    """Return the text of HTML: one line per block, and the cells of a row on one line."""
     text = re.sub(r"(?is)<(style|script)\b.*?</\1>", "", markup)
     text = re.sub(r"(?i)</t[dh]>\s*<t[dh]\b[^>]*>", " | ", text)
     text = re.sub(r"<mark\b([^>]*)>(.*?)</mark>", _marked, text)
@@ -113,13 +113,13 @@ def tag_free(markup: str) -> str:
 
 
 def _marked(found: re.Match[str]) -> str:
-    """A marked word with what its mark says: how strong it is, and its number."""
+    """Return a marked word with the strength and the number of its mark."""
     said = re.findall(r"rd-(\w+)|title='(.*?)'", found[1])
     return f"‹{' '.join([found[2], *map(''.join, said)])}›"
 
 
 def table_text(table: pd.DataFrame) -> str:
-    """The columns and the first rows of a table."""
+    """Return the columns and the first rows of a table."""
     frame = table.data if hasattr(table, "data") else table
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index()
@@ -129,7 +129,7 @@ def table_text(table: pd.DataFrame) -> str:
 
 
 def chart_text(figure: dict[str, Any]) -> str:
-    """The titles, axes and traces of a chart."""
+    """Return the titles, axes and traces of a chart."""
     layout = figure.get("layout", {})
     said = [f"[chart] {_title(layout)}".rstrip()]
     for name in sorted(each for each in layout if re.fullmatch(r"[xy]axis\d*", each)):

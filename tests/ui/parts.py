@@ -1,4 +1,4 @@
-"""A part of a page in an app of its own, with a study that needs no workspace."""
+"""A part of a page in a separate app, with a study that needs no workspace."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ def drawn(
     unfolded: Iterable[str] = (),
     **params: str | Sequence[str],
 ) -> AppTest:
-    """The app of what is drawn. unfolded: keys of the folded parts that are open. params: of the
+    """Run an app that draws one part. unfolded: keys of the open expanders. params: fields of the
     address."""
     app = AppTest.from_function(_app, default_timeout=300, args=(draw, language))
     for name, value in params.items():
@@ -53,17 +53,17 @@ def drawn(
 
 
 def said(draw: Callable[[], object], *given: Any, **params: str | Sequence[str]) -> str:
-    """What the part says (see `drawn`). Of a chart only that it is there: charts have own tests."""
+    """Return the text of a part (see `drawn`). Charts have one line: they are tested elsewhere."""
     return page_text(drawn(draw, *given, **params), charts=False)
 
 
 def component(app: AppTest, name: str) -> Any:
-    """The data that a component shows: its texts and its rows."""
+    """Return the data that a component shows: its texts and its rows."""
     return json.loads(_component(app, name).json)
 
 
 def send(app: AppTest, name: str, event: Any) -> AppTest:
-    """The app after a component has sent an event, as the browser does."""
+    """Return the app after a component has sent an event, as the browser does."""
     states = app._tree.get_widget_states()
     widget = states.widgets.add()
     widget.id = _make_trigger_id(_component(app, name).id, "events")
@@ -80,7 +80,7 @@ def _component(app: AppTest, name: str) -> Any:
 
 
 def unlike(usual: str, text: str) -> str:
-    """The lines of a text that the usual one lacks, after those that it lacks itself."""
+    """Return the lines that only the usual text contains, then those that only `text` contains."""
     before, now = usual.split("\n"), text.split("\n")
     gone = [f"- {line}" for line in before if line not in now]
     return "\n".join([*gone, *(line for line in now if line not in before)])
@@ -92,13 +92,13 @@ def dataset_of(rows: str, name: str = "Shop") -> Dataset:
 
 
 def run_of(dataset: Dataset, name: str, lists: Mapping[str, Sequence[str]]) -> Run:
-    """A run with its lists: query → its documents. Its id is its name."""
+    """Return a run with its lists: query → its documents. Its id is its name."""
     ranked = ((query, docs, [*range(len(docs), 0, -1)]) for query, docs in lists.items())
     made = run_from_ranking(name, dataset.id, Ranking.from_lists(ranked), name)
     return replace(made, id=name)
 
 
 def study_of(dataset: Dataset, *runs: Run, **fields: Any) -> Study:
-    """The first stage against all runs."""
+    """Return a study of the first stage and all runs."""
     usual = {"baseline": FIRST_STAGE, "challengers": tuple(run.id for run in runs)}
     return Study(dataset, systems_of(dataset, runs), **(usual | fields))

@@ -1,4 +1,4 @@
-"""Parts of pages by themselves, each in a session of its own: read as text, and clicked."""
+"""Parts of pages, each in a separate session: read as text, and clicked."""
 
 import runpy
 from collections.abc import Callable, Mapping
@@ -20,9 +20,9 @@ def part(
     state: Mapping[str, object] | None = None,
     **settings: Any,
 ) -> AppTest:
-    """What a function draws; what it returns is in the session as "found".
+    """Return the app of one function. Its return value is in the session as "found".
 
-    chosen: as if from the address. state: of the session.
+    chosen: choices, as from the address. state: values of the session.
     """
 
     def drawn(draw, arguments, settings):
@@ -50,7 +50,7 @@ def part(
 
 
 def whole(name: str, state: Mapping[str, object] | None = None, **address: Any) -> AppTest:
-    """A page with all that is beside it, as a link opens it in a session of its own."""
+    """Return a page with its sidebar and menu, opened by a link in a new session."""
     app = AppTest.from_file(MAIN, default_timeout=300)
     for key, value in (state or {}).items():
         app.session_state[key] = value
@@ -73,7 +73,7 @@ def press(app: AppTest, label: str) -> AppTest:
 
 
 def said(app: AppTest) -> str:
-    """All sentences, without the escapes of Markdown."""
+    """Return all sentences, without the escapes of Markdown."""
     kinds = (app.title, app.subheader, app.markdown, app.caption, app.text)
     notes = (app.info, app.success, app.warning, app.error)
     found = "\n".join(str(each.value) for kind in (*kinds, *notes) for each in kind)
@@ -81,5 +81,5 @@ def said(app: AppTest) -> str:
 
 
 def page(name: str, **given: Any) -> AppTest:
-    """A page without the sidebar; what that settles has to be chosen."""
+    """Return a page without the sidebar. Choices of the sidebar must be passed."""
     return part(runpy.run_path, str(PAGES / f"{name}.py"), **given)

@@ -1,5 +1,5 @@
-"""Whatever JSON a row of the workspace holds, each page draws, shows the sound rows, names the
-broken ones and offers to delete them."""
+"""Rows of the workspace with any broken JSON: each page draws, shows the sound rows, names the
+broken rows and offers to delete them."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ def workspace(home, tmp_path) -> Iterator[Workspace]:
 
 
 def json_columns(db) -> dict[tuple[str, str], str]:
-    """(table, column) → the longest JSON in it, of columns that hold objects or lists."""
+    """Return (table, column) → the longest JSON in it, of columns with objects or lists."""
     found = {}
     for table, names in text_columns(db).items():
         for name in names:
@@ -67,8 +67,8 @@ def add_like(workspace: Workspace, db: Any, table: str, row: dict[str, Any]) -> 
 
 @dataclass
 class Added:
-    """Rows beside the sound ones. names: table → id → name. never: names of those that no version
-    of rankdash wrote."""
+    """The broken rows. names: table → id → name. never: table → ids of rows that no version of
+    rankdash wrote."""
 
     names: dict[str, dict[str, str]]
     never: dict[str, set[str]]
@@ -79,7 +79,7 @@ def add_rows(workspace: Workspace) -> Added:
     added = Added({table: {} for table in NAMED}, {table: set() for table in NAMED})
     with workspace.database.writing() as db:
         for (table, column), text in json_columns(db).items():
-            # What went wrong is no part of what a row is about.
+            # A row is sound whatever its description of a failure contains.
             if table not in NAMED or column == "problem":
                 continue
             sound = db.execute(f"SELECT * FROM {table} WHERE {column} = ?", (text,)).fetchone()
@@ -94,7 +94,7 @@ def add_rows(workspace: Workspace) -> Added:
 
 
 LISTED = {"runs": EVERY, "jobs": ["run"], "judges": ["judge"]}
-"""Table → the pages that say which rows are set apart."""
+"""Table → the pages that name its broken rows."""
 
 
 def test_pages_show_the_sound_rows_and_name_the_broken_ones_until_these_are_deleted(
@@ -127,11 +127,11 @@ def test_pages_show_the_sound_rows_and_name_the_broken_ones_until_these_are_dele
 
 @pytest.mark.thorough
 def test_rows_of_another_version_are_shown(unfolded, workspace):
-    """Those that can be read, and have what no row of this version has, or lack what each has."""
+    """Readable rows with a field that this version does not write, or without one that it does."""
     names = add_rows(workspace).names["runs"]
     readable = [each for each in names if workspace.damage("runs", each) is None]
     odd = [each for each in readable if not any(kind in names[each] for kind in ("odd", "emptied"))]
-    # Of the rest, a run without the first of its settings stands for all.
+    # One run without its first setting represents the other runs without a field.
     chosen = [each for each in odd if "without" not in names[each]][: MOST_COMPARED - 1] + odd[:1]
     for page in ("overview", "latency", "history", "report", "cost", "run"):
         unfolded.query_params["system"] = chosen

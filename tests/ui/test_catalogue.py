@@ -1,7 +1,7 @@
-"""The catalogues hold every message that the interface can show, and every translation fits it.
+"""The catalogues contain every message of the interface, and every translation fits its message.
 
-A message is found where it is said: in the calls that translate or report something, in the
-sentences of the modules below the interface, and in the schemas that the forms are drawn from.
+Messages are collected from the calls that translate or report a text, from the sentences of the
+modules below the interface, and from the schemas of the forms.
 """
 
 import ast
@@ -42,14 +42,14 @@ from tests.roles import PACKAGE, is_command, is_page
 ROOT = Path(__file__).parents[2]
 CODES = [code for code in LANGUAGES if code != "en"]
 
-# Positions of the arguments that are shown, by the name of what is called.
+# Positions of the arguments that are shown, by the name of the function.
 SHOWN = {"_": (0,), "gettext": (0,), "ngettext": (0, 1), "Finding": (2, 4), "Phrase": (0,)}
 SHOWN |= {"_p": (1,), "pgettext": (1,)}
 SHOWN |= {"_trouble": (1,)}
 SHOWN_BY_NAME = ("template", "remedy")
-# Below the interface whatever reads like a sentence is one: it reaches a page by way of a value.
+# Below the interface, every text that looks like a sentence counts, because a page may show it.
 SENTENCE = re.compile(r"[A-Z{\"].* .*[.:…]\s*", re.DOTALL)
-# What a page may translate without writing it there, as a field or a variable: the schemas' words.
+# Fields and variables that a page may translate, because their texts are from the schemas.
 DESCRIBED = {"title", "meaning", "formula", "help", "note", "advice", "source", "template", "value"}
 DESCRIBED |= {"reference", "remedy", "unset", "purpose", "CONFLICTS[rule]"}
 # Of assumptions, price lists and billing units.
@@ -58,9 +58,9 @@ DESCRIBED |= {"provider", "model", "unit", "unit]"}
 
 @cache
 def modules() -> dict[Path, ast.Module]:
-    """Everything that can put words on a page; the command line speaks English."""
+    """Return all modules with texts for a page; the command line is English only."""
     files = [*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py")]
-    # Pieces of messages that stored reports may still hold; what is shown is their rewording.
+    # Parts of messages that stored reports may contain; pages show their present wording.
     former = PACKAGE / "core" / "readers" / "checks" / "former_findings.py"
     on_screen = [path for path in files if path != former and not is_command(path)]
     return {path: ast.parse(path.read_text()) for path in on_screen}
@@ -68,7 +68,7 @@ def modules() -> dict[Path, ast.Module]:
 
 @cache
 def constants() -> dict[str, list[str]]:
-    """The texts that modules give a name."""
+    """Return the texts that modules give a name."""
     found: dict[str, list[str]] = {}
     for tree in modules().values():
         for node in tree.body:
@@ -79,7 +79,7 @@ def constants() -> dict[str, list[str]]:
 
 
 def texts(node: ast.AST) -> Iterator[str]:
-    """What an expression can say, as far as it is written there."""
+    """Yield the literal texts of an expression."""
     match node:
         case ast.Constant(value=str(text)):
             yield text
@@ -96,7 +96,7 @@ def texts(node: ast.AST) -> Iterator[str]:
 
 
 def shown(call: ast.Call) -> list[ast.expr]:
-    """The arguments of a call that a person reads."""
+    """Return the arguments of a call that appear on a page."""
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     places = (0,) if name.endswith("Error") else SHOWN.get(name, ())
     named = [word.value for word in call.keywords if word.arg in SHOWN_BY_NAME]
@@ -109,7 +109,7 @@ def calls(tree: ast.Module) -> list[ast.Call]:
 
 
 def sentences(tree: ast.Module) -> Iterator[str]:
-    """Sentences in a module that are neither its documentation nor a part of another text."""
+    """Yield the sentences of a module that are neither docstrings nor parts of another text."""
     other: set[ast.AST] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr):
@@ -173,7 +173,7 @@ def from_schemas() -> Iterator[tuple[str, str]]:
 
 
 def plurals() -> set[tuple[str, str]]:
-    """(one, many) of every message that counts something."""
+    """Return (singular, plural) of every message with a count."""
     return {
         (one, many)
         for tree in modules().values()
@@ -213,7 +213,7 @@ def read(request) -> Catalog:
 
 @pytest.fixture(scope="module")
 def catalogue(read) -> list[tuple[str, str]]:
-    """(English text, translation); of a plural the first form for one, and each for many."""
+    """Return (English text, translation): of a plural the first form for one, and each for many."""
     assert not any(message.fuzzy for message in read if message.id)
     found = []
     for message in read:
@@ -226,7 +226,7 @@ def catalogue(read) -> list[tuple[str, str]]:
 
 
 def fields(template: str) -> list[tuple[str, str, str | None]]:
-    """(name, format, conversion) of every field, in order of name."""
+    """Return (name, format, conversion) of every field, in order of name."""
     parsed = string.Formatter().parse(template)
     return sorted(
         (name, spec or "", conversion) for _, name, spec, conversion in parsed if name is not None
@@ -234,7 +234,7 @@ def fields(template: str) -> list[tuple[str, str, str | None]]:
 
 
 def samples(template: str) -> dict[str, object]:
-    """A value that fits for every field, those inside formats included."""
+    """Return a value that fits for every field, including fields inside formats."""
     found: dict[str, object] = {}
     for name, spec, _ in fields(template):
         found[name] = 3 if spec else "x"
@@ -280,7 +280,7 @@ def test_fields_can_be_filled_in(catalogue):
 
 
 def test_pages_translate_only_what_is_written_there_or_described_in_a_schema():
-    """Else a message could be shown that the search above cannot find."""
+    """The search above cannot find other messages."""
     strange = [
         f"{path.name}:{argument.lineno}: {ast.unparse(argument)}"
         for path, tree in modules().items()
@@ -307,11 +307,11 @@ def test_texts_that_may_be_a_single_word_are_translated_in_a_context():
 
 
 def test_a_grade_and_a_tag_have_each_a_chinese_word_of_their_own(catalogue):
-    """标签 is a tag of a person's own; a label that says how relevant a document is, is 标注."""
+    """标签 is a tag for a run or data set; a label, the grade of a document, is 标注."""
     wrong = [
         one
         for one, other in catalogue
         if "label" in one.lower() and "tag" not in one.lower() and "标签" in other
     ]
-    # The tag of a repository beside labels of documents.
+    # A message about a tag of a repository also contains "label".
     assert [one for one in wrong if "branch" not in one] == []

@@ -1,9 +1,9 @@
-"""How the cost of each page grows with the number of queries.
+"""Growth of the cost of each page with the number of queries.
 
-Counted are calls of functions, of Python and of C (a SQL statement is one), and the comparisons of
-ids that NumPy makes one by one; never time. Doubling the queries twice must not cost more than
-three times as much the second time as the first: a linear cost doubles, a quadratic one becomes
-four times as high.
+The cost is the number of function calls, in Python and C (a SQL statement is one), plus the number
+of comparisons of ids in NumPy; not time. The queries are doubled twice. The second doubling may add
+at most three times as many calls as the first: a linear cost adds twice as many, a quadratic cost
+four times as many.
 """
 
 import threading
@@ -31,7 +31,7 @@ OPEN = ("judge.another", *(f"overview.{name}" for name in ("table", "unjudged"))
 
 
 class Cost:
-    """The number of calls so far, by pages in threads of their own."""
+    """The number of calls, including those of pages in separate threads."""
 
     count = 0
 
@@ -59,7 +59,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cost]:
 
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory) -> Iterator[dict[int, tuple[Path, str]]]:
-    """Number of queries → a workspace with such a set, two runs and a judge, and the set's id."""
+    """Yield number of queries → a workspace with such a set, two runs and a judge, and the set's
+    id."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         for size in SIZES:

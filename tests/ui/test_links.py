@@ -1,4 +1,4 @@
-"""A link and a reload show what was seen: nothing that changes it is in the session alone."""
+"""Links and reloads reproduce the page: each choice that changes it is in the address."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +17,13 @@ FOLDS = (
     *("sidebar.settings", "overview.table"),
     *("overview.unjudged", "overview.targets", "overview.definitions"),
 )
-# What only arranges others.
+# Containers for layout only.
 FRAMES = ("main", "sidebar", "flex_container", "column", "expander", "empty", "grid_container")
 
 
 def lists(best: int, worst: int) -> Iterator[tuple[str, list[str], list[float]]]:
-    """For each query four documents, the two relevant ones at these ranks, from 0."""
+    """Yield four documents per query, the two relevant ones at the ranks `best` and `worst`, from
+    0."""
     for q in range(QUERIES):
         relevant = {best: f"d{q % 4}", worst: f"d{(q + 1) % 4}"}
         others = (f"d{d}" for d in range(4) if f"d{d}" not in relevant.values())
@@ -32,7 +33,8 @@ def lists(best: int, worst: int) -> Iterator[tuple[str, list[str], list[float]]]
 
 @pytest.fixture
 def shop(workspace: Workspace) -> dict[str, str]:
-    """The address of a data set with three runs. "top" is best by NDCG@10, "both" by NDCG@3."""
+    """Return the address of a data set with three runs: "top" is best by NDCG@10, "both" by
+    NDCG@3."""
     rows = "query_id,query,doc_id,document,label,score,kind\n" + "".join(
         f"q{q},how to return {q},d{d},document {d},{int((d - q) % 4 < 2)},{4 - d},{'ab'[q > 11]}\n"
         for q in range(QUERIES)
@@ -49,7 +51,7 @@ def opened(page: str, address: dict[str, Any]) -> AppTest:
 
 
 def seen(app: AppTest) -> list[str]:
-    """What is drawn, in order."""
+    """Return the drawn elements in order."""
     return [
         f"{each.type} {getattr(each, 'label', '')} {_value(each)}"
         for part in (app.main, app.sidebar)
@@ -70,7 +72,7 @@ def address_of(app: AppTest) -> dict[str, Any]:
 
 
 def another(widget: Any) -> Any:
-    """A value that the widget does not have; None if it has no other."""
+    """Return another value of the widget; None if it has no other."""
     now = widget.value
     match widget.type:
         case "selectbox" | "select_slider" | "button_group":
@@ -89,7 +91,7 @@ def another(widget: Any) -> Any:
 
 
 def choices(app: AppTest) -> list[str]:
-    """The keys of the widgets whose values are in the address."""
+    """Return the keys of the widgets with a value in the address."""
     keys = (str(getattr(each, "key", "")) for part in (app.main, app.sidebar) for each in part)
     return [key for key in keys if key.startswith("address.")]
 
@@ -104,7 +106,8 @@ PAGES = ("overview", "queries", "rank_shifts", "latency", "cost", "history", "re
 
 @pytest.mark.parametrize("page", PAGES)
 def test_each_choice_is_in_the_address(page, shop):
-    """Those of the sidebar on Latency, which is drawn soonest, and then looked at on Overview."""
+    """Choices of the sidebar are made on Latency, the fastest page, and checked on Overview."""
+
     app = opened(page, shop)
     assert seen(opened(page, address_of(app))) == seen(app)
     for key in choices(app):
@@ -130,7 +133,7 @@ def test_the_system_in_focus_is_in_the_address_from_the_first_drawing_on(workspa
     for page in ("overview", "rank_shifts", "cost", "queries"):
         app = opened(page, address)
         assert address_of(app)["vs"] in (runs["top"], [runs["top"]]), page
-    # By NDCG@3 another system is the best, and the one that was looked at stays in focus.
+    # By NDCG@3 another system is the best, and the system in focus does not change.
     app.select_slider(key="address.k").set_value("3").run()
     for again in (app, opened(page, address_of(app))):
         assert widget(again, "address.vs").value == runs["top"]

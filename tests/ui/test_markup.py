@@ -27,8 +27,8 @@ from tests.ui.test_sharing import EVERY, go
 
 MARKUP = Markup("http://127.0.0.1:9")
 TURNED = r"[\x07\u202e]"
-# What CommonMark, GFM and Streamlit turn into elements, unless it is escaped: the address comes
-# with a word joiner then, and the rest with backslashes.
+# Characters that CommonMark, GFM and Streamlit turn into elements unless they are escaped:
+# addresses by a word joiner, other texts by backslashes.
 RENDERED = {
     "html": rf"<img src=http|{TURNED}",
     "plotly_chart": rf"<img src=http|{TURNED}",
@@ -39,13 +39,13 @@ RENDERED = {
     "multiselect": rf"{TURNED}|\u2060",
 }
 MARKDOWN = rf"http://127|(?<!\\)\]\(|(?<!\\)<img|:red\[|:material/bug|\$\\href|{TURNED}"
-# Shown as it is; what a person edits is shown as it is stored.
+# Fields shown without Markdown, and editable fields, which show the stored text.
 PLAIN = {"id", "element_id", "alt", "default", "value", "data", "placeholder"}
 
 
 @pytest.fixture(scope="module", params=["rows", pytest.param("files", marks=pytest.mark.thorough)])
 def home(request, tmp_path_factory):
-    """To mark all texts of the files of a workspace, too, takes a minute."""
+    """A workspace with markup in its rows or, in a minute, in all its files."""
     folder = tmp_path_factory.mktemp("marked")
     if request.param == "files":
         fill(folder / "home", folder / "scratch", MARKUP)
@@ -67,7 +67,7 @@ def unfolded(unfolded):
 
 
 def texts(message: Any, field: str = "") -> Iterator[tuple[str, str]]:
-    """(field, text) of all texts of what was sent to a browser."""
+    """Yield (field, text) of all texts of a message to the browser."""
     for each, value in message.ListFields():
         values = value if each.is_repeated else [value]
         for one in values:
@@ -78,7 +78,7 @@ def texts(message: Any, field: str = "") -> Iterator[tuple[str, str]]:
 
 
 def rendered(app) -> list[tuple[str, str, str]]:
-    """(kind of element, field, text) of what a browser would make more of than text."""
+    """Return (kind of element, field, text) of the texts that a browser would render as markup."""
     found = []
     for node in nodes(app):
         proto = getattr(node, "proto", None)
@@ -87,7 +87,7 @@ def rendered(app) -> list[tuple[str, str, str]]:
                 text = "\n".join(shown_by(json.loads(text))) if field == "json" else ""
             if field == "columns":
                 text = " ".join(each.get("help") or "" for each in json.loads(text).values())
-            # The choices of a list are no Markdown, but its label is.
+            # The choices of a list are plain text, but its label is Markdown.
             own = RENDERED.get(node.type, MARKDOWN) if field not in ("label", "help") else MARKDOWN
             # A page within the page.
             if node.type == "iframe":
@@ -98,7 +98,7 @@ def rendered(app) -> list[tuple[str, str, str]]:
 
 
 def shown_by(data: Any) -> Iterator[str]:
-    """The texts of a component's data; the ids of queries and documents are not shown."""
+    """Yield the texts of a component's data, without the ids of queries and documents."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, dict):
@@ -113,7 +113,7 @@ def shown_by(data: Any) -> Iterator[str]:
 
 
 def nodes(app):
-    """All elements of a page and its sidebar, and what they stand in."""
+    """Return all elements of a page and its sidebar, and their containers."""
     return [each for block in (app.main, app.sidebar) for each in below(block)]
 
 
@@ -125,7 +125,7 @@ def below(block):
 
 @pytest.fixture
 def offered(monkeypatch):
-    """Name → content of the files that a page offers; a function makes it."""
+    """Return name → content of the files that a page offers."""
     files = {}
 
     def noted(button):
@@ -160,7 +160,7 @@ def test_neither_a_page_nor_its_files_render_a_text(unfolded, workspace, offered
 
 
 def live(name: str, content: bytes | str) -> list[str]:
-    """What of a file runs as a formula, or is a picture or a link."""
+    """Return the parts of a file that run as a formula or are a picture or a link."""
     content = content.encode() if isinstance(content, str) else content
     if name.endswith(".zip") and not name.endswith(".rankdash.zip"):
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
@@ -184,7 +184,7 @@ def live(name: str, content: bytes | str) -> list[str]:
 
 
 class Fetches(HTMLParser):
-    """The elements of a page that fetch or link to something elsewhere, as far as texts name it."""
+    """The elements of an HTML page that fetch or link to an address in a text."""
 
     def __init__(self) -> None:
         super().__init__()

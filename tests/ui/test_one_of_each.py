@@ -23,7 +23,7 @@ COUNTED = (
     "comparisons|conditions|warnings|notes|errors|calls|threads|clients|characters|files|ones|are|"
     "were|have|count"
 )
-# "0 of 1" counts parts; a number with decimals is a measure, and none has a plural of its own.
+# "0 of 1" counts parts, and a number with decimals is a measure: neither has a separate plural.
 SEVERAL = re.compile(rf"(?<![\d.,/@=≤–-])(?<!of )1 (?:(?!with)\w+ )?(?:{COUNTED})\b")
 PAGES = (
     "data",

@@ -35,7 +35,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(9)
 
 
 class Ids:
-    """Ids of what is or was stored, by name."""
+    """Name → id of present and deleted data sets and runs."""
 
     def __init__(self, workspace):
         self.workspace, self.found = workspace, {}
@@ -48,7 +48,7 @@ class Ids:
         return self.found
 
     def address(self, given):
-        """Fields such as "base={better}", of which one may have several values."""
+        """Return fields such as "base={better}", each with one or more values."""
         found = {}
         for name, _, value in (each.partition("=") for each in given if "=" in each):
             found.setdefault(name, []).append(value.format_map(self.all))
@@ -63,7 +63,7 @@ class Ids:
 
 
 class Acts:
-    """What is done in a window, and elsewhere meanwhile."""
+    """Acts in one window, and in other windows or processes."""
 
     def __init__(self, workspace, dataset_id, patch, only_shown):
         self.workspace, self.patch, self.read_only = workspace, patch, only_shown
@@ -71,24 +71,24 @@ class Acts:
         self.ids, self.files = Ids(workspace), {"logo.png": PNG}
 
     def open(self, page, *given):
-        """A page in a window of its own: fields of its link, and keys of what is unfolded."""
+        """Open a page in a new window: fields of its link, and keys of open expanders."""
         state = {each: True for each in given if "=" not in each}
         self.app = whole(page, state, **{"lang": "en", "data": self.data} | self.ids.address(given))
         self.windows.append(self.app)
         return self.app
 
     def window(self, number):
-        """Back to a window, which was not drawn since."""
+        """Return to a window without a rerun."""
         self.app = self.windows[int(number)]
         return self.app
 
     def go(self, page, *given):
-        """Another page in the same window."""
+        """Open another page in the same window."""
         self.app.query_params.update(self.ids.address(given))
         return self.app.switch_page(str(PAGES / f"{page}.py")).run()
 
     def bare(self, page):
-        """Another page, without what was in the address."""
+        """Open another page with an empty address."""
         self.app.query_params.clear()
         return self.go(page)
 
@@ -96,7 +96,7 @@ class Acts:
         self.app.selectbox(key=f"address.{field}").set_value(self.ids.all[name])
 
     def tick(self, *names):
-        """Systems in the leaderboard, and no other."""
+        """Select exactly these systems in the leaderboard."""
         send(self.app, "leaderboard", {"systems": [self.ids.all[name] for name in names]})
 
     def file(self, name, content):
@@ -108,7 +108,7 @@ class Acts:
         field.set_value((name, content if isinstance(content, bytes) else content.encode(), ""))
 
     def uncheck(self):
-        """All that can be unchecked, at once."""
+        """Clear all checkboxes in one run."""
         for box in self.app.checkbox:
             if not box.disabled:
                 box.uncheck()
@@ -117,13 +117,13 @@ class Acts:
         self.files[name] = page_list.exported([self.data])
 
     def runs(self, *given):
-        """Runs whose relevant documents are at a place, from 0: "name=0"; the newest last."""
+        """Store runs with the relevant documents at an index: "name=0"; the newest last."""
         for at, (name, place) in enumerate((each.split("=") for each in given), start=1):
             run = run_from_ranking(name, self.data, Ranking.from_lists(lists_at(int(place))), name)
             self.workspace.save_run(replace(run, created=f"2030-01-0{at}T10:00:00+00:00"))
 
     def timed(self, name):
-        """A run with latencies, tokens and lengths, on as many documents for each query."""
+        """Store a run with latencies, tokens and lengths, on as many documents for each query."""
         run = self.workspace.run(self.ids.all[name])
         queries = run.queries.assign(latency_ms=np.arange(10.0, 26.0), pairs=4.0, tokens=100.0)
         read = np.full(len(run.ranking), 25, dtype=np.int32)
@@ -144,7 +144,7 @@ class Acts:
             getattr(self.workspace, f"delete_{kind}")(self.ids.all[name])
 
     def choices(self, text):
-        """All choices that are of a data set, and a metric, as if they were made in this window."""
+        """Set all choices that belong to a data set, and a metric, as if made in this window."""
         made = {name: [text] for name in widgets_address.OF_A_DATA_SET} | {"metric": ["map"]}
         self.app.session_state["address.choices"] |= made
         return self.app
@@ -159,10 +159,10 @@ class Acts:
         Notes(self.workspace).keep(self.data, "q1", ["odd"], text)
 
     def again(self):
-        """The page is drawn anew."""
+        """Rerun the page."""
 
     def full(self):
-        """The disk is full for a pin that is removed."""
+        """Make the removal of a pin fail because the disk is full."""
         self.patch.setattr(Pins, "unpin", refused)
 
     def free(self):
@@ -176,7 +176,7 @@ class Acts:
         widgets_stored.workspace.cache_clear()
 
     def lose(self):
-        """The database, with its copies and what SQLite keeps beside it."""
+        """Move the database away and delete its backups and its SQLite side files."""
         file = self.workspace.database.file
         for copy in (*(self.workspace.root / "backups").glob("*"), *files_of(file)[1:]):
             copy.unlink(missing_ok=True)
@@ -185,7 +185,7 @@ class Acts:
         st.cache_resource.clear()
 
     def user(self, *claims):
-        """Who is logged in, by the claims of a provider."""
+        """Set the user who is logged in, by the claims of a provider."""
         claims = dict(each.split("=") for each in claims)
         self.patch.setattr(language.st, "user", {"is_logged_in": bool(claims), **claims})
 

@@ -23,7 +23,7 @@ from tests.ui.page_text import page_text
 from tests.ui.parts import LANGUAGES, unlike
 from tests.ui.sessions import whole
 
-# What differs from run to run and from machine to machine.
+# Values that differ between runs and between machines.
 CHANGING = {
     "moment": r"[A-Z][a-z]{2} \d+, \d{4}, [\d:]+\s[AP]M(?: UTC)?"
     r"|\d{4}年\d+月\d+日 ?(?:UTC)? ?[\d:]+",
@@ -33,7 +33,7 @@ CHANGING = {
 
 
 def with_runs(workspace: Workspace, rows: str, name: str) -> str:
-    """A data set with two runs that are equally good, one of them timed, and one that lacks a
+    """Store a data set with two equally good runs, one of them timed, and a run that lacks a
     query."""
     dataset_id = keep_rows(workspace, rows, name)
     keep_lists(workspace, dataset_id, lists_at(0, 15), "better")
@@ -48,7 +48,7 @@ def with_runs(workspace: Workspace, rows: str, name: str) -> str:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory) -> Iterator[dict[str, str]]:
-    """State → its data set."""
+    """Yield state → its data set."""
     unlabelled = re.sub(r"(?m),\d,(?=\d,[ab]$)", ",,", ROWS)
     with opened_at(tmp_path_factory.mktemp("home")) as workspace:
         yield {
@@ -59,7 +59,7 @@ def found(tmp_path_factory) -> Iterator[dict[str, str]]:
 
 
 def opened(page: str, dataset_id: str, language: str = "en") -> AppTest:
-    # The others need packages and say what of them is installed.
+    # The other rerankers need packages, and the page shows which are installed.
     return whole(page, {"run.rerankers": ["bm25"]}, lang=language, data=dataset_id)
 
 
@@ -105,7 +105,7 @@ def test_data_leaves_out_of_the_check_what_the_upload_of_the_same_set_said(
     opened("data", dataset_id)
     [(given, named)] = drawn
     assert (*given, *named.values()) == (dataset_id, same)
-    # The report of the last files is no report of those that arrive.
+    # The report of the previous files is not shown for new files.
     monkeypatch.setattr(page_upload, "upload_panel", lambda: (None, True))
     opened("data", dataset_id)
     assert len(drawn) == 1

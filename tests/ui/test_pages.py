@@ -1,4 +1,4 @@
-"""Every page, in every language: it draws, and it says what it should."""
+"""Every page in every language: it draws without errors, and shows the expected texts."""
 
 import ast
 from pathlib import Path

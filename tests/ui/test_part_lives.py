@@ -41,7 +41,7 @@ MOMENT = r"\b[A-Z][a-z]{2} \d+, \d{4}, [\d:]+\s[AP]M"
 
 
 def cells(text):
-    """Columns and values of "a=1,b=two"."""
+    """Return the columns and values of "a=1,b=two"."""
     pairs = (each.split("=") for each in text.split(",") if each)
     return {name: int(value) if value.isdigit() else value for name, value in pairs}
 
@@ -68,7 +68,7 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
         selectable = str(how.get("key")).startswith(("runs.list", "corrections"))
         return {"selection": {"rows": now["rows"]}} if selectable else answer
 
-    # However slow the machine is, what runs is not written off.
+    # A running job is not marked as failed, however slow the machine is.
     monkeypatch.setattr("rankdash.core.workspace.jobs.leases.STALE_SECONDS", math.inf)
     monkeypatch.setattr(st, "dataframe", dataframe)
     monkeypatch.setattr(view, "go", go)
@@ -104,7 +104,7 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
         return now["app"]
 
     def change(*words):
-        """[grid:]name=state[,column=value…] of jobs, which are queued first if they are new."""
+        """Change jobs, [grid:]name=state[,column=value…], and queue those that are new."""
         for word in words:
             head, _comma, rest = word.partition(",")
             grid, _colon, job = head.rpartition(":")
@@ -116,7 +116,7 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
             jobs.delete(workspace, row.id)
 
     def keep(*words):
-        """Runs like the usual one, each newer than the one before: id[:name]."""
+        """Store runs like the usual one, each newer than the last: id[:name]."""
         for place, word in enumerate(words):
             row_id, _colon, name = word.partition(":")
             created = f"2030-01-{place + 1:02}T10:00:00+00:00"
@@ -128,7 +128,7 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
             workspace.delete_run(row.id)
 
     def press(key):
-        """Of a button that draws its part alone again, which no test can."""
+        """Click a button that reruns only its part; the test reruns the page."""
         now["app"].button(key=key).click().run()
 
     def correct(query, doc, given):

@@ -40,7 +40,7 @@ def test_no_field_of_the_address_waits_for_its_page():
 
 @pytest.fixture
 def read_only(workspace, stored, monkeypatch):
-    """The workspace with something of everything, opened for reading only."""
+    """A workspace with one row of each kind, opened read-only."""
     run_id = workspace.runs(stored)[0].id
     Notes(workspace).keep(stored, "q1", ["odd"], "look *here*")
     Corrections(workspace).correct(stored, ("q1", "d0"), 1.0, "Ann")
@@ -65,7 +65,8 @@ def bytes_of(root):
     }
 
 
-# Words on buttons that change nothing that is stored, and on those that do.
+# Labels of buttons that change nothing in the workspace, and of those that write to it.
+
 HARMLESS = {
     "Previous", "Next", "Restore the defaults", "Apply", "Use it", "Compare on Overview",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The page on cost: what it answers, case by case, each of its parts, and what is clicked there."""
+"""The Cost page: its answers, each of its parts, and its buttons and fields."""
 
 import json
 import math
@@ -37,8 +37,8 @@ def save(workspace, *prices):
 
 
 def first_places(workspace, name, n, before, *runs):
-    """A data set of n queries, of which so many have their relevant document in first place; and
-    for each run its name, how many have it there, and the p95 of its latencies in ms."""
+    """Store a data set of n queries, `before` of them with their relevant document at rank 1.
+    runs: (name, number of queries with the relevant document at rank 1, p95 latency in ms)."""
     rows = "query_id,query,doc_id,document,label,score\n" + "".join(
         f"q{q},question {q},d{d},words of document {d},{int(d == 0)},{score}\n"
         for q in range(n)
@@ -56,8 +56,8 @@ def first_places(workspace, name, n, before, *runs):
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory):
-    """Name → id of data sets that no test changes. Hit@1 of the first is 0.72, and that of "better"
-    0.87, as in the published example."""
+    """Name → id of data sets that no test changes. Hit@1 of the first stage is 0.72, and 0.87 for
+    "better", as in the published example."""
     with opened_at(tmp_path_factory.mktemp("home")) as workspace:
         save(workspace, FLAT, EURO)
         shop = [("better", 87, 500.0), ("slightly", 74, 501.0), ("hardly", 73, math.nan),
@@ -78,9 +78,10 @@ def sets(tmp_path_factory):
 
 
 def drawing(*draws, of, systems=("better",), **changed):
-    """What an address leads to for the first system, at $1 for 1,000 search units, and the address.
+    """Return a function that draws parts for the first system, at $1 for 1,000 search units, and
+    the address.
 
-    draws: functions of the study, all options, the one in focus, and the assumptions.
+    draws: functions of the study, all options, the one of the first system, and the assumptions.
     """
     first = systems[0]
     chosen = {"data": of, "system": list(systems), "vs": first, "price": f"{first}=flat",
@@ -172,7 +173,7 @@ PARTS = {
         study, assumed, options
     ),
 }
-# (part, why) → what of the address is another.
+# (part, case) → changed fields of the address.
 SHOWN = {
     **{(each, "usual"): {} for each in PARTS},
     **{(each, "of a year"): {"per": "year"} for each in ("swings", "map", "scenarios")},
@@ -215,7 +216,7 @@ def test_the_largest_amounts_are_written_out(sets, largest):
     assert not [each for each in texts if re.search(r"\d[eE][+-]?\d|\b(nan|inf|None)\b", each)]
 
 
-# What a machine and a length cost.
+# Prices by machine time and by length.
 
 MACHINE = {"key": "own", "provider": "Machine", "unit": "hour", "amount": 1800.0,
            "searches_per_second": 16.0, "utilisation": 0.5, **OF_TEST}  # fmt: skip
@@ -223,7 +224,7 @@ MACHINE = {"key": "own", "provider": "Machine", "unit": "hour", "amount": 1800.0
 
 @pytest.fixture
 def own(tmp_path):
-    """A workspace that a test may change, and the id of its data set."""
+    """Return a workspace that a test may change, and the id of its data set."""
     with opened_at(tmp_path) as workspace:
         yield workspace, first_places(workspace, "Shop", 20, 10, ("better", 19, math.nan))
 
@@ -314,7 +315,7 @@ def test_prices_with_hostile_names_stay_text(own):
     assert not any("](http" in each.value for each in (*app.markdown, *app.caption))
 
 
-# What is clicked.
+# Buttons and fields.
 
 PRICES = {"flat": FLAT, "euro": EURO, "second": EURO | {"key": "second"}, "machine": MACHINE}
 
@@ -333,7 +334,7 @@ def currencies():
 
 
 class Acts:
-    """What is drawn of the page, for an address such as "price=better=flat"."""
+    """Acts on parts of the page, for an address such as "price=better=flat"."""
 
     def __init__(self, workspace, of):
         self.workspace, self.of, self.app, self.delete = workspace, of, None, None
@@ -371,11 +372,11 @@ class Acts:
         return self.app
 
     def confirm(self):
-        """Answer the question whether to delete."""
+        """Confirm the deletion."""
         self.delete()
 
     def full(self):
-        """As many scenarios as there is room for."""
+        """Store as many scenarios as the limit allows."""
         every = {f"s{place}": Assumptions() for place in range(MOST_SCENARIOS)}
         self.workspace.set_setting("scenarios", write_scenarios(every))
 
@@ -410,7 +411,7 @@ def test_a_life_of_the_page(life, approved, own, monkeypatch):
 
 
 def test_a_slider_is_not_put_back_by_the_server_and_has_room_for_its_number(own):
-    """What the server sends takes back the presses that a person has made since."""
+    """A value sent by the server would undo what a user entered in the meantime."""
     save(own[0], FLAT, EURO)
     app = Acts(*own).open("elasticity=7")
     (slider,) = [each for each in app.slider if "Value gained for each" in each.label]

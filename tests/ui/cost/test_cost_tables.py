@@ -41,7 +41,7 @@ def test_lengths_go_to_twice_ones_own_and_stand_on_both_sides_of_a_chunk():
     found = lengths(300, chunk=520)
     assert found == sorted(found)
     assert 300.0 in found and 10.0 in found and max(found) == 1000.0
-    # A chunk of 520 has room for 500 tokens beside the query.
+    # A chunk of 520 tokens has room for 500 tokens of the document and 20 of the query.
     assert {500.0, 500.0 + 1e-6} <= set(found)
     assert max(lengths(600)) == 1200.0
     assert not any(500 < each < 500.1 for each in lengths(300, "tokens", 520))

@@ -1,5 +1,5 @@
-"""The page Data beside its uploads: the check report, the stored data sets, and files that go out
-and come in."""
+"""The page Data without its uploads: the check report, the stored data sets, and files to export
+and import."""
 
 from collections import Counter
 from dataclasses import replace
@@ -47,7 +47,7 @@ FINDINGS = [
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory):
-    """Why → id of data sets that no test changes."""
+    """Case → id of data sets that no test changes."""
     with opened_at(tmp_path_factory.mktemp("home")) as workspace:
 
         def keep(name, rows, findings=None, **changed):
@@ -123,7 +123,7 @@ def test_another_data_set_is_opened_without_the_choices_of_the_last(session):
     assert address.offered() == {"data": ["shop"], "metric": ["x"]}
 
 
-# What is stored.
+# Stored data sets.
 
 
 @pytest.mark.parametrize(("primary", "kinds"), [(True, ["primary", "secondary"]),
@@ -136,7 +136,7 @@ def test_the_sample_of_the_interfaces_language_is_offered_first(workspace, prima
     assert len(own.button) == 1, "what is here is not offered again"
 
 
-# Files that go out and come in.
+# Exported and imported files.
 
 KINDS = ("datasets", "runs", "notes", "corrections", "explanations", "judges", "settings")
 
@@ -189,7 +189,7 @@ def test_what_is_exported_is_named_where_it_is_one_data_set(
     assert offered["data"]() == [ids[each] for each in chosen]
     assert name is None or offered["file_name"] == name
     assert app.file_uploader
-    # One that is only shown takes nothing in.
+    # A read-only workspace accepts no file.
     only_shown()
     assert not part(page_list.draw_sharing_files, rows).file_uploader
     assert not said(part(page_list.draw_sharing_files, []))

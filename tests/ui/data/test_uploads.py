@@ -1,4 +1,4 @@
-"""Files on their way in: what a person is asked, and what the answer does."""
+"""Uploads: the questions about the files, and the effect of the answers."""
 
 import gzip
 import re
@@ -33,7 +33,7 @@ def rows(labels: tuple[str, str, str]) -> bytes:
 
 @pytest.fixture
 def panel(workspace, monkeypatch):
-    """The uploads alone, with the check report of what was stored."""
+    """Draw only the uploads and the check report of the stored data set."""
     monkeypatch.setattr(page_upload, "AT_ONCE_SECONDS", float("inf"))
 
     def drawn():
@@ -68,7 +68,7 @@ def test_the_uploader_names_every_format(panel):
     assert all(name in panel.file_uploader[0].help for name in (*FORMATS, *SHAPES))
 
 
-# What a process that reads comes to: a data set that was here before, a question or an error.
+# Outcomes of a process that reads: a stored data set, a question or an error.
 WORDS, OTHER_WORDS = ("good", "bad"), ("relevant", "irrelevant")
 OUTCOMES = {
     "here": Kept("x", was_here=True),
@@ -83,7 +83,7 @@ OUTCOMES = {
 
 
 class Held:
-    """In place of a process that reads: it goes on until it is told to end."""
+    """A replacement for a process that reads: it runs until `end` or `cancel` is called."""
 
     def __init__(self, workspace, sources, **options):
         self.running, self.cancelled, self.seconds = True, False, 42.0
@@ -114,7 +114,7 @@ def test_a_life_of_the_uploads(life, approved, panel, workspace, monkeypatch):
     files, asked, reading, how = {}, [], [], {}
 
     def named(name):
-        """The page on which names are typed, for which a file is fetched, or "fails"."""
+        """Open the page with the field for names. name: of the file that it loads, or "fails"."""
 
         def fetched(names, *, waiting):
             asked.extend(names)
@@ -129,14 +129,14 @@ def test_a_life_of_the_uploads(life, approved, panel, workspace, monkeypatch):
     opened = []
 
     def columns(name):
-        """Which column is which, alone."""
+        """Draw only the choice of columns."""
         opened[:] = [
             part(page_upload.draw_column_choices, [Source(name, files[name].encode())], str)
         ]
         return opened[0]
 
     def hold(size, *outcomes):
-        """Processes go on until their end, or come to one outcome after the other at once."""
+        """Replace the processes: they run until their end, or have one of the outcomes at once."""
         left = iter(outcomes)
 
         def process(*given, **options):
@@ -216,7 +216,7 @@ def test_a_file_that_unpacks_to_too_much_or_kills_its_reader_is_refused_and_the_
     assert labels(workspace) == [0, 1, 2]
 
 
-# Which column is which, before files are read.
+# The choice of columns before files are read.
 
 
 @pytest.mark.parametrize(("sizes", "large"), [((30, 20), False), ((30, 30), True)])

@@ -36,8 +36,8 @@ SETTINGS = {"file": "x", "k": 1}
 
 
 def keep(workspace, dataset_id, name, shift, queries=range(16), state="skipped", ms=np.nan, **more):
-    """A run whose relevant document stands at rank 1 + shift, as if asked for these queries. state:
-    of the others."""
+    """Store a run with each relevant document at rank 1 + shift, over these queries. state: the
+    state of the other queries."""
     lists = lists_at(shift)
     run = run_from_ranking(name, dataset_id, Ranking.from_lists(lists), f"{name}.trec")
     states = ["done" if q in queries else state for q in range(16)]
@@ -129,7 +129,7 @@ def shown(sets, of="shop", lang="en", **chosen):
 def test_what_history_says(sets, approved, lang):
     cases = CASES if lang == "en" else {each: CASES[each] for each in IN_CHINESE}
     told = {why: page_text(shown(sets, lang=lang, **chosen)) for why, chosen in cases.items()}
-    # What is above the selected is as usual.
+    # The part above the table of selected runs is the same in these cases.
     above = re.compile(r"(?s)^.*?\[table\][^\n]*\n(  [^\n]*\n)*")
     told = {
         why: above.sub("", text) if "runs" in cases[why] else text for why, text in told.items()
@@ -184,7 +184,7 @@ def test_a_pair_is_compared_with_its_pin_else_its_baseline_else_the_older(
 
 
 def test_no_two_settings_of_a_reranker_share_a_title():
-    """By its title a setting of one run is joined with that of another."""
+    """Settings of two runs are matched by title."""
     for kind in kinds():
         titles = list(setting_titles(kind.name).values())
         assert len(set(titles)) == len(titles), kind.name

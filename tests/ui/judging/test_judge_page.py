@@ -1,4 +1,4 @@
-"""The page Judge as a person uses it: from the form to what a judge's grades are worth."""
+"""The Judge page, from the form to the agreement of the grades with human labels."""
 
 import threading
 from dataclasses import asdict
@@ -41,7 +41,7 @@ def _nothing_works_by_itself(hand):
 
 
 def opened(workspace, dataset_id, **state):
-    """The page with the settings of an endpoint that needs no key."""
+    """Open the page with the settings of an endpoint that needs no key."""
     runs = [row.id for row in workspace.runs(dataset_id)]
     chosen = {"data": dataset_id, "system": runs, "vs": runs[:1], "metric": "ndcg", "k": "10"}
     return sessions.page("judge", chosen=chosen, state=FILLED | state)
@@ -66,7 +66,7 @@ def work(workspace, app=None):
 
 
 def asked(body):
-    """The numbers of query and document that a judge is asked about."""
+    """Return the numbers of the query and the document in a request to the judge."""
     prompt = body["messages"][1]["content"]
     query = prompt.partition("how to return ")[2].partition("\n")[0]
     return int(query), int(prompt.partition("<document>\ndocument ")[2][0])
@@ -81,7 +81,7 @@ def rows_of(queries, text=lambda doc: f"document {doc}", label=lambda query, doc
 
 
 def turned(workspace, rows, name):
-    """The id of a data set with a run that ranks the other way round."""
+    """Store a data set with a run in reversed order, and return its id."""
     dataset_id = keep_rows(workspace, rows, name)
     queries = workspace.dataset(dataset_id).queries["query_id"]
     lists = [(q, ["d3", "d2", "d1", "d0"], [4.0, 3.0, 2.0, 1.0]) for q in queries]
@@ -90,7 +90,7 @@ def turned(workspace, rows, name):
 
 
 def ask(workspace, dataset_id, server, pairs, **settings):
-    """A judge that was asked about these pairs."""
+    """Let a judge grade these pairs, and return its row."""
     usual = {"model": "tiny", "base_url": server.url, "key_variable": "none"}
     submit(workspace, JudgeRequest(dataset_id, usual | settings, ["first stage"], 4, pairs))
     work(workspace)
@@ -108,7 +108,7 @@ def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server
     assert row.systems == ("First stage", "better")
     assert "queued" in said(page) and server.seen == []
 
-    # As people, but for all documents of the first query, which it thinks well of.
+    # The grades equal the human labels, but all documents of the first query get the top grade.
     def reply(body):
         query, doc = asked(body)
         return f"Because.\nGrade: {3 if query == 0 or doc == query % 4 else 0}", {}
@@ -121,7 +121,7 @@ def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server
     approved("ui/judge.en", text)
     found = StoredJudges(workspace).grades(row.id)
     assert found["grade"].isna().sum() == 1 and (found["grade"] == 3).sum() >= 15
-    # Beside people's verdict once that is asked for.
+    # The verdict by the judge is shown next to the verdict by human labels on request.
     page.toggle(key=f"judge.beside.{row.id}").set_value(True).run()
     choices = dict(page.session_state["address.choices"])
     assert choices["judge"] == [row.id]
@@ -135,12 +135,12 @@ def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server
 
 
 def test_what_failed_in_peoples_queries_is_asked_again_alone(workspace, server):
-    # People labelled the first 12 of 14 queries; the judge fails on one of theirs and on another.
+    # Annotators labelled the first 12 of 14 queries; the judge fails on one of these and one other.
     rows = rows_of(14, label=lambda query, doc: int(query % 4 == doc) if query < 12 else "")
     dataset_id = turned(workspace, rows, "Some")
     server.fault_of = lambda body: REFUSED if asked(body)[0] in (3, 13) else {}
     pairs = [(f"q{q}", f"d{d}") for q in range(14) for d in range(4)]
-    # One was not asked at all.
+    # One pair was not sent to the judge.
     row = ask(workspace, dataset_id, server, [each for each in pairs if each != ("q5", "d3")])
     app = opened(workspace, dataset_id)
     told = said(app)
@@ -159,7 +159,7 @@ def test_what_failed_in_peoples_queries_is_asked_again_alone(workspace, server):
     found = StoredJudges(workspace).row(row.id)
     assert (found.failed, found.open, found.state) == (4, 0, "done")
     assert not [each for each in app.button if each.key == f"judge.lost.{row.id}"]
-    # The other ones still can be asked for.
+    # The missing grades can still be requested.
     work(workspace, press(app, "resume"))
     assert StoredJudges(workspace).row(row.id).graded == 55
 
@@ -201,7 +201,7 @@ def test_a_life_of_the_page(life, approved, workspace, stored, server, monkeypat
     monkeypatch.setattr(page_list.dialogs, "delete", lambda *given: questions.append(given))
 
     def start(*words):
-        """The page with parts unfolded; the address may be that of the service."""
+        """Open the page with these expanders open; "service": the address of the fake server."""
         state = {name: True for name in words if "." in name}
         if "service" in words:
             state["setting.judge.graded.base_url"] = server.url
@@ -241,7 +241,7 @@ def test_a_life_of_the_page(life, approved, workspace, stored, server, monkeypat
 
 
 def test_labels_that_are_given_document_by_document_correct_no_judge(workspace):
-    """One label of a query makes it no whole query."""
+    """One label does not complete a query."""
     rows = rows_of(15, label=lambda query, doc: int(query % 3 > 0) if doc == 3 else "")
     dataset_id = turned(workspace, rows, "Half")
     grades = [(f"q{q}", f"d{d}", float(d == 3)) for q in range(15) for d in range(4)]

@@ -49,7 +49,7 @@ def press(app, name):
 
 
 class Acts:
-    """What is done on the page Label, and elsewhere meanwhile."""
+    """Acts on the page Label, and in other windows."""
 
     def __init__(self, workspace, dataset_id, patch):
         self.workspace, self.data, self.patch, self.app = workspace, dataset_id, patch, None
@@ -59,7 +59,7 @@ class Acts:
         return self.app
 
     def begin(self, *changes):
-        """Begin a plan with other settings; "while KEY": that key is pressed before it is seen."""
+        """Begin a plan with other settings; "while KEY": this key is clicked before it is shown."""
         changes, _, key = " ".join(changes).partition("while ")
         pairs = (each.split("=") for each in changes.split())
         key = key and key_of(self.app, key)
@@ -69,14 +69,14 @@ class Acts:
         return key.click().run() if key else None
 
     def give(self, who, label, *places):
-        """Label documents of the plan elsewhere, by their places in its order."""
+        """Label documents of the plan in another window, by their positions in its order."""
         asked = pairs(self.data)
         given = {asked[int(place)]: float(label) for place in places or ("0",)}
         for pair, grade in given.items():
             Corrections(self.workspace).correct(self.data, pair, grade, who)
 
     def elsewhere(self, what):
-        """Another window takes a document, lets go, or takes the last one that Ann left."""
+        """Reserve in another window one document, none, or the last one without a label."""
         plan, asked = labels_plan.current(self.data).kept.id, pairs(self.data)
         if what == "last":
             take_in(self.workspace, self.data, "Ann", dict.fromkeys(asked[:-1], 0.0))
@@ -91,11 +91,11 @@ class Acts:
         self.patch.setattr(label_page, "UNREAD_SECONDS", 0.0)
 
     def another(self):
-        """Unfold the form of another plan."""
+        """Open the form of another plan."""
         self.app.session_state[f"label.another.{labels_plan.current(self.data).kept.id}"] = True
 
     def file(self):
-        """The labels, notes and draws of the file."""
+        """Return the labels, notes and draws of the file."""
         if not labels_plan.current(self.data):
             return "no plan"
         written = io.BytesIO(unjudged.table_bytes(self.data))
@@ -195,7 +195,7 @@ def test_a_judge_is_the_guess_of_a_plan_and_is_never_shown_beside_a_document(wor
     places = [map(int, doc.removeprefix("q").split("d")) for doc in labelling.plan.pool.doc_ids]
     assert grades.tolist() == [GRADES[query * DOCS + doc] for query, doc in places]
     assert "Judge" not in said(app)
-    # People label as the judge did, so that it saves labels.
+    # The human labels equal the grades, so the judge reduces the number of labels needed.
     order = labelling.plan.order[:100].tolist()
     given = {labelling.pair(place): float(grades[place]) for place in order}
     take_in(workspace, unlabelled, "Ann", given)

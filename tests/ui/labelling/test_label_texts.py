@@ -47,7 +47,7 @@ def add_judge(workspace, dataset_id, name, top=1):
 
 
 class Told:
-    """What the page says to Ann: first as usual, in each language, then how others differ."""
+    """Texts of the page for Ann: the first case in each language, then the differences from it."""
 
     def __init__(self, why, dataset_id):
         self.texts = {lang: {why: self._text(lang, dataset_id)} for lang in LANGUAGES}
@@ -147,7 +147,7 @@ def test_a_plan_at_each_of_its_stages(workspace, approved, only_shown):
         approved(f"ui/label.{lang}", table(texts))
 
 
-# The pages while the labels are a sample.
+# Pages while the labels are a sample.
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def shown(name, data, lang="en"):
     usual = {"base": "first-stage", "system": run.id, "vs": run.id, "metric": "ndcg", "k": "10"}
     text = page_text(page(name, lang=lang, chosen={"data": data} | usual), charts=False)
     if name != "queries":
-        # Tables and what is folded are in the texts of whole pages.
+        # Tables and expanders are part of the texts of whole pages.
         text = re.sub(r"(?m)^ .*\n", "", text)
     return masked(text, **CHANGING)
 

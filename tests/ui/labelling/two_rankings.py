@@ -1,4 +1,4 @@
-"""Data sets of two rankings, and the plan to label what tells them apart."""
+"""Data sets of two rankings, and the plan to label the documents that distinguish them."""
 
 import functools
 import json
@@ -37,9 +37,9 @@ def two_rankings(
     prefix: str = "",
     labels: str = "",
 ) -> str:
-    """The id of a data set whose first stage ranks d0, d1, … for each query.
+    """Store a data set whose first stage ranks d0, d1, … for each query, and return its id.
 
-    second: the ranking "turned"; the first one turned around if it is None. prefix: of the ids of
+    second: the ranking "turned"; None: the first one reversed. prefix: of the ids of
     documents. labels: the lines of a file of labels.
     """
     if second is None:
@@ -73,14 +73,14 @@ def _loaded(
 
 
 def begin(workspace: Workspace, dataset_id: str, guidelines: str = "", **changes: object) -> str:
-    """The id of a plan for all systems. changes: of its settings."""
+    """Begin a plan for all systems and return its id. changes: of its settings."""
     systems = tuple(stored.systems(dataset_id))
     settings = asdict(LabelSettings(systems, "dcg@10", 1.0, 1.0, seed=7, share=0.2)) | changes
     return LabelPlans(workspace).begin(dataset_id, settings, guidelines)
 
 
 def pairs(dataset_id: str) -> list[Pair]:
-    """What the plan asks for, in its order."""
+    """Return the pairs of the plan in its order."""
     found = plan.current(dataset_id)
     return [found.pair(place) for place in found.plan.order.tolist()]
 

@@ -1,4 +1,4 @@
-"""The list of what to label next with its draws: out as a file, filled in, and back."""
+"""The sampled list of documents to label: exported, completed, and imported."""
 
 import contextlib
 import io
@@ -26,14 +26,14 @@ SETTINGS = {"metric": "dcg@5", "top": 2.0, "seed": 3}
 
 
 def made(workspace: Workspace, prefix: str = "") -> str:
-    """Two rankings of 30 queries, the second the first turned around, and two labels."""
+    """Store two rankings of 30 queries, the second reversed, and two labels."""
     labels = f"q0\t{prefix}q0d0\t1\nq1\t{prefix}q1d5\t0\n"
     return two_rankings(workspace, queries=QUERIES, docs=DOCS, prefix=prefix, labels=labels)
 
 
 @pytest.fixture
 def shop(workspace) -> str:
-    """The id of a data set with a plan."""
+    """Return the id of a data set with a plan."""
     dataset_id = made(workspace)
     begin(workspace, dataset_id, **SETTINGS)
     return dataset_id
@@ -44,7 +44,7 @@ def drawn_list(dataset_id: str) -> pd.DataFrame:
 
 
 def filled(table: pd.DataFrame, count: int) -> pd.DataFrame:
-    """The list after a person typed labels into its first rows."""
+    """Return the list with labels in its first rows."""
     table["label"] = table["label"].astype(object)
     last = table["doc_id"].str[-1].astype(int)
     table.loc[table.index[:count], "label"] = (last[:count] < 2) * 2.0
@@ -52,7 +52,7 @@ def filled(table: pd.DataFrame, count: int) -> pd.DataFrame:
 
 
 def take(dataset_id: str, table: pd.DataFrame) -> bool:
-    """Take the list in as a spreadsheet saves what it opened."""
+    """Import the list as saved by a spreadsheet program."""
     source = Source("list.csv", table.to_csv(index=False).encode())
     return corrections.take_answers(dataset_id, source)
 
@@ -86,7 +86,7 @@ def test_the_list_comes_back_as_answers_that_the_estimate_counts(
     ]  # fmt: skip
     assert table["draw"].tolist() == (plan.draw + 1).tolist()
     assert table["probability"].tolist() == pytest.approx(plan.probabilities, rel=1e-9)
-    # Nothing tells a system or a rank in one.
+    # The list contains no name of a system and no rank.
     assert not any("turned" in str(cell) for cell in table.to_numpy().ravel())
     assert len(table) == QUERIES * DOCS - 2
     done = 120
@@ -97,7 +97,7 @@ def test_the_list_comes_back_as_answers_that_the_estimate_counts(
     [found] = labels_plan.current(shop).status.estimates
     counted = (plan.draw < plan.draw[done]).sum() if mode == "query" else done
     assert (found.labels, found.labels + found.waiting, found.known) == (counted, done, 2)
-    # What is still open is on the next list.
+    # The next list contains the documents without a label.
     rest = opened(unjudged.sampled_bytes(write, shop))
     assert rest["draw"].tolist() == (plan.draw[done:] + 1).tolist()
 
@@ -112,7 +112,7 @@ def test_people_times_and_what_cannot_be_told_come_back_too(workspace, shop):
     assert (status.cannot_tell, status.estimates[0].labels) == (1, 3)
     assert [(each.name, each.answers) for each in status.raters] == [("<b>Bo</b>", 1), ("Ann", 2)]
     assert status.seconds == 20
-    # The file of the page comes back as it went out, into a plan that was begun anew.
+    # The exported labels are imported into a new plan.
     file = unjudged.table_bytes(shop)
     Corrections(workspace).withdraw(shop, [each.pair for each in Corrections(workspace).all(shop)])
     assert labels_plan.current(shop).status.estimates[0].labels == 0
@@ -145,7 +145,7 @@ def test_every_estimate_can_be_made_again_from_a_workspace_file(workspace, shop,
 
 
 def command(*arguments: object) -> dict:
-    """What a command wrote as JSON."""
+    """Return the JSON output of a command."""
     written = io.StringIO()
     with contextlib.redirect_stdout(written):
         assert main([*map(str, arguments), "--json"]) in (0, 1)
@@ -172,7 +172,7 @@ def test_files_of_labels_go_from_the_page_to_commands_and_back(shop, tmp_path_fa
     assert (added["added"], added["ignored"]) == (90, 2)
     [found] = command("label", "status", plan, "--out", labels)["estimates"]
     assert found["labels"] + found["waiting"] == 90
-    # Draws of another plan are any labels, which become those of a new data set beside this one.
+    # Draws of another plan are ordinary labels: they become those of a new data set.
     source = Source("labels.csv", labels.read_bytes())
     assert not corrections.take_answers(shop, source)
     merged = merge_labels(stored.dataset(shop), read([source]).qrels)

@@ -1,4 +1,4 @@
-"""Reversed labels on the page Data: put right by a button with all that belongs to them, undone."""
+"""Reversed labels on the page Data: a button corrects them and all derived data, and undoes it."""
 
 from dataclasses import replace
 from functools import partial
@@ -30,7 +30,7 @@ def cranfield(workspace) -> str:
 
 
 def opened(dataset_id):
-    """The part of the page for the data set that is chosen, this one to begin with."""
+    """Draw the part of the page for the chosen data set, by default this one."""
 
     def draw():
         unjudged.draw_direction(
@@ -87,7 +87,7 @@ def test_which_grade_means_not_relevant(workspace, grades, corrected, offered):
         f"*{each}" if at == box.index else each for at, each in enumerate(box.options)
     ]
     if not corrected:
-        # The other one is taken at its word.
+        # The other choice is applied too.
         other = 1 - box.index
         box.set_value(max(0.0, *grades) + other).run()
         press(app, "Reverse the labels")

@@ -1,4 +1,4 @@
-"""Labels that were corrected, that come back, and that are missing, as the pages show them."""
+"""Corrected, imported and missing labels, as the pages show them."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ HEAD = "query_id,query,doc_id,document,label,score\n"
 MADE = "2026-11-01T10:00:00+00:00"
 
 
-# What missing labels leave open.
+# Conclusions that missing labels prevent.
 
 
 def unjudged(labels: str, before: str, after: str, metric: str = "precision", **fields) -> Callable:
@@ -70,8 +70,8 @@ def test_how_far_missing_labels_can_move_a_change(approved, workspace, language)
 
 
 def deep_shop(workspace) -> str:
-    """The id of a data set with one query whose 30 documents the run "turned" turns round; a label
-    for the last of them, and for one that nobody ranks."""
+    """Return the id of a data set with one query with 30 documents, reversed in the run "turned".
+    Labels: of the last document, and of one that is in no ranking."""
     rows = "".join(f"q1,how to,d{n},Returns {n},{'1' * (n == 29)},{30 - n}\n" for n in range(30))
     rows += "q1,how to,x,Text of x,0,\nq2,,d0,Returns 0,1,1\n"
     dataset_id = keep_rows(workspace, HEAD + rows, "Shop")
@@ -113,7 +113,7 @@ def test_corrections_are_listed_with_their_files(approved, workspace, shop, monk
     approved(f"ui/corrections.{language}", re.sub(f"(?m){moments}", "<moment>", table(cases)))
 
 
-# Labels that come back.
+# Imported labels.
 
 
 def keep(dataset_id: str, made: Dataset, name: str, corrected: Callable = float) -> None:
@@ -131,7 +131,7 @@ def test_runs_notes_and_corrections_go_along_once_under_a_free_name(workspace, s
     notes, corrections = Notes(workspace), Corrections(workspace)
     for query in ("q1", "q2"):
         notes.keep(stored, query, ("t",), "x")
-    # The uploaded label of q1 is 1 for d1 alone; in the new set it is 2.
+    # The uploaded label of q1 is 1 for d1 only; in the new set it is 2.
     for doc, label in (("d1", None), ("d2", 1.0), ("d3", 0.0)):
         corrections.correct(stored, ("q1", doc), label, "")
     made = doubled(workspace.dataset(stored))
@@ -143,7 +143,7 @@ def test_runs_notes_and_corrections_go_along_once_under_a_free_name(workspace, s
     (run,) = workspace.runs(new.id)
     assert (run.name, run.dataset_id) == ("better", new.id)
     assert run.id != workspace.runs(stored)[0].id
-    # What the new labels say already is no correction.
+    # A label that equals the new one is not a correction.
     kept = {(each.doc_id, each.label) for each in corrections.all(new.id)}
     assert kept == {("d1", None), ("d2", 2.0)}
     assert [note.query_id for note in notes.all(new.id)] == ["q1", "q2"]

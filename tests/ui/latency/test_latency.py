@@ -1,4 +1,4 @@
-"""The page Latency: each sentence of its parts from both sides of where it changes."""
+"""The page Latency: each sentence of its parts on both sides of its threshold."""
 
 from dataclasses import replace
 from functools import partial
@@ -40,12 +40,12 @@ def timed(name: str, ms: np.ndarray, pairs: float | np.ndarray = 4.0, **fields: 
 
 
 def first(count: int, ms: np.ndarray = EVEN) -> np.ndarray:
-    """Of so many queries; the others were not timed."""
+    """Return latencies of the first `count` queries; NaN for the others."""
     return np.where(np.arange(QUERIES) < count, ms, np.nan)
 
 
 def late(count: int, of: int = 60) -> np.ndarray:
-    """Over the target of 50 ms, the last of some queries."""
+    """Return latencies with the last `count` of `of` queries over the target of 50 ms."""
     return first(of, np.where(np.arange(QUERIES) >= of - count, 51.0, 10.0))
 
 

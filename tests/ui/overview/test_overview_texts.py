@@ -1,4 +1,4 @@
-"""What the parts of Overview say: the verdict with its facts, reasons and kinds."""
+"""Texts of the parts of Overview: the verdict with its facts, reasons and kinds of queries."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,8 +22,8 @@ ORDER = [f"d{d}" for d in range(DOCS)]
 
 
 def data(queries: int = QUERIES):
-    """The relevant document of each query is at rank 1 to 4. topic: of two large groups and a small
-    one. difficulty: a column of one's own, with the name of one that is derived."""
+    """Return queries with the relevant document at rank 1 to 4. topic: two large groups and a small
+    one. difficulty: a user's column with the name of a derived one."""
     return dataset_of(
         "query_id,query,doc_id,document,label,score,topic,difficulty\n"
         + "".join(
@@ -164,7 +164,7 @@ def test_the_leaderboard_has_a_row_for_every_run_and_numbers_for_those_that_are_
     assert data["axis"]["zero"] < low < value < high and (colour, hollow) == ("better", False)
     assert words == "+0.248 … +0.454"
     assert rows["worse"]["cells"] is None and data["baseline"] == "first-stage"
-    # Without labels there is the choice alone.
+    # Without labels only the choice of systems is shown.
     app = drawn(partial(page_leaderboard.draw_choice, replace(study, challengers=(name,))))
     rows = component(app, "leaderboard")["rows"]
     assert [row["cells"] for row in rows] == [[], [], None]

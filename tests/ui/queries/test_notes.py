@@ -112,7 +112,7 @@ def test_files_hold_the_corrected_labels_and_run_no_formula(app, stored):
     own = [line.split() for line in lines if line.startswith("q5 ")]
     assert {(doc, label) for _q, _0, doc, label in own} == {("d0", "0"), ("d2", "0"), ("d3", "1")}
     assert len(lines) == 16 * 4 - 1 + 1
-    # What was exported is what the readers read back.
+    # The readers read the exported labels back.
     again = read([Source("qrels.tsv", "\n".join(lines).encode())]).qrels
     assert len(again) == 16 * 4 - 1
 

@@ -1,4 +1,4 @@
-"""The list of queries and its filters: what is listed, how it is shown, and which one is open."""
+"""The list of queries: its filters, its rows, and the open query."""
 
 from functools import partial
 
@@ -189,7 +189,7 @@ def test_a_list_is_made_once_for_all_who_see_it_alike(stored):
     data, systems = widgets_stored.dataset(stored), widgets_stored.systems(stored)
 
     def listed(wanted=None, order="hurt", marks=NO_MARKS, **changed) -> page_list.Rows:
-        """Of a study that is a new one each time."""
+        """Return the rows of a study, which is a new object each time."""
         study = Study(data, systems, FIRST_STAGE, (list(systems)[-1],), dataset_id=stored,
                       cache=cache, **changed)  # fmt: skip
         return page_list.rows(study, study.challengers[0], wanted or Filters(), order, marks)
@@ -231,7 +231,7 @@ def test_a_life_of_the_list(life, approved, monkeypatch):
             page_list.steps(shown, found["opened"])
 
     def opened(draw, *given):
-        """What is drawn for an address, such as "q=up tag=ask"."""
+        """Draw a part for an address, such as "q=up tag=ask"."""
         found.clear()
         params = {}
         for name, _, value in (each.partition("=") for each in given):

@@ -129,7 +129,7 @@ def test_it_is_offered_priced_watched_or_refused_in_words(
 
     def add(name: str, draw=None, **params: str) -> None:
         text = said(draw or panel(shop), language, **({"doc": "d0"} | params))
-        # Which documents are offered has a test of its own.
+        # A separate test covers the offered documents.
         cases[name] = re.sub(r"(?m)^(- )?\[selectbox\].*\n", "", unlike(usual, text))
 
     for run in [*RUNS][1:]:

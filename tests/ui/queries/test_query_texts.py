@@ -1,4 +1,4 @@
-"""What one query says of itself: its value, why it changed, where its documents went, its lists."""
+"""The texts of one query: its value, the reason for its change, moved documents, and its lists."""
 
 import math
 import re
@@ -55,7 +55,7 @@ QUERIES: dict[str, tuple[dict[str, int], list[str]]] = {
 
 
 def asked(query: str) -> str:
-    """The id of a query, which has its text but for the last."""
+    """Return the id of a query; all but the last have a text."""
     return query or "without a text"
 
 
@@ -71,7 +71,7 @@ DATA = dataset_of(
 
 
 def reranked(name: str, without: str = "") -> Study:
-    """The study of a run. without: a document that its lists lack."""
+    """Return the study of a run. without: a document that its lists lack."""
     lists = {
         asked(query): [doc for doc in dict.fromkeys([*first, *DOCS]) if doc != without]
         for query, (_labels, first) in QUERIES.items()
@@ -126,7 +126,7 @@ def test_a_query_says_what_became_of_it(approved, language):
 
 
 def heading(app: AppTest) -> str:
-    """Title, values and chips with their sentences, and the missed documents with their ranks."""
+    """Return title, values, chips with their sentences, and missed documents with ranks."""
     data = component(app, "reading")
     values = data["values"] or {"text": "", "hint": ""}
     facts = [[data["title"], ""], [values["text"], values["hint"]], *data["chips"]]
@@ -188,7 +188,7 @@ def reading(study: Study = LISTS) -> Callable[[], None]:
 
 
 def rows(data: dict, side: int) -> list[str]:
-    """The rank, move, grade, title and snippet of each document; marked words in brackets."""
+    """Return rank, move, grade, title and snippet of each document; marked words in brackets."""
     texts = []
     for place, (doc, move, text) in enumerate(data["sides"][side], start=1):
         _id, *parts = data["docs"][doc]
@@ -308,7 +308,7 @@ def test_sentences_that_were_not_looked_into_are_faint():
     assert ">w50</mark>" in shown and {*re.findall(r"w\d+", pale)} == {*words[120:]}
 
 
-# Notes of a workspace that is only shown.
+# Notes of a read-only workspace.
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -1,4 +1,4 @@
-"""The page Rank shifts: each answer from both sides of where it changes, and what is chosen."""
+"""The page Rank shifts: each answer on both sides of its threshold, and its choices."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,8 +33,8 @@ def ranked(name: str, data, lists: dict[str, list[str]], **fields: object) -> Ru
 
 
 def moved(places: list[tuple[int, int]], docs: int = 12, k: int = 20) -> Study:
-    """One relevant document for each query, at a rank before and after "turned"; the first stage
-    is surest of the first query."""
+    """Return one relevant document per query, at a rank before and after "turned". The first query
+    has the largest score margin."""
     rows, lists = [], {}
     for q, (before, after) in enumerate(places):
         documents = [f"d{d}" for d in range(docs)]
@@ -50,8 +50,8 @@ def moved(places: list[tuple[int, int]], docs: int = 12, k: int = 20) -> Study:
 
 
 def decided(queries: int = 60) -> Study:
-    """The first stage is right, and far ahead of its second, on every other query; "better" is
-    right on all, and took 10 ms on each."""
+    """Return a study whose first stage is right on every other query, with a large margin there.
+    "better" is right on all, and took 10 ms on each."""
     docs, rows, lists = 6, [], {}
     for q in range(queries):
         sure = q % 2 == 0
@@ -66,7 +66,7 @@ def decided(queries: int = 60) -> Study:
 
 
 def failed(study: Study) -> Study:
-    """The same where the run has no result."""
+    """Return the study with a run that failed on all queries."""
     run = study.run(study.challengers[0])
     lost = replace(run, queries=run.queries.assign(state="failed", reason="why"))
     return study_of(study.dataset, lost, cutoff=study.cutoff)
@@ -93,7 +93,7 @@ def skipped(study: Study) -> Callable[[], None]:
 
 
 def savings(price: float | None = None, state: str = "done", pairs=np.nan, ms=np.nan):
-    """Of ten queries, of which four have a margin above that of the rule."""
+    """Return savings over ten queries, four of them with a margin above the rule's threshold."""
     data = dataset_of(HEAD + "".join(f"q{q},a,d0,text,1,1\n" for q in range(10)))
     run = ranked("run", data, {f"q{q}": ["d0"] for q in range(10)})
     rows = run.queries.assign(state=state, pairs=pairs, latency_ms=ms)
@@ -142,8 +142,9 @@ WHOLE = {
 
 
 def labelled(label: str, other: str, **fields: object) -> Study:
-    """Three queries whose four documents a run turns round; the fourth is in one ranking only. A
-    relevant one of the first query is in none. Labels: of the first document and of the others."""
+    """Return three queries whose four documents a run reverses; the fourth is in one ranking only,
+    and a relevant document of the first query in none. label: of the first document. other: of the
+    others."""
     rows = [
         f"q{q},find {q},d{d},text {d},{label if d == 0 else other},{9 - d}"
         for q in range(4)

@@ -1,4 +1,4 @@
-"""The Report page: what it offers, what it says is missing, and what its files hold."""
+"""The Report page: its choices, its messages about missing data, and its files."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Cards of jobs on the page Run, and how often they are looked at."""
+"""Cards of jobs on the page Run, and the interval of their updates."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from tests.ui.sessions import part
 
 @pytest.fixture(autouse=True)
 def worker(hand, monkeypatch):
-    # However slow the machine is, what runs is not written off.
+    # A running job is not marked as failed, however slow the machine is.
     monkeypatch.setattr("rankdash.core.workspace.jobs.leases.STALE_SECONDS", math.inf)
     return hand
 
@@ -25,7 +25,7 @@ def worker(hand, monkeypatch):
 def put(
     workspace, data, name, state="queued", *, reranker="bm25", grid=None, fused=None, **columns
 ):
-    """Put a job into a state; one that is new is queued first."""
+    """Put a job into a state; a new job is queued first."""
     if name not in {row.id for row in jobs.list(workspace)}:
         settings = {"base_url": "http://127.0.0.1:9"} if reranker == "endpoint" else {}
         Queue(workspace).submit(
@@ -67,7 +67,7 @@ GRIDS = {
     "one of two is done": [("done", {}), ("running", {"stage": "scoring"} | COUNTS)],
     "one of three runs": [("done", {}), ("queued", {}), ("running", {"stage": "scoring"})],
     "both are being cancelled": [("running", {"cancel": 1})] * 2,
-    # What stopped is told while the others go on, and resumed once none does.
+    # A stopped part is reported while others run; the job can be resumed after the last has ended.
     "one failed and one waits": [("failed", {"problem": NO_DISK}), ("queued", {})],
     "one is done and one failed": [("done", {}), ("failed", {})],
     "both stopped": [("cancelled", {}), ("interrupted", {})],

@@ -1,4 +1,4 @@
-"""The form of a run: its settings, its key, what it would take, and what is started."""
+"""The form of a run: settings, keys, estimates, and the submitted jobs."""
 
 import json
 import math
@@ -77,7 +77,7 @@ def test_a_cascade_has_the_form_of_each_stage_and_sends_what_differs(form, monke
     app = form("bm25", "cascade", "endpoint")
     assert [each["k1"] for each in settings if "k1" in each] == [1.5]
     assert {each.placeholder for each in app.text_input} >= {DIALECTS["cohere"].base_url}
-    # The folded forms say which model and address are asked.
+    # The captions of the folded forms name the model and the address.
     service = f"{DIALECTS['cohere'].model} · api.cohere.com"
     assert service in [each.value.replace("\\", "") for each in app.caption]
     settings.clear()
@@ -87,16 +87,16 @@ def test_a_cascade_has_the_form_of_each_stage_and_sends_what_differs(form, monke
     assert [each["k1"] for each in settings if "k1" in each] == [1.5]
 
 
-# What a run would take.
+# Estimates of a run.
 
-# Of its four queries, so many candidates.
+# Candidates of each of the four queries.
 COUNTS = (10, 10, 2, 18)
 UNEVEN = "query_id,query,doc_id,document,label,score\n" + "".join(
     f"q{q},ask {q},d{d},text {d},{int(d == 0)},{20 - d}\n"
     for q, n in enumerate(COUNTS)
     for d in range(n)
 )
-# Why → rerankers, depth and queries that are set, and a stored run of BM25.
+# Case → rerankers, depth and queries that are set, and a stored run of BM25.
 ESTIMATES = {
     "all candidates are no limit": (["bm25"], 18, 4, {}),
     "one less is one": (["bm25"], 17, 4, {}),
@@ -112,7 +112,7 @@ ESTIMATES = {
 
 
 def keep(workspace, data, rate=10.0, done=40, load_ms=2000.0, p50=5.0, machine=(), **more):
-    """A run that took so long."""
+    """Store a run with these times."""
     (old,) = [row for row in workspace.runs() if row.name == "better"] or [None]
     queries = pd.DataFrame({
         "query_id": [f"q{n}" for n in range(done)], "state": "done", "reason": "",
@@ -162,14 +162,14 @@ def test_what_a_service_would_take(stored, approved):
         ([{}], 4, 6.0, 0.005),
         ([{"load_ms": math.nan}], 4, 4.0, 0.005),
         ([{"rate": None}], 4, None, 0.005),
-        # The run over the most queries tells the pace; too few tell none, unless all were asked.
+        # The pace is from the run over the most queries, with at least 30 or all queries.
         ([{}, {"done": 30, "rate": 1.0, "p50": 20.0, "load_ms": 4000.0}], 4, 6.0, 0.02),
         ([{"done": 30}], 100, 6.0, 0.005),
         ([{"done": 29}], 100, None, 0.005),
         ([{"p50": 0.0}], 4, 6.0, None),
         ([{"reranker": "bi-encoder"}], 4, None, None),
         ([{"settings": {"model": "large"}}], 4, None, None),
-        # What another machine took tells nothing.
+        # Times of another machine are not used.
         ([{"machine": {SHIPPED_WITH: "sample"}}], 4, None, None),
     ],
 )
@@ -221,9 +221,9 @@ def test_a_run_is_called_by_its_model_and_by_what_makes_it_special(workspace, st
     approved("pages/run_names.en", table(names))
 
 
-# What is clicked, and what that starts.
+# Buttons, and the jobs that they start.
 
-# Model → the share of the tokens that it does not know.
+# Model → share of unknown tokens.
 UNKNOWN = {"packaged/multilingual-e5-small": 0.0, "BAAI/bge-m3": math.nan}
 
 
@@ -313,7 +313,7 @@ def test_a_setting_has_the_field_of_its_kind():
     assert rows == [[1, 1, 1]] * 4
     assert [each.label for each in app.expander] == ["More settings"]
     assert [each.label for each in app.expander[0].number_input] == ["Behind a fold"]
-    # What is set for one language is not set for another.
+    # Settings of one language do not change those of another.
     app.number_input(key="setting.own.whole").set_value(4)
     app.text_input(key="setting.own.text").set_value(" b ")
     assert (app.run().session_state["found"]["whole"], app.session_state["found"]["text"]) == (

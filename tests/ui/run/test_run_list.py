@@ -19,7 +19,7 @@ from tests.ui.sessions import part
 CPU = {"cpu": "Some CPU", "threads": 2}
 WEIGHTS = next(each for each in packaged.MODELS if each.id == packaged.MULTILINGUAL).provenance
 LEVEL = Level(4, 5.0, 40, 2, 90.0, 200.0, 8.0, 32.0, 1.9)
-# Name → machine, what was measured, and the rest of the run.
+# Name → machine, measurements, and other fields of the run.
 RUNS = {
     "quiet and exact": (
         {"runtime": "torch"} | CPU, Measured(scored_pairs=64),
@@ -61,7 +61,7 @@ RUNS = {
 
 
 def keep(workspace, dataset_id, names):
-    """Runs of these names; the newest has the largest number."""
+    """Store runs of these names; the newest has the largest number."""
     run = workspace.run(workspace.runs(dataset_id)[0].id)
     for place, name in enumerate(names):
         machine, measured, more = RUNS[name]
@@ -100,7 +100,7 @@ def test_the_list_of_runs_and_each_in_full(runs, workspace, approved, lang):
         # What takes room is not nothing.
         (page_jobs.megabytes, {0: "0", 1: "0.1", 104_858: "0.2", 1 << 20: "1.0",
                                  10 << 20: "10", (10 << 20) + 1: "10"}),
-        # Of an estimate two figures are known.
+        # An estimate has two significant figures.
         (scenario.rounded, {0: "0", -1: "0", 7: "7", 94.9: "95", 123: "120", 99_900: "100,000",
                              125_000: "120,000", 1_240_000: "1,200,000"}),
     ],

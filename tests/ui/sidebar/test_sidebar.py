@@ -1,5 +1,5 @@
-"""What stands beside every page: choices and their defaults, what a link lost, what another window
-deleted, what was repaired; and a page that has nothing to show yet."""
+"""The sidebar: choices and their defaults, invalid links, objects that another window deleted,
+repairs; and pages that have nothing to show yet."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,8 +34,8 @@ NAMES = ("shop", "alone")
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory):
-    """Name → id of data sets that no test changes: with five runs, of which b is the best, with
-    the first stage alone."""
+    """Name → id of data sets that no test changes: one with five runs, of which b is the best, and
+    one with the first stage only."""
     with opened_at(tmp_path_factory.mktemp("home")) as workspace:
         found = {name: keep_rows(workspace, ROWS.replace("how", name), name) for name in NAMES}
         for place, name in enumerate("abcde"):
@@ -105,11 +105,11 @@ def test_the_menu_is_in_the_order_of_work_and_the_choices_below_it(app, stored, 
     ("skipped", "failed", "base", "default"),
     [
         ("", {}, FIRST_STAGE, "bcdefghi"),
-        # A quick look over some queries is chosen only if there is nothing else.
+        # A run over some queries is chosen only if there is no other.
         ("i", {}, FIRST_STAGE, "abcdefgh"),
         ("abcdefghi", {}, FIRST_STAGE, "bcdefghi"),
         ("", {}, "i", "abcdefgh"),
-        # The retry of a run takes its place; a run with as many failed queries is no retry.
+        # The retry of a run replaces it, if it has fewer failed queries.
         ("", {"g": 5, "h": 0}, FIRST_STAGE, "abcdefhi"),
         ("", {"g": 5, "h": 5}, FIRST_STAGE, "bcdefghi"),
         ("", {"g": 0, "h": 5}, FIRST_STAGE, "bcdefghi"),
@@ -157,7 +157,7 @@ def test_which_labels_are_used_is_a_setting_once_some_are_corrected(workspace, s
 
 
 def test_a_preset_sets_the_conventions_of_a_tool_and_what_differs_is_counted(sets):
-    """Also while the settings are folded, in which the baseline stands."""
+    """The baseline, a setting, counts even if the settings are folded."""
     app = part(sidebar.draw_sidebar, analysis=True, chosen=chosen_in(sets, threshold="2"))
     tools = app.selectbox(key="sidebar.tool")
     assert tools.options == ["rankdash", "trec_eval", "ranx", "scikit-learn", "BEIR"]
@@ -198,7 +198,7 @@ def test_grades_that_the_labels_have_are_offered_as_thresholds(labels, threshold
 
 
 def sent(box):
-    """The words that a box is put to; "" where the browser keeps what it shows."""
+    """Return the text that a box is set to; "" if the browser's value is not changed."""
     return box.proto.raw_value if box.proto.set_value else ""
 
 
@@ -207,7 +207,7 @@ def test_choices_are_sent_anew_in_the_words_of_the_other_language_and_once(app, 
     before = app.selectbox(key="run.latency").value
     app.query_params["lang"] = "zh"
     app.run()
-    # Also one that the address does not hold.
+    # Also for a choice that is not in the address.
     box = app.selectbox(key="run.latency")
     assert sent(box) in box.options and "the" not in sent(box) and box.value == before
     app.session_state["sidebar.settings"] = True
@@ -240,7 +240,7 @@ def test_one_click_sets_the_common_minimum():
     [(None, "auto"), ("0.15", "0.15"), ("0", "0"), ("auto", "auto"), ("much", "auto")],
 )
 def test_a_link_of_before_opens_and_what_it_does_not_name_is_not_set(written, chosen):
-    """15 % was the default and was not written into a link: without it nothing was chosen."""
+    """15 % was the former default, which links did not include."""
     given = {} if written is None else {"worthwhile": written}
     app = part(
         settings_form.draw_comparison_settings,
@@ -317,7 +317,7 @@ def test_a_cutoff_is_read_from_1_to_the_largest(value, cutoff):
 
 
 class WholePageError(Exception):
-    """In place of drawing the whole page."""
+    """Raised instead of drawing the whole page."""
 
 
 @pytest.mark.parametrize("in_force", [True, False])
@@ -345,7 +345,7 @@ def test_a_fragment_goes_on_until_labels_are_corrected_and_holds_no_numbers(
         assert again.evaluations[FIRST_STAGE].values is not values
         assert (again.evaluations[FIRST_STAGE].values == values).all()
         Corrections(workspace).correct(stored, ("q1", "d3"), label, "")
-        # Another revision of as many corrections changes nothing where none is in force.
+        # Not in force, a second correction of the same pair changes nothing.
         if in_force or label == 0.0:
             with pytest.raises(WholePageError):
                 view.again(study)
@@ -353,7 +353,7 @@ def test_a_fragment_goes_on_until_labels_are_corrected_and_holds_no_numbers(
             view.again(study)
 
 
-# What a link lost, and the link itself.
+# Invalid fields of a link, and the link itself.
 
 MANY = ("k", "metric", "sort", "text", "tag", "share")
 
@@ -378,7 +378,7 @@ def test_what_a_link_lost_is_said_and_of_a_lost_data_set_only_that(workspace, ap
 
 
 def test_every_field_of_a_link_has_a_name_in_words():
-    """And in Chinese words: the name in the address is for no reader."""
+    """Also in Chinese. Readers do not see the name in the address."""
     titles = {field: sharing_link.title(field) for field in address.FIELDS}
     assert [field for field, title in titles.items() if title == field] == []
     with speaking("zh"):

@@ -1,4 +1,4 @@
-"""What a widget is sent, and what it starts at: the choices must outlive scripts cut short."""
+"""Values sent to widgets, and their start values: choices survive scripts that were interrupted."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -8,7 +8,7 @@ from tests.ui.test_pages import in_address
 
 
 def choices() -> None:
-    """Widgets on the address; a rerun before the end of the script where one is asked for."""
+    """Draw widgets bound to the address; rerun before the end of the script on request."""
     import streamlit as st
 
     from rankdash.kit.widgets import address, pickers
@@ -27,7 +27,7 @@ def choices() -> None:
 
 @pytest.fixture
 def app():
-    """It runs with an address."""
+    """Return a function that runs the app with an address."""
 
     def opened(**query):
         made = AppTest.from_function(choices)
@@ -38,7 +38,7 @@ def app():
 
 
 def now(app):
-    """(value, whether it was sent) of each widget."""
+    """Return (value, whether it was sent) of each widget."""
     widgets = (app.selectbox[0], app.multiselect[0], app.text_input[0])
     return [(each.value, each.proto.set_value) for each in widgets]
 
@@ -50,14 +50,14 @@ def lost(app):
 def test_a_choice_is_sent_once_and_what_the_widget_starts_at_afterwards(app):
     page = app()
     assert now(page)[:2] == [("map", True), (["b"], True)]
-    # A widget that was not ready when its value came begins where the choice stands.
+    # A widget that was not ready when its value was sent starts at the chosen value.
     assert now(page.run())[:2] == [("map", False), (["b"], False)]
     assert (page.selectbox[0].proto.default, page.multiselect[0].proto.default) == (2, [1])
-    # What was sent before a rerun is sent again: the run that sent it was cut short.
+    # A value is sent again after a rerun that interrupted the script which sent it.
     page.session_state["from elsewhere"] = page.session_state["cut short"] = True
     assert now(page.run())[:2] == [("mrr", True), (["b"], False)]
     assert now(page.run())[0] == ("mrr", False)
-    # What a person chose is not sent back.
+    # A choice by the user is not sent back.
     page.multiselect[0].set_value(["a", "b"]).run()
     assert now(page)[1] == (["a", "b"], False)
     page.text_input[0].set_value("new").run()
@@ -77,7 +77,7 @@ def test_a_choice_of_several_that_was_emptied_stays_empty(app):
 
 
 def growing() -> None:
-    """Tags that are there from the second run on."""
+    """Draw tags that exist only after the first run."""
     import streamlit as st
 
     from rankdash.kit.widgets import pickers
@@ -100,14 +100,14 @@ def test_what_a_link_asks_for_in_vain_gives_way_to_the_usual_and_is_told_until_c
     assert lost(page) == {"metric": "gone", "tag": "x, y"}
     page.selectbox[0].set_value("mrr").run()
     assert lost(page) == {"tag": "x, y"}
-    # Of several choices those that are there are kept.
+    # Of several choices, the existing ones are restored.
     some = app(metric="mrr", tag=["x", "a"])
     assert [value for value, _sent in now(some)[:2]] == ["mrr", ["a"]]
     assert lost(some) == {"tag": "x"}
 
 
 def clearing() -> None:
-    """A choice whose change empties another."""
+    """Draw a choice whose change clears another."""
     import streamlit as st
 
     from rankdash.kit.widgets import address, pickers
@@ -125,7 +125,7 @@ def test_a_choice_clears_those_that_say_nothing_and_the_address_leaves_out_what_
     page.query_params["q"] = "q7"
     page.run()
     page.selectbox[1].set_value("id").run()
-    # The reason that the page settled is written with the next choice.
+    # The reason, set by the page, is written with the next choice.
     found = {name: in_address(page, name) for name in page.query_params}
     assert found == {"q": ["q7"], "reason": ["buried"], "sort": ["id"]}
     page.selectbox[0].set_value("idle").run()
@@ -141,7 +141,7 @@ def test_a_click_that_brings_the_address_of_before_changes_nothing_chosen(app, m
         page.query_params.update(query)
 
     page.selectbox[0].set_value("mrr").run()
-    # The browser has not heard of it yet when the next click is made.
+    # The browser does not yet have the new address at the next click.
     come(before)
     page.multiselect[0].set_value(["a"]).run()
     come(before)
@@ -151,10 +151,10 @@ def test_a_click_that_brings_the_address_of_before_changes_nothing_chosen(app, m
         ["mrr", "a"],
         [["mrr"], ["a"]],
     )
-    # An address that was never here is a link that was followed.
+    # A new address is a link that was followed.
     come({"metric": "map"})
     assert page.run().selectbox[0].value == "map"
-    # Going back is no such click.
+    # The back button is not such a click.
     monkeypatch.setattr(pickers, "gone_back", lambda: True)
     come(before)
     assert page.run().selectbox[0].value == "ndcg"

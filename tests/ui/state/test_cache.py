@@ -1,4 +1,4 @@
-"""What all sessions share of a page: made once while nothing that is seen of it is another."""
+"""Parts of pages shared by all sessions: drawn once as long as their inputs do not change."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,7 +35,7 @@ def part(study: Study, *on: str, wide: bool = False) -> str:
 
 
 def made(**changed) -> Study:
-    """A new study of the same each time, but for what is changed."""
+    """Return a new object for the same study each time, except for the changed fields."""
     ids = pd.Series(["q1", "q2"])
     dataset = Dataset(
         changed.pop("data", "Shop"),
@@ -88,7 +88,7 @@ def test_another_study_has_parts_of_its_own(changed):
 
 
 def pages() -> None:
-    """Draws a part twice, the second time from what was kept, beside each other."""
+    """Draw a part in two columns, the second time from the cache."""
     import streamlit as st
 
     from rankdash.kit.widgets.cache import shared

@@ -1,4 +1,4 @@
-"""What counts as chosen, what a link asked for in vain, and what the address leaves out."""
+"""The chosen values, invalid values of a link, and the values that the address omits."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ DRAWN = []
 
 
 def box(options=(), key="", on_change=None, index=0, format_func=str, **_settings):
-    """In place of a widget: what it is given."""
+    """Return the arguments of a widget."""
     words = [format_func(option) for option in options]
     DRAWN.append({"key": key, "options": list(options), "words": words, "heard": on_change})
 
@@ -65,7 +65,7 @@ def test_links_carry_what_does_not_go_without_saying():
 
 
 def test_what_a_page_settles_is_written_with_the_next_choice_and_is_no_step_by_itself(reader):
-    """Else the page would change its address as it is drawn, and going back lead to it again."""
+    """Otherwise a page would change its address while drawn, and the back button return to it."""
     first = {name: ["x"] for name in ("data", "base", "system", "metric", "k", "vs", "lang")}
     for name in first:
         address.settle(name, "x")
@@ -79,7 +79,7 @@ def test_what_a_page_settles_is_written_with_the_next_choice_and_is_no_step_by_i
     settled = {name: ["y"] for name in ("q", "against", "trade")}
     assert reader.steps[1:] == [first | {"metric": ["mrr"]} | settled]
     assert address.written() == reader.steps[1]
-    # Going back to where nothing was chosen yet.
+    # Back to an address without choices.
     address.take_over(dict(first))
     reader.clear()
     reader.update(first)
@@ -93,7 +93,7 @@ def test_what_a_page_settles_is_written_with_the_next_choice_and_is_no_step_by_i
     [
         ("b", "c", "b", {}),
         ("x", "c", "c", {"metric": "x"}),
-        # A default that is not to be had gives way to the first.
+        # The first option replaces a default that does not exist.
         ("x", "y", "a", {"metric": "x"}),
         (None, "c", "c", {}),
         (None, None, "a", {}),
@@ -140,7 +140,7 @@ def test_runs_that_were_compared_and_are_gone_are_named_once_and_for_their_data_
     assert stored.runs() == []
 
 
-# The scenario and the rules.
+# The scenario and the settings of evaluation.
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_prices_are_those_of_the_systems_compared(monkeypatch):
     typed = scenario.typed_prices(study)
     assert list(typed) == ["run"]
     assert (typed["run"].price.amount, typed["run"].price.unit) == (0.0, "flat")
-    # What is shown beside them is what was asked for, and given is what is no default.
+    # The prices and assumptions in the address are used in addition, except defaults.
     monkeypatch.setattr(scenario, "listed_prices", lambda: listed)
     address.choose("also", ["hour", "gone"])
     address.choose("passages", "5")

@@ -1,4 +1,4 @@
-"""Under which names the server answers, and that its metrics are closed."""
+"""Host names that the server accepts, and its metrics, which are closed."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ from rankdash.core.base.shipped import FRONT_VARIABLE
 
 @pytest.fixture
 def ask(monkeypatch):
-    """What a request gets: "passed", or the status; of a web socket "passed" or "closed"."""
+    """Return "passed", or the status of a request; of a web socket "passed" or "closed"."""
     options = {"server.address": "127.0.0.1", "server.corsAllowedOrigins": []}
     monkeypatch.setattr(st, "get_option", options.get)
     for name in (allowed.HOSTS, allowed.METRICS):
@@ -51,8 +51,8 @@ OWN = ["localhost", "LOCALHOST:8501", "app.localhost", "127.0.0.1:8501", "127.1.
 FOREIGN = ["evil.example", "evil.example:8501", "localhost.evil.example", "127.0.0.1.evil.example",
            "evil.example.", "", "xn--lcalhost-0za", "[::1].evil.example:80"]  # fmt: skip
 BOUND = ["127.0.0.1", "localhost", "0.0.0.0", "192.168.1.5"]
-# Hosts that are asked, what the server is bound to, what the front of several servers is, and
-# whether it answers.
+# (requested hosts, address the server is bound to, address of the front of several servers, whether
+# it answers).
 ANSWERS = [
     *(([host], bound, "", True) for host in OWN for bound in ("127.0.0.1", "0.0.0.0")),
     *(([host], bound, "", False) for host in FOREIGN for bound in BOUND),

@@ -14,7 +14,7 @@ from rankdash.core.base.shipped import PAGES
 
 @pytest.fixture
 def client():
-    """What is asked for arrives as a text."""
+    """A client of a server that returns the requested address as text."""
 
     async def answer(request: Request) -> PlainTextResponse:
         return PlainTextResponse(str(request.url).removeprefix("http://testserver"))

@@ -1,5 +1,5 @@
-"""Widgets that show what is chosen, for a browser that lags behind: the tables of `pickers`, row by
-row, without a browser."""
+"""Widgets bound to choices, with a browser that lags behind: the tables of `pickers`, row by row,
+without a browser."""
 
 import threading
 
@@ -12,7 +12,7 @@ UNSET = object()
 
 
 class Browser:
-    """How far it is, in which language it was last drawn, and the address that comes with a run."""
+    """The state of a browser: how far it is behind, its last language and the run's address."""
 
     behind = gone_back = language = False
     given: dict[str, list[str]] = {}  # noqa: RUF012 - replaced, never changed
@@ -34,9 +34,9 @@ def lag(browser, monkeypatch):
     return browser
 
 
-# Why → what happens: "a" is drawn at a; "+a" is moved to it by a person, or reported by the
-# browser; "." ends the script; a word is how far the browser is. After the arrow: what is done at
-# each letter: "sent", or "starts" there, "chosen", or "heard" in vain.
+# Case → events: "a" draws the widget at a; "+a" is a move to a by the user, or a late report of the
+# browser; "." ends the script; a word sets the state of the browser. After the arrow, the result of
+# each letter: "sent", "starts" (start value only), "chosen", or "heard" (without effect).
 STORIES = {
     "sent until the script ends, then it only starts there": "a a . a a → sent sent starts starts",
     "put elsewhere": "a . b . b → sent sent starts",
@@ -52,7 +52,7 @@ STORIES = {
         "a . b . behind +a b +c c . step +a behind a +b b → "
         "sent sent heard sent chosen sent chosen starts chosen starts"),
     "never put elsewhere, it is heard all the same": "a behind +b b → sent chosen starts",
-    # The address says more than a widget.
+    # After the back button, the address has priority over a widget.
     "after going back": "a . back +b =a a → sent heard sent",
 }  # fmt: skip
 
@@ -89,7 +89,7 @@ def test_a_widget_is_sent_its_value_as_seldom_as_possible(session, lag, story):
 
 
 def test_changes_are_heard_one_at_a_time_though_their_runs_overlap(session, lag):
-    """The older one is still being kept when the newer one comes, in another thread."""
+    """The older change is still being stored when the newer one arrives in another thread."""
     kept, heard, begun, free = [], [], threading.Event(), threading.Event()
 
     def drawn(value=UNSET, key="", on_change=None):
@@ -109,7 +109,7 @@ def test_changes_are_heard_one_at_a_time_though_their_runs_overlap(session, lag)
     assert begun.wait(60)
     session["w"] = "c"
     newer.start()
-    # Where it need not wait, it is done by then, and what is kept last is wrong.
+    # Without the lock the newer thread ends here, and the older value would be stored last.
     newer.join(0.5)
     free.set()
     older.join()
@@ -164,8 +164,8 @@ NOW, BEFORE, NEW = {"k": ["5"]}, {"k": ["3"]}, {"k": ["9"]}
 
 @pytest.fixture
 def come(browser, session, monkeypatch):
-    """A run with an address: that which was written last, one of before, or one that was never
-    here. Returns how often it was forgotten what a link lost."""
+    """Return a function that simulates a run with an address: the last written, an earlier or a new
+    one. It returns how often the list of invalid fields was cleared."""
     forgotten = []
     for name, what in {
         "given": lambda: browser.given, "written": lambda: NOW, "take_over": lambda _given: None,

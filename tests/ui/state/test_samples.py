@@ -1,4 +1,4 @@
-"""The samples open finished, once, in the language of the interface, and leave old ones alone."""
+"""The samples: opened complete, once, in the interface's language, without changes to others."""
 
 import re
 import shutil
@@ -30,7 +30,7 @@ def home(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def opened(home, workspace) -> str:
-    """The id of the English sample, opened with its runs."""
+    """Return the id of the English sample, opened with its runs."""
     shutil.copytree(home, workspace.root, dirs_exist_ok=True)
     widgets_stored.workspace.cache_clear()
     return page_samples.ids()["en"]
@@ -38,7 +38,7 @@ def opened(home, workspace) -> str:
 
 @pytest.fixture
 def chinese(opened, monkeypatch) -> str:
-    """The id of a data set in Chinese that takes the place of the Chinese sample."""
+    """Return the id of a data set in Chinese that replaces the Chinese sample."""
     kept = keep_rows(widgets_stored.workspace(), ROWS, "商店")
     monkeypatch.setattr(page_samples, "ids", lambda: {"en": opened, "zh": kept})
     return kept
@@ -65,7 +65,7 @@ def test_the_sample_is_a_finished_comparison_whose_times_were_not_measured_here(
     open_page(app, "run")
     listed = next(table.value for table in app.dataframe if "remarks" in table.value)
     assert listed["remarks"].str.contains("shipped with the sample").all()
-    # What another machine took says nothing of this one.
+    # Times of another machine are not used.
     assert "not measured on this machine yet" in texts(app)
 
 
@@ -77,7 +77,7 @@ def test_what_was_deleted_does_not_come_back_by_itself(workspace):
     workspace.delete_run(second.id)
     page_samples.open_once(workspace)
     assert [row.id for row in workspace.runs(english)] == [first.id, *(row.id for row in others)]
-    # Opened again, what is lacking comes back, and nothing else changes.
+    # Opening the sample again restores missing runs, and changes nothing else.
     before = len(workspace.datasets())
     assert page_samples.open_sample(workspace, "en") == english
     names = {row.id: row.name for row in workspace.runs(english)}
@@ -123,7 +123,7 @@ def test_the_sample_follows_the_language_unless_the_data_set_was_chosen(app, ope
     assert (data_in(app), speak("zh"), speak("en")) == (opened, chinese, opened)
     app.selectbox(key="address.data").set_value(chinese).run()
     assert (speak("zh"), speak("en")) == (chinese, chinese)
-    # A link says which one, too.
+    # A link also selects the sample.
     assert data_in(open_page(app, "data", lang="zh", data=opened)) == opened
 
 

@@ -34,7 +34,7 @@ def test_the_server_imports_no_model_library():
 
 @pytest.fixture
 def lives(hand, monkeypatch):
-    """Starts and ends what lives as long as a server that is bound to an address."""
+    """Return a function that starts and ends the resources of a server bound to an address."""
     monkeypatch.delenv(allowed.HOSTS, raising=False)
     monkeypatch.setenv(allowed.SHARED, "")
     for name in ("prepare", "announce"):
@@ -86,7 +86,7 @@ def test_a_worker_is_started_where_work_waits_for_it(
                                 depth=None, sample=None, seed=0)  # fmt: skip
     widgets_stored.reopen() if repaired else lives("127.0.0.1")
     assert hand.asked == waits
-    # One that is only shown gets none.
+    # A read-only workspace gets no worker.
     only_shown()
     widgets_stored.reopen()
     assert hand.asked == waits
@@ -94,7 +94,8 @@ def test_a_worker_is_started_where_work_waits_for_it(
 
 @pytest.fixture
 def announced(monkeypatch, capsys):
-    """With these options: what the server says on both streams, and which pages it opens."""
+    """Return a function that starts the server with options and returns its output on both streams
+    and the pages it opens."""
 
     def start(address, *, path="", headless=False):
         options = {
@@ -127,7 +128,7 @@ def test_the_address_is_printed_and_opened(announced, monkeypatch):
         ("0.0.0.0", "localhost:8501", None), ("::", "localhost:8501", None),
         ("192.168.1.4", "192.168.1.4:8501", None), ("2001:db8::1", "[2001:db8::1]:8501", None),
         ("search.example", "search.example:8501", None),
-        # Of several servers one says the address of all.
+        # One of several servers reports the shared address.
         ("0.0.0.0", "localhost:8600", "0.0.0.0:8600"),
     ],
 )  # fmt: skip

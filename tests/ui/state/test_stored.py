@@ -1,4 +1,4 @@
-"""What pages read of the workspace: a revision of the labels, runs in their order, reports."""
+"""Reads of the workspace by pages: a revision of the labels, runs in their order, reports."""
 
 import math
 from dataclasses import replace
@@ -33,7 +33,7 @@ def test_corrected_labels_are_in_a_revision_and_the_uploaded_ones_beside_it(work
 
     found = stored.dataset(corrected)
     assert labels(found, "q1")["d1"] == 0.0
-    # A label that was taken back is none, and no 0.
+    # A withdrawn label is missing, not 0.
     assert math.isnan(labels(found, "q2").get("d2", math.nan))
     assert labels(found, "q3")["d3"] == 1.0
     assert stored.uploaded_labels(corrected, "q1")["d1"] == 1.0

@@ -1,4 +1,4 @@
-"""Which uploads the server takes, asked as a browser asks it and without any field on a page."""
+"""Limits of uploads, with requests as a browser sends them and no field on a page."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -20,8 +20,8 @@ TAIL = b"\r\n--x--\r\n"
 
 
 class Server:
-    """Streamlit's own handler of uploads behind the limits, with sessions that pages are drawn
-    for. largest: of one file, in MB, as the server is set."""
+    """Streamlit's own handler of uploads behind the limits, with sessions with drawn pages.
+    largest: the server's limit for one file, in MB."""
 
     largest = 3
 
@@ -30,7 +30,7 @@ class Server:
         self.sessions = {"one", "two", "three"}
         self.states = {name: {} for name in self.sessions}
         self.monkeypatch = monkeypatch
-        # In place of Streamlit's runtime and of what a script knows of its run.
+        # Replaces Streamlit's runtime and a script's context of its run.
         self.uploaded_file_mgr = self.files
         monkeypatch.setattr(uploader, "runtime", self)
         monkeypatch.setattr(starlette_routes, "is_xsrf_enabled", lambda: False)
@@ -54,7 +54,7 @@ class Server:
         return session in self.sessions
 
     def draw(self, session, *fields):
-        """Draw a page with fields for files of so many MB."""
+        """Draw a page with fields for files, with these limits in MB."""
         self.session_id = session
         with self.monkeypatch.context() as patch:
             patch.setattr(uploader, "get_script_run_ctx", lambda: self)
@@ -65,7 +65,7 @@ class Server:
             uploader.end_page()
 
     def put(self, session, *sizes, stated=True, stops=False):
-        """The statuses of uploads of so many bytes that arrive at the same time, piece by piece.
+        """Return the statuses of uploads of these sizes in bytes, sent concurrently in pieces.
         stops: before the last piece."""
 
         async def every():
@@ -96,7 +96,7 @@ class Server:
             return (await browser.put(path, content=pieces(), headers=headers)).status_code
 
     def held(self):
-        """MB in memory, by session."""
+        """Return MB in memory, by session."""
         return {
             session: sum(len(file.data) for file in files.values()) / MEGABYTE
             for session, files in self.files.file_storage.items()
@@ -145,7 +145,7 @@ def test_a_session_and_all_of_them_hold_no_more_than_their_limits(server, stated
     server.put("two", *[5 * MEGABYTE] * 8, stated=stated)
     server.put("three", *[5 * MEGABYTE] * 8, stated=stated)
     assert sum(server.held().values()) <= 2 * 12
-    # What is read is no longer held, so that the next files are taken.
+    # Files are not in memory after they are read, so the next ones are accepted.
     for session in server.sessions:
         server.files.remove_session_files(session)
     assert server.put("three", 10 * MEGABYTE, stated=stated) == [204]

@@ -1,4 +1,4 @@
-"""What is given to a field for files: on disk while anything needs it, off the server's memory."""
+"""Uploaded files: on disk as long as they are needed, and not in the server's memory."""
 
 import copy
 import errno
@@ -32,7 +32,7 @@ def app() -> AppTest:
 
 @pytest.fixture
 def managers(monkeypatch) -> list[MemoryUploadedFileManager]:
-    """Those that hold files in place of a browser's server."""
+    """The file managers that replace the browser's server."""
     found = []
     add = MemoryUploadedFileManager.add_file
 
@@ -45,7 +45,7 @@ def managers(monkeypatch) -> list[MemoryUploadedFileManager]:
 
 
 def give(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a browser does: the bytes come once, and each redraw names them."""
+    """Upload files as a browser does: the bytes once, and their names at each rerun."""
     app.file_uploader[0].set_value(GIVEN).run()
     monkeypatch.setattr(AppTest, "_register_uploaded_files", lambda *_given: None)
 

@@ -1,4 +1,4 @@
-"""What a person is asked, what was refused, and what is drawn once it is opened."""
+"""Questions to the user, rejected answers, and the contents of an open dialog."""
 
 from typing import get_args
 

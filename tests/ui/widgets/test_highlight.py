@@ -1,4 +1,4 @@
-"""Marking the words of a query: what is marked, what is not, and nothing gets out of the HTML."""
+"""Marked words of a query: which are marked, which are not, and no text becomes HTML."""
 
 import html
 import itertools
@@ -42,7 +42,7 @@ def marked(query: str, text: str) -> list[str]:
         ("如何退货", "退货的方法：退回货物", ["退货"]),
         ("谁是唐太宗?", "唐太宗李世民是谁", ["唐太宗"]),
         ("茶", "喝茶", ["茶"]),
-        # One sign is looked for where it is all that was asked for; of two, both or none.
+        # A query of one character matches this character; of two, both or none.
         ("退货", "退了货", []),
         ("退货", "退货退货", ["退货", "退货"]),
         ("iPhone 手机保修", "ＩＰＨＯＮＥ手机的保修期", ["ＩＰＨＯＮＥ", "手机", "保修"]),
@@ -59,11 +59,11 @@ def test_english_is_marked_whatever_its_ending_and_chinese_by_what_is_in_common(
     [
         ("gift", 4, "gift"),
         ("gifts", 4, "gift"),
-        # Where two places hold as much, the first is shown.
+        # If two places contain equally many words, the first is shown.
         ("gift " + "x " * 30 + "gift", 8, "gift x x"),
         # The end of the text fills the snippet too.
         ("x " * 30 + "gift", 12, "x x x gift"),
-        # From the next word on, not from within one.
+        # A snippet starts at the beginning of a word.
         ("abcdefgh gift" + " y" * 30, 8, "gift y y"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What of the look no setting of the theme changes."""
+"""Styles for which the theme has no setting."""
 
 import pytest
 

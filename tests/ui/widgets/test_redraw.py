@@ -1,4 +1,4 @@
-"""Whose script is asked to run again when somebody else changed a name."""
+"""Sessions whose script is rerun after another session changed a name."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ DELETED = {"p": (POST,)}
 
 
 class Session:
-    """As Streamlit has it: with a runner while a run is asked for or under way."""
+    """A session of Streamlit: it has a runner during a run or while one is requested."""
 
     def __init__(self):
         self._scriptrunner = None
@@ -45,14 +45,14 @@ class Context:
 def sessions(monkeypatch):
     tabs = Tabs()
     monkeypatch.setattr(redraw, "runtime", tabs)
-    # What other tests left is forgotten, as it has no tab.
+    # Sessions of other tests are forgotten, because they have no tab.
     redraw.draw_again({}, set())
     return tabs
 
 
 @pytest.fixture
 def opened(sessions, monkeypatch):
-    """Opens a tab that shows a data set; returns its session."""
+    """Return a function that opens a tab with a data set and returns its session."""
 
     def tab(key, dataset_id, names=BEFORE):
         monkeypatch.setattr(redraw, "get_script_run_ctx", lambda: Context(key))
