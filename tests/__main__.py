@@ -1,10 +1,9 @@
-"""`python -m tests`: the checks of this project, the quick ones first; what is said of the types
-comes last.
+"""`python -m tests`: the checks of this project, the quick ones first and the types last.
 
 With `--quick`, all but the tests that run Chromium or a neural model or are slow, by
 `tests/slow.txt`, and a tenth of the examples that tests draw. With `--all`, or RANKDASH_TESTS=all,
 also the thorough ones (kills, full disks, damaged files by the thousand, several processes, every
-journey in the browser), and then faults are planted in the source, to list those that no test
+journey in the browser), and then faults are planted in the source, to list the ones that no test
 notices (`tests/planted.py`). With `--times`, what took longest is written to `tests/slow.txt`.
 
 Tests draw the same examples each time; with `--random` they draw others and run in another order,
@@ -25,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 SHOWN = ("streamlit", "pandas", "numpy", "plotly", "torch", "sentence-transformers", "pytest")
-# One for each processor, where there is room: each takes 2 GB of memory, and browsers beside it.
+# One per processor, if the memory suffices: each takes 2 GB, and the browsers need more.
 _ROOM = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (4 * 1024**3)
 PROCESSES = max(min(os.cpu_count() or 1, _ROOM, 8), 2)
 CHECKS = {
@@ -35,12 +34,12 @@ CHECKS = {
     # In the order of `tests/conftest.py`, whatever number of tests a file has.
     "tests": [
         *(sys.executable, "-m", "pytest", "-q", "--durations=10", "-n", str(PROCESSES)),
-        # To write asserts so that they tell values takes each process 20 s: what failed runs again.
+        # Asserts that show values take each process 20 s to rewrite, so failed tests run again.
         *("--dist", "loadfile", "--no-loadscope-reorder", "--assert=plain"),
     ],
 }
 AGAIN = [sys.executable, "-m", "pytest", "-q", "--last-failed", "--last-failed-no-failures=none"]
-# Without what an earlier run kept it takes half a minute, on one processor: beside all the others.
+# It runs in parallel, because it takes half a minute on one processor without a cache.
 TYPES = [str(BIN / "mypy")]
 
 CHOICES = {
@@ -54,13 +53,13 @@ CHOICES = {
 
 
 def choice(given: list[str], variables: Mapping[str, str]) -> str:
-    """Which tests run: a key of `CHOICES`."""
+    """Return the key of `CHOICES` for the tests to run."""
     everything = ["--all"] * (variables.get("RANKDASH_TESTS") == "all")
     return next(each for each in CHOICES if each in (*given, *everything, ""))
 
 
 def arguments(given: list[str], variables: Mapping[str, str]) -> list[str]:
-    """What pytest is given."""
+    """Return the arguments of pytest."""
     own = [*CHOICES[choice(given, variables)]]
     if "--random" in given:
         seed = random.SystemRandom().randrange(2**32)
@@ -71,14 +70,14 @@ def arguments(given: list[str], variables: Mapping[str, str]) -> list[str]:
     return [*own, *(each for each in given if each not in (*CHOICES, "--random"))]
 
 
-# Where Linux keeps files in memory, and more than all tests together write.
+# The folder for files in memory on Linux, and more space than all tests together use.
 MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 1024**3
 
 
 def folder_in_memory() -> Path | None:
-    """Where temporary files need not wait for a disk; None where there is no room, or no program
-    may be run from there."""
+    """Return a folder for temporary files in memory; None if it has too little space, or programs
+    cannot run from it."""
     if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK):
         return None
     room = os.statvfs(MEMORY)
@@ -90,15 +89,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="rankdash-tests-", dir=folder_in_memory()) as folder:
         # Some tests open files in it as another user.
         Path(folder).chmod(0o711)
-        # Threads of several processes that wait for each other keep the processors from the rest.
+        # Threads of several processes that wait for each other would block the processors.
         environment = {**os.environ, "TMPDIR": folder, "OMP_NUM_THREADS": "1"}
-        # Many tests start processes, each of which would compile what it imports anew.
+        # Many tests start processes, and each would compile its imports again.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         return check(environment)
 
 
 def check(environment: dict[str, str]) -> int:
-    """Run every check, and say which failed."""
+    """Run every check and print the failed ones."""
     given = arguments(sys.argv[1:], os.environ)
     CHECKS["tests"] += given
     thorough = choice(sys.argv[1:], os.environ) == "--all"

@@ -1,13 +1,13 @@
-"""Whether a feature can be cut out: the rest works without it.
+"""Removes a feature from a copy of the project and checks that the rest works.
 
     python -m tests.amputate NAME [NAME …]
 
-works in a clone of what is committed. It removes the folder of the feature, its page, its lines in
-the registries (`REGISTRIES`: menu, commands, sections and charts of the report, worker), what else
-mentions it, at most `MOST` lines, and its tests: those that use a name of the feature, and those
-that fail because its page, its command or its section of the report is missing. Approved texts are
-written anew, since a report without a section is another text. Then the quick tests of everything
-else run. Ends with 1 if one fails or if more lines change.
+works in a clone of the last commit. It removes the folder of the feature, its page, its lines in
+the registries (`REGISTRIES`: menu, commands, sections and charts of the report, worker), other
+lines that mention it, at most `MOST`, and its tests: those that use a name of the feature, and
+those that fail because its page, its command or its section of the report is missing. It renews the
+approved texts, because a report without a section differs. Then the quick tests of everything else
+run. It ends with 1 if one fails or if more lines change.
 
 The docs and three lists of tests name every feature: their tests (`OF_THE_DOCS`, `OF_LISTS`) do not
 run.
@@ -50,10 +50,9 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 
 class Cut:
-    """What is cut out of one file after another.
+    """The removal of a feature from one file after another.
 
-    names: module → its names that are gone. fixtures: folder → the fixtures of its conftest.py
-    that are gone.
+    names: module → its removed names. fixtures: folder → the removed fixtures of its conftest.py.
     """
 
     def __init__(self, tree: Path, feature: str) -> None:
@@ -69,12 +68,12 @@ class Cut:
         self.address = re.compile(address)
         self.listed = re.compile(f"{address}|{part}")
         self.feature = feature
-        # What notebooks call is named after its feature, if there is such a function.
+        # The function for notebooks has the name of its feature, if it exists.
         if f"\ndef {feature}(" in (tree / "rankdash/api.py").read_text():
             self.names["rankdash"].add(feature)
 
     def of(self, file: Path) -> bool:
-        """Cut what is gone out of a file. Return whether the file changed."""
+        """Remove the feature from a file. Return whether the file changed."""
         is_test = file.is_relative_to(self.tree / "tests")
         changed = False
         while spans := self._spans(file, is_test):
@@ -86,7 +85,7 @@ class Cut:
         return changed
 
     def _spans(self, file: Path, is_test: bool) -> list[tuple[int, int]]:
-        """The places of a file to remove, the last first; they do not overlap."""
+        """Return the parts of a file to remove, the last first; they do not overlap."""
         source = file.read_bytes()
         gone = (self.feature, *chain.from_iterable([*self.names.values(), *self.fixtures.values()]))
         if not any(each.encode() in source for each in gone):
@@ -110,7 +109,7 @@ class Cut:
         return outer[::-1]
 
     def _gone(self, tree: ast.Module, module: str, file: Path, is_test: bool) -> Iterator[ast.AST]:
-        """The nodes that mention what is gone."""
+        """Yield the nodes that mention a removed name."""
         bound = set(self.names[module])
         objects: dict[str, set[str]] = {}
         for node in ast.walk(tree):
@@ -163,7 +162,7 @@ class Cut:
     def _target(
         self, node: ast.AST, parents: dict[ast.AST, ast.AST], tree: ast.Module, is_test: bool
     ) -> ast.AST:
-        """What to remove with a node: an element of a list, a statement, in tests a function."""
+        """Return the node to remove: an element of a list, a statement, in tests a function."""
         around = [node]
         while not isinstance(around[-1], ast.Module):
             around.append(parents[around[-1]])
@@ -179,13 +178,13 @@ class Cut:
         within = list(takewhile(lambda each: not isinstance(each, ast.stmt), around))
         listed = [each for each in within if isinstance(parents[each], _DISPLAYS)]
         if listed:
-            # An address may be a part of what is listed, and so may a case of a test.
+            # An address may be a part of a list's element, and so may a case of a test.
             return listed[-1 if is_test or isinstance(node, ast.Constant) else 0]
         return _whole_block(around[len(within)], parents)
 
 
 def _whole_block(statement: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
-    """The statement, or the outermost one around it that would be left without a body."""
+    """Return the statement, or the outermost one around it that would have an empty body."""
     outer = parents[statement]
     blocks = [getattr(outer, name, None) for name in _BLOCKS]
     if not isinstance(outer, ast.Module) and any(block == [statement] for block in blocks):
@@ -196,7 +195,7 @@ def _whole_block(statement: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST
 
 
 def _defined(node: ast.AST) -> Iterator[str]:
-    """The names that a statement at the top of a module defines."""
+    """Yield the names that a statement at the top of a module defines."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         yield node.name
     elif isinstance(node, ast.Assign | ast.AnnAssign):
@@ -205,7 +204,7 @@ def _defined(node: ast.AST) -> Iterator[str]:
 
 
 def _span(node: ast.AST, parents: dict[ast.AST, ast.AST], source: bytes) -> tuple[int, int]:
-    """The bytes of a node with the comma or the end of the line after it."""
+    """Return the bytes of a node with the comma or the end of the line after it."""
     lines = source.splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -237,7 +236,7 @@ def _span(node: ast.AST, parents: dict[ast.AST, ast.AST], source: bytes) -> tupl
 
 
 def _lines(tree: Path) -> list[str]:
-    """The lines of the source that changed outside of the feature and of the registries."""
+    """Return the lines of the source that changed outside of the feature and the registries."""
     spare = [f":!{each}" for each in (*REGISTRIES, "pyproject.toml", "tests", "docs")]
     diff = ["git", "diff", "-U0", "--diff-filter=M", "--", ".", *spare]
     shown = subprocess.run(diff, cwd=tree, capture_output=True, text=True, check=True).stdout
@@ -247,8 +246,8 @@ def _lines(tree: Path) -> list[str]:
 def amputate(
     tree: Path, feature: str, tops: Sequence[str] = ("rankdash", "pages", "tests")
 ) -> list[str]:
-    """Cut a feature out of a copy of the project, out of some of its folders. Return the lines that
-    changed elsewhere."""
+    """Remove a feature from some folders of a copy of the project. Return the lines that changed
+    elsewhere."""
     cut = Cut(tree, feature)
     shutil.rmtree(tree / "rankdash/features" / feature)
     (tree / f"pages/{feature}.py").unlink(missing_ok=True)
@@ -263,7 +262,7 @@ def amputate(
 
 
 def _renew_lists(tree: Path, feature: str) -> None:
-    """Take the feature out of the contracts and the list of slow tests; write the reference."""
+    """Remove the feature from the contracts and the list of slow tests; write the reference."""
     contracts = tree / "pyproject.toml"
     layers = re.sub(rf'"{feature}", |{feature} \| | \| {feature}\b', "", contracts.read_text())
     contracts.write_text(layers)
@@ -300,7 +299,7 @@ def pytest_runtest_makereport(item):
 
 
 def _commands(tree: Path, feature: str) -> list[str]:
-    """The commands of a feature."""
+    """Return the commands of a feature."""
     registry = (tree / "rankdash/kit/commands/registry.py").read_text()
     return re.findall(rf'"(\w+)": \(\s*"features\.{feature}\.', registry)
 
@@ -330,7 +329,7 @@ def main() -> int:
 
 
 def _green(tree: Path) -> bool:
-    """Whether the quick tests pass in a copy."""
+    """Return whether the quick tests pass in a copy."""
     python = [sys.executable, "-m"]
     left_out = [f"--ignore={each}" for each in OF_THE_DOCS]
     left_out += [f"--deselect={each}" for each in OF_LISTS]

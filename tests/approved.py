@@ -1,9 +1,9 @@
-"""Texts that a person has approved: what a page, a command, a chart or a report says.
+"""Approved texts of pages, commands, charts and reports.
 
-A test asks for the fixture `approved` and calls `approved("words/costs.en", text)`, which compares
-the text with `tests/approved/words/costs.en.txt`. `python -m tests.approved` writes the files of
-all such tests anew; arguments go to pytest, such as the folder whose files shall be written. Read
-the difference before you commit it: what it shows is what users will see.
+A test calls its fixture `approved("words/costs.en", text)`, which compares the text with
+`tests/approved/words/costs.en.txt`. `python -m tests.approved` renews the files of all such tests;
+arguments go to pytest, such as the folder whose files are to be renewed. Read the difference before
+you commit it: it shows what users will see.
 """
 
 import difflib
@@ -18,7 +18,7 @@ RENEW = "python -m tests.approved"
 
 
 def difference(name: str, text: str, renew: bool = False) -> str:
-    """How a text differs from the approved one, line by line; "" if it does not.
+    """Return the lines in which a text differs from the approved one; "" if it does not.
 
     renew: write the file; there is no difference then.
     """
@@ -37,13 +37,13 @@ def difference(name: str, text: str, renew: bool = False) -> str:
 
 
 def table(cases: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:
-    """One case after another: its name, which says why it is there, and below it what is said."""
+    """Return the cases as text: the name of each, which gives its reason, and below it its text."""
     pairs = cases.items() if isinstance(cases, Mapping) else cases
     return "\n".join(f"# {name}\n{said}" for name, said in pairs)
 
 
 def masked(text: str, **patterns: str) -> str:
-    """The text with what differs from run to run replaced: each pattern by its name in brackets."""
+    """Replace text that differs between runs: each pattern by its name in brackets."""
     for name, pattern in patterns.items():
         text = re.sub(pattern, f"<{name}>", text)
     return text

@@ -1,4 +1,4 @@
-"""How much work a regular expression can take, from its structure alone.
+"""The possible work of a regular expression, computed from its structure.
 
 A pattern becomes an automaton with a state for each character that it reads. Two ways through it
 for the same text are what backtracking tries one after the other: if a text can repeat one, then
@@ -26,7 +26,7 @@ CATEGORIES = {
     kinds.CATEGORY_WORD: r"\w",
     kinds.CATEGORY_NOT_WORD: r"\W",
 }
-# Characters that patterns tell apart are represented by these and by those that they name.
+# Characters of each class are represented by these and by the characters of the pattern.
 USUAL = {*map(chr, range(128)), *"é中\u3000\u2028Ａ٣ß"}
 
 
@@ -44,7 +44,7 @@ class Guard:
 
 @dataclass
 class Part:
-    """A part of a pattern: the states with which it begins and ends, and how it reads nothing."""
+    """A part of a pattern: its first and last states, and the guards for an empty match."""
 
     first: list[tuple[int, Guard]] = field(default_factory=list)
     last: list[tuple[int, Guard]] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Part:
 
 
 class Automaton:
-    """Of a compiled pattern that is used by a method, such as "search" or "fullmatch"."""
+    """The automaton of a compiled pattern used by a method, such as "search" or "fullmatch"."""
 
     def __init__(self, pattern: re.Pattern, method: str) -> None:
         text = pattern.pattern
@@ -96,7 +96,7 @@ class Automaton:
         return ""
 
     def _two_ways(self) -> tuple[int, ...] | None:
-        """A text for which one state leads to itself in two ways."""
+        """Return a text for which one state leads to itself in two ways."""
         for state, loop in self._loops.items():
             for kind in {self._kind[each] for each in self._sets[state]}:
                 end = (state, state, kind, True)
@@ -119,7 +119,7 @@ class Automaton:
         return None
 
     def _two_loops(self) -> tuple[int, ...] | None:
-        """A text for which one state leads to itself and to another that leads to itself."""
+        """Return a text for which one state leads to itself and to another with the same loop."""
         for second, inner in self._loops.items():
             for first, outer in self._loops.items():
                 if first != second and second in self._reached[first]:
@@ -158,12 +158,12 @@ class Automaton:
         return None
 
     def _match(self, states: Iterable[int], before: int, char: int) -> bool:
-        """Whether the pattern has matched in one of the states, if a character follows."""
+        """Return whether the pattern has matched in one of the states, if a character follows."""
         return any(char in self._ends.get((state, before), ()) for state in states)
 
     def _index(self, last: list[tuple[int, Guard]]) -> None:
-        """Make ready what the searches look up. The character before a step matters by its kind:
-        those are of one kind that no guard tells apart."""
+        """Prepare the tables of the searches. Characters before a step are of one kind if no guard
+        distinguishes them."""
         states = range(len(self._sets))
         edges = [edge for edges in (*self._follow, last) for edge in edges]
         guards = {guard.pairs for _, guard in edges}
@@ -303,7 +303,7 @@ class Automaton:
         return Guard(frozenset(pair for pair in self._any.pairs if allows(*pair)))
 
     def _single(self, items: list, flags: int) -> frozenset[int] | None:
-        """The classes of a part that is one character."""
+        """Return the classes of a part that is one character."""
         if len(items) != 1 or items[0][0] not in CHARACTER:
             return None
         return self._classes(self._set(*items[0], flags))
@@ -315,7 +315,7 @@ class Automaton:
         return {char for char in self._chars if re.fullmatch(text, char, self._ascii)}
 
     def _set(self, kind: object, value: object, flags: int) -> set[str]:
-        """The characters that a part of a pattern reads."""
+        """Return the characters that a part of a pattern reads."""
         if kind is kinds.ANY:
             return set(self._chars) - (set() if flags & re.S else {"\n"})
         if kind is kinds.NOT_LITERAL:
@@ -338,7 +338,7 @@ class Automaton:
 
 
 def _leaves(items: Iterable[tuple], flags: int) -> Iterator[tuple]:
-    """The parts of a pattern that read one character, with the flags of their place."""
+    """Yield the parts of a pattern that read one character, with the flags of their place."""
     for kind, value in items:
         if kind in CHARACTER:
             yield kind, value, flags
@@ -356,7 +356,7 @@ def _leaves(items: Iterable[tuple], flags: int) -> Iterator[tuple]:
 
 
 def _named(leaf: tuple) -> Iterator[str]:
-    """The characters that a part names, and those beside the ends of a range."""
+    """Yield the characters in a part, and the neighbours of the ends of a range."""
     kind, value = leaf
     if kind in (kinds.LITERAL, kinds.NOT_LITERAL):
         yield from {chr(value), chr(value).lower()[0], chr(value).upper()[0]}

@@ -1,11 +1,11 @@
-"""JSON that rankdash did not write, and plain words in place of the markup of `tests.marked`."""
+"""JSON that rankdash did not write, and plain words that replace the markup of `tests.marked`."""
 
 import json
 from collections.abc import Iterator
 
 
 class Words:
-    """In place of markup: plain texts, no two of which are the same."""
+    """Plain texts that replace markup; no two are equal."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -18,7 +18,7 @@ class Words:
 
 
 def broken(text: str) -> Iterator[tuple[str, str]]:
-    """(what is wrong, JSON) of other values in place of a stored one."""
+    """Yield (kind of error, JSON) of values that replace a stored one."""
     value = json.loads(text)
     keys = list(value) if isinstance(value, dict) else []
     for key in keys:
@@ -42,7 +42,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 ODD = {int: -7, float: -1e300, list: ["odd"], dict: {"odd": 1}}
 OTHERS = {"null": None, "lists": [["x"]], "objects": {"a": {"b": 1}}, "texts": "x{y", "numbers": -7}
 NEVER = {"null": "null", "a number": "1e999", "a text": '"x"', "not JSON": '{"a": ', "deep": DEEP}
-"""What no column can be."""
+"""Values that no column can contain."""
 WRONG = (
     *(f"all {name}" for name in OTHERS),
     *("one more", "deep inside", "of null", "of objects", "empty object", "empty list"),

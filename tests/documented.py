@@ -1,4 +1,4 @@
-"""What the README and the docs show, as tests take it: sections, code, commands."""
+"""Contents of the README and the docs for tests: sections, code, commands."""
 
 import re
 import shlex
@@ -15,10 +15,10 @@ def text_of(file: Path) -> str:
 
 
 def section(file: Path, heading: str) -> str:
-    """What stands below a heading of a file, up to the next one of its level or a higher one."""
+    """Return the text below a heading, up to the next one of the same or a higher level."""
     level = len(heading) - len(heading.lstrip("#"))
     below = text_of(file).split(f"\n{heading}\n")[1]
-    # A comment in a block of code is no heading.
+    # A comment in a block of code is not a heading.
     parts = re.split(r"(```.*?```)", below, flags=re.DOTALL)
     for at in range(0, len(parts), 2):
         end = re.search(rf"\n#{{1,{level}}} ", parts[at])
@@ -40,23 +40,23 @@ def anchors(text: str) -> list[str]:
 
 
 def code(text: str, *languages: str) -> list[str]:
-    """The blocks of code in one of these languages."""
+    """Return the blocks of code in one of these languages."""
     return re.findall(rf"```(?:{'|'.join(languages)})\n(.*?)```", text, re.DOTALL)
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of every row of the tables, their headings left out."""
+    """Return the cells of every row of the tables, without the headings."""
     found = re.findall(r"^\| (.*) \|$", re.sub(r"(?m)^.*\n\|[-|]+\|$", "", text), re.MULTILINE)
     return [[cell.strip() for cell in row.split(" | ")] for row in found]
 
 
 def first_names(text: str) -> list[str]:
-    """The first name in backticks of each row of the tables."""
+    """Return the first name in backticks of each row of the tables."""
     return [cells[0].split("`")[1] for cells in rows(text) if "`" in cells[0]]
 
 
 def commands(*files: Path) -> list[list[str]]:
-    """The arguments of each `rankdash COMMAND …` in their shell code, in order."""
+    """Return the arguments of each `rankdash COMMAND …` in their shell code, in order."""
     lines = [
         line for file in files for block in code(text_of(file), "sh") for line in block.splitlines()
     ]
@@ -64,12 +64,12 @@ def commands(*files: Path) -> list[list[str]]:
 
 
 def assumptions() -> str:
-    """What a search is worth and costs, as a file."""
+    """Return the file of assumptions in the docs."""
     (found,) = code(text_of(DOCS / "cost.md"), "toml")
     return found
 
 
 def plugin() -> str:
-    """The code of a reranker of one's own."""
+    """Return the code of the custom reranker in the docs."""
     (found,) = code(section(DOCS / "rerankers.md", "## A reranker of your own"), "python")
     return found

@@ -8,8 +8,8 @@ import pytest
 
 @contextmanager
 def room_for(size: int) -> Iterator[Callable[[], None]]:
-    """Let no file grow beyond `size` bytes inside the block, as on a full disk, until what it gives
-    is called."""
+    """Limit the size of each file to `size` bytes inside the block, as on a full disk, until the
+    yielded function is called."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 

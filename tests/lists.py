@@ -1,4 +1,4 @@
-"""Rankings, labels and evaluations as short as they can be written down."""
+"""Short notations for rankings, labels and evaluations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankdash.core.metrics import STATES, Conventions, Evaluation, parse_measure
 
 
 def ranking(**lists: Sequence[str]) -> Ranking:
-    """q="ab" ranks a before b for q. Scores fall by 1."""
+    """Return a ranking: q="ab" ranks a before b for q. Scores fall by 1."""
     return Ranking.from_lists(
         (query, list(docs), [-float(place) for place in range(len(docs))])
         for query, docs in lists.items()
@@ -26,7 +26,8 @@ def qrels(**labels: Mapping[str, float]) -> pd.DataFrame:
 
 
 def evaluation(rows: Mapping[str, Sequence[float | str]], specs: Sequence[str]) -> Evaluation:
-    """query id → a value for each spec, or a state that has none; 0 where the state counts 0."""
+    """Return an evaluation. rows: query id → for each spec a value, or a state without one. The
+    value of the state "missing" is 0."""
     states = [
         [each if isinstance(each, str) else "scored" for each in row] for row in rows.values()
     ]

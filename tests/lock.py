@@ -24,7 +24,7 @@ LOCK, HASHES, LICENSES = (
     ROOT / "tests" / "requirements.hashes",
     ROOT / "docs" / "licenses.md",
 )
-# Its builds for processors alone and for graphics cards have one version and two contents.
+# Packages with different contents for the same version: for CPUs only and for graphics cards.
 BUILDS = {"torch"}
 _HEAD = "# Written by `python -m tests.lock`.\n"
 # The classifiers of a licence begin with it.
@@ -32,7 +32,7 @@ _CLASSIFIER = "License :: OSI Approved :: "
 
 
 def named(file: Path) -> list[str]:
-    """The requirements of a file and of those that it names."""
+    """Return the requirements of a file and of the files that it includes."""
     found = []
     for line in file.read_text(encoding="utf-8").splitlines():
         if line.startswith("-r "):
@@ -43,7 +43,7 @@ def named(file: Path) -> list[str]:
 
 
 def tree() -> dict[str, Distribution]:
-    """Name → what is installed, of all that the tests need, by their own requirements."""
+    """Return name → installed package, of all packages that the tests require."""
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
     wanted = [Requirement(line) for line in named(ROOT / "tests" / "requirements.txt")]
@@ -61,12 +61,12 @@ def tree() -> dict[str, Distribution]:
 
 
 def public(made: Distribution) -> str:
-    """The version without what one index adds to it."""
+    """Return the version without the local part that one index adds."""
     return made.version.partition("+")[0]
 
 
 def license_of(made: Distribution) -> str:
-    """What a package says of its licence, in a line."""
+    """Return the licence in a package's metadata, as one line."""
     about = made.metadata
     expression = about.get("License-Expression") or about.get("License") or ""
     classified = [
@@ -103,7 +103,7 @@ def licenses(found: dict[str, Distribution]) -> str:
 
 
 def hashes(found: dict[str, Distribution]) -> str:
-    """With the hashes of the files that the index has for this machine."""
+    """Return the lock with the hashes of the index's files for this machine."""
     pins = [f"{name}=={public(made)}" for name, made in found.items() if name not in BUILDS]
     asked = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps"]
     done = subprocess.run(

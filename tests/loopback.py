@@ -1,4 +1,4 @@
-"""Servers on this machine that stand in for others."""
+"""Servers on this machine that simulate others."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ _PREFIXES = ("api", "models", "datasets")
 
 @contextmanager
 def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """The address of a server that answers as the handler does."""
+    """Yield the address of a server that answers as the handler does."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -35,8 +35,8 @@ def hub(
     redirect: str = "",
     seconds: float = 0.0,
 ) -> Iterator[tuple[str, list[str]]]:
-    """As much of the Hugging Face hub as fetching a model or a data set needs: its address, and the
-    files that are asked for.
+    """Simulate the Hugging Face hub for downloads of models and data sets. Yield its address and
+    the list of requested files.
 
     repositories: name → file → content. refusals: name → HTTP status and error code. tokens: gets
     the Authorization header of each request. redirect: the address that the files are at instead.
@@ -96,7 +96,7 @@ def hub(
             self.send_header("ETag", f'"{abs(hash(self.path))}"')
             self.send_header("X-Repo-Commit", HUB_REVISION)
             self.end_headers()
-            # One that was killed meanwhile reads no more.
+            # A client that was killed reads no more.
             with suppress(ConnectionError):
                 self.wfile.write(content if body else b"")
 
@@ -106,6 +106,6 @@ def hub(
 
 @contextmanager
 def silent_server() -> Iterator[str]:
-    """Accepts connections and never answers."""
+    """Yield the address of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"

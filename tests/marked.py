@@ -1,4 +1,4 @@
-"""A workspace whose every free text is markup, and how to recognise the markup where it is drawn.
+"""A workspace with markup in every free text, and the detection of rendered markup.
 
 No field is listed here: each text of a workspace file, JSON and tables alike, is replaced and stays
 replaced if the import accepts it; so is each text column of a table that no file contains. A new
@@ -80,7 +80,7 @@ _TEMPLATES = {"template", "remedy"}
 
 @dataclass
 class Markup:
-    """Makes texts of markup that fetches `url`/n or links to it. places: of n, where it is."""
+    """A generator of markup that fetches or links to `url`/n. places: n → the place of the text."""
 
     url: str
     places: list[str] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Markup:
     """Return one kind of markup, for a field of few characters."""
 
     def within(self, text: str) -> bool:
-        """Whether a text is one of these."""
+        """Return whether a text contains this markup."""
         return self.url in text or ":red[hot]" in text or TURNED in text
 
 
@@ -121,7 +121,7 @@ def fill(home: Path, scratch: Path, markup: Markup) -> Workspace:
 
 
 def bring_in(workspace: Workspace, parts: dict[str, bytes]) -> Any:
-    """Import the parts of a workspace file, whose list is made anew."""
+    """Import the parts of a workspace file after renewing its manifest."""
     target = io.BytesIO()
     packer = Packer(target)
     for name, content in parts.items():
@@ -132,7 +132,7 @@ def bring_in(workspace: Workspace, parts: dict[str, bytes]) -> Any:
 
 
 def fewest(parts: dict[str, bytes], name: str) -> dict[str, bytes]:
-    """The fewest parts that are a workspace file with a part: those of its data set and run."""
+    """Return the fewest parts that make a workspace file with a part: its data set and its run."""
     head = json.loads(parts[MANIFEST])
     ((dataset_id, _runs),) = head["datasets"].items()
     kind, _step, rest = name.partition("/")
@@ -300,7 +300,7 @@ def _changed(place: str, make: Callable[[str], str]) -> Change:
 
 
 def _texts(value: Any, place: str = "", *, keys: bool = False) -> Iterator[tuple[str, str]]:
-    """(place, text) of every text in JSON, that of JSON in a text included; keys: of keys too."""
+    """Yield (place, text) of every text in JSON, also of JSON in a text. keys: also of keys."""
     if isinstance(value, dict):
         for key, each in value.items():
             if keys:
@@ -315,7 +315,7 @@ def _texts(value: Any, place: str = "", *, keys: bool = False) -> Iterator[tuple
 
 
 def _with(value: Any, place: str, wanted: str, make: Callable[[str], str]) -> Any:
-    """The same JSON with other texts at a place, or one more key in the objects there."""
+    """Return the JSON with other texts at a place, or one more key in the objects there."""
     if not wanted.startswith(place):
         return value
     if isinstance(value, dict):
@@ -334,7 +334,7 @@ def _with(value: Any, place: str, wanted: str, make: Callable[[str], str]) -> An
 
 
 def json_in(text: str) -> Any:
-    """The object or list that a text is as JSON; None for any other text."""
+    """Return the object or list in a JSON text; None for any other text."""
     try:
         return json.loads(text) if text[:1] in ("{", "[") else None
     except ValueError:
@@ -385,8 +385,8 @@ def _marked(value: Any, markup: Markup, kept: Collection[str] = _WORDS) -> Any:
 
 
 def rows_marked(workspace: Workspace, markup: Markup) -> Workspace:
-    """Add what no file contains, and replace the texts of columns without markup so far: those
-    that are neither ids, times, folders nor words that rankdash chose."""
+    """Add rows of the kinds that no file contains, and replace the texts of columns without markup,
+    except ids, times, folders and words that rankdash chose."""
     worked(workspace)
     kept = {*_WORDS, *(each.name for each in workspace.root.glob("*/*"))}
     with workspace.database.writing() as db:
@@ -409,7 +409,7 @@ def rows_marked(workspace: Workspace, markup: Markup) -> Workspace:
 
 
 def text_columns(db: sqlite3.Connection) -> dict[str, list[str]]:
-    """Table → its columns of text, in order, of tables that have any."""
+    """Return table → its columns of text, in order, of tables that have any."""
     tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     found = {
         table: [

@@ -1,5 +1,5 @@
 """Runs the code of a notebook in this process, as Jupyter would: `python -m tests.notebooks` writes
-what its cells show into the notebook of the docs."""
+the outputs of its cells into the notebook of the docs."""
 
 import ast
 import io
@@ -16,7 +16,7 @@ Output = dict[str, Any]
 
 
 def outputs(notebook: Mapping[str, Any], folder: Path) -> list[list[Output]]:
-    """What each code cell shows, in nbformat's form. folder: where the code runs."""
+    """Return the outputs of each code cell in nbformat's form. folder: its working directory."""
     names: dict[str, Any] = {}
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     with chdir(folder):

@@ -1,4 +1,4 @@
-"""Take the pictures of the docs from a dashboard on the sample: `python -m tests.pictures`."""
+"""Take the pictures of the docs in a dashboard with the sample: `python -m tests.pictures`."""
 
 import io
 import re
@@ -73,7 +73,7 @@ def photograph(visit: Visit) -> Image.Image:
 def record(visit: Visit, run: Path) -> None:
     """Record the moving picture: drop files, read the verdict, the worst query and the price.
 
-    run: where to write a ranking that is dropped beside the files of the sample.
+    run: the file for a ranking that is uploaded together with the sample.
     """
     rankdash(["rerank", "--data", str(SAMPLE), "--reranker", "bi-encoder", "--out", str(run)])
     names = ("queries.jsonl", "corpus.jsonl", "qrels.tsv", "initial.trec")

@@ -1,10 +1,10 @@
-"""Faults that a machine plants, one at a time, and whether a test notices each.
+"""Artificial faults, planted one at a time, and the tests that notice each.
 
     python -m tests.planted [--since COMMIT] [--faults 30] [--seed 0] [PATH …]
 
 chooses lines that changed since the last release, alters one operator, number, condition or
 argument of each, and runs the tests of the same folder, then all quick ones. It works in a clone of
-what is committed, lists the faults that nothing noticed, and ends with 1 if there is one.
+the last commit, lists the faults that no test noticed, and ends with 1 if there are any.
 """
 
 import argparse
@@ -31,7 +31,7 @@ SWAPPED = {**dict(PAIRS), **{other: one for one, other in PAIRS}}
 
 @dataclass(frozen=True)
 class Fault:
-    """A piece of a file and what stands there instead. start, end: places in the file's bytes."""
+    """A part of a file and its replacement. start, end: positions in the file's bytes."""
 
     file: str
     line: int
@@ -48,7 +48,7 @@ class Fault:
 
 
 def altered(node: ast.AST) -> ast.AST | None:
-    """The node with one fault; None if it is not of a kind that gets one."""
+    """Return the node with one fault; None for kinds of nodes without a fault."""
     made = copy.deepcopy(node)
     match made:
         case ast.Compare(ops=[op, *_]) if type(op) in SWAPPED:
@@ -71,7 +71,7 @@ def altered(node: ast.AST) -> ast.AST | None:
 
 
 def faults(file: str, source: bytes, lines: set[int]) -> Iterator[Fault]:
-    """Every fault that can be planted in some lines of a module."""
+    """Yield every fault that can be planted in some lines of a module."""
     starts = [0]
     for line in source.split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -93,13 +93,13 @@ def git(*words: str) -> str:
 
 
 def last_release() -> str:
-    """The newest tag, or the commit that gave the version its number."""
+    """Return the newest tag, or the commit that set the version number."""
     named = git("log", "-1", "--format=%H", "-G^__version__", "--", "rankdash/__init__.py")
     return git("describe", "--tags", "--abbrev=0") or named
 
 
 def changed_lines(since: str, paths: list[str]) -> dict[str, set[int]]:
-    """File → lines that differ from a commit."""
+    """Return file → lines that differ from a commit."""
     found: dict[str, set[int]] = {}
     file = ""
     for line in git("diff", "-U0", since, "HEAD", "--", *paths).splitlines():
@@ -111,7 +111,7 @@ def changed_lines(since: str, paths: list[str]) -> dict[str, set[int]]:
     return found
 
 
-# Where the tests of a folder, and of the modules of one role, lie.
+# Folder or role of modules → folder of their tests.
 TESTS = {
     **{f"core/{each}": each for each in ("intake", "metrics", "readers", "rerankers", "runs")},
     **{f"core/{each}": each for each in ("study", "value", "words")},
@@ -148,7 +148,7 @@ def fails(copied: Path, tests: str) -> bool:
 
 
 def noticed(copied: Path, fault: Fault) -> str:
-    """Whose tests notice the fault: the folder's own, all, or "" for none."""
+    """Return the tests that notice the fault: the folder's own, all, or "" for none."""
     place = copied / fault.file
     source = place.read_bytes()
     place.write_bytes(fault.planted(source))

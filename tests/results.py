@@ -1,6 +1,6 @@
-"""Cases as text for approved outputs: what a function returned or refused, in six digits.
+"""Cases as text for approved outputs: the result of a function or its error, in six digits.
 
-A case is a value, or a function without arguments that returns one. Its name says why it is there.
+A case is a value, or a function without arguments that returns one. Its name gives its reason.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Cases = Mapping[str, object | Callable[[], object]]
 
 
 def results(cases: Cases, of: Callable[[Any], object] = lambda found: found) -> str:
-    """of: what is shown of each."""
+    """Return cases as text. of: returns the part of a result to show."""
     return table((name, result(case, of)) for name, case in cases.items())
 
 
 def several(
     name: str, function: Callable[..., object], rows: Iterable[object]
 ) -> dict[str, Callable[[], object]]:
-    """A case for each row, which also fills the name: the argument of a function that takes one, a
-    tuple of arguments for one that takes several."""
+    """Return a case for each row. A row fills the name and is the argument of a function with one
+    argument, or the tuple of arguments of a function with several."""
     needed = [
         each for each in signature(function).parameters.values() if each.default is each.empty
     ]
@@ -48,9 +48,9 @@ def result(case: object, of: Callable[[Any], object] = lambda found: found) -> s
 
 
 def shown(value: object) -> str:
-    """A value in one line, a table in one for each row."""
+    """Return a value in one line, a table with one line per row."""
     if isinstance(value, float | np.floating):
-        # What is left of 0 by rounding differs between processors.
+        # The rounding error of 0 differs between processors.
         return f"{0.0 if abs(value) < 1e-13 else value:.6g}"
     if isinstance(value, np.generic):
         return shown(value.item())

@@ -1,4 +1,4 @@
-"""The roles of the modules: what a file of a feature does is the first word of its name."""
+"""The roles of the modules: the first word of a feature's file name is its role."""
 
 import ast
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ _COMMAND_LINE = ("command", "processes", "reference", "serve")
 
 
 def role(file: Path) -> str:
-    """Return what a module does: one of the words above, "kit.widgets" or such for those of the
-    kit, and "numbers" for any other."""
+    """Return the role of a module: one of the words above, "kit.widgets" or similar for a module of
+    the kit, and "numbers" for any other."""
     *folders, name = file.relative_to(ROOT).with_suffix("").parts
     if folders == ["pages"]:
         return "page"
@@ -27,17 +27,17 @@ def role(file: Path) -> str:
 
 
 def is_command(file: Path) -> bool:
-    """Whether a module is of the command line, which speaks English."""
+    """Return whether a module belongs to the command line, which is in English."""
     return role(file) in ("command", "kit.commands")
 
 
 def is_page(file: Path) -> bool:
-    """Whether a module draws with Streamlit."""
+    """Return whether a module draws with Streamlit."""
     return role(file) in ("page", "kit.widgets")
 
 
 def numbers() -> Iterator[str]:
-    """The modules that compute parts of a study."""
+    """Yield the modules that compute parts of a study."""
     for folder in ("core/study", "features"):
         for file in sorted((PACKAGE / folder).rglob("*.py")):
             if role(file) == "numbers" and file.stem != "__init__":
@@ -45,7 +45,7 @@ def numbers() -> Iterator[str]:
 
 
 def imports(file: Path) -> Iterator[str]:
-    """The modules that a module imports, and the names that it takes from them, dotted."""
+    """Yield the modules that a module imports, and the imported names, dotted."""
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)

@@ -1,8 +1,7 @@
-"""Makes the runs that come with a sample, as its NOTICE.md describes them, and writes them with the
-sample into its workspace file: `python -m tests.samples`.
+"""Makes the runs of a sample, as its NOTICE.md describes them, and writes them with the sample into
+its workspace file: `python -m tests.samples`.
 
-Rankings come out the same each time; latencies are those of the machine that it runs on, which
-should have nothing else to do.
+Rankings are the same each time; latencies depend on the machine, which should run nothing else.
 """
 
 import argparse
@@ -50,7 +49,7 @@ SHIPPED = {
 
 def make(folder: Path) -> None:
     """Make the runs of a sample and write its workspace file. folder: with the files of the sample;
-    its name says which of `SHIPPED` it is."""
+    its name is a key of `SHIPPED`."""
     title, wishes = SHIPPED[folder.name]
     loaded = load(sources_from_path(folder), name=title)
     dataset = loaded.dataset

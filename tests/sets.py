@@ -1,4 +1,4 @@
-"""Labelled sets to test on: the shipped sample, and real ones where they lie beside the project."""
+"""Labelled sets to test on: the shipped sample, and real sets in a folder next to the project."""
 
 import functools
 from dataclasses import replace
@@ -21,7 +21,7 @@ _RERANKED = 20
 
 @functools.cache
 def loaded(name: str) -> Loaded:
-    """A set with its rerankings. The sample comes with none, so one is made, without a model."""
+    """Return a set with its rerankings. The sample has none, so one is made, without a model."""
     found = load(sources_from_path(SETS[name]), first_stage="initial")
     if found.runs:
         return found
@@ -29,7 +29,7 @@ def loaded(name: str) -> Loaded:
 
 
 def _by_title(found: Loaded) -> Ranking:
-    """The first documents by how many words of the query are in their title."""
+    """Return the first documents ordered by the number of query words in their title."""
     data = found.dataset
     texts = dict(zip(data.queries["query_id"], data.queries["text"], strict=True))
     titles = dict(zip(data.documents["doc_id"], data.documents["title"], strict=True))

@@ -1,4 +1,4 @@
-"""Data sets and rankings in a workspace, as an upload leaves them."""
+"""Data sets and rankings in a workspace, as after an upload."""
 
 import functools
 import json
@@ -13,7 +13,7 @@ from tests.sets import SAMPLE
 
 
 def keep_rows(workspace: Workspace, rows: str | Sequence[dict[str, object]], name: str) -> str:
-    """The id of a data set. rows: CSV with its head, or rows for JSON lines."""
+    """Store a data set and return its id. rows: CSV with its header, or rows for JSON lines."""
     if isinstance(rows, str):
         loaded = _loaded("rows.csv", rows, name)
     else:
@@ -29,7 +29,7 @@ def _loaded(file: str, content: str, name: str) -> Loaded:
 
 
 def keep_sample(workspace: Workspace) -> str:
-    """The id of the sample, which is kept without the runs that come with it."""
+    """Store the sample without its runs, and return its id."""
     loaded = _sample()
     return workspace.save_dataset(
         loaded.dataset, source="sample", report_json=loaded.report.to_json()
@@ -48,7 +48,7 @@ def keep_lists(
     name: str,
     run_id: str = "",
 ) -> Run:
-    """A run of precomputed lists: (query, its documents, their scores)."""
+    """Store a run of precomputed lists: (query, its documents, their scores)."""
     run = run_from_ranking(run_id or name, dataset_id, Ranking.from_lists(lists), name)
     workspace.save_run(run)
     return run

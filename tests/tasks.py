@@ -49,7 +49,7 @@ _NEURAL = re.compile(r"--reranker (bi|cross)-encoder")
 
 @dataclass(frozen=True)
 class Shown:
-    """An output on a page: its place in the text, what the page shows, and what a run returns."""
+    """An output on a page: its position in the text, the page's text, and the actual output."""
 
     start: int
     end: int

@@ -1,4 +1,4 @@
-"""What others who reach a server may use of its machine, and what the list of its names lets in."""
+"""Limits of a server that others reach, and the names that it accepts."""
 
 import socket
 
@@ -23,7 +23,7 @@ PRIVATE = [
 
 @pytest.fixture
 def shared(monkeypatch):
-    """A server that others reach, with these lists."""
+    """Return a function that simulates a server that others reach, with these lists."""
 
     def with_lists(keys="", services=""):
         monkeypatch.setenv(allowed.SHARED, allowed.YES)
@@ -144,7 +144,7 @@ def test_a_service_is_reached_at_the_address_that_was_judged_under_its_own_name(
 ):
     monkeypatch.setattr(connection, "address_of", lambda _url, configured: "127.0.0.1")
     port = server.server_address[1]
-    # Were the name asked again, nothing would answer.
+    # A second lookup of the name would fail.
     client = Client(Place("", f"http://rerank.invalid:{port}"), Policy(), Clock())
     body = {"query": "a", "texts": ["a", "b"]}
     reply = client.post("/rerank", body, client.budget(), lambda _answer: {})

@@ -1,4 +1,4 @@
-"""Each feature can be cut out of the source; `python -m tests.amputate` also runs the tests."""
+"""Each feature can be removed from the source; `python -m tests.amputate` also runs the tests."""
 
 import shutil
 import subprocess

@@ -74,7 +74,7 @@ def test_every_name_that_is_offered_is_there_and_no_other():
     for name in rd.__all__:
         assert getattr(rd, name) is getattr(api, name)
     with pytest.raises(AttributeError, match="no attribute 'raed'"):
-        rd.raed  # noqa: B018 - asked for on purpose
+        rd.raed  # noqa: B018 - a wrong name on purpose
 
 
 def test_metrics_are_spelled_as_on_the_command_line_and_rel_is_their_threshold(data):
@@ -131,7 +131,7 @@ def test_a_failed_query_is_no_zero(data):
 def test_what_is_odd_is_a_warning_and_what_cannot_be_is_refused(data, tmp_path):
     with pytest.warns(UserWarning, match="without a relevant document") as seen:
         rd.read(SAMPLE)
-    # It names the line that asked, not one inside the package.
+    # The warning names the line of the caller, not a line of the package.
     assert seen[0].filename == __file__
     (tmp_path / "other.trec").write_text("elsewhere Q0 d1 1 2.0 x\nelsewhere Q0 d2 2 1.0 x\n")
     with pytest.raises(DataError, match="ranking other that have a label: none of 1"):
@@ -145,7 +145,7 @@ def test_what_is_odd_is_a_warning_and_what_cannot_be_is_refused(data, tmp_path):
 
 
 def typeset(part: Element) -> str:
-    """The text that MathJax is not told to ignore."""
+    """Return the text that MathJax does not ignore."""
     if "mathjax_ignore" in part.get("class", "").split():
         return ""
     return (part.text or "") + "".join(typeset(each) + (each.tail or "") for each in part)
@@ -198,7 +198,7 @@ def test_a_run_is_printed_in_a_line(data):
 
 
 def slips(data: rd.Dataset, run: rd.Run, folder: Path) -> dict[str, Callable[[], object]]:
-    """Calls with a wrong argument, by what they get wrong."""
+    """Return calls with a wrong argument, by the kind of error."""
     other, target = rd.evaluate(data, run), folder / "no.html"
     elsewhere = dataclasses.replace(run, dataset_id="elsewhere")
     return {

@@ -1,4 +1,4 @@
-"""An approved text is compared line by line, and written only if that is asked for."""
+"""An approved text is compared line by line, and written only on request."""
 
 import pytest
 

@@ -64,7 +64,7 @@ def opened(port, text):
 
 
 def is_closed(link):
-    """Wait until the server has closed it."""
+    """Return whether the server has closed it, after waiting."""
     try:
         return link.recv(1) == b""
     except ConnectionError:
@@ -84,7 +84,7 @@ def test_a_head_that_does_not_come_in_time_ends_the_connection(monkeypatch):
         while not link.recv(1000).endswith(b"ok"):
             pass
         monkeypatch.setattr(guard, "HEAD_SECONDS", 0.2)
-        # That of a later request too.
+        # The same for the head of a later request.
         link.sendall(PART)
         assert is_closed(link)
         for text in (b"", PART):

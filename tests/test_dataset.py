@@ -40,7 +40,7 @@ def dataset(name: str = "set", ranked: Ranking | None = None, **changed: pd.Data
 @pytest.mark.parametrize(
     ("given_labels", "grades"),
     [
-        # Positive labels alone, as of many public sets.
+        # Only positive labels, as in many public sets.
         ([1, 1, 1], [0, 1]),
         ([3, 3, 1], [0, 1, 2, 3]),
         ([0, 0, 0], [0, 1]),

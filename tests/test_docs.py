@@ -1,4 +1,4 @@
-"""The docs and the code say the same: what one names, the other has."""
+"""The docs and the code agree: names in one exist in the other."""
 
 import json
 import re
@@ -240,7 +240,7 @@ def test_what_python_offers():
 
 
 def test_every_path_in_the_docs_is_there():
-    """But for those that a reader of a recipe makes."""
+    """Except paths that a reader of a recipe creates."""
     named = r"`((?:rankdash|tests|pages|assets|docs)/[\w./-]*)`"
     texts = {*DOCS.glob("*.md"), *ROOT.glob("*.md")} - {ROOT / "CHANGELOG.md"}
     found = {path for each in texts for path in re.findall(named, text_of(each))}

@@ -1,4 +1,4 @@
-"""Which tests run, and what Hypothesis draws: the same examples, or others from a printed seed."""
+"""The selection of tests, and the examples of Hypothesis: the same, or from a printed seed."""
 
 import re
 from pathlib import Path

@@ -20,7 +20,7 @@ from rankdash.core.words.prices import money
 from rankdash.kit.drawing import style
 from tests.approved import table
 
-# Three words of English in a row that no library said: a sentence that was not translated.
+# Three words of English in a row, not from a library: a sentence that was not translated.
 ENGLISH = re.compile(r"[A-Za-z]{2,} [a-z]+ [a-z]+")
 NUMBERS = {
     "number": [
@@ -63,7 +63,7 @@ def test_numbers_and_amounts(approved):
         for name, cases in NUMBERS.items()
         for given in cases
     ]
-    # Beyond its digits an amount is only said to be more.
+    # An amount with too many digits is shown as a lower limit.
     said += [f"money({value}) = {money(value, 'USD')}" for value in (1e15, 5.1e33, -5.1e33)]
     approved("i18n/numbers", "\n".join(said))
 
@@ -118,7 +118,7 @@ def test_a_third_language_is_a_catalogue_with_the_rule_of_its_plurals(tmp_path):
         for n, said in forms.items():
             files = polish.ngettext("{n} file of {name}", "{n} files of {name}", n, name="x")
             assert files == f"{said} z x"
-        # What the catalogue lacks is counted in English.
+        # A message that the catalogue lacks has the English plural.
         assert [polish.ngettext("{n} run", "{n} runs", n) for n in (1, 3)] == ["1 run", "3 runs"]
 
 
@@ -129,7 +129,7 @@ def refused(call) -> RankdashError:
 
 
 def errors(folder) -> dict[str, RankdashError]:
-    """Errors in which words of rankdash's own stand inside a message."""
+    """Return errors with terms of rankdash inside a message."""
     binary = {
         "PDF": b"%PDF-1.7", "PNG": b"\x89PNG\r\n", "pickle": b"\x80\x04\x95",
         "7z": b"7z\xbc\xaf\x27\x1c", "NumPy": b"\x93NUMPY",

@@ -39,15 +39,15 @@ REPLACED_IN_CHINESE = (
 
 
 def phrases(text: str) -> list[str]:
-    """The replaced phrases that a text holds, outside its fields."""
+    """Return the replaced phrases that a text contains, outside its fields."""
     said = re.sub(r"\{[^{}]*\}", "", text)
     return [each for each in REPLACED if re.search(each, said, re.IGNORECASE)]
 
 
 def spoken() -> Iterator[tuple[str, str]]:
-    """(where, text) of what the interface, the command line and the documentation say in English.
+    """Yield (place, text) of the English interface, command line and documentation.
 
-    Code in documents is set in backticks or indented, and may hold the names of columns and codes.
+    Code in documents is in backticks or indented, and may contain the names of columns and codes.
     """
     for catalogue in (PACKAGE / "locale").glob("*.po"):
         with catalogue.open("rb") as stream:

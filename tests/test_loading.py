@@ -21,7 +21,7 @@ def sources(files: Files) -> list[Source]:
 
 
 def runs_of(queries: int, documents: int = 10, prefix: str = "") -> str:
-    """A run in which document i of each query has rank i."""
+    """Return a run in which document i of each query has rank i."""
     return "".join(
         f"{prefix}{q} Q0 d{q}-{i} {i} {documents - i}.5 x\n"
         for q in range(1, queries + 1)
@@ -30,7 +30,7 @@ def runs_of(queries: int, documents: int = 10, prefix: str = "") -> str:
 
 
 def qrels_of(queries: int, label_of: dict[int, object], prefix: str = "") -> str:
-    """Labels of document i of each query."""
+    """Return labels of document i of each query."""
     return "".join(
         f"{prefix}{q} 0 d{q}-{i} {label}\n"
         for q in range(1, queries + 1)
@@ -58,8 +58,8 @@ def test_a_whole_set_loads_from_its_folder_twice_the_same(name, approved):
 
 
 def told(files: Files, **chosen: object) -> str:
-    """The first stage of what is loaded, what ranks beside it, and each finding of the check; or
-    why nothing is loaded."""
+    """Return the first stage of the loaded data, its other rankings, and each finding of the check;
+    or the error."""
     try:
         loaded = load(sources(files), **chosen)
     except RankdashError as error:
@@ -190,7 +190,7 @@ def test_a_first_stage_is_made_where_none_is_given(approved):
         "where nothing shares a word the listed ones are left": told(
             corpus | {"q": '{"_id": "1", "text": "cadeau"}'}
         ),
-        # Good and bad documents are a query's candidates; good ones alone, answers among others.
+        # Good and bad documents are a query's candidates; only good ones, answers among others.
         "rows with bad documents too are candidates": listed(0),
         "good ones alone are not": listed(1),
         "nor are they beside a corpus": listed(0, corpus="doc_id,document\n9,gift\n"),

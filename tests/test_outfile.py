@@ -55,7 +55,7 @@ def line_by_line(stream):
 
 
 def a_zip(stream):
-    """Which goes back to write how long each part has become."""
+    """Write a zip, which seeks back to write the size of each part."""
     with zipfile.ZipFile(stream, "w") as archive:
         for name in ("a", "b"):
             with archive.open(name, "w") as part:
@@ -103,7 +103,8 @@ def test_a_line_without_its_end_is_removed_before_more_is_appended(tmp_path, lin
 
 
 def test_what_is_appended_or_written_is_on_the_disk(tmp_path, monkeypatch):
-    """An error that comes only when the data reaches the disk is told, and what was there stays."""
+    """An error that occurs when the data is written to the disk is raised, and the file is the old
+    one."""
     file = tmp_path / "a.jsonl"
     file.write_bytes(b"one\n")
 
@@ -122,7 +123,7 @@ def test_what_is_appended_or_written_is_on_the_disk(tmp_path, monkeypatch):
 def test_a_new_file_is_whole_or_not_there_and_replaces_none(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         files.write(tmp_path / "gone" / "a.csv", b"")
-    # Of the file that was asked for, not of one beside it.
+    # Of the requested file, not of the temporary one.
     assert caught.value.filename == str(tmp_path / "gone" / "a.csv")
     file = tmp_path / "a.jsonl"
     with room_for(1_000), pytest.raises(DataError, match="Not enough disk space"):

@@ -1,6 +1,6 @@
 """The wheel, built and installed by the lines of the Dockerfile, and started outside this folder.
 
-What is installed has the packages of this environment, so that nothing is downloaded. Not tested:
+The installation uses the packages of this environment, so that nothing is downloaded. Not tested:
 `docker build` itself, and the steps of action.yml that use other actions.
 """
 
@@ -33,7 +33,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
 # Not needed by anyone who runs it.
 LEFT_OUT = {"assets/screenshot.png"}
-# pip takes nothing from elsewhere: hatchling and all that rankdash needs are here.
+# pip downloads nothing: hatchling and all requirements of rankdash are installed here.
 ALONE = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_QUIET": "1"}
 SETTINGS = """
 import json, sys
@@ -78,7 +78,7 @@ class Installed:
 
 
 def lines(instruction: str) -> list[str]:
-    """What follows an instruction of the Dockerfile, each time that it is there."""
+    """Return the arguments of each occurrence of an instruction in the Dockerfile."""
     joined = DOCKERFILE.replace("\\\n", " ")
     return re.findall(rf"^{instruction} (.*)$", joined, re.MULTILINE)
 
@@ -173,7 +173,7 @@ def test_the_container_serves_the_sample_and_ends_quietly(installed, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Whoever starts the tests in the background has them ignore Ctrl+C, and so what they start.
+        # Tests in a background process ignore Ctrl+C, and so would this process.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
@@ -199,7 +199,7 @@ def test_the_container_serves_the_sample_and_ends_quietly(installed, tmp_path):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (130, "Stopped.\n")
-    # The wheel holds every sample with its runs.
+    # The wheel contains every sample with its runs.
     store = Workspace(home)
     opened = [row.id for row in store.datasets()]
     shipped = [runs_of(folder) for folder in SAMPLES.values() if runs_of(folder).is_file()]

@@ -19,7 +19,7 @@ METHODS = {"sub", "subn", "search", "match", "fullmatch", "split", "findall", "f
 
 
 def patterns(value: object) -> Iterator[re.Pattern]:
-    """The patterns in a value of a module."""
+    """Yield the patterns in a value of a module."""
     if isinstance(value, re.Pattern):
         yield value
     elif isinstance(value, (Mapping, list, tuple, set, frozenset)):
@@ -28,7 +28,7 @@ def patterns(value: object) -> Iterator[re.Pattern]:
 
 
 def methods(tree: ast.AST, name: str) -> Iterator[str]:
-    """The methods of `name` that a module uses."""
+    """Yield the methods of `name` that a module uses."""
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id=used), attr=method) if used == name:
@@ -37,7 +37,7 @@ def methods(tree: ast.AST, name: str) -> Iterator[str]:
 
 
 def used(folder: Path) -> Iterator[tuple[str, re.Pattern, str]]:
-    """The patterns of a module or of those in a folder: where each is, and how it is used."""
+    """Yield place, pattern and method of the patterns of a module or folder."""
     for file in sorted(folder.rglob("*.py")) if folder.is_dir() else [folder]:
         text = file.read_text()
         tree = ast.parse(text)

@@ -1,5 +1,4 @@
-"""Tests read public names of rankdash alone and use its real parts, so that whatever is private may
-change."""
+"""Tests use only public names of rankdash and its real parts, so that private code may change."""
 
 import ast
 import re
@@ -19,7 +18,7 @@ STAND_INS = {"SimpleNamespace", "Mock", "MagicMock", "NonCallableMock", "create_
 
 @cache
 def private_names() -> set[str]:
-    """Every name with one underscore in front that rankdash defines."""
+    """Return every name with one leading underscore that rankdash defines."""
     found = set()
     for file in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_bytes())):
@@ -32,7 +31,7 @@ def private_names() -> set[str]:
 
 
 def violations(tree: ast.AST) -> list[tuple[int, str]]:
-    """Line and name of what is read, imported, replaced or copied that is private to rankdash."""
+    """Return line and name of private names of rankdash that are read, imported or replaced."""
     found = []
     for node in ast.walk(tree):
         match node:
@@ -55,7 +54,7 @@ def violations(tree: ast.AST) -> list[tuple[int, str]]:
 
 
 def stand_ins(tree: ast.AST) -> list[tuple[int, str]]:
-    """Line and name of what passes for an object of rankdash without its class."""
+    """Return line and name of objects that replace an object of rankdash without its class."""
     found = []
     for node in ast.walk(tree):
         match node:
@@ -67,7 +66,7 @@ def stand_ins(tree: ast.AST) -> list[tuple[int, str]]:
 
 
 def suspect(file: Path) -> bool:
-    """Whether any of the names is in a file at all."""
+    """Return whether a file contains any of the names."""
     words = set(re.findall(r"\w+", file.read_text("utf-8")))
     return not words.isdisjoint(private_names() | STAND_INS | {"type"})
 

@@ -1,4 +1,4 @@
-"""Each recipe of docs/extending.md, applied to a copy of the project as a reader would apply it.
+"""Each recipe of docs/extending.md, applied to a copy of the project as a reader would do it.
 
 The text of the recipe is the only source. A block of code belongs to the file that the line above
 it names, in one of these forms, and its indentation follows from its place:

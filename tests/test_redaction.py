@@ -1,4 +1,4 @@
-"""What looks like a credential is hidden, and what only speaks of one is not."""
+"""Text that looks like a credential is hidden, and text about credentials is not."""
 
 import pytest
 

@@ -111,13 +111,13 @@ def sample(language: str) -> Sample:
 
 @pytest.fixture(scope="module")
 def shipped(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    """Name → run, as they are in a workspace into which the sample was opened."""
+    """Name → run, as in a workspace after opening the sample."""
     workspace = Workspace(tmp_path_factory.mktemp("shipped"))
     import_workspace.bring_in(workspace, runs_of(sample.folder), "the sample")
     (row,) = workspace.datasets()
     assert row.source == "sample"
     assert archive.datasets_in(runs_of(sample.folder)) == [row.id]
-    # The files of the folder, read anew, are this very data set.
+    # The files of the folder give exactly this data set.
     assert load(sources_from_path(sample.folder)).dataset.id == row.id
     return {each.name: workspace.run(each.id) for each in workspace.runs()}
 
@@ -138,7 +138,7 @@ CODES = {
 
 
 def figures(language: str, sample: Sample, shipped: dict[str, Run]) -> Iterator[str]:
-    """What the texts, the labels and the rankings are like."""
+    """Yield statistics of the texts, the labels and the rankings."""
     corpus, queries, qrels, run = sample.corpus, sample.queries, sample.qrels, sample.first
     for name, column in (("_id", corpus), ("title", corpus), ("text", corpus), ("_id", queries),
                          ("text", queries)):  # fmt: skip

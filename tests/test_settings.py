@@ -1,4 +1,4 @@
-"""A setting is parsed, refused and named in one way, whoever declares it."""
+"""All settings are parsed, refused and named in the same way."""
 
 import math
 

@@ -36,7 +36,7 @@ q9 Q0 d1 1 1.0 first
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command wrote, and its exit code."""
+    """The output of a command, and its exit code."""
 
     code: int
     out: str
@@ -62,7 +62,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 
 @pytest.fixture
 def no_plugin_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A command takes plugins for as long as its process lives: here as long as the test."""
+    """Unload the plugins of commands after a test; a command loads them for its process's life."""
 
     def add(files: Sequence[str]) -> None:
         monkeypatch.setenv(rerankers.PLUGINS_VARIABLE, os.pathsep.join(files))

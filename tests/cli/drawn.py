@@ -1,4 +1,4 @@
-"""Rankings of the sample, a plan to label them, and the labels of a robot that knows all."""
+"""Rankings of the sample, a plan to label them, and simulated annotators with the true labels."""
 
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ def truth() -> dict[tuple[str, str], str]:
 
 @cache
 def lists() -> dict[str, list[str]]:
-    """Query → its documents in the first stage."""
+    """Return query → its documents in the first stage."""
     found: dict[str, list[str]] = {}
     for line in (SAMPLE / "initial.trec").read_text().splitlines():
         query, _, doc, *_ = line.split()
@@ -29,7 +29,7 @@ def lists() -> dict[str, list[str]]:
 
 
 def rankings(folder: Path, queries: int | None = None) -> None:
-    """`old.trec` and `new.trec`, which has the first ten in reverse."""
+    """Write `old.trec`, and `new.trec` with the first ten documents reversed."""
     kept = list(lists().items()) if queries is None else [
         each for each in lists().items() if len(each[1]) >= DOCS
     ][:queries]  # fmt: skip
@@ -43,8 +43,8 @@ def rankings(folder: Path, queries: int | None = None) -> None:
 
 
 def graded(folder: Path) -> None:
-    """`labels.csv` of 30 queries, `few.csv` of 9 of them, and the grades of all queries by a judge
-    that errs upwards, `grades.csv`, and one that likes what `new` lifts, `likes.csv`."""
+    """Write `labels.csv` of 30 queries and `few.csv` of 9 of them, and grades of all queries:
+    `grades.csv` by a judge that errs upwards, `likes.csv` by one that favours `new`."""
     chosen = list(np.random.default_rng(1).permutation(list(lists()))[:30])
     for name, count in (("labels", 30), ("few", 9)):
         rows = [(*pair, float(n)) for pair, n in truth().items() if pair[0] in chosen[:count]]
@@ -70,13 +70,13 @@ def plan(run, folder: Path, *options: object, name: str = "plan", top: float = 3
 
 def next_pairs(run, file: Path, count: int) -> Pairs:
     cards = run("label", "next", file, "--count", count, "--json").json
-    # Nothing that tells a system, a rank or a score.
+    # No card contains a system, a rank or a score.
     assert all(set(card) == {"query_id", "doc_id"} for card in cards)
     return [(card["query_id"], card["doc_id"]) for card in cards]
 
 
 def answers(folder: Path, pairs: Pairs, name: str = "answers", cannot_tell: int = -1) -> Path:
-    """A file with the true labels of the pairs; cannot_tell: the place of one without."""
+    """Write the true labels of the pairs; cannot_tell: the index of one without a label."""
     rows = [(*pair, truth().get(pair, "0")) for pair in pairs]
     if cannot_tell >= 0:
         rows[cannot_tell] = (*pairs[cannot_tell], "cannot tell")

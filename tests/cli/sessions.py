@@ -1,28 +1,29 @@
-"""Console sessions: command lines with all that they write, which the tests run anew.
+"""Console sessions: command lines with all their output, repeated by tests.
 
-`tests/approved/cli/*.txt` are such sessions. What begins a line says what is done:
+Each file `tests/approved/cli/*.txt` is a session. The start of a line gives its kind:
 
-    # why the next commands are here
-    & en            the sample `en` (or `zh`), cut small: a folder with two rankings; or `old-new`;
+    # the reason for the next commands
+    & en            the sample `en` (or `zh`), reduced: a folder with two rankings; or `old-new`;
                     or `graded`
     > own.toml      a file of the lines with | below it; \\e is the escape character
-    % up 1*14 4*6   labels.qrels and up.trec: 14 queries whose one relevant document is first, 6
-                    where it is fourth; 0 where the ranking lacks the query
+    % up 1*14 4*6   labels.qrels and up.trec: 14 queries with their relevant document at rank 1, 6
+                    with it at rank 4; 0 if the ranking lacks the query
     t times.json …  timings: for each of these queries a latency, or its state, such as failed
     $ rankdash …    a command, with `< FILE` for its standard input, and then
-                    `| grep TEXT`, `| head N` or `| json PATH …` for a part of what it writes
+                    `| grep TEXT`, `| head N` or `| json PATH …` for a part of its output
     $ cat FILE      also `text FILE` of HTML, `ls`, `cp`, `ln`, `rm` and `sed` of the shell,
-                    `zip FILE NAME=FILE …`, and `cut FILES`, which writes half a line at the end of
-                    the first of them
+                    `zip FILE NAME=FILE …`, and `cut FILES`, which appends half a line to the first
+                    of them
     $ robot PLAN N  labels the next N pairs by the sample's labels, all but the fourth
     $ keep FILE N   stores a file as the data set N of the workspace
     $ set NAME=TEXT an environment variable
-    $ service …     how the service at SERVER answers next: `ok*3`, `500`, `html`; or from now on:
-                    `key=TEXT`, `says=LINE/LINE|…` or `uncounted`; requests are counted anew
-    $ requests      how many the service got, their keys, and the last prompt
+    $ service …     the next answers of the service at SERVER: `ok*3`, `500`, `html`; or settings:
+                    `key=TEXT`, `says=LINE/LINE|…` or `uncounted`; restarts the count of requests
+    $ requests      the number of requests to the service, their keys, and the last prompt
 
-Below stands what was written, indented; `!` before standard error, `→` before an exit code but 0.
-What a machine or a day may change is masked: durations, the version, digits beyond the seventh.
+The output follows, indented: `!` before standard error, `→` before an exit code other than 0.
+Values that depend on a machine or a day are masked: durations, the version, digits after the
+seventh.
 """
 
 import io
@@ -59,7 +60,7 @@ _TAKEN = re.compile(r"[\d.,]+ (ms|kB|MB|GB|pairs a second|s(?= left|\b))")
 
 
 def play(session: str, run: Callable, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The session with what its commands write now, in the current folder, which is empty."""
+    """Return the session with the present output of its commands. The current folder is empty."""
     with running() as server:
         return _play(session, run, monkeypatch, server)
 
@@ -105,7 +106,7 @@ def _place(name: str) -> Path:
 
 
 def _times(texts: list[str]) -> list[str]:
-    """ "2*3 1" → 2, 2, 2, 1."""
+    """Return 2, 2, 2, 1 for "2*3 1"."""
     parts = [text.partition("*") for text in texts]
     return [each for each, _star, times in parts for _ in range(int(times or 1))]
 
@@ -237,7 +238,7 @@ def _at(value: Any, path: str) -> Any:
 
 
 def mask(text: str) -> str:
-    """The text without what a machine, a day or a version changes."""
+    """Mask the values that depend on a machine, a day or a version."""
     text = _DIGITS.sub(lambda found: f"{float(found[0]):.7g}", text)
     text = re.sub(rf"{re.escape(str(Path.cwd()))}/?", "", text)
     text = re.sub(r"[A-Z][a-z]{2} \d{1,2}, 20\d\d|20\d\d年\d+月\d+日", "DATE", text)
@@ -247,7 +248,7 @@ def mask(text: str) -> str:
 
 
 def ranks(folder: Path, name: str, places: list[int]) -> None:
-    """Labels of one relevant document a query, and a ranking that has it at these ranks."""
+    """Write labels of one relevant document per query, and a ranking with it at these ranks."""
     labels = "".join(f"q{query} 0 good 1\n" for query in range(len(places)))
     (folder / "labels.qrels").write_text(labels)
     rows = [
@@ -259,8 +260,8 @@ def ranks(folder: Path, name: str, places: list[int]) -> None:
 
 
 def sample(name: str) -> None:
-    """`none` is the English one without labels; `old-new` are two rankings alone, `graded` two of
-    all queries with labels of 30 and of 9 of them, and with grades."""
+    """Write a sample. `none`: English without labels; `old-new`: two rankings only; `graded`: two
+    rankings of all queries, labels of 30 and of 9 of them, and grades."""
     if name == "old-new":
         drawn.rankings(Path(), 40)
         return
@@ -276,8 +277,8 @@ def sample(name: str) -> None:
 
 @cache
 def cut(name: str) -> dict[str, str]:
-    """The files of the first queries of a sample, with a ranking that has the relevant documents of
-    most queries first, and the grades of a judge that errs on every fifth pair."""
+    """Return the files of the first queries of a sample, with a ranking that has the relevant
+    documents of most queries first, and grades of a judge that errs on every fifth pair."""
 
     def lines(file: str) -> list[str]:
         return (SAMPLES[name] / file).read_text("utf-8").splitlines(keepends=True)

@@ -1,5 +1,5 @@
-"""The same labels and rankings in other arrangements of files, in Python; what the commands say of
-them is in `approved/cli/arrangements.txt`."""
+"""The same labels and rankings in other arrangements of files, in Python; the output of commands is
+in `approved/cli/arrangements.txt`."""
 
 import math
 import warnings
@@ -36,7 +36,7 @@ def test_a_run_by_text_in_another_order_is_of_the_same_queries(write, order):
     with pytest.warns(UserWarning, match="so BM25 ordered the documents that they list"):
         data = rd.read(labels)
     with warnings.catch_warnings():
-        # That a query is missing is said.
+        # A missing query causes a warning.
         warnings.simplefilter("ignore" if len(order) < len(TEXTS) else "error")
         evaluation = rd.evaluate(data, rd.read_run(run, data), metrics="ndcg@10")
     assert evaluation.mean("ndcg@10") == pytest.approx(len(order) / len(TEXTS))

@@ -1,4 +1,4 @@
-"""The command line as a program: what it loads, how it ends, what it never shows."""
+"""The command line as a program: loaded modules, exit codes, and values that it never shows."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ HEAVY = ("torch", "streamlit", "plotly", "sentence_transformers", "transformers"
 def python(
     *arguments: object, without: str = "\n", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """without: how the names of variables begin that it does not get."""
+    """Run it. without: prefixes of environment variables that it does not get."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith(without)}
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
@@ -27,7 +27,7 @@ def python(
 
 
 def loaded_by(*arguments: object) -> set[str]:
-    """The modules that a command leaves loaded."""
+    """Return the modules that are loaded at the end of a command."""
     code = (
         "import sys; from rankdash.app.command import main\n"
         "try: main(sys.argv[1:])\n"
@@ -45,7 +45,7 @@ def test_help_loads_next_to_nothing_and_evaluate_and_check_no_heavy_library(
         assert "rankdash" in loaded
         assert loaded.isdisjoint((*HEAVY, "pandas.core", "numpy", "pyarrow", "babel"))
     loaded = loaded_by("evaluate", "--qrels", qrels, "--run", first)
-    # TREC files hold ids and numbers: nothing of them is a table of pandas.
+    # TREC files contain ids and numbers and need no table of pandas.
     assert loaded.isdisjoint(("pandas.core", "babel", "pyarrow.fs"))
     assert "rankdash.core.study.study" in loaded
     assert loaded.isdisjoint(HEAVY)

@@ -1,4 +1,4 @@
-"""Labels that came by draws, in Python; what commands say is in `approved/cli/drawn.txt`."""
+"""Sampled labels, in Python; the output of commands is in `approved/cli/drawn.txt`."""
 
 import json
 
@@ -14,7 +14,7 @@ SAID = "estimated from 160 of 400 labels"
 
 @pytest.fixture
 def files(tmp_path, run):
-    """Labels of some of the pairs of two rankings; the folder."""
+    """Write labels of some of the pairs of two rankings, and return the folder."""
     rankings(tmp_path, QUERIES)
     plan(run, tmp_path)
     file = tmp_path / "plan.jsonl"

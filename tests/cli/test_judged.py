@@ -1,4 +1,4 @@
-"""A judge's grades beside people's labels, in Python; what commands say of them is in
+"""A judge's grades with human labels, in Python; the output of commands is in
 `approved/cli/judge*.txt`."""
 
 import json
@@ -30,7 +30,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def study(files):
-    """In Python, `better` against the other; options: of `rd.study_of`."""
+    """Return a study in Python, `better` against the other; options: of `rd.study_of`."""
 
     def made(better="old", **options):
         worse = "new" if better == "old" else "old"
@@ -53,7 +53,7 @@ def test_in_python_and_in_reports_the_verdict_is_that_of_compare(run, files, stu
     assert found.three.corrected.low == corrected["low"]
     again = rd.study_of(data, old, judge=made.judge)
     assert verdicts(again, again.judge)[old.id].three.corrected == found.three.corrected
-    # The report stands under it, with the section of the verdict or without.
+    # The corrected value is above the report, with or without the section of the verdict.
     for sections, first in ((None, "<nav>"), (["cutoffs"], '<section id="cutoffs">')):
         out, file = files / "r.html", files / "grades.csv"
         html = rd.report(data, old, out, judge=file, sections=sections).read_text()
@@ -104,7 +104,7 @@ def test_where_people_alone_prove_nothing_the_corrected_verdict_is_the_headline(
     table = pd.read_csv(files / "labels.csv")
     kept = {*table["query_id"].drop_duplicates()[:12]}
     table[table["query_id"].isin(kept)].to_csv(files / "labels.csv", index=False)
-    # So sure that the handful of people's queries does not do.
+    # At this level, human labels of 12 queries are not conclusive.
     settings = rd.StatisticsSettings(level=0.999)
     made, data, new = study("new", settings=settings)
     found = headline(made, new.id)

@@ -1,4 +1,4 @@
-"""What commands write: in columns, on one line, to the last digit, never over what they read."""
+"""Output of commands: in columns, on one line, with all digits; inputs are never overwritten."""
 
 import math
 
@@ -26,10 +26,10 @@ from rankdash.kit.commands import output
             "退    n   value\nname  12    0.5\n",
         ),
         (output.aligned([["a", ""], ["b", "1\n"]]), "a\nb  1\\n\n"),
-        # Text from elsewhere stays on its line.
+        # Text of files and services stays on its line.
         (output.printable("a\x1b[2J\n"), "a\\x1b[2J\\n"),
         (output.one_line(" a \n\t b\x1b "), "a b\\x1b"),
-        # Numbers keep every digit; what is none is nothing.
+        # Numbers have all digits; NaN is empty.
         ((output.exact(0.1 + 0.2), output.exact(math.nan)), ("0.30000000000000004", "")),
         ([output.or_null(each) for each in (math.nan, 0.5, "nan", 0)], [None, 0.5, "nan", 0]),
         (output.csv_line(["=1+1", "a,b", "-0.5"]), '\'=1+1,"a,b",-0.5\n'),

@@ -1,5 +1,5 @@
-"""Several servers behind one address: real processes and sockets, and servers that say what they
-were asked."""
+"""Several servers behind one address: real processes and sockets, and servers that return the
+requests they received."""
 
 import asyncio
 import json
@@ -83,7 +83,7 @@ sys.exit(asyncio.run(until_stopped(front, listening("127.0.0.1", 0))))
 
 
 class Browser:
-    """Asks the front at a port, from an address; `cookie` as it was told."""
+    """A client of the front at a port, from an address; `cookie` is the last one it received."""
 
     def __init__(self, port: int, address: str = "127.0.0.1") -> None:
         self.port = port
@@ -91,7 +91,7 @@ class Browser:
         self.cookie = ""
 
     async def ask(self, path: str = "/", *lines: str, body: bytes = b"") -> tuple[str, dict]:
-        """The head of the answer and what a server said; {} where it said nothing."""
+        """Return the head of the answer and the server's JSON; {} for an empty body."""
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", self.port, local_addr=(self.address, 0)
         )
@@ -112,8 +112,8 @@ class Browser:
 
 @pytest.fixture
 def fronted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
-    """Runs a scenario with a browser beside a front of two servers, or without one until the front
-    ends; gives its exit code."""
+    """Return a function that runs a scenario with a browser and a front of two servers, or without
+    a browser until the front ends. It returns the exit code."""
     (tmp_path / "server.py").write_text(SERVER)
     pids = tmp_path / "pids"
     monkeypatch.setenv("PIDS", str(pids))
@@ -135,7 +135,7 @@ def fronted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
                 front.end(0)
                 await ending
 
-        # A browser of another test may hold this thread's loop.
+        # A browser of another test may use this thread's loop.
         with ThreadPoolExecutor(1) as own:
             found = own.submit(asyncio.run, both()).result()
         for pid in pids.read_text().split() if pids.exists() else ():
@@ -148,7 +148,7 @@ def fronted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
 
 @asynccontextmanager
 async def upgraded(browser: Browser, *lines: str) -> AsyncIterator[tuple]:
-    """Reader, writer and the head of the answer."""
+    """Yield reader, writer and the head of the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", browser.port)
     head = ["GET /stream HTTP/1.1", "Host: here:1", "Connection: Upgrade", "Upgrade: websocket"]
     writer.write("\r\n".join([*head, *lines, "", ""]).encode())
@@ -158,7 +158,7 @@ async def upgraded(browser: Browser, *lines: str) -> AsyncIterator[tuple]:
 
 
 async def all_up(browser: Browser) -> None:
-    """Until whoever comes while one server is busy gets another."""
+    """Wait until a new client gets another server while one is busy."""
     async with upgraded(browser) as (_reader, _writer, busy):
         while f"Pid: {(await Browser(browser.port).ask())[1]['pid']}" in busy:
             await asyncio.sleep(0.02)
@@ -177,14 +177,14 @@ def test_a_browser_stays_with_one_server_and_the_next_one_gets_the_other(fronted
                 answer, again = await each.ask("/again")
                 assert again["pid"] == told["pid"] and "Set-Cookie" not in answer
         assert second["secret"] == first["secret"]
-        # One of them says where all are.
+        # One server prints the address of the front.
         assert first["front"] == second["front"] == f"127.0.0.1:{browser.port}"
         assert sorted([first["first"], second["first"]]) == [False, True]
 
     assert fronted(scenario) == 0
 
 
-# Who asks from another machine is said by the front alone.
+# Only the front sets the address of a client.
 FORWARDED = {
     "127.0.0.1": {"x-forwarded-for": "192.0.2.7", "forwarded": "for=x"},
     "127.0.0.2": {"x-forwarded-for": "127.0.0.2"},
@@ -229,7 +229,7 @@ def test_a_server_that_ends_is_started_again_and_others_serve_until_then(fronted
         answer, _ = await browser.ask("/die")
         assert answer == ""
         second: dict = {}
-        # One that is just ending may take a connection, and ends without an answer.
+        # A server that is ending may accept a connection without an answer.
         while not second:
             _, second = await browser.ask()
         assert second["pid"] != first["pid"] and browser.cookie != before

@@ -1,4 +1,4 @@
-"""Every command line of the README and the docs runs, on a small cut of the sample."""
+"""Every command line of the README and the docs runs, on a small part of the sample."""
 
 import json
 import shlex
@@ -13,19 +13,19 @@ from rankdash.core.workspace.workspace import HOME_VARIABLE, Workspace
 from tests.cli.sessions import cut
 from tests.documented import DOCS, README, assumptions, commands, plugin
 
-# What stands for the reader's own in a command → what it is here.
+# Placeholder in a command → its value in this test.
 PLACES = {"FOLDER": "folder", "FILE": "everything.zip", "NAME": "folder"}
 
 
 def here(argument: str) -> str:
-    """An argument of the docs as it is given here; files inside a folder too."""
+    """Return an argument of the docs with its placeholder replaced, also in a folder's path."""
     first, slash, rest = argument.partition("/")
     return PLACES.get(first, first) + slash + rest
 
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_plugin_stays: None) -> Path:
-    """A folder with all that the commands read."""
+    """A folder with all files that the commands read."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
     sample = {name: text for name, text in cut("en").items() if "/" not in name}
@@ -36,8 +36,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_plugin_stays: None
     ideal = "".join(f"{query} Q0 {doc} 1 {label} ideal\n" for query, doc, label in labels)
     grades = "".join(f"{query},{doc},{label}\n" for query, doc, label in labels)
     timings = [{"query_id": query, "latency_ms": 80.0} for query in sorted({q for q, *_ in labels})]
-    # What a build brings to the gate, rankings and the grades that a judge gave; all else is in the
-    # folder, or an earlier command writes it.
+    # The build provides rankings and a judge's grades for the gate; all other files are in the
+    # folder, or an earlier command writes them.
     contents = {
         **{f"folder/{name}": text for name, text in sample.items()},
         "qrels.tsv": sample["qrels.tsv"],

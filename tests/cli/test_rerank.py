@@ -27,7 +27,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reranked(run, data, tmp_path):
-    """Runs it; gives the outcome and the documents of each query as they were written."""
+    """Return a function that runs it and returns the outcome and each query's documents."""
 
     def command(*options: object, reranker: str = "bm25"):
         out = tmp_path / "a.trec"

@@ -1,4 +1,4 @@
-"""What `rerank --on` says without a cluster; runs on one are tested under runs."""
+"""Messages of `rerank --on` without a cluster; tests/runs covers runs on one."""
 
 import platform
 import socket
@@ -77,7 +77,7 @@ UNREADABLE = "AttributeError: 'JobConfig' object has no attribute '_new'"
 def test_another_version_that_reads_no_settings_of_this_one_is_said(
     on, monkeypatch, tmp_path, by_client, words
 ):
-    """By modules of Ray that cannot reach it."""
+    """With modules of Ray that cannot connect."""
     folder = tmp_path / "modules" / "ray" / "util"
     folder.mkdir(parents=True)
     fails = "(*_, **__):\n        raise RuntimeError"

@@ -1,4 +1,4 @@
-"""`rerank --resume`: a run that was stopped goes on, and is the run that was not."""
+"""`rerank --resume`: a stopped run continues, and equals a run without interruption."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ COUNTING = "    def _score(self, request):\n"
 COUNTED = f"""{COUNTING}        with Path(self.settings["log"]).open("a") as lines:
             lines.write(request.query_id + "\\n")
 """
-# Its runtime changes its scores; "auto" is the one that RUNTIMES, those of the machine, name first.
+# Its runtime changes its scores. "auto" is the first one in RUNTIMES, the runtimes of the machine.
 CHOOSING = """
 from rankdash.core.base.errors import UnavailableError
 
@@ -68,7 +68,7 @@ def command(tmp_path):
 
 
 def scored(tmp_path):
-    """The queries that were scored since the last call, in order."""
+    """Return the queries that were scored since the last call, in order."""
     log = tmp_path / "log"
     found = [line for line in log.read_text().split() if not line.isdigit()]
     log.unlink()
@@ -76,7 +76,7 @@ def scored(tmp_path):
 
 
 def broken(command, tmp_path, number, *options):
-    """Start it, and send a signal once some queries are kept."""
+    """Start it, and send a signal after some queries are stored."""
     kept = tmp_path / "kept"
     started = [sys.executable, "-m", "rankdash", *command("--resume", kept, *options, ms=15)]
     with subprocess.Popen(started, cwd=ROOT, stderr=subprocess.PIPE) as process:
@@ -91,7 +91,7 @@ def broken(command, tmp_path, number, *options):
 def test_a_run_that_is_broken_off_goes_on(run, command, tmp_path, number):
     kept = broken(command, tmp_path, number)
     assert not (tmp_path / "out.trec").exists()
-    # As a line is cut where the machine stops.
+    # An incomplete line, as after a crash of the machine.
     with kept.open("ab") as file:
         file.write(b'{"query_id": "cut')
     before = kept.read_bytes().count(b"\n") - 1
@@ -131,7 +131,7 @@ def test_it_goes_on_by_the_runtime_that_it_began_with(run, command, tmp_path, mo
     whole = run(*command(*options, out="whole.trec"))
     assert other.code == whole.code == 0
     found, first, second = (
-        # What a shard took says its first line.
+        # The first line of a shard contains its durations.
         [line for line in (tmp_path / name).read_bytes().splitlines() if line[:1] != b"#"]
         for name in ("out.trec", "whole.trec", "other.trec")
     )

@@ -1,4 +1,4 @@
-"""What `serve` asks of the server; the server itself is tried in tests/test_package.py."""
+"""Arguments that `serve` passes to the server; tests/test_package.py runs the server itself."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from rankdash.core.rerankers.neural import runtimes
 
 @pytest.fixture
 def starts(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The arguments of each start of Streamlit, which starts nothing."""
+    """The arguments of each start of Streamlit, which is not executed."""
     made: list[list[str]] = []
     monkeypatch.setattr(
         runpy, "run_module", lambda name, run_name: made.append([name, *sys.argv[1:]])
@@ -106,12 +106,12 @@ def test_others_are_served_by_a_process_for_each_processor_and_one_line_says_so(
         return 0
 
     monkeypatch.setenv("STREAMLIT_SERVER_ADDRESS", address)
-    # What the command sets for its processes is taken back after the test.
+    # The test restores the variable that the command sets for its processes.
     monkeypatch.setenv(allowed.SHARED, "")
     monkeypatch.setattr(runtimes, "threads", lambda: processors)
     monkeypatch.setattr(processes, "Front", lambda command, n, **_more: fronts.append(n))
     monkeypatch.setattr(processes, "until_stopped", until_stopped)
-    # The browser of another test in this process may have a loop of its own.
+    # The browser of another test in this process may have a separate loop.
     monkeypatch.setattr(asyncio, "run", lambda code: code)
     done = run("serve", *options.split(), "--port", "0", "--no-browser")
     assert done.code == 0

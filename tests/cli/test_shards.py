@@ -1,5 +1,5 @@
-"""`rerank --shard` and `merge`: the parts of a run make the run that one machine makes. What is not
-merged is in `approved/cli/rerank.txt`."""
+"""`rerank --shard` and `merge`: the merged shards equal the run of one machine. Parts that cannot
+be merged are in `approved/cli/rerank.txt`."""
 
 import json
 import os
@@ -130,7 +130,7 @@ def test_a_part_that_is_cut_off_or_changed_is_refused_and_timings_are_merged(
     [pytest.param("bi-encoder", 9, marks=pytest.mark.thorough), ("cross-encoder", 3)],
 )
 def test_a_model_scores_alike_in_every_part(run, tmp_path, monkeypatch, reranker, depth):
-    """Each part is made on a machine of its own, which keeps no vectors of the others."""
+    """Each part runs on a separate machine, without the vectors cached by the others."""
     machines = Path(os.environ["RANKDASH_CACHE"])
     for name in ("models", "packaged"):
         (machines / name).mkdir(parents=True, exist_ok=True)

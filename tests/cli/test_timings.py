@@ -41,5 +41,5 @@ def test_the_last_time_counts_and_an_id_may_have_the_apostrophe_of_a_spreadsheet
     assert latency.dropna().to_dict() == {"=a": 7.0}
     assert Timings("times.csv", table).named
     assert not Timings("times.csv", table.assign(query_id="")).named
-    # Times of labelled queries that the ranking lacks are not those of another run.
+    # Times of labelled queries that the ranking lacks do not belong to another run.
     assert timed(RUN, Timings("times.csv", table[3:]), {"x"}).left_out["x"] == "skipped"

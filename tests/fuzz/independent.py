@@ -1,4 +1,4 @@
-"""The simple formats read a second time by other code, to find numbers that changed in silence."""
+"""A second reader of the simple formats, to find numbers that changed without a warning."""
 
 import csv
 import io
@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from rankdash.core.readers.loading import Loaded
 
 Pair = tuple[str, str]
-# (query, document), value; None for a line that is not what the format says.
+# (query, document), value; None for a line that does not follow the format.
 Read = Iterator[tuple[Pair, float] | None]
 
 
 def silently_wrong(name: str, content: bytes, loaded: Loaded) -> str:
-    """What of a changed file was read as something else without a warning; "" where nothing was,
-    or the file is not one that this module reads."""
+    """Return a description of values that were read wrongly without a warning. "" if there are
+    none, or if this module does not read the format."""
     if name not in _READERS:
         return ""
     findings = loaded.report.findings
@@ -41,7 +41,7 @@ def silently_wrong(name: str, content: bytes, loaded: Loaded) -> str:
 
 
 class UnknownContentError(Exception):
-    """The file is of another kind by now, so that only a person can say what it means."""
+    """A file whose format has changed, so that its content is ambiguous."""
 
 
 def _labels(loaded: Loaded) -> dict[Pair, float]:
@@ -61,7 +61,7 @@ def _scores(loaded: Loaded) -> dict[Pair, float]:
 
 
 def _lines(text: str) -> list[list[str]]:
-    """The fields of each line that is not blank, as trec_eval separates them."""
+    """Return the fields of each line that is not blank, as trec_eval separates them."""
     lines = (line.strip(" \t\r") for line in text.removeprefix("\ufeff").split("\n"))
     return [re.split(r"[ \t]+", line) for line in lines if line]
 
@@ -104,7 +104,7 @@ def _csv(text: str) -> Read:
 
 
 def _labelled(rows: Iterable[dict[str, object]]) -> Read:
-    """Without the rows that have a score and no label, which a note counts."""
+    """Yield rows, without those with a score and no label, which a note counts."""
     for row in rows:
         if row["label"] not in (None, "") or row.get("score") in (None, ""):
             yield _row(row)
@@ -123,7 +123,7 @@ def _json(text: str) -> Read:
 
 _READERS: dict[str, tuple[str, Callable[[str], Read]]] = {
     "qrels": ("label", _columns(4, 4, 3)),
-    # What stands behind the name of the run is no part of it.
+    # Fields after the name of the run are ignored.
     "trec run": ("score", _columns(5, sys.maxsize, 4)),
     "csv": ("label", _csv),
     "csv, even": ("label", _csv),

@@ -1,4 +1,4 @@
-"""Files of every format, and what becomes of them where bytes are changed; the same for a seed."""
+"""Files of every format, and copies with changed bytes; equal for equal seeds."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ ROWS = [
 ]
 NAMES = ["query_id", "query", "doc_id", "document", "label", "score"]
 FRAME = pd.DataFrame(ROWS, columns=NAMES)
-# Of one file, changed at so many places at most.
+# The largest number of changed places in a file.
 _MOST_CHANGES = 6
 _TOKENS = (
     *(b'"', b"'", b",", b"\t", b"\n", b"\r", b"\0", b"[", b"]", b"{", b"}", b":", b"\\", b"#"),
@@ -100,19 +100,19 @@ FORMATS: dict[str, bytes] = {
     "zip, stored": zipped(_SET, zipfile.ZIP_STORED),
     "zip, lzma": zipped(_SET, zipfile.ZIP_LZMA),
 }
-# Formats of documents or queries alone.
+# Formats of documents or queries without labels.
 _LABELLED_ELSEWHERE = ("trec documents", "trec topics", "xml topics")
 
 
 def sources(name: str, content: bytes) -> list[Source]:
-    """A file of a format as a data set, with the labels that one of documents needs."""
+    """Return the files of a data set; a format of documents also gets a file of labels."""
     labels = [Source("labels", _QRELS)] if name in _LABELLED_ELSEWHERE else []
     return [Source("changed", content), *labels]
 
 
 def mutated(name: str, seed: int) -> bytes:
-    """The file of a format with some of its bytes changed; of JSON, every second time, some of its
-    values, so that it stays JSON; of a workbook that is told so, its first sheet."""
+    """Return the file of a format with some bytes changed. Of JSON, every second time, some values
+    change, so that it stays JSON; of "xlsx, its sheet", its first sheet."""
     chance = random.Random(f"{name} {seed}")
     if name == "xlsx, its sheet":
         return repacked(
@@ -124,7 +124,7 @@ def mutated(name: str, seed: int) -> bytes:
 
 
 def _rearranged(content: bytes, chance: random.Random) -> bytes:
-    """JSON, or lines of it, with some values left out, repeated or put in place of others."""
+    """Return JSON, or lines of it, with some values removed, repeated or replaced by others."""
     lines = b"\n{" in content and not content.startswith(b"[")
     whole = [json.loads(line) for line in content.splitlines()] if lines else json.loads(content)
     for _ in range(chance.randint(1, _MOST_CHANGES)):
@@ -145,7 +145,7 @@ def _rearranged(content: bytes, chance: random.Random) -> bytes:
 
 
 def _inside(value: object) -> Iterator[object]:
-    """The value and all that it holds."""
+    """Yield the value and all values in it."""
     yield value
     if isinstance(value, list | dict):
         for each in value.values() if isinstance(value, dict) else value:
@@ -153,7 +153,7 @@ def _inside(value: object) -> Iterator[object]:
 
 
 def changed(given: bytes, chance: random.Random) -> bytes:
-    """The bytes with some of them changed."""
+    """Return the bytes with some of them changed."""
     content = bytearray(given)
     for _ in range(chance.randint(1, _MOST_CHANGES)):
         _change(content, chance)
@@ -161,7 +161,7 @@ def changed(given: bytes, chance: random.Random) -> bytes:
 
 
 def _change(content: bytearray, chance: random.Random) -> None:
-    """Put something in place of some bytes, or between two."""
+    """Replace some bytes, or insert some."""
     at = chance.randrange(len(content) + 1)
     length = min(chance.choice((1, 2, 4, 8, 64, 1000)), len(content) - at)
     size, other = chance.choice((1, 2, 4, 8)), FORMATS[chance.choice(list(FORMATS))]

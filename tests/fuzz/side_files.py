@@ -1,4 +1,4 @@
-"""Files beside the data of every kind, and what reads them: the same for a seed."""
+"""Side files of every kind and their readers; equal for equal seeds."""
 
 import io
 import random
@@ -55,7 +55,7 @@ sections = ["systems"]
 
 
 def _each(line: str) -> str:
-    """A line for each query and document."""
+    """Return a line for each query and document."""
     return "".join(
         line.format(query=query, doc=doc, at=at, label=at % 3, rank=at + 1, draw=1 + at + 6 * place)
         for place, query in enumerate(QUERIES)
@@ -80,7 +80,7 @@ WISH = {"data": "x", "settings": {"top": 10}}
 
 
 def command(*typed: object) -> None:
-    """Run a command without what it prints. Raises DataError if it refuses something."""
+    """Run a command and discard its output. Raises DataError if it refuses a file."""
     said = io.StringIO()
     with redirect_stdout(io.StringIO()), redirect_stderr(said):
         refused = main(list(map(str, typed))) == REFUSED
@@ -91,8 +91,8 @@ def command(*typed: object) -> None:
 
 @dataclass(frozen=True)
 class SideFile:
-    """name: of the file. content: of one that reads, or what writes one. read: whatever reads a
-    file of the name in a folder of its own."""
+    """A kind of file. name: of the file. content: valid content, or a function that writes it.
+    read: a function that reads a file of this name in an empty folder."""
 
     name: str
     content: bytes | str | Callable[[Path], object]
@@ -234,7 +234,7 @@ SIDE_FILES = {
 
 @cache
 def whole(kind: str) -> bytes:
-    """The file of a kind, before anything is changed."""
+    """Return the unchanged file of a kind."""
     each = SIDE_FILES[kind]
     if not callable(each.content):
         return each.content.encode() if isinstance(each.content, str) else each.content
@@ -245,7 +245,7 @@ def whole(kind: str) -> bytes:
 
 
 def mutated(kind: str, seed: int) -> bytes:
-    """The file of a kind with some of its bytes changed."""
+    """Return the file of a kind with some of its bytes changed."""
     return changed(whole(kind), random.Random(f"{kind} {seed}"))
 
 

@@ -1,5 +1,5 @@
-"""Changed files of data, and of every kind beside it, are read or refused with the file, the reason
-and a remedy, whatever was changed: some of them here, ten times as many with `--all`."""
+"""Changed files of data and changed side files are read, or refused with the file, the reason and a
+remedy: some of them here, ten times as many with `--all`."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from tests.fuzz.side_files import SIDE_FILES
 thorough = pytest.mark.thorough
 # Of a file at most: of the processor, and of memory.
 SECONDS, KILOBYTES = 5.0, 1_000_000
-# What stands in the place of a text or a number.
+# Values that replace a text or a number.
 HOSTILE = {
     "deep lists": b"[" * 100_000,
     "deep objects": b'{"a":' * 50_000,
@@ -42,7 +42,7 @@ _VALUE = re.compile(rb'"[^"\n]{0,40}"|(?<![\w.])\d[\d.]{0,20}')
 
 
 def examined(name: str, content: bytes) -> Loaded | None:
-    """What is read of a changed file; None if it is refused by its name, with a remedy."""
+    """Return the loaded changed file; None if it is refused by its name, with a remedy."""
     try:
         return examine(sources(name, content))
     except DataError as error:
@@ -76,7 +76,7 @@ def test_changed_files_beside_the_data_are_read_or_refused(kind, seeds):
 
 
 def hostile(content: bytes, most: int) -> Iterator[bytes]:
-    """The content with each hostile value in some of its places, `most` or a few more."""
+    """Yield the content with each hostile value in some of its places, `most` or a few more."""
     places = [found.span() for found in _VALUE.finditer(content)]
     for start, end in places[:: max(1, len(places) // most)]:
         for value in HOSTILE.values():
@@ -98,7 +98,7 @@ def test_whatever_stands_in_place_of_a_value_of_the_data(name, most):
 
 
 def _refused(kind: str, content: bytes) -> bool:
-    """Whether the file is refused; what is no error of rankdash's own is raised."""
+    """Return whether rankdash refuses the file; other exceptions are raised."""
     try:
         side_files.read(kind, content)
     except RankdashError as error:

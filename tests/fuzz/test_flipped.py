@@ -1,4 +1,4 @@
-"""Flipped bits in every file of a workspace: each is named before a value is read, or harmless."""
+"""Flipped bits in files of a workspace: each is reported before a value is read, or harmless."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEXTS, _ASKED = [f"text {n}" for n in range(5)], [("question", "text")]
 
 
 def values(root: Path) -> tuple[str, list[object]]:
-    """All that is read of a workspace, and what is read of its cache."""
+    """Return all stored values of a workspace, and the cached values."""
     workspace = Workspace(root, read_only=True)
     if workspace.trouble is not None:
         raise workspace.trouble
@@ -37,7 +37,7 @@ def values(root: Path) -> tuple[str, list[object]]:
     judges = StoredJudges(workspace).rows(), Queue(workspace).rows()
     stored = repr((everything(workspace), judges, workspace.setting("prices")))
     with TemporaryDirectory() as spare:
-        # What is damaged is removed from a cache when it is opened.
+        # Opening a cache removes damaged rows, so a copy is opened.
         cache = ScoreCache(Path(shutil.copy(root / _CACHE, spare)))
         (kept,) = cache.read("model", [("question", _TEXTS)])
         scores = [None if np.isnan(each) else each for each in kept.scores.tolist()]
@@ -79,7 +79,7 @@ def test_of_120_flipped_bits_none_changes_a_value_or_is_a_raw_error(tmp_path):
                 what = "another value"
         except RankdashError:
             refused[file.name] += 1
-        except Exception as error:  # noqa: BLE001 - what is looked for
+        except Exception as error:  # noqa: BLE001 - the error to find
             what = repr(error)
         if what:
             wrong.append(f"{file.relative_to(root)}, byte {at}, bit {bit}: {what}")

@@ -1,4 +1,4 @@
-"""Studies to report on: thirty queries, of which a run failed on two and was not asked one."""
+"""Studies to report on: thirty queries, of which a run failed on two and skipped one."""
 
 import dataclasses
 from collections.abc import Callable
@@ -31,7 +31,7 @@ Place = Callable[[int], int]
 
 
 def ranked(place: Place) -> Ranking:
-    """The relevant document, which is fourth in the first stage, at a place for each query."""
+    """Return a ranking with the relevant document, fourth in the first stage, at given places."""
 
     def order(query: str) -> list[str]:
         rest = [f"{query}-d{d}" for d in range(DOCS) if d != 3]
@@ -42,7 +42,7 @@ def ranked(place: Place) -> Ranking:
 
 
 def study_of(text: str = "plain", *, timed: bool = True, **changes: object) -> Study:
-    """The run puts the relevant document first for most, last for some."""
+    """Return a study of a run with the relevant document first for most queries, last for some."""
     rows = [(q, f"{q}-d{d}") for q in QUERIES for d in range(DOCS)]
     ids = {"query_id": [q for q, _ in rows], "doc_id": [doc for _, doc in rows]}
     questions = {"query_id": QUERIES, "text": [f"{text} question {q}" for q in QUERIES]}
@@ -80,7 +80,7 @@ def study_of(text: str = "plain", *, timed: bool = True, **changes: object) -> S
 
 
 def changed(study: Study, name: str = "", **changes: object) -> Study:
-    """The study with a run that came about otherwise."""
+    """Return the study with a run with other fields."""
     run = study.run("run")
     assert run is not None
     other = dataclasses.replace(run, **changes)
@@ -95,7 +95,7 @@ def moved(study: Study, place: Place, name: str = "") -> Study:
 def labelled(
     study: Study, keep: Callable[[str, float], bool] = lambda *_: True, **changes: object
 ) -> Study:
-    """The study with the labels for which `keep` holds."""
+    """Return the study with the labels for which `keep` is true."""
     data = study.dataset
     kept = [keep(*each) for each in zip(data.qrels["query_id"], data.qrels["label"], strict=True)]
     fewer = Dataset(

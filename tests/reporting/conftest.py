@@ -42,7 +42,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Study]:
 
 
 class Clock(datetime):
-    """No report is of another day than the approved one."""
+    """A fixed date, so that reports equal the approved ones."""
 
     @classmethod
     def now(cls, tz=None):
@@ -57,7 +57,7 @@ def _today(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Charts by what they say, and not drawn, which takes most of the time."""
+    """Replace charts by their text, because drawing takes most of the time."""
 
     def chart(_draft: Draft, drawing) -> str:
         return "" if drawing is None else f"<p>[{drawing.alt}]</p>"

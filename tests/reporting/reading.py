@@ -1,4 +1,4 @@
-"""What a reader of a report sees: its elements, its rows, and its text without what draws it."""
+"""A reader of reports: its elements, its rows, and its text without charts."""
 
 import re
 from html.parser import HTMLParser
@@ -9,8 +9,8 @@ HIDDEN = ("script", "style", "head")
 
 
 class Read(HTMLParser):
-    """elements: tags with their attributes. sections: id → its text, a line for each block, cells
-    of a row divided; what is outside is in "". rows: the cells of every table."""
+    """A parsed report. elements: tags with their attributes. sections: id → its text, a line for
+    each block, cells of a row divided; "" is the part outside. rows: the cells of every table."""
 
     def __init__(self, page: bytes | str) -> None:
         super().__init__()
@@ -60,14 +60,14 @@ class Read(HTMLParser):
         return [line for each in lines if (line := " ".join(each.split()))]
 
     def text(self, *sections: str) -> str:
-        """Of all sections unless some are named, on one line."""
+        """Return the text of the named or all sections, on one line."""
         return " ".join(line for each in sections or self.parts for line in self.lines(each))
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attrs for name, attrs in self.elements if name == tag]
 
     def written(self) -> str:
-        """Every section as text, without versions and the day that it was made on."""
+        """Return every section as text, without versions and the date."""
         said = "\n".join(
             line for section in self.parts for line in (f"## {section}", *self.lines(section))
         )

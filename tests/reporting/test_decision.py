@@ -1,5 +1,5 @@
-"""The page to decide by: what was found, cost, risk, what is missing and one next step, under every
-combination of verdict, labels, price and latency."""
+"""The decision page: result, cost, risk, missing data and one next step, under every combination of
+verdict, labels, price and latency."""
 
 import dataclasses
 
@@ -21,7 +21,7 @@ from tests.reporting.reading import Read
 
 
 def page(study: Study, language: str = "en") -> Read:
-    """The page, and that there is no other section."""
+    """Return the decision page, after a check that the report has no other section."""
     read = Read(html(study, Front(sections=PRESETS["decision"], language=language)))
     assert list(read.parts) == ["", "decision"] and not read.all("nav")
     return read
@@ -32,11 +32,11 @@ def with_money(study: Study, money: Money | None) -> Study:
 
 
 def priced(study: Study, price: Price) -> Study:
-    """At a price that the user set."""
+    """Return the study with a price that the user set."""
     return with_money(study, Money(prices={"run": dataclasses.replace(builders.OWN, price=price)}))
 
 
-# Where the page says something else; tests/study/test_decision.py has the rules of every step.
+# Steps with different text on the page; tests/study/test_decision.py has the rules of every step.
 STEPS = {
     "price": lambda study: study,
     "trial": lambda study: with_money(study, builders.MONEY),
@@ -52,7 +52,7 @@ STEPS = {
         builders.moved(study, lambda at: 7), measured=Measured(unknown_tokens=0.6)
     ),
     "metric": lambda study: dataclasses.replace(study, metric="judged"),
-    # bpref knows nothing of a list without documents that are labelled as not relevant.
+    # bpref has no value without documents that are labelled as not relevant.
     "judge: equal values are no reason to stop": lambda study: dataclasses.replace(
         builders.labelled(study, lambda query, label: label > 0), metric="bpref", cutoff=None
     ),
@@ -71,7 +71,7 @@ def test_there_is_one_next_step_and_what_it_rests_on(better, approved):
         assert decision(study, "run").step == name.partition(":")[0], name
         for language, known in usual.items():
             lines = page(study, language).lines("decision")
-            # What is said at every step is shown once.
+            # Lines common to all steps are included once.
             told = [each for each in lines if name == "price" or each not in known]
             said[language][name] = "\n".join(told)
     for language, cases in said.items():

@@ -1,5 +1,5 @@
-"""The report: its text is approved, its numbers are those of the analysis, nothing that failed is a
-zero, and every choice of whoever makes it is obeyed."""
+"""The report: its text is approved, its numbers equal those in the analysis, a failure is never a
+zero, and every option is respected."""
 
 import dataclasses
 import re
@@ -40,7 +40,7 @@ from tests.reporting.builders import (
 from tests.reporting.reading import Read
 from tests.study import parts as made_up
 
-# Versions and the machine that makes the report are in it too.
+# Versions and the machine are also part of the report.
 WRITTEN = tuple(each for each in ALL if each != "origin")
 
 
@@ -86,7 +86,7 @@ def test_a_report_says_what_is_approved(better, samples, language, approved):
 
 
 def judged_at_90(study: Study) -> Study:
-    """The study with a judge that grades as people label, at a confidence of 90 %."""
+    """Return the study with a judge whose grades equal the labels, at a confidence of 90 %."""
     grades = study.dataset.qrels.rename(columns={"label": "grade"}).assign(error="")
     rules = dataclasses.replace(study.statistics, level=0.9)
     return dataclasses.replace(study, judge=Judgements("judge", (0, 1), grades), statistics=rules)
@@ -174,7 +174,7 @@ def test_only_the_chosen_sections_are_written_in_the_order_of_the_report(better)
 
 
 def test_text_from_the_data_is_no_element_and_no_attribute(better):
-    """Of two challengers there is a leaderboard."""
+    """With two challengers the report contains a leaderboard."""
 
     def compared(study: Study, name: str, front: Front) -> Read:
         other = System("other", name, ranking=study.dataset.candidates)
@@ -289,7 +289,7 @@ def test_a_subject_refuses_what_cannot_be_compared(better, changes, why):
     ],
 )
 def test_a_p_is_called_corrected_where_it_is(settings, corrected):
-    """Not for one challenger, whose p is corrected for nothing; groups of queries are several."""
+    """With one challenger its p is not corrected; groups of queries are several comparisons."""
     sections = ("verdict", "systems", "segments")
     study = study_of(statistics=StatisticsSettings(resamples=500, **settings))
     content = html(study, Front(sections=(*sections, "rules")))

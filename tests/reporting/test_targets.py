@@ -1,4 +1,4 @@
-"""Targets as words: every cell says what its figure is, and what is not known is a dash."""
+"""Targets as words: every cell names its quantity, and unknown values are dashes."""
 
 import math
 

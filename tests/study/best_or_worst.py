@@ -10,13 +10,13 @@ from tests.study.builders import data_of, ranking
 DOCS = [f"d{place}" for place in range(6)]
 
 Best = Callable[[int], bool]
-"""Whether the query of this number has its relevant documents first."""
+"""Query number → true if its relevant documents are first."""
 
 
 def best_or_worst(
     n: int, metric: str, first: Best, *runs: Best, relevant: int = 1, **more: object
 ) -> Study:
-    """n queries of six documents, the first stage and a run for each of `runs`."""
+    """Return n queries of six documents, the first stage and a run for each of `runs`."""
     ids = [f"q{at}" for at in range(n)]
     lists, *others = (
         {query: DOCS[::-1] if best(at) else DOCS for at, query in enumerate(ids)}

@@ -31,19 +31,19 @@ FIELDS = ("name", "queries", "documents", "qrels", "candidates", "first_stage")
 
 
 def changed(data: Dataset, **tables: object) -> Dataset:
-    """The data set with another name, tables or candidates."""
+    """Return the data set with another name, tables or candidates."""
     return Dataset(**({name: getattr(data, name) for name in FIELDS} | tables))
 
 
 def ranking(lists: Lists) -> Ranking:
-    """Each list in its order, with scores that fall by one."""
+    """Return each list in its order, with scores that fall by one."""
     return Ranking.from_lists(
         (query, list(docs), np.arange(len(docs), 0, -1.0)) for query, docs in lists.items()
     )
 
 
 def lists_of(ranked: Ranking) -> dict[str, list[str]]:
-    """Query → its documents in order."""
+    """Return query → its documents in order."""
     return {query: [*ranked.documents_of(query)[0]] for query in ranked.query_ids}
 
 
@@ -54,7 +54,7 @@ def data_of(
     texts: Mapping[str, str] | None = None,
     **columns: object,
 ) -> Dataset:
-    """Queries and documents whose text is their id. columns: of the queries."""
+    """Return queries and documents whose text is their id. columns: of the queries."""
     made = candidates if isinstance(candidates, Ranking) else ranking(candidates)
     ids, docs = list(made.query_ids), list(docs)
     rows = [(query, doc, label) for query, own in labels.items() for doc, label in own.items()]
@@ -69,7 +69,7 @@ def data_of(
 
 
 def study_on(data: Dataset, *runs: Run, **given: object) -> Study:
-    """The runs against the first stage; given: fields of the study."""
+    """Return a study of the runs against the first stage; given: fields of the study."""
     fields_ = {"baseline": FIRST_STAGE, "challengers": tuple(each.id for each in runs)} | given
     return Study(data, systems_of(data, runs), **fields_)
 
@@ -82,7 +82,7 @@ def small(
     texts: Mapping[str, str] | None = None,
     **given: object,
 ) -> Study:
-    """Lists of letters by query. failed: queries on which every run did."""
+    """Return a study of lists of letters by query. failed: queries on which every run failed."""
     data = data_of(first, labels, texts=texts)
     lost = pd.DataFrame({"query_id": failed, "state": "failed", "reason": "time-out"})
     made = []
@@ -93,7 +93,7 @@ def small(
 
 
 def keeping(kept: dict[Key, Any] | None = None) -> Cache:
-    """Keeps all that is made, as the pages do, in `kept` if that is given."""
+    """Return a cache that stores all parts, as on pages. kept: its dictionary."""
     kept = {} if kept is None else kept
 
     def keep(key: Key, make: Callable[[], Any]) -> Any:
@@ -105,7 +105,7 @@ def keeping(kept: dict[Key, Any] | None = None) -> Cache:
 
 
 def without(run: Run, queries: Iterable[str], state: str = "failed") -> Run:
-    """The run with no result for these queries."""
+    """Return the run with no result for these queries."""
     lost = run.queries["query_id"].isin(list(queries))
     states = run.queries.assign(state=np.where(lost, state, run.queries["state"]))
     return replace(run, ranking=run.ranking.without(list(queries)), queries=states)
@@ -116,7 +116,7 @@ def timed(run: Run, ms: float | Sequence[float], **columns: object) -> Run:
 
 
 def together(data: Dataset, *parts: Run, name: str = "", first_stage: bool = False) -> Run:
-    """A fused run. first_stage: whether that is one of its parts."""
+    """Return a fused run. first_stage: include the first stage in its parts."""
     found = [CombinedRun(each.name, each.ranking, each) for each in parts]
     if first_stage:
         found.insert(0, CombinedRun("first stage", data.candidates))
@@ -146,8 +146,8 @@ def rows(
     texts: bool = True,
     retrieval: str | None = None,
 ) -> Loaded:
-    """A query for each rank of its relevant document. labelled: query → how many of its first
-    documents have a label (all). kinds: of the queries."""
+    """Return a query for each rank of its relevant document. labelled: query → the number of its
+    first documents with a label (all). kinds: of the queries."""
     lines = []
     for q, rank in enumerate(relevant):
         for d in range(DOCS):
@@ -168,7 +168,7 @@ def rows(
 
 
 def moved(loaded: Loaded, ranks: Sequence[int], name: str = "new", **given: object) -> Run:
-    """A run with the relevant document of each query moved to a rank."""
+    """Return a run with the relevant document of each query moved to a rank."""
     relevant = {
         row.query_id: row.doc_id for row in loaded.dataset.qrels.itertuples() if row.label > 0
     }
@@ -182,18 +182,18 @@ def moved(loaded: Loaded, ranks: Sequence[int], name: str = "new", **given: obje
 
 
 def reversed_(loaded: Loaded) -> Run:
-    """A run with every list of the first stage turned round."""
+    """Return a run with every list of the first stage reversed."""
     lists = {query: docs[::-1] for query, docs in lists_of(loaded.dataset.candidates).items()}
     return run_from_ranking("new", loaded.dataset.id, ranking(lists), "new.trec")
 
 
 def with_finding(loaded: Loaded, *findings: Finding) -> Study:
-    """A gain on data of which the check found something more."""
+    """Return a gain on data with additional findings of the check."""
     report = replace(loaded.report, findings=(*loaded.report.findings, *findings))
     return compared(loaded, moved(loaded, TOP), check=report)
 
 
-# What is checked here does not depend on the last digit of an interval.
+# These tests do not depend on the last digit of an interval.
 FEW = StatisticsSettings(resamples=1000)
 
 
@@ -203,16 +203,16 @@ def compared(loaded: Loaded, *runs: Run, **given: object) -> Study:
 
 
 def on(before: Sequence[int], after: Sequence[int], kinds: Sequence[str] = (), **given) -> Study:
-    """Ranks of the one relevant document of each query."""
+    """Return a study from ranks of the one relevant document of each query, before and after."""
     loaded = rows(before, kinds=kinds)
     return compared(loaded, moved(loaded, after), **given)
 
 
-# What is found, as text.
+# Parts of a study as text.
 
 
 def content(value: Any) -> Any:
-    """What a value contains beside the settings that it was made by, to be compared with `==`."""
+    """Return the content of a value without the settings it was made with, to compare by `==`."""
     match value:
         case StatisticsSettings() | Conventions():
             return ""
@@ -238,12 +238,12 @@ def content(value: Any) -> Any:
 
 
 def six(number: float) -> str:
-    """A number in six digits; what is 0 but for rounding is 0."""
+    """Return a number with six digits, and 0 for a rounding error."""
     return f"{round(number, 9) + 0.0:.6g}"
 
 
 def shown(value: Any) -> str:
-    """A value as one line: its fields by name, numbers in six digits."""
+    """Return a value as one line: its fields by name, numbers in six digits."""
     match value:
         case np.generic():
             return shown(value.item())

@@ -36,7 +36,7 @@ PAIRS = np.array([*product(QUERIES, DOCS)], dtype=object)
 
 
 def ranking(rng: np.random.Generator, rows: np.ndarray) -> Ranking:
-    """Scores in coarse steps: some tie, some in single precision."""
+    """Return scores in coarse steps: some tie, some in single precision."""
     scores = rng.integers(1, 9, len(rows)) + rng.choice([0, 1e-9], len(rows))
     return Ranking.from_columns(*rows.T, scores)
 
@@ -52,7 +52,8 @@ def run(rng: np.random.Generator, data: Dataset, name: str, rows: np.ndarray, fa
 
 
 def study() -> Study:
-    """Two systems, one also fused with the first stage; queries without a value for each reason."""
+    """Return two systems, one also fused with the first stage, and queries without a value for each
+    reason."""
     rng = np.random.default_rng(7)
     labels = pd.DataFrame(PAIRS, columns=["query_id", "doc_id"])
     labels["label"] = rng.choice([-1.0, 0, 0, 1, 3], len(PAIRS))
@@ -89,7 +90,7 @@ def judge(seed: int) -> Judgements:
 
 
 def values(of: Study) -> dict[str, Any]:
-    """Argument of a part → the values that are asked for."""
+    """Return argument of a part → its values."""
     return {
         "challenger": of.challengers,
         "system": of.challengers,
@@ -118,7 +119,7 @@ def values(of: Study) -> dict[str, Any]:
     }
 
 
-# Arguments that are made of other parts, and those of what keeps parts.
+# Arguments that are computed from other parts, and arguments of the cache.
 NOT_ASKED = {
     *("choice", "query_ladder", "query_split", "missed", "draws"),
     *("make", "key", "alone"),
@@ -126,7 +127,7 @@ NOT_ASKED = {
 
 
 def why(study: Study, challenger: str, query_id: str) -> list[object]:
-    """What is said of one query: its change, the documents that its list lacks, and the fault."""
+    """Return the explanation of one query: its change, the documents its list lacks, the fault."""
     found = queries_study.change(study, challenger, query_id)
     ladder = queries_study.ladder_of(study, challenger, query_id)
     lacking = queries_study.missed(study, challenger, query_id, ladder)
@@ -135,8 +136,8 @@ def why(study: Study, challenger: str, query_id: str) -> list[object]:
 
 
 def parts() -> Iterator[tuple[str, Callable[..., Any], list[str]]]:
-    """Name of each public part, its function of a study, and the names of further arguments; parts
-    that are no attributes by their names, wherever they are defined."""
+    """Yield the name of each public part, its function of a study, and its further arguments: first
+    the attributes, then functions of all modules, ordered by name."""
     for name, part in vars(Study).items():
         if inspect.isfunction(part) and not name.startswith("_"):
             yield name, part, list(inspect.signature(part).parameters)[1:]
@@ -157,8 +158,8 @@ def parts() -> Iterator[tuple[str, Callable[..., Any], list[str]]]:
 def calls(
     of: Study, *, every: bool, own: Mapping[str, list[Any]] | None = None
 ) -> Iterator[tuple[str, Callable[[Study], Any]]]:
-    """Each part with the first value of each argument, and of each system; every: then with each
-    other value of one argument. own: values of arguments in place of those of `values`."""
+    """Yield each part with the first value of each argument, and with each system. every: also with
+    each other value of one argument. own: values that replace those from `values`."""
     known = values(of) | dict(own or {})
     for name, part, arguments in parts():
         if NOT_ASKED.isdisjoint(arguments):
@@ -170,21 +171,21 @@ def calls(
 
 
 def result(part: Callable[[Study], Any], of: Study, shown: Callable[[Any], Any]) -> Any:
-    """What the part contains as it is shown, or the error that it raises."""
+    """Return the part as text, or the error that it raises."""
     try:
         return shown(part(of))
     except RankdashError as error:
         return str(error)
 
 
-# What a part contains, in a line or a few.
+# A part as one or more lines.
 
 FEW = 6
 
 
 def brief(value: Any) -> str:
-    """A value in a line or a few: of many numbers how many, their mean and their spread, and the
-    mean of each times its place."""
+    """Return a value in one or more lines. Many numbers are shown as their count, their mean, their
+    spread, and the mean of each times its place."""
     match value:
         case Measure():
             return value.spec
@@ -237,7 +238,7 @@ def many(items: list[Any]) -> str:
 
 
 def all_of(of: Study, *, every: bool = False, **own: list[Any]) -> dict[str, str]:
-    """What each part contains. own: values of arguments."""
+    """Return each part as text. own: values of arguments."""
     found = {name: result(part, of, brief) for name, part in calls(of, every=every, own=own)}
     for system, known in of.systems.items():
         found = {name.replace(system, known.name): text.replace(system, known.name)

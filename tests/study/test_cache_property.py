@@ -1,8 +1,8 @@
-"""A key of the cache names all that its part is computed from.
+"""A key of the cache contains all inputs of its part.
 
-Each public part of a study is asked for before and after each change of it, with a cache that makes
-everything anew: two contents under one key are a part that a real cache returns after the change
-that made it wrong. Parts, their arguments and what can change are found by introspection.
+Each public part of a study is computed before and after each change of it, with a cache that never
+reuses a value. Two values under one key are an error: a real cache would return the old one. Parts,
+their arguments and possible changes are found by introspection.
 """
 
 import math
@@ -36,7 +36,7 @@ CONVENTIONS: dict[str, Any] = {
 
 
 def changes(of: Study) -> dict[str, dict[str, Any]]:
-    """Field of a study → what `replace` sets so that it has another value."""
+    """Return field of a study → the fields that `replace` sets to change it."""
     relabelled = of.dataset.qrels.head(40).assign(label=lambda rows: 3 - rows["label"])
     first, second = of.challengers
     (other,) = of.systems.keys() - {*of.chosen}
@@ -60,13 +60,13 @@ def changes(of: Study) -> dict[str, dict[str, Any]]:
     }
 
 
-# Fields that no part is computed from, and those whose own fields change.
+# Fields that no part depends on, and fields with fields that change.
 UNCHANGED = {"check", "notes", "goals", "corrections", "dataset_id", "cache"}
 UNCHANGED |= {"statistics", "conventions"}
 
 
 class Checking:
-    """A cache that makes everything anew. wrong: the parts whose key has two contents."""
+    """A cache that never reuses a value. wrong: the parts with two values for one key."""
 
     def __init__(self, made: Mapping[Key, Any]) -> None:
         self.made, self.wrong = dict(made), set[str]()
@@ -90,7 +90,7 @@ def before() -> tuple[Study, dict[str, Any]]:
 
 
 def test_the_key_of_each_part_names_what_a_change_of_the_study_changes(before, approved):
-    """`approved/study/moved.txt` shows which parts a change moves, and that it moves no other."""
+    """`approved/study/moved.txt` shows the parts that each change affects."""
     of, parts = before
     moved = {}
     for change, fields_ in changes(of).items():

@@ -1,4 +1,4 @@
-"""Each caveat from both sides of where it begins to hold, as a person reads it."""
+"""Texts of each caveat on both sides of its threshold."""
 
 import math
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ RULE = replace(FEW, worthwhile=RULE_OF_THUMB)
 
 
 def told(of: Study, *codes: str) -> str:
-    """The caveats on the first challenger. codes: of those that the case is about."""
+    """Return the caveats on the first challenger. codes: only these."""
     (first, *_) = of.challengers
     found = [each for each in caveats(of, first) if not codes or each.code in codes]
     said = [f"{each.code}: {each.sentence(of)}" for each in found]
@@ -65,13 +65,14 @@ def unlabelled(lacking: int, queries: int = 10, **given: object) -> Study:
 
 
 def apart() -> Study:
-    """Of its first four documents the first stage shows one without a label, the other four."""
+    """Return a study with one unlabelled document in the first stage's top four, and four in the
+    other."""
     loaded = rows(TOP, labelled=dict.fromkeys(range(10), 3))
     return compared(loaded, reversed_(loaded), cutoff=4)
 
 
 def made(how: str = "", between: bool = False, labels: slice | None = None, **given) -> Study:
-    """A first stage that rankdash made. between: of two runs, neither of which is it."""
+    """Return a study with a first stage made by rankdash. between: of two other runs."""
     loaded = rows(FLAT, **given)
     data = changed(loaded.dataset, **({"first_stage": how} if how else {}))
     if labels is not None:
@@ -109,7 +110,7 @@ def with_sample_times(ms: float | None, machine: bool = True) -> Study:
 
 
 def easy(labels: str) -> Study:
-    """Labels of the two candidates of each query; "-": none."""
+    """Return labels of the two candidates of each query; "-": none."""
     names = {f"q{n}": pair for n, pair in enumerate(labels.split())}
     known = {query: {doc: float(label) for doc, label in zip("ab", pair, strict=True)
                      if label != "-"} for query, pair in names.items()}  # fmt: skip
@@ -125,7 +126,8 @@ def led(best: Sequence[int], *others: Sequence[int], **given: object) -> Study:
 
 
 def falling(queries: int) -> Study:
-    """Of twelve queries of a kind, so many lose their document at rank 10: -0.0083 each."""
+    """Return twelve queries of a kind, `queries` of which lose their document at rank 10: -0.0083
+    each."""
     loaded = rows([3] * 30 + [10] * 12, kinds=["a"] * 30 + ["b"] * 12)
     run = moved(loaded, [1] * 30 + [10] * 12)
     gone = {f"q{30 + n}" for n in range(queries)}
@@ -136,7 +138,8 @@ def falling(queries: int) -> Study:
 
 
 def turning(*groups: tuple[int, int, int], whole: int = 60) -> Study:
-    """groups: (queries of a kind, their rank before, after), beside so many that gain."""
+    """Return groups of queries, each of another kind, and `whole` queries that gain. groups:
+    (queries of a kind, their rank before, after)."""
     before, after, kinds = [3] * whole, [1] * whole, ["gain"] * whole
     for place, (size, was, now) in enumerate(groups):
         before, after = before + [was] * size, after + [now] * size
@@ -145,8 +148,8 @@ def turning(*groups: tuple[int, int, int], whole: int = 60) -> Study:
 
 
 def difficult(named: bool) -> Study:
-    """The queries that lose are those on which the baseline did well. named: a column that the
-    user calls difficulty says so."""
+    """Return queries that get worse if the baseline did well. named: a user's column difficulty
+    separates the same queries."""
     loaded = rows([3] * 30 + [1] * 10, kinds=["a"] * 30 + [""] * 10)
     queries = loaded.dataset.queries
     own = queries.assign(difficulty=["hard"] * 30 + ["easy"] * 10).drop(columns="kind")
@@ -165,7 +168,8 @@ def shortened(metric: str, cutoff: int | None, documents: int, side: str) -> Stu
 
 
 def others(**given: object) -> Study:
-    """From rank 5 to 4 in ten queries and from 1 to 2 in thirty: MRR is worse, Hit@4 better."""
+    """Return a study from rank 5 to 4 in ten queries and from 1 to 2 in thirty: MRR is worse, Hit@4
+    better."""
     return on([5] * 10 + [1] * 30, [4] * 10 + [2] * 30, **given)
 
 

@@ -1,4 +1,4 @@
-"""What a search of a system sends and costs, by its run and its price."""
+"""The load and cost of a search of a system, by its run and its price."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def sent(found: MeasuredLoad) -> str:
 
 
 def told(found: Bill | None) -> str:
-    """Everything that a bill says."""
+    """Return a bill as text."""
     if found is None:
         return "no bill"
     key = "-" if found.listed is None else f"{found.listed.key} by the {found.listed.price.unit}"
@@ -72,7 +72,7 @@ def told(found: Bill | None) -> str:
     return f"{key}: {shown(found.per_thousand)} per 1,000; {said}"
 
 
-# A price alone, of 40 documents of 90 tokens and a query of 10.
+# A price without a run, for 40 documents of 90 tokens and a query of 10.
 
 ALONE = {
     "$1 for a million tokens: 100 of each document": own_price(1.0, "tokens"),
@@ -120,7 +120,7 @@ DATA = data_of(dict.fromkeys(QUERIES, "axby"), LABELS, "abxy")
 
 
 def made(name: str, kind: str, docs: str = "abxy", *, ms: float = math.nan, **more: object) -> Run:
-    """A run that took so long for each query and recorded what it ran on."""
+    """Return a run with this latency for each query, and with its machine."""
     lists = ranking(dict.fromkeys(QUERIES, docs))
     run = timed(run_from_ranking(name, DATA.id, lists, f"{name}.trec"), ms)
     return replace(run, **{"id": name, "reranker": kind, "machine": CPU, **more})
@@ -142,7 +142,7 @@ FILE = made("file", "precomputed", machine={})
 
 
 def charged(name: str, kind: str, dollars: list[float], **more: object) -> Run:
-    """An LLM that told what each call came to, a call a query."""
+    """Return a run of an LLM that reports the cost of each call, one call per query."""
     calls = pd.DataFrame({"query_id": QUERIES[: len(dollars)], "start_s": 0.0, "ms": 5.0})
     told_ = [json.dumps({"prompt_tokens": 900.0, "dollars": each}) for each in dollars]
     calls = calls.assign(attempts=1, retry_wait_ms=0.0, status=200, server_ms=math.nan,
@@ -158,7 +158,7 @@ FUSED = together(DATA, FAST, SLOW, name="fused")
 
 
 def machines() -> dict[str, tuple[Study, str]]:
-    """Case → a study and the system that is billed."""
+    """Return case → a study and the system that is billed."""
     found = {}
 
     def case(name: str, system: Run, *others: Run, **money: object) -> None:
@@ -232,8 +232,8 @@ def machines() -> dict[str, tuple[Study, str]]:
 
 
 def search_of(texts: list[str], price: ListedPrice) -> Study:
-    """One query of one word, whose challenger ranks documents of these texts, at a price; 900 short
-    documents are in no list."""
+    """Return a study of one query of one word, whose challenger ranks documents of these texts, at
+    a price; 900 short documents are in no list."""
     ids, word = [f"d{place}" for place in range(len(texts))], "word" if any(texts) else ""
     said: Mapping[str, str] = dict(zip(ids, texts, strict=True))
     docs = [*ids, *(f"x{n}" for n in range(900))]
@@ -264,7 +264,7 @@ def test_bills_are_as_approved(approved):
 
 
 def loads() -> dict[str, str]:
-    """What the mean search of a run sends: a query has 10 tokens by its text, a document 50."""
+    """Return the load of a run's mean search: a query has 10 tokens by its text, a document 50."""
     nan, each = math.nan, Searches(np.full(3, 10.0), np.full(30, 50.0), np.full(3, 10))
     found = {}
     for name, rows in {
@@ -425,7 +425,8 @@ def test_scores_of_lists_depend_on_which_documents_were_scored_together():
 
 
 def test_every_way_of_pricing_says_one_amount_on_every_surface():
-    """A machine, an LLM's dollars, a typed price, their fusion, and a file without a price."""
+    """A machine, an LLM's dollars, a price that the user entered, their fusion, a file without a
+    price."""
     given = replace(FILE, id="given", name="given")
     fused = together(DATA, FAST, LLM, given, name="all of them")
     study = of(FAST, LLM, given, FILE, fused, prices={"given": own_price(0.7, "flat")}, shared=True)

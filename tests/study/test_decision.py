@@ -1,4 +1,4 @@
-"""What a decision rests on and the next step, each rule from both sides of where it turns."""
+"""The evidence of a decision and the next step, each rule on both sides of its threshold."""
 
 import math
 from dataclasses import replace
@@ -47,7 +47,7 @@ def _gaining(ms: float) -> Study:
 
 
 def gaining(money: Money | None = None, ms: float = 40.0) -> Study:
-    """A proven gain under a price of "run"; all of one latency share what money does not change."""
+    """Return a proven gain with a price of "run"; studies of one latency share cached parts."""
     of = _gaining(ms)
     if money is not None and money.prices:
         money = replace(money, prices={of.challengers[0]: money.prices["run"]})
@@ -75,7 +75,7 @@ def failed_first() -> Study:
 
 
 def lone_kind(failed: bool) -> Study:
-    """The one query of the second kind is all that makes two kinds."""
+    """Return two kinds of queries, the second with one query."""
     loaded = rows([3] * 11, kinds=["a"] * 10 + ["b"])
     run = moved(loaded, [3] * 11)
     return compared(loaded, without(run, ["q10"]) if failed else run)
@@ -90,7 +90,8 @@ def own_column(name: str) -> Study:
 
 
 def half_labelled(lacking: int) -> Study:
-    """Of ten documents five have a label, and one less in the first queries; two swap ranks."""
+    """Return ten documents per query, five with a label, four in the first queries; two swap
+    ranks."""
     loaded = rows([1] * 10, labelled={q: 5 - (q < lacking) for q in range(10)})
     first = lists_of(loaded.dataset.candidates)
     run = moved(loaded, [1] * 10)
@@ -99,7 +100,7 @@ def half_labelled(lacking: int) -> Study:
 
 
 def one_side_labelled(swapped: bool) -> Study:
-    """In its first four the first stage is all labelled, and the challenger not at all."""
+    """Return lists whose top four are labelled in the first stage and not in the challenger."""
     loaded = rows([1] * 10, labelled=dict.fromkeys(range(10), 4))
     run = reversed_(loaded)
     of = compared(loaded, run, cutoff=4)
@@ -121,20 +122,20 @@ def nothing_in_common() -> Study:
 
 
 def not_run(labelled: int) -> Study:
-    """Of 60 queries 20 were run."""
+    """Return 60 queries, 20 of them run."""
     loaded = rows([3] * 60, labelled=dict.fromkeys(range(labelled, 60), 0))
     run = moved(rows([3] * 60), [1] * 4 + [3] * 56)
     return compared(loaded, without(run, [f"q{q}" for q in range(20, 60)], "skipped"))
 
 
 def partly_labelled(**given: object) -> Study:
-    """Of ten queries, two have no label at all and one has none of its relevant document."""
+    """Return ten queries: two without labels, and one without a label of its relevant document."""
     loaded = rows([1] * 9 + [6], labelled={0: 0, 1: 0, 9: 5})
     return compared(loaded, reversed_(loaded), **given)
 
 
 def unlabelled_first(metric: str) -> Study:
-    """Of the first query both rank the same five documents without a label."""
+    """Return a study whose rankings have the same five unlabelled documents in the first query."""
     loaded = rows(FLAT, labelled={0: 5})
     return compared(loaded, moved(loaded, TOP), metric=metric)
 

@@ -1,4 +1,4 @@
-"""Which documents a system could order: no system of a comparison scores above its ceiling."""
+"""Documents that a system could order: no system of a comparison scores above its ceiling."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tests.study.builders import changed, data_of, keeping, ranking, study_on
 
 QUERIES = [f"q{n}" for n in range(8)]
 CANDIDATES = [f"d{n}" for n in range(6)]
-# What the first stage never finds.
+# Documents that the first stage does not retrieve.
 OTHERS = [f"x{n}" for n in range(6)]
 LABELS = {query: dict.fromkeys(("d5", "x0", "x5"), 1.0) for query in QUERIES}
 DATA = data_of(dict.fromkeys(QUERIES, CANDIDATES), LABELS, [*CANDIDATES, *OTHERS])
@@ -32,7 +32,7 @@ def made(name: str, docs: Sequence[str], queries: Sequence[str] = QUERIES, **mor
 
 
 def study_of(*names: str, baseline: str = FIRST_STAGE, **depths: int | None) -> Study:
-    """Dense and sparse are uploaded; the others are reranks of the candidates."""
+    """Return a study; dense and sparse are uploaded, the others are reranks of the candidates."""
     runs = [
         made(name, LISTS[name], depth=depths.get(name),
              reranker="precomputed" if name in ("dense", "sparse") else "cross-encoder")

@@ -1,4 +1,4 @@
-"""A judge beside people in a study: each number is what the parts give, whoever renders it."""
+"""A judge and human labels in a study: each number equals the one computed from its parts."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -39,7 +39,7 @@ def labelled_in(data: Dataset, queries: Collection[str]) -> Dataset:
 
 
 def judge_of(study: Study, labels: pd.DataFrame, *, noise: float = 0.2, depth: int = 10, **fields):
-    """Grades of all pairs within the depth: the labels, some of them one too high."""
+    """Return grades of all pairs within the depth: the labels, some of them one too high."""
     pool = pool_of({system: study.ranking(system) for system in study.chosen}, depth)
     wrong = np.random.default_rng(1).random(len(pool)) < noise
     grades = np.minimum(np.nan_to_num(pool.aligned(labels)) + wrong, 3.0)
@@ -57,7 +57,7 @@ def few(data):
 
 
 def without(judge: Judgements, rows, kind: str = "") -> Judgements:
-    """The judge with some rows failed."""
+    """Return the judge with some rows failed."""
     own = judge.table.assign(kind="")
     own.loc[rows, ["grade", "error"]] = [np.nan, "timeout"]
     own.loc[rows[:1], "kind"] = kind
@@ -65,8 +65,8 @@ def without(judge: Judgements, rows, kind: str = "") -> Judgements:
 
 
 def drawn_study(data: Dataset, mode: str, count: int, same: int = 0) -> Study:
-    """A study whose labels came by so many draws. same: how many first documents of every list
-    both rankings have in the same order."""
+    """Return a study with `count` sampled labels. same: the number of first documents with the same
+    order in both rankings."""
     study = study_of(labelled_in(data, []), 1)
     (challenger,) = study.challengers
     if same:
@@ -175,7 +175,7 @@ def test_whole_queries_that_were_drawn_are_peoples(data, same: int) -> None:
     truth = true.reindex(pool.query_ids[queries]).fillna(0).mean()
     assert found.three.people.low <= truth <= found.three.people.high
     assert found.three.corrected.low <= truth <= found.three.corrected.high
-    # NDCG divides by what is at the same rank in both, too.
+    # NDCG depends also on documents with equal ranks in both systems.
     ndcg = verdicts(replace(study, metric="ndcg"), judge)[challenger]
     assert (ndcg.three.people.n > 0) == (not same)
 
@@ -209,7 +209,7 @@ def test_a_judge_of_a_compared_systems_maker_is_named(data) -> None:
     study = replace(study, systems=systems)
     for judge, found in (
         ({"model": "openai/gpt-4o"}, (True, "OpenAI")),
-        # If nobody said what the judge is made of, its name may tell.
+        # If the judge's model is unknown, its name is used.
         ({"name": "GPT-4.1 judge"}, (False, "OpenAI")),
         ({"model": "claude-haiku-4-5"}, None),
     ):

@@ -1,4 +1,4 @@
-"""Files that memory cannot hold: split by query, and the same numbers as of the whole."""
+"""Files larger than the memory: split by query, with the same numbers as the whole file."""
 
 import gzip
 import json
@@ -23,21 +23,21 @@ GRADED = (-1, 0, 0, 1, 2, 3)
 SIDES = ("--qrels", "--baseline", "--challenger")
 SPECS = [f"{name}@5" if registry[name].has_cutoff else name for name in sorted(registry)]
 FEW = ("--resamples", "200")
-# They look at all labels together.
+# Metrics that need all labels together.
 WHOLE = ("err", "map_graded", "map_graded_norm")
 
 
 @pytest.fixture(autouse=True)
 def in_pieces(monkeypatch: pytest.MonkeyPatch):
-    """Some tens of queries a piece, and some lines a block."""
+    """Split into pieces of some tens of queries, and blocks of some lines."""
     monkeypatch.setattr(large, "LARGE_BYTES", 0)
     monkeypatch.setattr(trec, "PIECE_BYTES", 20_000)
     monkeypatch.setattr(trec, "BLOCK_BYTES", 3_000)
 
 
 def lines_of(rng: random.Random, queries: int, runs: int = 2) -> list[list[str]]:
-    """Labels and runs. Some queries are ranked nowhere, some have no labels, some scores are tied,
-    and some labels are below 0."""
+    """Return lines of labels and runs. Some queries are in no ranking, some have no labels, some
+    scores are tied, and some labels are below 0."""
     labels, *made = [[] for _ in range(runs + 1)]
     for query in rng.sample(range(1000, 9999), queries):
         docs = rng.sample(range(500), 12)
@@ -60,7 +60,7 @@ def in_order(rng: random.Random, order: str, files: list[list[str]]) -> None:
 
 
 def write(folder: Path, *files: list[str], end: str = "\n") -> list[Path]:
-    """Labels, then runs."""
+    """Write labels, then runs."""
     made = [folder / f"{name}.txt" for name in ("labels", "first", "second", "third", "fourth")]
     for path, lines in zip(made, files, strict=False):
         path.write_bytes("".join(f"{line}{end}" for line in lines).encode())
@@ -68,14 +68,14 @@ def write(folder: Path, *files: list[str], end: str = "\n") -> list[Path]:
 
 
 def compared(paths: list[Path]) -> list[object]:
-    """The arguments of a comparison of labels, a baseline and challengers."""
+    """Return the arguments of a comparison of labels, a baseline and challengers."""
     sides = [part for pair in zip(SIDES, paths, strict=False) for part in pair]
     return [*sides, *paths[3:]]
 
 
 @pytest.fixture
 def same(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    """Check that a command writes of pieces what it writes of the whole."""
+    """Return a check that a command writes the same for pieces and for whole files."""
 
     def check(*asked: object, codes: tuple[int, ...] = (0,)) -> None:
         used: list[Path] = []
@@ -111,8 +111,8 @@ def test_the_numbers_are_those_of_the_whole(same, tmp_path, order, conventions):
 
 
 def test_every_metric_is_that_of_the_whole(same, tmp_path):
-    """Those that look at all labels together are not asked of pieces, but compared. The highest
-    label of all is in one piece alone."""
+    """Metrics that need all labels are not evaluated in pieces, only compared. One piece contains
+    the highest label."""
     labels, first, second = lines_of(random.Random("every"), 150)
     paths = write(tmp_path, [*labels, f"{labels[0].split()[0]} 0 d9999 9"], first, second)
     apart = [spec for spec in SPECS if spec.partition("@")[0] not in WHOLE]
@@ -144,7 +144,7 @@ def test_a_comparison_says_what_that_of_the_whole_says(same, tmp_path, order, co
     ids=["conditions", "targets"],
 )  # fmt: skip
 def test_a_gate_decides_as_of_the_whole(same, tmp_path, asked):
-    """Also with queries that failed, which the ranking may hold all the same."""
+    """Also with failed queries that the ranking contains."""
     rng = random.Random(asked[1])
     labels, first, second = lines_of(rng, 150)
     paths = write(tmp_path, labels, first, second)
@@ -185,7 +185,7 @@ def test_what_is_odd_about_a_comparison_is_said_as_of_the_whole(capsys, monkeypa
         monkeypatch.setattr(large, "LARGE_BYTES", size)
         assert main(["compare", *map(str, asked), *FEW]) == 0
         lines = capsys.readouterr().err.splitlines()
-        # Lines are those of a piece, and examples the first of one.
+        # Line numbers and examples are only of a piece.
         assert size or not any(", line" in line for line in lines)
         said.append(
             sorted(re.sub(r", line \d+|, such as '\w+'| \(such as .*", "", each) for each in lines)
@@ -255,7 +255,7 @@ def test_no_room_to_split_is_one_error_and_nothing_is_left_of_the_pieces(
 
 
 def test_what_needs_documents_is_not_made_of_pieces(tmp_path):
-    """A study of pieces has no rankings: what they would say is refused, not told of nothing."""
+    """A study of pieces has no rankings, so parts that need them raise an error."""
     labels, *runs = write(tmp_path, *lines_of(random.Random(10), 150))
     files = large.LargeFiles(labels, dict(zip(("first", "second"), runs, strict=True)),
                              "highest", None)  # fmt: skip

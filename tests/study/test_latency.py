@@ -19,7 +19,7 @@ USUAL = [10.0 + n for n in range(12)]
 
 
 def study_of(ms: list[float] = USUAL, **columns: list[float]) -> Study:
-    """Systems "one" with these latencies, "two" that takes twice as long, and "untimed"."""
+    """Return systems "one" with these latencies, "two" with twice as long ones, and "untimed"."""
     runs = []
     for name, factor in (("two", 2.0), ("untimed", math.nan), ("one", 1.0)):
         made = run_from_ranking(name, DATA.id, DATA.candidates, f"{name}.trec")
@@ -47,7 +47,7 @@ def test_documents_are_counted_of_the_queries_that_were_timed():
 
 
 def measured(*rows: tuple[str, str, int, float, float]) -> Study:
-    """Runs: (name, kind, depth, documents per query, ms)."""
+    """Return a study of runs: (name, kind, depth, documents per query, ms)."""
     base = replace(study_of().run("one"), settings={"model": "m"})
     return study_on(DATA, *(
         replace(timed(base, ms, pairs=documents), id=name, name=name, reranker=kind, depth=depth)

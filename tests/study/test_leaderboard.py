@@ -1,5 +1,5 @@
-"""The leaderboard: its order, what it says of failed, untimed and foreign systems, and who is
-Pareto-optimal."""
+"""The leaderboard: its order, its notes on failed, untimed and foreign systems, and Pareto-optimal
+systems."""
 
 import math
 from dataclasses import replace
@@ -25,7 +25,7 @@ BUSY = Measured(pairs=80, seconds=10.0, cpu_seconds=10.0, threads=2)
 
 
 def run(name: str, rank: int, *, ms: float = math.nan, failed: int = 0, **more: object) -> Run:
-    """Every relevant document at one rank; the last queries failed."""
+    """Return a run with every relevant document at one rank; the last queries failed."""
     docs = ["abd"[: rank - 1] + "c" + "abd"[rank - 1 :]]
     made = run_from_ranking(name, DATA.id, ranking(dict.fromkeys(QUERIES, *docs)), f"{name}.trec")
     lost = QUERIES[len(QUERIES) - failed :]

@@ -24,7 +24,7 @@ ONE = {"q": {"a": 1.0}}
 
 
 def alone(first: str, *runs: str, labels: Mapping[str, float] = ONE["q"], **given) -> Study:
-    """A study of one query."""
+    """Return a study of one query."""
     return small({"q": first}, *({"q": docs} for docs in runs), labels={"q": labels}, **given)
 
 
@@ -74,7 +74,7 @@ def test_labels_are_those_of_the_query_in_any_order_of_rows():
 @pytest.mark.parametrize(
     ("first", "lists", "labels", "baseline", "missed"),
     [
-        # The highest label comes first, and what is below the threshold of 2 is not relevant.
+        # The highest label comes first, and a label below the threshold of 2 is not relevant.
         ("abc", ["bac"], {"a": 3, "c": 0, "d": 1, "e": 2, "f": 3}, None, [("f", None, 0),
                                                                      ("e", None, 0)]),
         ("abcd", ["bc"], {"a": 2}, None, [("a", "First stage", 1)]),
@@ -155,8 +155,8 @@ def test_the_faults_of_all_queries_are_those_of_each_query_alone(metric, k, rule
 
 
 def one_fault(of: Study, challenger: str, row: dict) -> tuple[Fault, int] | None:
-    """The fault of one query, and how many documents without a label are above one that counts:
-    from its documents. row: of the table."""
+    """Return the fault of one query, and the number of documents without a label above one that
+    counts, from its documents. row: of the table."""
     if row["reason"] in ("no_relevant_label", "nothing_judged"):
         return LABELS_SAY_TOO_LITTLE, 0
     if row["reason"] == "failed" or math.isnan(row["delta"]):

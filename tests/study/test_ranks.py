@@ -38,7 +38,7 @@ def test_the_verdict_on_the_first_stage_is_corrected_as_the_settings_say(rules, 
 
 
 def labelled(labels: dict[str, list[float | None]], texts: bool = True, **given: object) -> Study:
-    """Labels of each query in rank order; None: no label."""
+    """Return a study from labels of each query in rank order; None: no label."""
     lists = {query: DOCS[: len(row)] for query, row in labels.items()}
     known = {
         query: {doc: label for doc, label in zip(DOCS, row, strict=False) if label is not None}
@@ -53,7 +53,7 @@ def labelled(labels: dict[str, list[float | None]], texts: bool = True, **given:
 @pytest.mark.parametrize(
     ("labels", "threshold", "negatives"),
     [
-        # What is labelled not relevant above a relevant document.
+        # Documents labelled not relevant, above a relevant document.
         ({"q": [0, None, 0, 1, 0, 2]}, 1, {"d": "ac", "f": "ace"}),
         ({"perfect": [1, 0, 0], "unlabelled above": [None, 1], "none": [0, 0]}, 1, {}),
         ({"q": [1, 2]}, 2, {"b": "a"}),

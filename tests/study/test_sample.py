@@ -27,8 +27,8 @@ SAMPLES = {"en": SAMPLE, "zh": SAMPLE.with_name("helpcentre_zh")}
 
 
 def reranked(data: Dataset, name: str, rng: np.random.Generator) -> Run:
-    """Half of the queries with their relevant documents first, the others with a list cut off at
-    random; timed, with tokens, and one query failed."""
+    """Return a run: half of the queries with their relevant documents first, the others with a list
+    truncated at random; timed, with tokens, and one query failed."""
     labels = data.qrels[data.qrels["label"] > 0].groupby("query_id")["doc_id"].agg(set)
     lists = {}
     for place, query in enumerate(data.candidates.query_ids):
@@ -71,7 +71,7 @@ def test_numbers_of_the_sample_are_as_approved(approved, language):
 
 
 def made_up() -> dict[str, Study]:
-    """Ties, missing lists, failures and queries without a value, under several rules."""
+    """Return ties, missing lists, failures and queries without a value, under several settings."""
     of = study()
     both, one = of.challengers
     strict = Conventions(threshold=2.0, missing="skip", queries="both", judged_only=True)

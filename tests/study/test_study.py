@@ -1,4 +1,4 @@
-"""Names of systems, metrics and cutoffs, groups, and what is cached, in cases that `made_up` of
+"""Names of systems, metrics and cutoffs, groups, and the cache, in cases that `made_up` of
 `test_sample` lacks."""
 
 from dataclasses import replace
@@ -24,12 +24,12 @@ SWAPPED = {"q": "bacd", "r": "bacd"}
 
 
 def turned(first: Ranking, by: int) -> Ranking:
-    """Every list with its first `by` documents moved behind the others."""
+    """Return every list with its first `by` documents moved behind the others."""
     return ranking({query: [*docs[by:], *docs[:by]] for query, docs in lists_of(first).items()})
 
 
 def study_of(data: Dataset, count: int, **given: object) -> Study:
-    """The first stage against runs that turn its lists by one, two, … documents."""
+    """Return the first stage and runs that turn its lists by one, two, … documents."""
     runs = [
         run_from_ranking(f"by {n}", data.id, turned(data.candidates, n), f"{n}.trec")
         for n in range(1, count + 1)
@@ -156,7 +156,7 @@ def test_a_column_of_ones_own_takes_the_place_of_the_group_of_that_name():
     own = replace(of, dataset=changed(of.dataset, queries=queries))
     derived = ("language", "query_length", "relevant_documents")
     assert own.segments == ("difficulty", "kind", *derived)
-    # In the order of the data where they are as large, and not in that of the group's own values.
+    # Groups of equal size are in the order of the data, not of their usual values.
     found = own.segment(of.challengers[0], "difficulty")
     assert found["segment"].tolist() == ["hard", "easy"]
     assert found["delta"].tolist() == [-0.5, 0.5]
@@ -166,7 +166,7 @@ def test_a_column_of_ones_own_takes_the_place_of_the_group_of_that_name():
     ]  # fmt: skip
 
 
-# What is cached.
+# The cache.
 
 
 def test_parts_are_kept_by_the_cache_that_is_passed_in_and_shared():

@@ -18,7 +18,7 @@ TIMES = [100.0 + n / 4 for n in range(400)]
 
 
 def study_of(n: int = 40, relevant: int = 1) -> Study:
-    """The relevant documents last in the first stage, and for every tenth query of the run."""
+    """Return relevant documents last in the first stage, and for every tenth query of the run."""
     return best_or_worst(n, "mrr@3", lambda _at: False, lambda at: at % 10 != 0, relevant=relevant)
 
 

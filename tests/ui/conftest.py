@@ -124,7 +124,7 @@ def app(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> AppTest:
 class Hand:
     """A replacement for the worker, without a process.
 
-    keys: job → the API keys passed to it. asked: the number of calls to continue.
+    keys: job → the API keys passed to it. asked: number of calls to continue.
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ OPEN = ("judge.another", *(f"overview.{name}" for name in ("table", "unjudged"))
 
 
 class Cost:
-    """The number of calls, including those of pages in separate threads."""
+    """The number of calls, also by pages in separate threads."""
 
     count = 0
 

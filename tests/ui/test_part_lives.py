@@ -104,7 +104,7 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
         return now["app"]
 
     def change(*words):
-        """Change jobs, [grid:]name=state[,column=value…], and queue those that are new."""
+        """Change jobs, [grid:]name=state[,column=value…], and queue new ones."""
         for word in words:
             head, _comma, rest = word.partition(",")
             grid, _colon, job = head.rpartition(":")

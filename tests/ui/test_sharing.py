@@ -65,8 +65,7 @@ def bytes_of(root):
     }
 
 
-# Labels of buttons that change nothing in the workspace, and of those that write to it.
-
+# Labels of buttons that do not write to the workspace, and patterns of the other buttons.
 HARMLESS = {
     "Previous", "Next", "Restore the defaults", "Apply", "Use it", "Compare on Overview",
 }  # fmt: skip

@@ -20,8 +20,8 @@ def _lines(said: object) -> str:
 def texts(
     request: pytest.FixtureRequest, approved: Callable[[str, str], None]
 ) -> Iterator[Callable[[str, Mapping[str, object]], None]]:
-    """Compare cases, each under the reason why it is there, in the language in force. A list is
-    one item a line, and a tuple is a row."""
+    """Return a function that compares cases, each with its reason, in the present language. A list
+    has one line per item, and a tuple is a row."""
 
     def compare(topic: str, cases: Mapping[str, object]) -> None:
         said = table({name: _lines(each) for name, each in cases.items()})

@@ -1,4 +1,4 @@
-"""Whether it pays, in words: each answer at its boundary from both sides."""
+"""Texts of the break-even analysis: each answer on both sides of its threshold."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from rankdash.core.words.costs import month, year
 from rankdash.features.cost import words as page_words
 from tests.study.best_or_worst import best_or_worst
 
-# A relative gain of 0.1 brings what a search costs.
+# A relative gain of 0.1 is worth the cost of a search.
 SCENARIO = Assumptions(searches_per_day=1000, value_per_search=0.01)
 COST = 0.001
 LOAD = MeasuredLoad(Load(4, 10, 50), estimated=False)
@@ -50,19 +50,19 @@ FEW = Gain(MeasuredChange(0.9), queries=4)
 
 
 def only(made: Choice, *, valued: bool = True, example: bool = False) -> Choice:
-    """With what a study leaves of it. valued: whether the value of a search is set."""
+    """Return a choice as in a study with missing parts. valued: the value of a search is set."""
     made = replace(made, valued=valued, example_values=example)
     return replace(made, came=made.under(SCENARIO, made.option.gain, valued=valued))
 
 
 def billed(gain: Gain | None, *, valued: bool = True) -> Choice:
-    """A system whose price nobody set."""
+    """Return a system without a price."""
     bill = Bill(None, LOAD, "USD", lack="price")
     return only(replace(choice(gain), bill=bill), valued=valued)
 
 
 def came(made: Choice, **changes: object) -> Choice:
-    """With another outcome."""
+    """Return the choice with another outcome."""
     return replace(made, came=replace(made.came, **changes))
 
 

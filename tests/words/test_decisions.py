@@ -1,4 +1,4 @@
-"""Caveats, risks and steps in words: whose share, which side, and how many are named."""
+"""Texts of caveats, risks and steps: shares, sides, and the number of named systems."""
 
 from dataclasses import replace
 from typing import get_args
@@ -97,7 +97,7 @@ def test_a_caveat_names_the_side_and_the_share(study, texts):
             "unlabelled, of whole lists": cases["unlabelled, skipped"].sentence(
                 replace(study, metric="map", cutoff=None)
             ),
-            # A column of one's own may have the name of a derived one.
+            # A user's column may have the name of a derived one.
             "a column of one's own": verdicts.kinds(own_segment(study, column), [group("x")]),
         },
     )
@@ -203,7 +203,7 @@ def test_times_that_are_not_a_run_s_own_or_not_of_this_machine_say_so(texts):
     runs = {
         "a sum, whoever made it": {"reranker": FUSION, "settings": PARTS},
         "a sum that was shipped": {"reranker": FUSION, "settings": PARTS, "machine": SHIPPED},
-        # Of the first stage alone, and so of nothing that takes time.
+        # A sum of the first stage only, without any part that takes time.
         "no parts": {"reranker": FUSION, "settings": {"part_ids": "first stage, first stage"}},
         "a cascade": {"reranker": "cascade"},
         "a model": {"reranker": "bi-encoder"},
@@ -248,7 +248,7 @@ def test_times_that_are_not_a_run_s_own_or_not_of_this_machine_say_so(texts):
 
 
 def labelled(study: Study, *relevant: str) -> Study:
-    """The same with only these documents relevant."""
+    """Return the study with only these documents relevant."""
     pairs = [(query, doc, 1.0) for query in QUERIES for doc in relevant]
     data = study.dataset
     qrels = pd.DataFrame(pairs, columns=["query_id", "doc_id", "label"])

@@ -1,4 +1,4 @@
-"""What happened to one query, in words: which documents, where lists end, whose fault it is."""
+"""Texts of one query: its documents, the ends of its lists, and the cause of its change."""
 
 import math
 import re
@@ -98,12 +98,12 @@ def test_what_a_reason_rests_on_is_the_document_and_what_was_promoted_above_it(t
 
 @pytest.fixture(scope="module")
 def study() -> Study:
-    """Each query's documents with label 1 are d4 and d5."""
+    """Return a study; each query's documents with label 1 are d4 and d5."""
     return best_or_worst(6, "ndcg@2", bool, bool, relevant=2)
 
 
 def lacking(study: Study, *systems: str) -> Study:
-    """Without query q0 in the rankings of these systems."""
+    """Return the study without query q0 in the rankings of these systems."""
     made = {}
     for system in systems:
         ranking = study.ranking(system).without(["q0"])
@@ -242,7 +242,7 @@ REASONS = {
 }
 UNKNOWN = [
     *("KeyError: 'x'", "It is broken.", "", "{n}", "the service is"),
-    # What a service or a model says is no count.
+    # A number in the text of a service or model is not a count.
     *("index one comes twice", "the service answered badly: no", "the service said nothing"),
     "first stage: " * 100_000 + "no answer in time",
 ]
@@ -282,7 +282,7 @@ def test_what_the_runner_says_of_answers_it_cannot_use_is_known():
 
 
 def test_every_template_is_still_said_somewhere():
-    """A sentence that is changed where it is said would stay English from then on."""
+    """Otherwise a changed sentence would not be translated."""
     core = [PACKAGE / "core" / each for each in ("rerankers", "runs", "readers", "workspace")]
     folders = [*core, PACKAGE / "features" / "judge", PACKAGE / "features" / "queries"]
     source = "".join(file.read_text() for each in folders for file in each.rglob("*.py"))

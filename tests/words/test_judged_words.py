@@ -1,4 +1,4 @@
-"""What is said of a judge and people together."""
+"""Texts of a judge and human labels."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def study() -> Study:
 
 
 def judgements(study: Study, grades, **more: object) -> Judgements:
-    """By the judge, of every pair that people labelled."""
+    """Return the judge's grades of every labelled pair."""
     pairs = study.dataset.qrels[["query_id", "doc_id"]]
     return Judgements("Judge A", (0.0, 3.0), pairs.assign(grade=grades, error=""), **more)
 
@@ -59,7 +59,7 @@ def verdict(
 
 
 def lost(*kinds: str) -> pd.DataFrame:
-    """A failure of each kind, two in a query."""
+    """Return a failure of each kind, two in a query."""
     rows = [(f"q{at // 2}", f"d{at}", kind) for at, kind in enumerate(kinds)]
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "kind"])
 
@@ -88,7 +88,7 @@ def test_each_verdict_says_by_whom_and_how_surely(study, judged, texts):
         "grades not asked for yet": verdict(judged, lost=lost("not_asked")),
         "grades not in the file": verdict(judged, lost=lost("elsewhere")),
     }  # fmt: skip
-    # Of a run that was cancelled, nothing is known of how its changes follow people's.
+    # The correlation of a cancelled run's changes with human labels is unknown.
     for graded, people in ((9, 20), (10, 20), (19, 40), (20, 40)):
         cases[f"of no use, {graded} of {people} graded"] = replace(
             cases["the judge is of no use"], graded=graded, people=people
@@ -96,7 +96,7 @@ def test_each_verdict_says_by_whom_and_how_surely(study, judged, texts):
     usual = [*judge_caveats(judged, found), *judge_warnings(judged, found)]
 
     def said(each: JudgedVerdict) -> list[str]:
-        """With the warnings and caveats that others have not."""
+        """Return the sentences, with the warnings and caveats that other verdicts lack."""
         more = [*judge_warnings(judged, each), *judge_caveats(judged, each)]
         lines = [judged_sentence(study, each), worth_sentence(each)]
         lines += [line for line in more if line not in usual]
@@ -117,8 +117,8 @@ def test_a_study_without_a_judge_says_nothing_and_a_copy_of_the_labels_is_a_warn
 
 
 def test_the_bias_is_the_first_line_below_the_verdict(study):
-    """A judge that gives one grade more to what the challenger ranks higher; one that errs evenly;
-    one with too few labelled queries to know."""
+    """Three judges: grades one too high if the challenger ranks the document higher; even errors;
+    too few labelled queries."""
     (challenger,) = study.challengers
     qrels = study.dataset.qrels
     pool = pool_of({each: study.ranking(each) for each in study.chosen}, 10)

@@ -1,4 +1,4 @@
-"""Amounts, prices and assumptions in words, each from both sides of where the words change."""
+"""Texts of amounts, prices and assumptions, each on both sides of a change of the text."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -53,7 +53,7 @@ def test_a_price_says_what_it_is_where_it_is_from_and_how_sure_it_is(texts):
         "a day older": old,
         "tokens estimated, by the search": bill(listed(), estimated=True),
         "tokens estimated, by the token": bill(listed("tokens"), estimated=True),
-        # What is paid by the hour or by the search costs the same whatever is sent.
+        # Prices per hour or per search do not depend on the number of tokens.
         "tokens estimated, flat": bill(listed("flat"), estimated=True),
         "an hour with several clients": hour("concurrent", 4, "AMD EPYC", estimated=True),
         "an hour as listed": hour("listed"),

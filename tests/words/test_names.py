@@ -1,4 +1,4 @@
-"""Names tell things apart."""
+"""Names that distinguish systems, settings and files."""
 
 import pytest
 from hypothesis import given
@@ -59,7 +59,7 @@ def test_what_is_longer_than_its_place_is_cut_or_broken(texts):
     lines = [("short", 10), ("cross-encoder max length 512", 14), ("a" * 25, 10), ("", 10)]
     lines += [("重排序模型第二版", 8)]
     short = [("abcd", 4), ("abcde", 4), ("ab de", 4), ("", 4)]
-    # A full-width sign takes two columns; what was cut at its end is cut there again.
+    # A full-width sign takes two columns. An ellipsis at the end of a name is truncated again.
     middle = [("abcdef", 6), ("abcdefg", 6), ("ａｂｃ", 6), ("ａｂｃｄ", 6), ("abcdefg…", 6)]
     middle += [("a  b", 3)]
     texts(

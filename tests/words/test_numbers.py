@@ -1,4 +1,4 @@
-"""No sentence shows an exponent, a zero with a sign or what is no number, whatever it is told."""
+"""No sentence shows an exponent, a signed zero or NaN, for any input."""
 
 import re
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""Verdicts, methods and estimates in words: how sure, from how many, and what is still missing."""
+"""Texts of verdicts, methods and estimates: certainty, number of queries, and missing data."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What leaves as a file is what was computed: per-query tables, TREC files, tables for papers."""
+"""Exported files contain the computed numbers: per-query tables, TREC files, tables for papers."""
 
 import csv
 import io
@@ -42,8 +42,8 @@ QUERIES = [f"q{q}" for q in range(12)]
 def study_of(
     texts: list[str] | None = None, name: str = "better", conventions: Conventions | None = None
 ) -> Study:
-    """Twelve queries, whose relevant document the run puts first; it failed on q3 and was not run
-    on q4, and q5 has nothing relevant."""
+    """Return twelve queries with the relevant document first in the run, which failed on q3 and
+    skipped q4; q5 has no relevant document."""
     docs = [f"d{d}" for d in range(4)]
     first = Ranking.from_lists((q, docs, [4.0, 4.0, 3.0, 3.0]) for q in QUERIES)
     labels = {q: {doc: float(doc == "d3" and q != "q5") for doc in docs} for q in QUERIES}
@@ -80,7 +80,7 @@ SHOWN += ["ndcg@10", "ndcg@10.delta", "ndcg@10.outcome", "judged@10"]
 
 
 def lacking(study: Study, **conventions: str) -> Study:
-    """The run lacks the query q0."""
+    """Return the study with a run that lacks the query q0."""
     (challenger,) = study.challengers
     run = study.run(challenger)
     lacks = replace(run, ranking=run.ranking.without(["q0"]))
@@ -89,7 +89,7 @@ def lacking(study: Study, **conventions: str) -> Study:
 
 
 def test_queries_that_failed_or_are_missing_are_told_from_a_zero(study, approved):
-    """A ranking that lacks a query is a zero and no failure; a failure is never a zero."""
+    """A query that a ranking lacks is a zero and not a failure; a failure is never a zero."""
     turned = replace(study, baseline=study.challengers[0], challengers=(study.baseline,))
     tables = {
         "failed, not run, nothing relevant": report_exports.query_frame(study)[SHOWN],
@@ -123,7 +123,7 @@ FIGURES += ["break_even_price", "break_even_worth"]
 def test_a_row_for_each_figure_and_assumption_and_nothing_that_a_spreadsheet_would_run(approved):
     usual = choices(study_of(name="=name"))[1]
     came = {name: Amount(n, n - 0.5, n + 0.5) for n, name in enumerate(FIGURES, start=1)}
-    # Paid back at once, at the lower end whatever comes, at the upper one not at all.
+    # Pays off at once, at the lower end in any case, at the upper one never.
     came["payback_months"] = Amount(-0.0, "always", "never")
     came["break_even_price"] = Amount(reason="no_gain")
     came["roi"] = Amount(None, "loses", "tenfold", "loses")
@@ -147,7 +147,7 @@ def test_every_format_has_the_documented_columns_and_the_same_numbers(study):
     assert told["columns"] == report_exports.meanings(study)
     parquet = pd.read_parquet(io.BytesIO(report_exports.queries_parquet(study)))
     sheet = pd.read_csv(io.BytesIO(report_exports.queries_csv(study)), encoding="utf-8-sig")
-    # What has no value is empty, and never a zero.
+    # A missing value is empty, and never a zero.
     [lost] = sheet.index[(sheet["query_id"] == "q3") & (sheet["role"] == "challenger")]
     assert pd.isna(sheet["ndcg@10"][lost]) and sheet["failure"][lost] == "'=no luck"
     assert told["rows"][lost]["ndcg@10"] is told["rows"][lost]["latency_ms"] is None
@@ -190,7 +190,7 @@ def test_no_text_from_the_data_runs_in_a_spreadsheet():
 
 
 def test_csv_is_written_only_where_its_cells_are_defused():
-    """A new way out for texts has to come here first."""
+    """A new function that writes CSV must be added here."""
     package = Path(rankdash.__file__).parent
     writes = re.compile(r"to_csv\(|csv\.writer\(|DictWriter\(")
     found = {
@@ -224,7 +224,7 @@ IDS = st.text(
 
 @st.composite
 def lists(draw):
-    """Rankings with ties and without, and labels for some of what is ranked."""
+    """Rankings with and without ties, and labels for some of the ranked documents."""
     ranked, labels = [], []
     for query in draw(st.lists(IDS, min_size=1, max_size=4, unique=True)):
         docs = draw(st.lists(IDS, min_size=1, max_size=8, unique=True))
@@ -276,7 +276,7 @@ def test_trec_eval_finds_in_the_files_the_numbers_of_the_table(ties):
         own = frame[frame["system_id"] == system].set_index("query_id")
         scored = own.index[own["state"] == "scored"]
         assert len(scored) >= 9
-        # What failed or was not run is not in the file, and so no zero there either.
+        # Failed and skipped queries are not in the file, so trec_eval counts no zero for them.
         assert ("q3" in referee) == (system == FIRST_STAGE)
         for query in scored:
             for spec, name in TREC_NAMES.items():

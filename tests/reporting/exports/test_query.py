@@ -1,4 +1,4 @@
-"""One query as a file: all of it is there, none of it is markup, nothing of it is fetched."""
+"""One query as a file: it is complete, contains no markup from data, and fetches nothing."""
 
 import base64
 import hashlib
@@ -115,7 +115,7 @@ def test_a_card_shows_the_beginning_of_its_document_and_leads_to_the_rest(length
 
 
 def far() -> Dataset:
-    """With a relevant document that no ranking holds."""
+    """Return a data set with a relevant document that is in no ranking."""
     data = study_of().dataset
     lost = pd.DataFrame([("q1", "far", 1.0)], columns=["query_id", "doc_id", "label"])
     texts = [("far", "Far away", "<b>never</b> ranked")]

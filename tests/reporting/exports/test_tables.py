@@ -1,4 +1,4 @@
-"""A comparison as LaTeX and Markdown: every number there, nothing in a name taken for markup."""
+"""A comparison as LaTeX and Markdown: with every number, and no name is read as markup."""
 
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ FEW = StatisticsSettings(resamples=500)
 
 
 def evaluated(place: int, failed: int = 0, n: int = 40) -> Evaluation:
-    """The relevant document of n labelled queries at a place."""
+    """Return values of n labelled queries with the relevant document at a place."""
     rules = Conventions()
     documents = [*(f"bad{i}" for i in range(place - 1)), "good"]
     ranking = Ranking.from_lists(
@@ -39,7 +39,7 @@ def compared(settings: StatisticsSettings = FEW, **places: int) -> Comparison:
 
 
 def names(comparison: Comparison) -> dict[str, str]:
-    """Of a system as its id."""
+    """Return system → its id as the name."""
     return {each: each for each in (comparison.baseline, *comparison.challengers)}
 
 

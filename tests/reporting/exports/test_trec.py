@@ -1,4 +1,4 @@
-"""A written run says to trec_eval exactly what the ranking says here."""
+"""trec_eval reads a written run as the same ranking as rankdash."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def test_scores_strictly_fall_in_single_precision(scores: list[float], unscored:
 
 def test_scores_that_fall_are_kept_and_ties_move_down_by_as_little_as_can_be():
     assert falling(np.array([2.5, 0.25, -3.0])).tolist() == [2.5, 0.25, -3.0]
-    # Beyond single precision they become places from the end.
+    # Scores outside of single precision are replaced by ranks from the end.
     assert falling(np.array([1e300, 1.0, np.nan])).tolist() == [3.0, 2.0, 1.0]
     fallen = falling(np.array([1.0, 1.0, 1.0, 0.5]))
     assert fallen[0] == 1.0 > fallen[1] > fallen[2] > 0.999

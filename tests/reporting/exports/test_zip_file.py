@@ -1,5 +1,5 @@
-"""One zip: what is in it is listed with its hash, what is not is listed with the reason. Files for
-a program are in English, and downloads are never a path."""
+"""The zip: its files are listed with their hashes, omitted files with the reason. Files for
+programs are in English, and file names are never paths."""
 
 import hashlib
 import io
@@ -61,7 +61,7 @@ def test_the_manifest_lists_every_file_with_its_size_and_hash(packed):
 
 
 def test_what_is_in_it_is_approved(packed, samples, approved):
-    """Of a text its first lines."""
+    """Only the first lines of each text."""
     files, manifest = packed
     priced, of_money = opened(replace(study_of(name="=1+1"), money=Money(currency="EUR")))
     sample, _manifest = opened(samples["zh"])
@@ -187,7 +187,7 @@ def test_a_download_says_what_it_is_and_is_never_a_path(data, what, expected):
 
 
 def test_every_table_is_in_english_and_a_first_stage_that_a_file_named_keeps_its_name(tmp_path):
-    """Of a study as the interface makes it in Chinese."""
+    """The study is made as in the Chinese interface."""
     rows = "query_id,query,doc_id,document,label,score\n" + "".join(
         f"q{q},how to {q},d{d},text {d},{int(d == q % 4)},{4 - d}\n"
         for q in range(6)
@@ -212,7 +212,7 @@ def test_every_table_is_in_english_and_a_first_stage_that_a_file_named_keeps_its
 
 
 def test_an_uploaded_run_keeps_the_name_of_its_file_in_every_file(tmp_path):
-    """Also where it is the first stage, and in LaTeX."""
+    """Also as the first stage, and in LaTeX."""
     sources = [Source("qrels.txt", "".join(f"q{q} 0 d{q % 4} 1\n" for q in range(6)).encode())]
     for shift, name in enumerate("abcd"):
         lines = (

@@ -411,7 +411,7 @@ def test_a_life_of_the_page(life, approved, own, monkeypatch):
 
 
 def test_a_slider_is_not_put_back_by_the_server_and_has_room_for_its_number(own):
-    """A value sent by the server would undo what a user entered in the meantime."""
+    """A value sent by the server would undo later changes by the user."""
     save(own[0], FLAT, EURO)
     app = Acts(*own).open("elasticity=7")
     (slider,) = [each for each in app.slider if "Value gained for each" in each.label]

@@ -172,7 +172,7 @@ def test_files_of_labels_go_from_the_page_to_commands_and_back(shop, tmp_path_fa
     assert (added["added"], added["ignored"]) == (90, 2)
     [found] = command("label", "status", plan, "--out", labels)["estimates"]
     assert found["labels"] + found["waiting"] == 90
-    # Draws of another plan are ordinary labels: they become those of a new data set.
+    # Draws of another plan are ordinary labels: they become labels of a new data set.
     source = Source("labels.csv", labels.read_bytes())
     assert not corrections.take_answers(shop, source)
     merged = merge_labels(stored.dataset(shop), read([source]).qrels)

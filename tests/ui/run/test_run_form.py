@@ -313,7 +313,7 @@ def test_a_setting_has_the_field_of_its_kind():
     assert rows == [[1, 1, 1]] * 4
     assert [each.label for each in app.expander] == ["More settings"]
     assert [each.label for each in app.expander[0].number_input] == ["Behind a fold"]
-    # Settings of one language do not change those of another.
+    # Settings of one language do not change the settings of another.
     app.number_input(key="setting.own.whole").set_value(4)
     app.text_input(key="setting.own.text").set_value(" b ")
     assert (app.run().session_state["found"]["whole"], app.session_state["found"]["text"]) == (
