@@ -102,7 +102,12 @@ def _linked(text: str, up: str) -> str:
     for name, page in BESIDE.items():
         text = re.sub(rf"\]\((\.\./)*{re.escape(name)}", f"]({up}{page}", text)
     text = re.sub(r"(\]\([\w./-]+)\.zh\.md", r"\1.md", text)
-    return re.sub(r"^   (?=\S|    )", "    ", text, flags=re.MULTILINE)
+    # Blocks of code at the start of a line are not in lists.
+    parts = re.split(r"(^```.*?^```)", text, flags=re.DOTALL | re.MULTILINE)
+    parts[::2] = [
+        re.sub(r"^   (?=\S|    )", "    ", each, flags=re.MULTILINE) for each in parts[::2]
+    ]
+    return "".join(parts)
 
 
 def _config(language: str) -> dict[str, Any]:
