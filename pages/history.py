@@ -19,7 +19,7 @@ if history is None:
     view.nothing_yet(
         "history",
         _("No run yet"),
-        _("Each run of a reranker becomes a point in time here, to compare with those before it."),
+        _("This page shows each run of a reranker over time and compares it with earlier runs."),
         "run",
     )
 if not page_verdict.above_means(study, "history"):
@@ -32,12 +32,12 @@ history_page.rests_on(history)
 chosen = page_table.draw(history)
 match chosen:
     case []:
-        st.caption(_("Select a run to pin it or to write a note, and two to compare them."))
+        st.caption(_("Select a run to pin it or to add a note. Select two runs to compare them."))
     case [one]:
         history_page.draw_run(history, one)
     case [_one, _other]:
         history_page.draw_pair(history, chosen)
     case _:
-        st.caption(_("Select two to see how they differ."))
+        st.caption(_("Select only two to see how they differ."))
         history_page.to_overview(chosen)
 history_page.looks(history)

@@ -318,7 +318,7 @@ def main() -> int:
                 for each in (tree / "tests/cli").glob(f"test_{command}*.py") if command else ():
                     each.unlink()
             changed = amputate(tree, feature)
-            missing = rf"pages/{feature}\.py|invalid choice: '({commands})'|There is no section"
+            missing = rf"pages/{feature}\.py|invalid choice: '({commands})'|Unknown section"
             plugin = _PLUGIN.format(missing=missing, feature=feature)
             (tree / "without_feature.py").write_text(plugin)
             print(f"{feature}: {len(changed)} lines change outside", *changed, sep="\n  ")

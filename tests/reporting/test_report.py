@@ -256,7 +256,7 @@ def test_the_first_page_draws_each_change_and_the_queries_that_it_helped(better)
     content = html(better, Front(sections=PRESETS["decision"])).decode()
     drawn = re.findall(r'role="img" aria-label="([^"]*)"', content)
     assert [re.sub(r"[^a-z ]", "", each).split()[0] for each in drawn] == ["change", "helped"]
-    assert content.index('role="img"') < content.index("What was found")
+    assert content.index('role="img"') < content.index("Findings")
 
 
 def test_net_value_is_drawn_of_a_price_and_a_value_that_were_set_or_of_examples(better):

@@ -250,7 +250,7 @@ def draw_lights(report: CheckReport, sampled: Labelling | None) -> list[Finding]
     if sampled is not None and sampled.status.settled:
         view.link("overview", _("See the verdict"), ":material/gavel:")
     elif sampled is not None:
-        view.link("label", _("Label on"), ":material/label:")
+        view.link("label", _("Continue labelling"), ":material/label:")
     return [each.finding for each in boxes if each.finding is not None]
 
 

@@ -47,34 +47,34 @@ from rankdash.kit.commands.rankings import Files, Rules, Timings, names_of, stud
 
 def add(parser: Parser) -> None:
     parser.description = (
-        "Check a challenger against conditions. --min and --min-gain are decided by "
-        "the lower limit of a one-sided interval, not by the mean; --max-hurt and --max by what "
-        "was seen. Where labels came by draws (see label), --min-gain is decided by the limit of "
-        "the estimate that holds at every look. With --judge it is decided by the judge's gain, "
-        "corrected by people's labels; a judge alone lets nothing through. Exit code 0: all are "
-        "met. 1: some are not, or there are too few queries or labels to tell. 2: it could not run."
+        "Check a challenger against conditions. For --min and --min-gain, the lower limit of a "
+        "one-sided interval decides, not the mean; for --max-hurt and --max, the observed value. "
+        "With sampled labels (see label), the lower limit of the anytime-valid interval decides "
+        "--min-gain. With --judge, the judge's gain corrected with human labels decides it; a "
+        "judge without human labels never passes. Exit code 0: all conditions are met. 1: a "
+        "condition is not met, or there are too few queries or labels. 2: the gate could not run."
     )
     add_labels(parser)
     parser.option("--baseline", "FILE", "the ranking to compare with", required=True)
-    parser.option("--challenger", "FILE", "the ranking to let through", required=True)
+    parser.option("--challenger", "FILE", "the ranking to check", required=True)
     _add_conditions(parser)
     add_profile(
         parser,
-        "also the targets of a profile, as --min of each of its metrics, and with --timings its "
-        "p95; one that these labels and candidates do not allow is skipped",
+        "also check the targets of a profile: --min of each of its metrics and, with --timings, "
+        "its p95; targets that these labels and candidates do not allow are skipped",
     )
     add_judge(parser)
     parser.option(
         "--trust-judge",
         "NAME",
-        "let the judge of this name decide --min-gain alone where people labelled too few queries "
-        "to correct it: its errors then decide too",
+        "let the judge of this name decide --min-gain without correction if too few queries have "
+        "human labels; its errors then affect the result",
     )
     parser.option(
         "--timings",
         "FILE",
-        "the latencies of the challenger's queries, as `rerank --timings` writes them; queries "
-        "that failed there leave both sides",
+        "the latencies of the challenger's queries, as written by `rerank --timings`; failed "
+        "queries are excluded for both systems",
     )
     parser.option(
         "--latency-column",
@@ -88,17 +88,16 @@ def add(parser: Parser) -> None:
         also=("--level",),
         default=LEVEL,
     )
-    band = f"changes of a query up to this size hurt nobody (default: {TIE_BAND:g})"
+    band = f"changes of a query up to this size count as the same (default: {TIE_BAND:g})"
     parser.number("--tie-band", band)
-    parser.number("--seed", "the same seed gives the same p of compare", kind=int)
+    parser.number("--seed", "random seed; the same seed gives the same p in compare", kind=int)
     add_conventions(parser)
     parser.formats(("text", "json", "markdown", "junit"))
     parser.option(
         "--out",
         "FILE",
-        "write to a file, and a text to the screen; may be repeated. A name that ends in .md "
-        "gets Markdown, in .xml JUnit, in .json JSON, in .txt text, any other what --format says; "
-        "- is standard output",
+        "write to a file, and text to the screen; may be repeated. The extension sets the format: "
+        ".md Markdown, .xml JUnit, .json JSON, .txt text, otherwise --format; - is standard output",
         also=("-o",),
         action="append",
         default=[],
@@ -113,17 +112,17 @@ def _add_conditions(parser: Parser) -> None:
         "--min-gain", "[SPEC=]N", "the mean gain over the baseline, query by query, is at least N"
     )
     parser.several(
-        "--max-hurt", "[SPEC=]SHARE", "at most this share of the queries gets worse by a metric"
+        "--max-hurt", "[SPEC=]SHARE", "at most this share of the queries gets worse on a metric"
     )
     parser.metrics(
-        "the metrics of conditions without SPEC (default: those that --min and --min-gain name, or "
-        "else ndcg@10)"
+        "the metrics of conditions without SPEC (default: the metrics of --min and --min-gain, or "
+        "ndcg@10)"
     )
     parser.several(
         "--max",
         "NAME=N",
-        "p50_ms, p90_ms or p95_ms, the latency that so many percent of the queries stay "
-        "within, or failed, the number of failed queries, is at most N; needs --timings",
+        "a latency percentile (p50_ms, p90_ms or p95_ms) or the number of failed queries "
+        "(failed) is at most N; needs --timings",
     )
 
 
@@ -308,11 +307,11 @@ def _judged(
     judge = study.judge
     if trusted is not None and (judge is None or trusted != judge.name):
         raise SpecError(
-            "--trust-judge names {trusted!r}, but {known}.",
-            remedy="Give the judge's grades with --judge, and the name that is in that file, or "
-            "else the file's.",
+            "--trust-judge names {trusted!r}, but {reason}.",
+            remedy="Pass the judge's grades with --judge. Use the judge's name in that file, or "
+            "the file name if it contains none.",
             trusted=trusted,
-            known="there is no judge" if judge is None else f"the judge is {judge.name!r}",
+            reason="--judge is not set" if judge is None else f"the judge is {judge.name!r}",
         )
     if judge is None:
         return None

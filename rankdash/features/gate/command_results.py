@@ -33,7 +33,7 @@ from rankdash.features.overview.caveats import GAINS
 from rankdash.kit.commands.output import aligned, one_line, or_null, spare_the_input, write
 from rankdash.kit.html.tables import markdown_safe, piped
 
-_HEAD = ("result", "condition", "seen", "limits", "p", "queries")
+_HEAD = ("result", "condition", "observed", "limits", "p", "queries")
 _ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text", ".json": "json"}
 
 
@@ -149,7 +149,7 @@ def junit(checked: Checked) -> str:
             ElementTree.SubElement(case, "skipped", {"message": reason})
         _, seen, limits, p, queries = _cells(each)
         output = ElementTree.SubElement(case, "system-out")
-        output.text = f"Seen {seen}, limits {limits}, p {p}, queries {queries}"
+        output.text = f"Observed {seen}, limits {limits}, p {p}, queries {queries}"
     notes = ElementTree.SubElement(suite, "system-out")
     notes.text = "\n".join(map(one_line, _notes(checked)))
     return _document(root)
@@ -280,20 +280,20 @@ def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
         )
     if outcome.reason == "drawn":
         return (
-            "The labels came by draws, and this would count every document without a label as not "
-            "relevant. Label all documents, or check the gain in the metric and between the "
-            "rankings that they were drawn for."
+            "The labels were sampled, so this condition would count every document without a label "
+            "as not relevant. Label all documents, or check the gain in the metric and between the "
+            "rankings for which they were sampled."
         )
     if outcome.reason == "judge_alone":
         return (
-            f"People labelled {query_count(outcome.n)} with a value, and at least {FEWEST_PEOPLE} "
-            "are needed to correct the judge. A judge alone lets nothing through: label more "
-            "queries, or trust it by name with --trust-judge."
+            f"Human labels give a value for {query_count(outcome.n)}, and at least {FEWEST_PEOPLE} "
+            "are needed to correct the judge. An uncorrected judge never passes: label more "
+            "queries, or trust the judge by name with --trust-judge."
         )
     if outcome.reason == "too_early":
-        return "There are too few labels for an estimate. Label what was drawn next."
+        return "There are too few labels for an estimate. Label the next sampled documents."
     if outcome.reason == "no_values":
-        return f"No query has a {kind}, so nothing is known."
+        return f"No query has a {kind}."
     if outcome.reason == "too_few":
         have = "query has" if outcome.n == 1 else "queries have"
         return (
@@ -303,18 +303,18 @@ def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
     seen = _exactly(condition, outcome.value, condition.limit)
     if outcome.reason == "unproven" and math.isnan(outcome.low):
         return (
-            f"It was {seen}, but for a limit at least {FEWEST_CHANGED} of the "
-            f"{query_count(outcome.n)} have to "
+            f"The observed value is {seen}, but a lower limit needs at least {FEWEST_CHANGED} of "
+            f"the {query_count(outcome.n)} to "
             f"{'change' if condition.kind == 'min-gain' else 'be above 0'}. Add labelled queries."
         )
     if outcome.reason == "unproven":
         low = _exactly(condition, outcome.low, condition.limit)
         more = "labels" if outcome.estimated else "labelled queries"
         return (
-            f"It was {seen}, but with {confidence} confidence it is only at least {low}. More "
-            f"{more} would tell."
+            f"The observed value is {seen}, but the lower limit at {confidence} confidence is "
+            f"{low}. Add {more}."
         )
-    return f"It was {seen}."
+    return f"The observed value is {seen}."
 
 
 def _exactly(condition: Condition, value: float, limit: float) -> str:
@@ -341,8 +341,8 @@ def _notes(checked: Checked) -> Iterator[str]:
         yield from judged_facts(checked.study, verdict)
     if any(each.judged == "alone" for each in checked.outcomes):
         yield (
-            "The gain was decided by the judge alone, as --trust-judge says: its errors are in it "
-            "and not in its limits."
+            "The gain is from the uncorrected judge, as requested by --trust-judge: its limits do "
+            "not include the judge's errors."
         )
     if checked.study.labelling is not None:
         yield from labelling_sentences(checked.study.labelling)
@@ -356,7 +356,7 @@ def _notes(checked: Checked) -> Iterator[str]:
         yield from filter(None, lines)
     if checked.untimed:
         have = "query has" if checked.untimed == 1 else "queries have"
-        yield f"{checked.untimed:,} {have} no latency and are in no quantile."
+        yield f"{checked.untimed:,} {have} no latency and are not in the quantiles."
     if checked.worst_label is not None:
         yield reversed_note(checked.worst_label).text
     for each in checked.outcomes:
@@ -370,15 +370,15 @@ def _notes(checked: Checked) -> Iterator[str]:
             )
     if any(each.estimated for each in checked.outcomes):
         yield (
-            f"The limits of an estimate hold at every look, each at "
-            f"{confidence} confidence, for these queries; the lower "
-            "one decides (asymptotic confidence sequence)."
+            f"The limits of an estimate are anytime-valid, each at {confidence} confidence, for "
+            "these queries; the lower limit decides (asymptotic confidence sequence)."
         )
     if any(each.judged for each in checked.outcomes):
-        yield "The limits of a gain by a judge and people together are those of Student's t."
+        yield "The limits of a judge's gain corrected with human labels use Student's t."
     yield (
-        f"Each limit is one-sided at {confidence} confidence. Of a mean or a gain the lower one "
-        "decides (Student's t over queries, wider if skewed), and p is one-sided, for a true value "
-        "below the limit; of latencies and queries hurt (beyond a change of "
-        f"{plain(settings.tie_band)}) what was seen decides. {comparison.conventions.summary}."
+        f"Each limit is one-sided at {confidence} confidence. For a mean or a gain, the lower "
+        "limit decides (Student's t over queries, wider if skewed), and p is one-sided, for a true "
+        "value below the limit. For latencies and queries hurt (beyond a change of "
+        f"{plain(settings.tie_band)}), the observed value decides. "
+        f"{comparison.conventions.summary}."
     )

@@ -151,7 +151,7 @@ def parse_conditions(
     if not conditions:
         raise SpecError(
             "There is no condition to check.",
-            remedy="State at least one, such as --min ndcg@10=0.8.",
+            remedy="Add at least one condition, such as --min ndcg@10=0.8.",
         )
     _refuse_odd(conditions)
     return tuple(conditions)
@@ -288,8 +288,8 @@ def _outcome(
     if condition.kind == "max":
         if timings is None:
             raise SpecError(
-                "Nothing says how long queries took, which {subject} needs.",
-                remedy="Give the file that `rerank --timings` wrote.",
+                "{subject} needs latencies, and none were provided.",
+                remedy="Pass the file that `rerank --timings` wrote with --timings.",
                 subject=condition.subject,
             )
         if condition.subject == FAILED:
@@ -370,10 +370,10 @@ def _of_quantity(text: str) -> Condition:
     subject, limit = _parts("max", text)
     if subject not in (*QUANTILES, FAILED):
         raise SpecError(
-            "--max knows no {subject!r}.",
-            remedy="It knows: {known}.",
+            "--max does not accept {subject!r}.",
+            remedy="Allowed: {allowed}.",
             subject=subject,
-            known=", ".join((*QUANTILES, FAILED)),
+            allowed=", ".join((*QUANTILES, FAILED)),
         )
     return Condition("max", subject, limit)
 
@@ -413,8 +413,8 @@ def _refuse_odd(conditions: Sequence[Condition]) -> None:
     for each in conditions:
         if (each.kind, each.subject) in stated:
             raise SpecError(
-                "--{kind} is stated twice for {subject}.",
-                remedy="State it once.",
+                "--{kind} is specified twice for {subject}.",
+                remedy="Specify it once.",
                 kind=each.kind,
                 subject=each.subject,
             )

@@ -104,13 +104,13 @@ def _trend_alt(lines: Sequence[TrendLine], metric: str, across: Sequence[Across]
         )
     if len(compared) < len(points):
         apart = sum(not point.compared for point in points)
-        sentences.append(_("Not compared, with too few queries: {n}.", n=apart))
+        sentences.append(_("Not compared because of too few queries: {n}.", n=apart))
     return ngettext(
-        "{metric} of {n} run over time. {told}",
-        "{metric} of {n} runs over time. {told}",
+        "{metric} of {n} run over time. {details}",
+        "{metric} of {n} runs over time. {details}",
         len(points),
         metric=metric,
-        told=" ".join(sentences),
+        details=" ".join(sentences),
     ).strip()
 
 

@@ -235,10 +235,10 @@ def rests_on(history: Past) -> None:
     if trend.apart:
         sentences.append(
             ngettext(
-                "{n} run answered too few of them and is listed separately, with its own number "
-                "of queries; it is not compared.",
-                "{n} runs answered too few of them and are listed separately, each with its own "
-                "number of queries; they are not compared.",
+                "{n} run has results for too few of these queries. It is not compared, and its "
+                "row is computed over its own queries.",
+                "{n} runs have results for too few of these queries. They are not compared, and "
+                "their rows are computed over their own queries.",
                 trend.apart,
             )
         )
@@ -251,7 +251,8 @@ def rests_on(history: Past) -> None:
     if len(machines) > 1:
         sentences.append(
             _(
-                "The times come from {n} kinds of machine and cannot be compared across them.",
+                "Latencies were measured on {n} kinds of machine and cannot be compared between "
+                "them.",
                 n=number(len(machines), 0),
             )
         )
@@ -262,10 +263,10 @@ def rests_on(history: Past) -> None:
             [_LIKE, _EVERY],
             st.segmented_control,
             default=_LIKE,
-            label=_("On the line"),
+            label=_("Compared runs"),
             format_func={
-                _LIKE: _("runs over nearly all queries"),
-                _EVERY: _("every run, over the queries they share"),
+                _LIKE: _("runs with results for nearly all queries"),
+                _EVERY: _("all runs, on the queries they have in common"),
             }.__getitem__,
             required=True,
         )
@@ -273,11 +274,11 @@ def rests_on(history: Past) -> None:
 
 def _shared(trend: Trend) -> str:
     if not trend.queries:
-        return _("No query was answered by every run on the line, so nothing is compared.")
+        return _("No query has a result in every compared run, so the runs cannot be compared.")
     if trend.queries < trend.fullest:
         return _(
-            "The means, changes and tests use the same {n} of {all} queries for every run on the "
-            "line: those that all of them answered.",
+            "The means, changes and tests use the {n} of {all} queries with a result in every "
+            "compared run.",
             n=number(trend.queries, 0),
             all=number(trend.fullest, 0),
         )
@@ -295,10 +296,10 @@ def looks(history: Past) -> None:
         return
     by_chance = made * (1 - study.statistics.level)
     text = _(
-        "**{n} systems were compared with {baseline} on the same queries.** If none of them "
-        "differed, about {false} would on average still look proven by chance, each tested alone. "
-        "The best of many systems is partly lucky: expect a slightly smaller gain on new queries. "
-        "Deleted runs are not counted.",
+        "**{n} systems were compared with {baseline} on the same queries.** Without correction, "
+        "about {false} of them would appear proven by chance even if all were equal. The best of "
+        "many systems is partly lucky: expect a slightly smaller gain on new queries. Deleted "
+        "runs are not counted.",
         n=number(made, 0),
         baseline=name_safe(study.name(study.baseline)),
         false=number(by_chance, 1),
@@ -307,7 +308,11 @@ def looks(history: Past) -> None:
         way = {"holm": _p("correction", "Holm"), "bh": _p("correction", "Benjamini–Hochberg")}[
             study.statistics.correction
         ]
-        corrected = _("The p values are corrected for all {n} ({way}).", n=number(made, 0), way=way)
+        corrected = _(
+            "The p values are corrected for all {n} comparisons ({way}).",
+            n=number(made, 0),
+            way=way,
+        )
         st.info(
             paragraph([text, corrected]),
             icon=":material/functions:",
@@ -315,7 +320,7 @@ def looks(history: Past) -> None:
         return
     st.warning(paragraph([text, _("The p values are not corrected.")]), icon=":material/functions:")
     st.button(
-        _("Correct for all {n}", n=number(made, 0)),
+        _("Correct for all {n} comparisons", n=number(made, 0)),
         icon=":material/functions:",
         key="history.correct",
         on_click=_correct,
@@ -353,8 +358,8 @@ def draw_run(history: Past, system_id: str) -> None:
         if system_id == history.pinned:
             title.caption(
                 _(
-                    "Pinned: everything is compared with this run, unless a link names another "
-                    "baseline. Select a second run to compare the two."
+                    "This run is pinned: all systems are compared with it, unless a link names "
+                    "another baseline. Select a second run to compare the two."
                 )
             )
             action.button(
@@ -370,8 +375,8 @@ def draw_run(history: Past, system_id: str) -> None:
         else:
             title.caption(
                 _(
-                    "Pin it to compare everything with it, in new sessions too. Select a second "
-                    "run to compare the two."
+                    "Pin this run to compare all systems with it, also in new sessions. Select a "
+                    "second run to compare the two."
                 )
             )
             action.button(
@@ -437,8 +442,8 @@ def draw_pair(history: Past, chosen: Sequence[str]) -> None:
         if math.isfinite(row["p"]) and systems > 2:
             st.caption(
                 _(
-                    "This p counts one comparison. The pair was picked among {n} systems: "
-                    "corrected for all {pairs} possible pairs it is {p} (Bonferroni).",
+                    "This p is for a single comparison. As you picked the pair from {n} systems, "
+                    "p corrected for all {pairs} possible pairs is {p} (Bonferroni).",
                     n=number(systems, 0),
                     pairs=number(math.comb(systems, 2), 0),
                     p=p_value(p_of_any_pair(float(row["p"]), systems)),
@@ -474,7 +479,7 @@ def _differences(history: Past, before: str, after: str) -> None:
     ]
     st.markdown(f"**{_p('heading', 'Differences')}**")
     if not any(part != _p("group", "run") for part, *_rest in rows):
-        st.caption(_("No difference in their recorded settings and machine."))
+        st.caption(_("The recorded settings and machines do not differ."))
     if not rows:
         return
     st.dataframe(
@@ -483,11 +488,11 @@ def _differences(history: Past, before: str, after: str) -> None:
         placeholder="–",
         column_config={
             "part": st.column_config.TextColumn("", width=90),
-            "name": st.column_config.TextColumn(_p("column", "what"), width=170),
+            "name": st.column_config.TextColumn(_p("column", "item"), width=170),
             "before": st.column_config.TextColumn(history.name(before)),
             "after": st.column_config.TextColumn(history.name(after)),
         },
-        alt=_("Differences between the two: settings, machine, versions"),
+        alt=_("Differences between the two systems: settings, machine, versions"),
     )
 
 

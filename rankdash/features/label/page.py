@@ -94,7 +94,7 @@ def _conclusive(labelling: Labelling) -> None:
             view.link("overview", _("See the verdict"), ":material/gavel:")
             view.link("report", _("Make the report"), ":material/description:")
             st.button(
-                _("Label on"),
+                _("Continue labelling"),
                 key="labelling.on",
                 icon=":material/label:",
                 on_click=st.session_state.__setitem__,

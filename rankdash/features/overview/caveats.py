@@ -195,8 +195,8 @@ class MadeBaseline(Caveat, code="baseline", section="missing", title="baseline i
         if self.labelled_only:
             sentences.append(
                 _(
-                    "It ranks labelled documents only: a search would have to find them among all "
-                    "others, so its values are higher here."
+                    "This ranking contains labelled documents only. A search has to find them "
+                    "among all documents, so values are higher here."
                 )
             )
         return paragraph(sentences)
@@ -241,7 +241,11 @@ class Unlabelled(Caveat, code="unlabelled", section="risks"):
                 **shares,
             )
         )
-        counted = _("They are skipped.") if self.skipped else _("They count as not relevant.")
+        counted = (
+            _("Unlabelled documents are skipped.")
+            if self.skipped
+            else _("Unlabelled documents count as not relevant.")
+        )
         return paragraph([without, counted])
 
 
@@ -271,10 +275,10 @@ class ShortLists(Caveat, code="short_lists", section="risks", title="lists of di
 
     def sentence(self, study: Study, fit: Fit = str) -> str:
         return ngettext(
-            "{name} lists at most {n} document per query and the other ranking {others}: "
-            "{metric} also measures how many documents each lists.",
-            "{name} lists at most {n} documents per query and the other ranking {others}: "
-            "{metric} also measures how many documents each lists.",
+            "{name} lists at most {n} document per query, the other system {others}. {metric} "
+            "therefore also measures the lengths of the lists.",
+            "{name} lists at most {n} documents per query, the other system {others}. {metric} "
+            "therefore also measures the lengths of the lists.",
             self.documents,
             name=fit(study.name(self.system)),
             others=number(self.others, 0),
@@ -404,7 +408,7 @@ class NearCeiling(Caveat, code="ceiling", section="risks", title="test set too e
 
     def sentence(self, study: Study, fit: Fit = str) -> str:
         return _(
-            "The test set is too easy to tell rerankers apart: {baseline} reaches {value}; the "
+            "The test set is too easy to distinguish rerankers: {baseline} reaches {value}; the "
             "best possible {metric} is {best}.",
             baseline=fit(study.name(study.baseline)),
             value=number(self.value),
@@ -460,7 +464,7 @@ class ExamplePrice(Caveat, code="price", section="elsewhere", title="example pri
 
     def sentence(self, study: Study, fit: Fit = str) -> str:
         return _(
-            "{amount} for 1,000 searches is assumed ({reasons}).",
+            "Assumed price: {amount} per 1,000 searches ({reasons}).",
             amount=prices.money(self.bill.per_thousand, self.bill.currency),
             reasons=all_of(prices.marks(self.bill)),
         )

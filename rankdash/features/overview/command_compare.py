@@ -44,7 +44,7 @@ def add(parser: Parser) -> None:
     parser.description = (
         "Compare rankings with a baseline, query by query: the change with its "
         "interval, p values, queries helped and hurt, and a verdict with its caveats. Several "
-        "challengers are a leaderboard by the first metric."
+        "challengers are ranked in a leaderboard by the first metric."
     )
     add_labels(parser)
     parser.option("--baseline", "FILE", "the ranking to compare with", required=True)
@@ -61,8 +61,8 @@ def add(parser: Parser) -> None:
     add_conventions(parser)
     parser.formats(
         FORMATS,
-        "json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
-        "a formula starts with an apostrophe; latex needs booktabs",
+        "json and csv contain unrounded numbers; csv puts an apostrophe before a text that a "
+        "spreadsheet would run as a formula; latex needs booktabs",
     )
     add_label_rules(parser)
     parser.set_defaults(command=_compare)

@@ -59,8 +59,8 @@ def add(parser: Parser) -> None:
     # Scoring needs no pandas, whose import takes as long as scoring 100,000 rows.
     import_late("pandas")
     parser.description = (
-        "Score one or more rankings against labels. Rankings are read by score, and a "
-        "system is called after its file."
+        "Score one or more rankings against labels. Rankings are sorted by score, and each "
+        "system has the name of its file."
     )
     parser.add_argument(
         "files",
@@ -68,27 +68,27 @@ def add(parser: Parser) -> None:
         action="extend",
         default=[],
         metavar="QRELS RUN",
-        help="the labels, then one or more rankings, in any form that is read; - is standard "
-        "input. With --qrels all of them are rankings. One file alone holds both",
+        help="the labels, then one or more rankings, in any supported format; - is standard "
+        "input. With --qrels, all of them are rankings. A single file contains both",
     )
     parser.option("--qrels", "FILE", "the labels")
     parser.several("--run", "FILE", "a ranking; may be repeated", also=("--runs",), dest="run")
     parser.metrics(
-        "metrics with commas between, such as ndcg@10,map; may be repeated (default: "
+        "comma-separated metrics, such as ndcg@10,map; may be repeated (default: "
         f"{DEFAULT_METRICS})",
         action=_Metrics,
     )
     parser.flag(
         "--per-query",
-        "write the values of every query as well (json always holds them)",
+        "also write the values of every query (json always contains them)",
         also=("-q",),
     )
     add_judge(parser)
     add_conventions(parser)
     parser.formats(
         FORMATS,
-        "json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
-        "a formula starts with an apostrophe; latex needs booktabs",
+        "json and csv contain unrounded numbers; csv puts an apostrophe before a text that a "
+        "spreadsheet would run as a formula; latex needs booktabs",
     )
     add_label_rules(parser)
     parser.stands_for = _stands_for
@@ -149,8 +149,8 @@ def _files(arguments: argparse.Namespace) -> tuple[str, list[str]]:
     if qrels is None or (qrels == STANDARD and not runs):
         raise SpecError(
             "Labels and at least one ranking are needed.",
-            remedy="For example: evaluate QRELS RUN, evaluate --qrels QRELS --run RUN, or evaluate "
-            "FILE where the file holds both.",
+            remedy="For example: evaluate QRELS RUN, evaluate --qrels QRELS --run RUN, or "
+            "evaluate FILE if the file contains both.",
         )
     return qrels, runs or [qrels]
 

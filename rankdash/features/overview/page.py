@@ -127,7 +127,12 @@ def cutoffs(study: Study) -> None:
     measure = study.measure
     drawn = charts.cutoffs(study)
     if drawn is None:
-        st.caption(_("{metric} looks at the whole list.", metric=measure.metric.title))
+        st.caption(
+            _(
+                "{metric} has no cutoff: it is computed over the whole list.",
+                metric=measure.metric.title,
+            )
+        )
         return
     widgets_charts.draw(drawn, key="overview.cutoffs")
     with st.expander(_("As a table")):
@@ -208,7 +213,7 @@ def headroom(study: Study) -> None:
     """Draw how the best possible mean splits: baseline, gain, remaining gain, not retrieved."""
     drawn = charts.headroom(study)
     if drawn is None:
-        st.caption(_("Nothing to split: no query can be compared on this metric."))
+        st.caption(_("No query can be compared on this metric."))
         return
     widgets_charts.draw(drawn, key="overview.headroom")
     with st.expander(_("As a table")):
@@ -264,7 +269,12 @@ def _groups(study: Study, system: str, chosen: str) -> None:
     with st.expander(_("As a table")):
         _table(table, p_title(corrected))
         notes = [_(derived.meaning), _(derived.note)] if derived is not None else []
-        notes.append(_("Chosen after the results were known: a reason to test, not a proof."))
+        notes.append(
+            _(
+                "The grouping was chosen after the results were known, so a difference is "
+                "not a proof: test it on new queries."
+            )
+        )
         if corrected:
             notes.append(_("p is corrected for {n} groups.", n=number(table["p"].count(), 0)))
         st.caption(paragraph([note for note in notes if note]))
@@ -314,7 +324,7 @@ def reasons(study: Study, system: str) -> None:
         if event in list(counts.index):
             st.session_state[_CLICKED] = event
 
-    st.caption(paragraph([_against(study, system), _("A click opens the queries of a reason.")]))
+    st.caption(paragraph([_against(study, system), _("Click a reason to open its queries.")]))
     _REASONS(f"overview.reasons.{system}", _bars(counts), heard)
     if out := left_out_text(study.comparison.left_out(system, study.spec)):
         st.caption(out)
@@ -346,5 +356,5 @@ def _bars(counts: pd.DataFrame) -> dict[str, Any]:
         }
         for code, row in counts.sort_values("adds", ascending=False, kind="stable").iterrows()
     ]
-    label = _("What each reason adds to the mean change")
+    label = _("Contribution of each reason to the mean change")
     return {"rows": rows, "zero": -low * scale, "words": {"label": label}}

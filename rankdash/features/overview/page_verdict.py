@@ -129,8 +129,8 @@ def _facts(study: Study, system: str) -> list[tuple[str, str]]:
     facts = []
     if p := p_fact(row, study.statistics, "p_corrected"):
         meaning = _(
-            "How often chance alone gives a change at least as large, up or down. The corrected p "
-            "allows for the other comparisons as well."
+            "Probability of a change at least this large, in either direction, if the systems "
+            "were equal. The corrected p also accounts for the other comparisons."
         )
         facts.append((p, meaning))
     split = study.headroom(system)
@@ -139,13 +139,13 @@ def _facts(study: Study, system: str) -> list[tuple[str, str]]:
         realised = _("{share} of the potential gain realised", share=percent(share))
         own_list = split is not None and split.own
         fact = _("{fact} ({of})", fact=realised, of=documents(own_list)) if own_list else realised
-        facts.append((fact, _("The potential gain ends at the best possible order.")))
+        facts.append((fact, _("Potential gain: from the baseline to the best possible order.")))
     facts += [(fact, "") for fact in excluded(study.comparison.left_out(system, study.spec))]
     if math.isfinite(row["smallest_detectable"]):
         fact = _("minimum detectable change {n}", n=number(row["smallest_detectable"]))
         meaning = _(
-            "The true change that this many queries prove in {power} of all cases, at a level of "
-            "{level}. Smaller ones are often missed.",
+            "Smallest true change that these queries prove in {power} of cases, at {level} "
+            "confidence. Smaller changes are often missed.",
             power=percent(POWER),
             level=percent(row["planned_level"], 1),
         )
@@ -195,7 +195,7 @@ def _ways(labelling: Labelling, page: str) -> None:
         **({"overview": (_("See the verdict"), ":material/gavel:")} if settled else {}),
         "cost": (_("Cost & ROI"), ":material/payments:"),
         "report": (_("Make the report"), ":material/description:"),
-        "label": (_("Label on") if settled else _("Label documents"), ":material/label:"),
+        "label": (_("Continue labelling") if settled else _("Label documents"), ":material/label:"),
     }
     with st.container(horizontal=True):
         for name, (label, icon) in ways.items():
@@ -223,9 +223,9 @@ def above_means(study: Study, page: str) -> bool:
             st.subheader(_("No labels yet"), anchor=False)
             st.write(
                 _(
-                    "Without labels nothing tells which ranking is better. A few hundred usually "
-                    "settle it: rankdash picks the documents to label, and says when there are "
-                    "enough."
+                    "Without labels, rankdash cannot determine which ranking is better. A few "
+                    "hundred labels are usually enough: rankdash picks the documents to label and "
+                    "reports when the result is conclusive."
                 )
             )
             view.link("label", _("Label documents"), ":material/label:")
@@ -239,8 +239,8 @@ def above_means(study: Study, page: str) -> bool:
         st.caption(_("The means below count documents without a label as not relevant."))
     if sampled is not None:
         why = _(
-            "The result is by {metric}, a sum over documents, which a sample of the labels can "
-            "estimate.",
+            "The result uses {metric}: as a sum over documents, this metric can be estimated from "
+            "sampled labels.",
             metric=sampled.metric,
         )
         missing = _(
@@ -249,10 +249,10 @@ def above_means(study: Study, page: str) -> bool:
         )
         st.caption(paragraph([why, missing]))
     if not uploaded and labelling is None:
-        st.markdown(_("What can be said without labels:"))
-        links = [("rank_shifts", _("how far the systems agree, and which documents moved"))]
+        st.markdown(_("Available without labels:"))
+        links = [("rank_shifts", _("agreement between systems, and document movements"))]
         if latency.timed(study):
-            links.append(("latency", _("how long each system takes")))
+            links.append(("latency", _("latency of each system")))
         for name, words in links:
             view.link(name, words, ":material/arrow_forward:")
     return means

@@ -78,7 +78,7 @@ def draw(draft: Draft) -> str:
     else:
         row = study.comparison.row(study.baseline, study.spec)
         text = _(
-            "Only {system} is reported on, so nothing is compared: its mean {metric} is {mean}.",
+            "The report covers only {system}, so it contains no comparison. Mean {metric}: {mean}.",
             system=study.name(study.baseline),
             metric=study.measure.title,
             mean=number(row["mean"]),
@@ -125,7 +125,7 @@ def _judged(draft: Draft, challenger: str) -> str:
     ]
     metric, level = study.measure.title, level_percent(study.statistics.level)
     head = (
-        _p("column", "way"),
+        _p("column", "method"),
         _("change in {metric}", metric=metric),
         _("{level} interval", level=level),
     )
@@ -171,9 +171,12 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     ]
     if math.isfinite(row["p_corrected"]):
         by_chance = (
-            _("how often chance alone does as much")
+            _("probability of such a change if the systems were equal")
             if row["p"] == row["p_corrected"]
-            else _("p {p}: how often chance alone does as much", p=p_value(row["p"]))
+            else _(
+                "probability of such a change if the systems were equal; uncorrected p {p}",
+                p=p_value(row["p"]),
+            )
         )
         facts.append(
             (p_title(is_corrected(row, study.statistics)), p_value(row["p_corrected"]), by_chance)
@@ -198,8 +201,8 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
             without_p95(0 if summary is None else summary.n)
             if summary is None or p95 is None
             else ngettext(
-                "95% of the {n} query timed took no longer",
-                "95% of the {n} queries timed took no longer",
+                "95% of the {n} timed query took at most this long",
+                "95% of the {n} timed queries took at most this long",
                 summary.n,
             ),
         )
@@ -223,9 +226,7 @@ def _care(draft: Draft) -> str:
     rests = _("Prices and assumptions are listed under “Cost and break-even”.")
     if draft.examples:
         examples = enumerated(draft.examples)
-        rests = paragraph(
-            [rests, _("Example prices that nobody set: {systems}.", systems=examples)]
-        )
+        rests = paragraph([rests, _("Example prices are used for: {systems}.", systems=examples)])
     return paragraph([each for each in (rests, prices.defaults(draft.money)) if each])
 
 
@@ -252,13 +253,13 @@ def _one_estimates(draft: Draft, challenger: str) -> str:
     )
     parts = [
         (
-            _("What was found"),
+            _p("heading", "Findings"),
             prose(relative_sentence(estimate), "lead")
             + _drawn(estimate)
             + prose(estimate_sentence(estimate)),
         ),
         (
-            _("What it costs"),
+            _p("heading", "Cost"),
             prose(cost_words.headline(draft.context, choice, draft.money.assumptions)),
         ),
         (_p("heading", "Risk"), listed(estimate_risks(estimate))),
@@ -295,13 +296,13 @@ def _drawn(estimate: Estimate) -> str:
 def segments(draft: Draft) -> str:
     parts = [_segments(draft, challenger) for challenger in draft.study.challengers]
     if not any(parts):
-        return prose(_("The queries fall into no groups that could be compared."))
+        return prose(_("No grouping of the queries has two groups to compare."))
     text = {name for each in draft.study.challengers for name in _listed_names(draft, each)}
     omitted = [name for name in draft.study.segments if name not in text]
     notes = [
         _(
-            "This grouping was chosen after the results were known: a group that stands out is a "
-            "reason to test, not a proof."
+            "The grouping was chosen after the results were known, so a difference is not a "
+            "proof: test it on new queries."
         ),
         *(
             draft.explained(
@@ -317,8 +318,8 @@ def segments(draft: Draft) -> str:
         ]
         notes.append(
             _(
-                "Not listed, because all queries have the same value or nearly each has its own: "
-                "{columns}.",
+                "Omitted because all queries have the same value, or almost every query has a "
+                "different one: {columns}.",
                 columns=enumerated(titles),
             )
         )
@@ -453,7 +454,7 @@ def _headroom(draft: Draft) -> str:
             _("potential gain left"),
             _("not in its list"),
         ),
-        *(_p("column", "perfect"), _("potential gain realised"), _("documents reordered")),
+        *(_("best possible"), _("potential gain realised"), _("documents reordered")),
     )
     content = PageTable(head, rows, frozenset(range(1, 7)))
     return together(prose(text), draft.chart(drawn)) + as_table(content)

@@ -60,8 +60,8 @@ def means(draft: Draft) -> str:
     if study.comparison.frame["mean_low"].notna().any():
         sentences.append(
             _(
-                "An interval holds the true value with {level} confidence; a change counts as "
-                "proven when its interval excludes 0 and the {p} agrees.",
+                "An interval covers the true value with {level} confidence. A change is proven if "
+                "its interval excludes 0 and its {p} is significant.",
                 level=level_percent(level),
                 p=p_title(corrected),
             )
@@ -94,7 +94,12 @@ def curve(draft: Draft) -> str:
     study = draft.study
     drawn = charts.cutoffs(study)
     if drawn is None:
-        return prose(_("{metric} looks at the whole list.", metric=study.measure.metric.title))
+        return prose(
+            _(
+                "{metric} has no cutoff: it is computed over the whole list.",
+                metric=study.measure.metric.title,
+            )
+        )
     curves = study.curves
     rows = []
     for k in sorted(set(curves["k"])):
@@ -106,10 +111,10 @@ def curve(draft: Draft) -> str:
             for system in study.chosen
         ]
         rows.append((str(k), *cells))
-    sentences = [_("How the mean changes with how far down the list a searcher looks (k).")]
+    sentences = [_("Mean by cutoff k: the metric uses the first k documents of each list.")]
     if curves["low"].notna().any():
         level = level_percent(study.statistics.level)
-        sentences.append(_("The number in brackets is the {level} interval.", level=level))
+        sentences.append(_("The {level} interval is in brackets.", level=level))
     content = PageTable(("k", *study.names.values()), rows, frozenset(range(len(study.chosen) + 1)))
     return together(prose(paragraph(sentences)), draft.chart(drawn)) + as_table(content)
 
@@ -242,11 +247,12 @@ def optimal_meaning(axis: Axis) -> str:
     if axis == "p95":
         return _(
             "✓ optimal: no other system is as good and faster, or as fast and better. Dominated: "
-            "another one is. Means are compared as measured: a difference may be chance."
+            "another system is. Means are compared as measured, so a difference may be due to "
+            "chance."
         )
     return _(
         "✓ optimal: no other system is as good and cheaper, or as cheap and better. Dominated: "
-        "another one is. Means are compared as measured: a difference may be chance."
+        "another system is. Means are compared as measured, so a difference may be due to chance."
     )
 
 

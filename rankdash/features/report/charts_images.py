@@ -54,9 +54,7 @@ _BUDGET_MS = 60_000
 _SECONDS = 90
 
 NO_BROWSER = "Drawing charts as files needs Chrome, Chromium or Edge on this machine."
-INSTALL = (
-    "Install one of them, or save each chart with the camera button above it, which needs nothing."
-)
+INSTALL = "Install one of them, or save each chart with the camera button above it."
 
 
 def browser() -> str | None:
@@ -130,7 +128,7 @@ def _page(figures: list[go.Figure]) -> str:
 def _nothing(program: str) -> UnavailableError:
     return UnavailableError(
         "The browser {program} did not draw the charts.",
-        remedy="Save each chart with the camera button above it instead.",
+        remedy="Instead, save each chart with the camera button above it.",
         program=Path(program).name,
     )
 

@@ -43,10 +43,10 @@ _EVERYONE = "all"
 
 def add(parser: Parser) -> None:
     parser.description = (
-        "Compare rankings and write the report: first a page to decide by (what was found, what it "
-        "costs, risk, what is missing, the next step), then every metric with its interval, the "
-        "queries helped and hurt, latency, cost, the data and how each number is made. One HTML "
-        "file, which loads nothing."
+        "Compare rankings and write the report: first a one-page summary (findings, cost, risks, "
+        "open points, next step), then every metric with its interval, the queries helped and "
+        "hurt, latency, cost, the data and the definition of each number. The report is one HTML "
+        "file that loads nothing from a network."
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.closing = _closing
@@ -56,7 +56,7 @@ def add(parser: Parser) -> None:
         nargs="+",
         action="extend",
         metavar="PATH",
-        help=f"the files, folder or archive of a data set{NAMES}; where it has texts, the report "
+        help=f"the files, folder or archive of a data set{NAMES}; if it has texts, the report "
         "quotes queries",
     )
     source.add_argument(
@@ -68,20 +68,19 @@ def add(parser: Parser) -> None:
     parser.several(
         "--challenger",
         "FILE",
-        "a ranking to compare; may be repeated (default: the rankings that are in --data)",
+        "a ranking to compare; may be repeated (default: the rankings in --data)",
         also=("--challengers",),
     )
     parser.several(
         "--timings",
         "FILE",
-        "the latencies of each --challenger, in their order, as `rerank --timings` writes them; "
-        "queries that failed there leave both sides",
+        "the latencies of each --challenger, in the same order, as written by `rerank --timings`; "
+        "failed queries are excluded for both systems",
     )
     add_first_stage(parser)
     add_judge(parser)
     parser.metrics(
-        "the metric of the verdict, then others that are shown beside it; may be repeated "
-        "(default: ndcg@10)"
+        "the metric of the verdict, then other metrics to show; may be repeated (default: ndcg@10)"
     )
     parser.option(
         "--out",
@@ -94,13 +93,15 @@ def add(parser: Parser) -> None:
     parser.option(
         "--hard-negatives",
         "FILE",
-        "also write JSON lines of query, positive and negative to train with, as "
-        "sentence-transformers reads triplets: relevant documents with those labelled not relevant "
+        "also write JSON lines with query, positive and negative for training, the triplet format "
+        "of sentence-transformers: relevant documents paired with documents labelled not relevant "
         "that the first --challenger ranks above them",
     )
-    parser.option("--title", "TEXT", "(default: names the data set)", default="")
-    parser.option("--note", "TEXT", "a text under the title", default="")
-    parser.option("--logo", "FILE", "a PNG, JPEG, GIF or WebP picture beside the title")
+    parser.option(
+        "--title", "TEXT", "title of the report (default: names the data set)", default=""
+    )
+    parser.option("--note", "TEXT", "a text below the title", default="")
+    parser.option("--logo", "FILE", "a PNG, JPEG, GIF or WebP picture next to the title")
     parts = parser.add_mutually_exclusive_group()
     parts.add_argument(
         "--preset",
@@ -113,19 +114,19 @@ def add(parser: Parser) -> None:
         action="extend",
         default=[],
         metavar="ID",
-        help="the sections to write, of those below, in place of a preset",
+        help="sections to write instead of a preset; their ids are listed below",
     )
     parser.option("--language", "CODE", "en or zh (default: %(default)s)", default="en")
     parser.option(
         "--assumptions",
         "FILE",
-        "TOML with the value and the cost of a search (docs/cost.md); without it the report "
-        "shows the cost alone",
+        "TOML with the value and the cost of a search (docs/cost.md); without it, the report "
+        "shows only the cost",
     )
     parser.flag(
         "--example-values",
-        "for a demonstration: example values where no price or no value of a search is set; each "
-        "result that rests on one is marked",
+        "for a demonstration: use example values if no price or no value of a search is set; each "
+        "result that uses one is marked",
     )
     add_statistics(parser)
     add_conventions(parser)
@@ -192,11 +193,11 @@ def _write_triplets(study: Study, target: Path) -> None:
 def _study(arguments: argparse.Namespace, metrics: MetricList) -> Study:
     challengers, timings = arguments.challenger, arguments.timings
     if arguments.qrels is not None and (arguments.baseline is None or not challengers):
-        raise SpecError("With --qrels, --baseline and --challenger are needed too.")
+        raise SpecError("--qrels also needs --baseline and --challenger.")
     if timings and len(timings) != len(challengers):
         raise SpecError(
             "There are {timings} --timings for {challengers} --challenger.",
-            remedy="Give one for each, in the same order.",
+            remedy="Pass one --timings for each --challenger, in the same order.",
             timings=len(timings),
             challengers=len(challengers),
         )
@@ -248,7 +249,7 @@ def read_money(path: Path, names: Mapping[str, str]) -> Money:
     with guarded(
         str(path),
         "The assumptions cannot be read: {reason}.",
-        "Give TOML with a line such as: searches_per_day = 5000",
+        "Use TOML with a line such as: searches_per_day = 5000",
     ):
         return _money(from_toml(text_of(Source.from_path(path).data)), str(path), names)
 
@@ -263,7 +264,7 @@ def _money(read: dict[str, Any], file: str, names: Mapping[str, str]) -> Money:
     for key in by_key:
         if key != _EVERYONE and key not in names.values():
             raise DataError(
-                "The price {key!r} is for no system of the report.",
+                "The price {key!r} does not match a system of the report.",
                 remedy="The key of a price is {everyone!r} or one of: {names}.",
                 file=file,
                 key=key,

@@ -34,8 +34,8 @@ def draw(study: Study) -> None:
     study = for_report(study)
     st.caption(
         _(
-            "One HTML file for decision makers: a page to decide by, then the details. It opens in "
-            "any browser without a network, prints to PDF, and is a static snapshot."
+            "One HTML file for decision makers: a one-page summary, then the details. The file "
+            "opens offline in any browser, prints to PDF, and is a static snapshot."
         )
     )
     form, shown = st.columns([2, 3], gap="large")
@@ -57,8 +57,8 @@ def draw(study: Study) -> None:
     if made:
         shown.info(
             _(
-                "The report is being made. Your browser then saves it as **{file}**, in its folder "
-                "for downloads.",
+                "rankdash is creating the report. Your browser then saves it as **{file}** in its "
+                "download folder.",
                 file=markdown_safe(file),
             ),
             icon=":material/download:",
@@ -247,17 +247,17 @@ def draw_exports(study: Study, front: Front | None) -> None:
     st.subheader(_("Numbers and files"), anchor=False)
     st.caption(
         _(
-            "Every file is made when you request it. The report and the pictures are in the "
-            "language of this page; tables and files for a program are in English, their columns "
-            "named alike for every data set."
+            "rankdash creates each file when you click it. The report and the pictures use the "
+            "language of this page. Tables and data files are in English and have the same column "
+            "names for every data set."
         )
     )
     _row(
         study.dataset.name,
         _p("file", "Everything"),
         _(
-            "One zip with the report, all files below, the charts as pictures and a manifest "
-            "that describes each file. To archive a decision, or to hand everything over."
+            "One zip with the report, all files below, the charts as pictures and a manifest that "
+            "describes each file. Use it to archive a decision or to share everything."
         ),
         [_File("ZIP", "all.zip", "application/zip", partial(whole, study, front), language())],
         extra=_charts_note(),
@@ -303,8 +303,8 @@ def draw_exports(study: Study, front: Front | None) -> None:
         study.dataset.name,
         _("Rankings and labels"),
         _(
-            "In the formats of TREC, for trec_eval and compatible tools. A query without a "
-            "result is not in its ranking, so that nothing counts it as 0."
+            "TREC formats, for trec_eval and compatible tools. A query without a result is "
+            "omitted from the ranking, so that no tool counts it as 0."
         ),
         _trec(study, named),
     )
@@ -312,9 +312,9 @@ def draw_exports(study: Study, front: Front | None) -> None:
         study.dataset.name,
         _("Hard negatives for training"),
         _(
-            "JSON lines of query, positive and negative, as sentence-transformers reads triplets: "
-            "each relevant document with documents labelled not relevant that the system ranks "
-            "above it."
+            "JSON lines with query, positive and negative, the triplet format of "
+            "sentence-transformers. Each relevant document is paired with documents labelled not "
+            "relevant that the system ranks above it."
         ),
         _triplets(study, named),
     )
@@ -375,7 +375,7 @@ def _trec(study: Study, named: Study) -> list[_File]:
 
 
 def _charts_note() -> str:
-    camera = _("The camera above any chart saves it as SVG, in the colours you see it in.")
+    camera = _("The camera button above a chart saves the chart as SVG in its current colours.")
     if charts_images.browser() is None:
         missing = _(
             "The zip has no pictures: drawing them needs Chrome, Chromium or Edge on the machine "

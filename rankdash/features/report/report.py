@@ -110,8 +110,8 @@ class Front:
     def __post_init__(self) -> None:
         for unknown in (each for each in self.sections if each not in ALL):
             raise SpecError(
-                "There is no section {section!r}.",
-                remedy="Possible: {sections}.",
+                "Unknown section {section!r}.",
+                remedy="Allowed: {sections}.",
                 section=unknown,
                 sections=", ".join(ALL),
             )
@@ -123,16 +123,16 @@ class Front:
             )
         if self.language not in LANGUAGES:
             raise SpecError(
-                "There is no language {language!r}.",
-                remedy="Possible: {languages}.",
+                "Unknown language {language!r}.",
+                remedy="Allowed: {languages}.",
                 language=self.language,
                 languages=", ".join(LANGUAGES),
             )
         for text, most in ((self.title, LONGEST_TITLE), (self.note, LONGEST_NOTE)):
             if len(text) > most:
                 raise SpecError(
-                    "A text of the report has {length:,} characters; at most {most:,} are taken.",
-                    remedy="Make it shorter.",
+                    "A text of the report has {length:,} characters; at most {most:,} are allowed.",
+                    remedy="Shorten it.",
                     length=len(text),
                     most=most,
                 )
@@ -156,7 +156,7 @@ def front_of(
 def lacking(study: Study) -> Mapping[str, str]:
     """Return section id → the reason why the section would be empty."""
     possible = sections_of(study)
-    sampled = _("Needs all labels: those that there are were sampled.")
+    sampled = _("Needs labels of all documents; the existing labels were sampled.")
     reasons = {each: sampled for each in ALL if each not in possible}
     metric = study.measure.metric
     if "cutoffs" in possible and not metric.has_cutoff:
@@ -164,7 +164,7 @@ def lacking(study: Study) -> Mapping[str, str]:
     timed = (latency.summary(study, system) for system in study.challengers)
     if not any(each is not None and each.p95 is not None for each in timed):
         reasons["latency"] = _(
-            "Nothing was timed: these rankings came from files, or from the cache."
+            "No latency was measured: the rankings came from files or from the score cache."
         )
     return reasons
 

@@ -28,22 +28,23 @@ SEGMENT = "segment."
 DELTA, OUTCOME = ".delta", ".outcome"
 
 COLUMNS: Mapping[str, str] = {
-    "query_id": "Id of the query.",
-    "text": "Its text; empty where the data has none.",
+    "query_id": "ID of the query.",
+    "text": "Text of the query; empty if the data has none.",
     f"{SEGMENT}…": "A further column of the data set's queries.",
-    "system_id": "Id of the system: first-stage, or that of a run.",
+    "system_id": "ID of the system: first-stage or the ID of a run.",
     "system": "Name of the system.",
     "role": "Either baseline or challenger.",
     "state": "Either scored, or another state of the query in {metric}: failed, skipped (not run), "
     "no_relevant, missing (not in the ranking: scores 0 or is excluded, by the metric "
     "conventions), undefined, absent.",
     "failure": "The error, if the state is failed.",
-    "reason": "Why the challenger changed the query in {metric}, in one word.",
+    "reason": "Reason of the query's change in {metric}, as a code.",
     "latency_ms": "The latency of the query in milliseconds; empty if it was not measured.",
-    "METRIC": "Value of {metric}; empty where the query is excluded from its mean. A query that "
-    "failed is never a zero.",
+    "METRIC": "Value of {metric}; empty if the query is excluded from its mean. A failed query "
+    "never counts as 0.",
     f"METRIC{DELTA}": "Challenger minus baseline in {metric}; empty unless both have a value.",
-    f"METRIC{OUTCOME}": "One of helped, same, hurt in {metric}, or why there is no difference.",
+    f"METRIC{OUTCOME}": "One of helped, same, hurt in {metric}, or the reason for a missing "
+    "difference.",
 }
 """Column → description. "…" is the name of a segment, METRIC a spec such as ndcg@10; a metric that
 describes labels has no outcome."""

@@ -69,8 +69,9 @@ def rules(draft: Draft) -> str:
         for spec, metric in measures.items()
     ]
     text = _(
-        "A query that failed, or has no value for another reason on one side, is excluded from "
-        "both sides of that comparison and counted as excluded: it is never a zero."
+        "A query without a value for one of two compared systems, for example because it failed, "
+        "is excluded from this comparison for both and reported as excluded. A failed query never "
+        "counts as 0."
     )
     head = (
         _p("column", "metric"),
@@ -92,7 +93,7 @@ def rules(draft: Draft) -> str:
             f"<h3>{html_safe(_('Statistics and causes'))}</h3>",
             table(
                 PageTable(
-                    (_p("column", "what"), _p("column", "definition")),
+                    (_p("column", "item"), _p("column", "definition")),
                     methods(study.statistics, study.comparison.corrected),
                 )
             ),
@@ -125,7 +126,9 @@ def origin(draft: Draft) -> str:
         run = study.run(system)
         rows: list[tuple[str, str]] = []
         if run is None:
-            rows.append((_p("heading", "Description"), _("the ranking that the others rerank")))
+            rows.append(
+                (_p("heading", "Description"), _("the ranking that the other systems rerank"))
+            )
         else:
             rows += [
                 (_p("heading", "Reranker"), run.reranker),
@@ -141,20 +144,20 @@ def origin(draft: Draft) -> str:
         parts.append(
             together(
                 f"<h3>{html_safe(study.name(system))}</h3>",
-                table(PageTable((_p("column", "what"), _p("column", "value")), rows)),
+                table(PageTable((_p("column", "item"), _p("column", "value")), rows)),
             )
         )
     made = [
         ("rankdash", rankdash.__version__),
         ("Python", platform.python_version()),
         (_p("heading", "Charts"), CHART_ENGINE),
-        (_("Report made on"), platform.platform()),
-        (_("Report made (UTC)"), moment(datetime.now(UTC).isoformat(timespec="seconds"))),
+        (_("Report created on"), platform.platform()),
+        (_("Report created (UTC)"), moment(datetime.now(UTC).isoformat(timespec="seconds"))),
     ]
     parts.append(
         together(
             f"<h3>{html_safe(_('This report'))}</h3>",
-            table(PageTable((_p("column", "what"), _p("column", "value")), made)),
+            table(PageTable((_p("column", "item"), _p("column", "value")), made)),
         )
     )
     return "".join(parts)
@@ -177,10 +180,10 @@ def draw_decision(draft: Draft) -> str:
         return prose(alone) + _mean(draft) + _step(step)
     best_decision = decision.decision(study, best)
     parts = [
-        (_("What was found"), _found(draft, best_decision)),
-        (_("What it costs"), _cost(draft, best_decision)),
+        (_p("heading", "Findings"), _found(draft, best_decision)),
+        (_p("heading", "Cost"), _cost(draft, best_decision)),
         (_p("heading", "Risk"), listed(words.risks(study, best_decision))),
-        (_("Before you pay"), listed(words.gaps(study, best_decision))),
+        (_("Open points"), listed(words.gaps(study, best_decision))),
     ]
     kind = best_decision.kind
     axis = leaderboard.usual_axis(leaderboard.standings(study))
@@ -279,8 +282,8 @@ def _cost(draft: Draft, best_decision: Decision) -> str:
     if summary is not None and summary.p95 is not None:
         sentences.append(
             ngettext(
-                "Latency: p95 {ms} ms ({n} query timed).",
-                "Latency: p95 {ms} ms ({n} queries timed).",
+                "p95 latency: {ms} ms ({n} query timed).",
+                "p95 latency: {ms} ms ({n} queries timed).",
                 summary.n,
                 ms=brief(summary.p95),
             )

@@ -128,12 +128,15 @@ def tables(study: Study) -> Iterable[ZipPart]:
         ),
         ZipPart(
             "queries.parquet",
-            _("The same with exact numbers and types."),
+            _("Every query and system, with exact numbers and types."),
             lambda: report_exports.queries_parquet(study),
         ),
         ZipPart(
             "queries.json",
-            _("The same with what each column means; null where there is no value."),
+            _(
+                "Every query and system, with a description of each column; null if there is no "
+                "value."
+            ),
             lambda: report_exports.queries_json(study),
         ),
     )

@@ -52,10 +52,10 @@ def risks(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> 
     if p95 is None and (timed := decision.choice.waiting.timed):
         sentences.append(
             ngettext(
-                "Latency is timed for {n} query, and p95 needs {fewest}: it is open whether {name} "
-                "meets the target of {target} ms (p95).",
-                "Latency is timed for {n} queries, and p95 needs {fewest}: it is open whether "
-                "{name} meets the target of {target} ms (p95).",
+                "Latency was measured for {n} query, and p95 needs {fewest}. It is unknown "
+                "whether {name} meets the target of {target} ms (p95).",
+                "Latency was measured for {n} queries, and p95 needs {fewest}. It is unknown "
+                "whether {name} meets the target of {target} ms (p95).",
                 timed,
                 fewest=number(FEWEST_TIMED, 0),
                 name=name,
@@ -65,8 +65,8 @@ def risks(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> 
     elif p95 is None:
         sentences.append(
             _(
-                "Latency is not measured: it is open whether {name} meets the target of {target} "
-                "ms (p95).",
+                "Latency was not measured, so it is unknown whether {name} meets the target of "
+                "{target} ms (p95).",
                 name=name,
                 target=brief(target),
             )
@@ -74,7 +74,7 @@ def risks(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> 
     elif not meets(p95, target):
         sentences.append(
             _(
-                "p95 latency is {ms} ms: over the target of {target} ms.",
+                "p95 latency is {ms} ms, above the target of {target} ms.",
                 ms=brief(p95, target),
                 target=brief(target, p95),
             )
@@ -89,7 +89,8 @@ def risks(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> 
     sentences += _caveats(study, decision, "risks", fit)
     if not decision.priced:
         text = _(
-            "The price or the value of a search is not set: it is open whether {name} pays.",
+            "The price or the value of a search is not set, so it is unknown whether {name} pays "
+            "off.",
             name=name,
         )
         sentences.append(text)
@@ -116,20 +117,20 @@ def gaps(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> l
         sentences.append(_missing_price(decision, name))
     if decision.defaults:
         sentences.append(prices.defaults(money))
-    return sentences or [_("Nothing: labels, price and assumptions are your own.")]
+    return sentences or [_("None: labels, price and assumptions are set.")]
 
 
 _STEPS = {
     **STEPS,
     "data": "Correct the data first, then compare again.",
-    "same_queries": "Compare systems that answer the same queries under the same ids.",
+    "same_queries": "Compare systems with results for the same query IDs.",
     "metric": "Choose a metric of quality, such as NDCG@10, for the verdict.",
-    "model": "Run a model that reads the language of the texts, then compare it.",
+    "model": "Run a model for the language of the texts, then compare it.",
     "baseline": "Add the ranking of your own search and compare {name} with it.",
     "latency": "Measure the latency of {name} on the machine that will serve it.",
     "faster": "Make {name} faster (fewer documents, a smaller model), then measure it again.",
-    "unprovable": "Stop: keep {baseline}. More queries like these are not likely to show the "
-    "minimum practically relevant gain of {minimum} (set by the user).",
+    "unprovable": "Keep {baseline}: more queries of this kind are unlikely to show the minimum "
+    "practically relevant gain of {minimum} (set by the user).",
     "minimum": "Set the minimum practically relevant gain. The true change may be 0, and only this "
     "minimum shows whether more labels are worth their effort.",
     "open": "Label more queries like these, then compare again: neither 0 nor the minimum "
@@ -155,8 +156,8 @@ def next_step(study: Study, decision: Decision, fit: Callable[[str], str] = str)
             )
         case "queries":
             return ngettext(
-                "Label {n} more query: fewer give no verdict.",
-                "Label {n} more queries: fewer give no verdict.",
+                "Label {n} more query; a verdict needs at least that many.",
+                "Label {n} more queries; a verdict needs at least that many.",
                 decision.more,
             )
         case "settle":
@@ -167,10 +168,10 @@ def next_step(study: Study, decision: Decision, fit: Callable[[str], str] = str)
             )
         case "judge":
             return ngettext(
-                "Label documents in {where} of {baseline} and {name}, those first that could turn "
-                "the verdict: {n} has no label.",
-                "Label documents in {where} of {baseline} and {name}, those first that could turn "
-                "the verdict: {n} have no label.",
+                "Label documents in {where} of {baseline} and {name}, starting with those that "
+                "could reverse the verdict. Without a label: {n}.",
+                "Label documents in {where} of {baseline} and {name}, starting with those that "
+                "could reverse the verdict. Without a label: {n}.",
                 decision.unlabelled,
                 where=_where(study),
                 baseline=baseline,
@@ -182,10 +183,10 @@ def next_step(study: Study, decision: Decision, fit: Callable[[str], str] = str)
             return _("Set the price of {name}, then compare gain and cost.", name=name)
         case "more":
             return ngettext(
-                "Label at least {n} more query like these, then compare again: how many prove the "
-                "change cannot be estimated from fewer than {fewest}.",
-                "Label at least {n} more queries like these, then compare again: how many prove "
-                "the change cannot be estimated from fewer than {fewest}.",
+                "Label at least {n} more query of this kind, then compare again. With fewer than "
+                "{fewest} queries, rankdash cannot estimate how many would prove the change.",
+                "Label at least {n} more queries of this kind, then compare again. With fewer "
+                "than {fewest} queries, rankdash cannot estimate how many would prove the change.",
                 decision.more,
                 fewest=number(FEWEST_PLANNED, 0),
             )
@@ -198,7 +199,7 @@ def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str
     """Return, for a study of one system, what cannot be decided and what to do."""
     name = fit(study.name(study.baseline))
     return (
-        _("Only {name} is here: whether reranking helps cannot be decided.", name=name),
+        _("Only {name} is available, so it is unknown whether reranking helps.", name=name),
         _("Run a reranker or add its ranking, then compare it with {name}.", name=name),
     )
 
@@ -207,9 +208,11 @@ def _missing_price(decision: Decision, name: str) -> str:
     """Return which input of a system's cost is missing; this may be a part of its price."""
     bill = decision.choice.bill
     if bill is not None and bill.chosen and bill.lack == "throughput":
-        return _("Missing: the searches per second that one machine serves with {name}.", name=name)
+        return _(
+            "Missing: the throughput of one machine with {name}, in searches per second.", name=name
+        )
     if bill is not None and bill.chosen and bill.lack == "tokens":
-        return _("Missing: texts, on which the price of {name} depends.", name=name)
+        return _("Missing: the texts that determine the price of {name}.", name=name)
     if bill is not None and bill.chosen and bill.lack == "rate":
         return _("Missing: the exchange rate for the price of {name}.", name=name)
     return _("Missing: the price of {name}.", name=name)

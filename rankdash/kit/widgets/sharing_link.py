@@ -165,7 +165,7 @@ def title(name: str) -> str:
         "judge": _p("field", "Judge"),
         "judge_shown": _p("field", "Judge"),
         "runs": _p("field", "Runs"),
-        "line": _("On the line"),
+        "line": _("Compared runs"),
         "price": _p("field", "Prices"),
         "also": _p("field", "Prices"),
         "currency": _p("field", "Currency"),

@@ -54,10 +54,11 @@ def chosen_in(sets, of="shop", systems=("better",), **changed):
 
 
 LACKING = {
-    "usual": ({}, {"latency": "Nothing was timed"}),
+    "usual": ({}, {"latency": "No latency was measured"}),
     "one of two is timed": ({"systems": ["better", "timed"]}, {}),
     "a metric without a cutoff": (
-        {"metric": "r_precision"}, {"cutoffs": "has no cutoff", "latency": "Nothing was timed"}
+        {"metric": "r_precision"},
+        {"cutoffs": "has no cutoff", "latency": "No latency was measured"},
     ),
 }  # fmt: skip
 
