@@ -38,7 +38,7 @@ REGISTRIES = (
 )
 QUICK = ("-m", "not browser and not model and not slow and not thorough")
 OF_THE_DOCS = ("tests/test_docs.py", "tests/test_recipes.py", "tests/cli/test_readme.py")
-# They compare what exists with lists that name something of every feature.
+# These tests compare lists that contain names of every feature.
 OF_LISTS = (
     "tests/charts/test_charts.py::test_every_chart_has_examples",
     "tests/reporting/exports/test_exports.py::test_csv_is_written_only_where_its_cells_are_defused",

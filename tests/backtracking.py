@@ -32,8 +32,8 @@ USUAL = {*map(chr, range(128)), *"é中\u3000\u2028Ａ٣ß"}
 
 @dataclass(frozen=True)
 class Guard:
-    """The characters, by class, between which a step is possible: (the one before, the next).
-    sure: nothing else has to be true, such as a longer assertion."""
+    """The characters, by class, between which a step is possible: (previous, next). sure: the
+    step has no other condition, such as a longer assertion."""
 
     pairs: frozenset[tuple[int, int]]
     sure: bool = True
@@ -83,7 +83,7 @@ class Automaton:
             before.last = anywhere
         whole = self._sequence(tree, flags)
         self._join(before.last, whole.first)
-        # A state in which the pattern has matched ends the work, but not if all must match.
+        # A match ends the work, except if the whole text must match.
         last = [] if method == "fullmatch" else [each for each in whole.last if each[1].sure]
         self._index(last)
 
@@ -133,7 +133,7 @@ class Automaton:
         self, first: int, outer: set[int], second: int, inner: set[int], kind: int
     ) -> tuple[int, ...] | None:
         end = (first, second, second, kind)
-        # The last: all states in which the attempt may be that has come to the second.
+        # The last element: all possible states of the attempt that has reached the second state.
         todo = deque([((first, first, second, kind, frozenset([second])), ())])
         seen = {todo[0][0]}
         while todo:

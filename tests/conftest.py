@@ -84,7 +84,7 @@ SLOW = Path(__file__).with_name("slow.txt")
 SLOW_SECONDS = 0.5
 _seconds = Counter[str]()
 
-# Their tests share comparisons that take long to make.
+# Folders with tests that share slow fixtures.
 ONE_PROCESS = ("tests/referee/", "tests/surfaces/")
 
 
@@ -105,9 +105,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--times", action="store_true", help=f"write {SLOW.name} anew")
 
 
-# The day of every approved text, on which no price is old that a later day calls old.
+# The date of every approved text; later, prices would be marked as old.
 TODAY = date(2026, 11, 1)
-# Lists that grow, in one line or in several that pprint wrote.
+# Lists that grow, on one line or, by pprint, on several.
 LISTS = {
     f"<all {name}>": re.compile(r",[\s'\"]+".join(map(re.escape, listed)))
     for name, listed in (
@@ -121,9 +121,9 @@ LISTS = {
 def approved(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str, str], None]:
-    """Compare a text with the approved one of a name, such as "words/costs.en".
+    """Return a function that compares a text with an approved one, such as "words/costs.en".
 
-    Lists of all metrics or formats are masked: one more changes no approved text.
+    Lists of all metrics or formats are masked, so that a new one changes no approved text.
     """
     stale = ListedPrice.stale
     monkeypatch.setattr(ListedPrice, "stale", lambda listed, _today: stale(listed, TODAY))
@@ -181,7 +181,7 @@ _running: dict[str, pytest.Item | None] = {"test": None}
 
 
 def pytest_collection_finish() -> None:
-    # Streamlit collects garbage after each run of a page: what stays anyway is looked through then.
+    # Streamlit collects garbage after each run of a page, and would search permanent objects too.
     gc.freeze()
 
 
@@ -225,7 +225,7 @@ def _watch_models() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((open_model, "load_model"), (runtimes, "open_exported")):
             patch.setattr(module, name, watched(getattr(module, name)))
-        # Each client of a service reads all certificates, each parser looks for its catalogue.
+        # Otherwise each client reads all certificates, and each parser searches its catalogue.
         for module, name in ((httpcore2, "default_ssl_context"), (gettext, "find")):
             patch.setattr(module, name, functools.cache(getattr(module, name)))
         yield

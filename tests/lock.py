@@ -27,7 +27,7 @@ LOCK, HASHES, LICENSES = (
 # Packages with different contents for the same version: for CPUs only and for graphics cards.
 BUILDS = {"torch"}
 _HEAD = "# Written by `python -m tests.lock`.\n"
-# The classifiers of a licence begin with it.
+# The prefix of the classifiers of licences.
 _CLASSIFIER = "License :: OSI Approved :: "
 
 

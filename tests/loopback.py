@@ -56,7 +56,7 @@ def hub(
             time.sleep(seconds)
             heard.append(self.headers["Authorization"])
             steps = self.path.split("?")[0].strip("/").split("/")
-            # Before the name; the files of a model have nothing there.
+            # A prefix before the name; files of models have none.
             steps = [step for step in steps[:2] if step not in _PREFIXES] + steps[2:]
             name, rest = "/".join(steps[:2]), steps[2:]
             if name in (refusals or {}):

@@ -67,7 +67,7 @@ _KINDS = (
     ":red[hot]:material/bug_report:",
     f"\x07{TURNED}evil",
 )
-# Of the columns and settings that rankdash fills in itself.
+# Values of columns and settings that rankdash writes itself.
 _WORDS = {
     *(*get_args(State), *get_args(Stage), *get_args(WithoutText), *LEVELS),
     *get_args(FirstStage),
@@ -163,8 +163,8 @@ def exported(workspace: Workspace) -> dict[str, bytes]:
 
 
 def written(workspace: Workspace, markup: Markup) -> Workspace:
-    """Something of everything, in words that are all replaced later but for ids and tables of the
-    data set, whose content is its id."""
+    """Store one row of each kind. Its words are replaced later, except ids and tables of the data
+    set, because its content determines its id."""
     queries = [markup.text("query_id") for _each in range(QUERIES)]
     docs = [markup.text("doc_id") for _each in range(DOCUMENTS)]
     segment, kind = map(markup.short, ("segment", "kind"))
@@ -265,7 +265,7 @@ def _judge(workspace: Workspace, dataset_id: str, pairs: list[tuple[str, str]]) 
 
 
 def worked(workspace: Workspace) -> None:
-    """Jobs, a judge and an explanation that failed, which no file contains."""
+    """Store failed jobs, a judge and an explanation, which no file contains."""
     (data,), queue, owner = workspace.datasets(), Queue(workspace), Owner()
     error = StoreError("The service answered: {answer}", remedy="Ask {whom}.", answer="a", whom="b")
     settings = create("endpoint", {"key_variable": "none"}).settings
@@ -282,12 +282,12 @@ Change = Callable[[bytes], bytes]
 
 
 def _json_marked(name: str, content: bytes, markup: Markup) -> Iterator[list[Change]]:
-    """Changes to a JSON part, of which the first that is accepted is made: for each place the long
-    or the short markup, for items of a list together; then one more key in each object."""
+    """Yield lists of changes to a JSON part; the first accepted one of each is made: the long or
+    the short markup at a place, for items of a list together; then one more key in an object."""
     read = json.loads(content)
     places = {place for place, text in _texts(read) if not markup.within(text)}
     for place in sorted(places):
-        # One run stays of a kind that pages know, and the plan one of systems that there are.
+        # One run has a reranker that pages know, and the plan has existing systems.
         if not f"{name}{place}".startswith(_KNOWN) and not place.startswith(".plan.settings"):
             yield [_changed(place, make) for make in (markup.text, markup.short)]
     objects = {place for place, _text in _texts(read, keys=True) if place.endswith("*")}
@@ -342,7 +342,7 @@ def json_in(text: str) -> Any:
 
 
 def _table_marked(name: str, content: bytes, markup: Markup) -> Iterator[list[Change]]:
-    """Changes to a table, of which the first that is accepted is made: one for each text column."""
+    """Yield a list of changes per text column of a table; the first accepted one is made."""
     table = pq.read_table(io.BytesIO(content))
 
     def changed(column: str, now: bytes) -> bytes:
@@ -364,13 +364,13 @@ def _table_marked(name: str, content: bytes, markup: Markup) -> Iterator[list[Ch
 def _other(
     text: str, markup: Markup, make: Callable[[], str], kept: Collection[str] = _WORDS
 ) -> str:
-    """Another text in place of one; of JSON, its texts are replaced."""
+    """Return a text that replaces another one; in JSON, all its texts."""
     inner = json_in(text)
     return make() if inner is None else json.dumps(_marked(inner, markup, kept))
 
 
 def _marked(value: Any, markup: Markup, kept: Collection[str] = _WORDS) -> Any:
-    """JSON with every text in it replaced that rankdash did not choose, and one more key in each
+    """Return JSON with every text replaced that rankdash did not choose, and one more key in each
     object."""
     if isinstance(value, dict):
         made = {key: _marked(each, markup, kept) for key, each in value.items()}
@@ -403,7 +403,7 @@ def rows_marked(workspace: Workspace, markup: Markup) -> Workspace:
                     if text and text.rpartition("/")[2] not in kept and not _is_time(text):
                         new = _other(text, markup, make, kept)
                         db.execute(f"UPDATE {table} SET {name} = ? WHERE {name} = ?", (new, text))
-        # It is one of the texts: without it the workspace counts as damaged, and is only shown.
+        # The stored schema is a text too. It is restored, or the workspace would count as damaged.
         keep_schema(db)
     return workspace
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
 WINDOW = {"width": 1440, "height": 900}
-# Of the moving picture: small enough to be read at its own size on a page of documentation.
+# The size of the animation, which fits a page of the docs without scaling.
 SMALL_WINDOW = {"width": 1280, "height": 800}
 SECONDS = 2.0
 

@@ -35,7 +35,7 @@ def data() -> rd.Dataset:
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_ten_lines_of_the_docs_run(file, monkeypatch, capsys, tmp_path):
-    """With a reranker that computes no model: tests/cli runs theirs."""
+    """With a reranker without a model; tests/cli runs the models."""
     heading = "## From Python" if file.parent == DOCS else "## Python"
     (code,) = documented.code(section(file, heading), "python")
     assert len([line for line in code.splitlines() if line]) <= 10
@@ -178,7 +178,7 @@ def test_markup_in_a_text_is_text_in_a_notebook(data):
 
 
 def test_a_study_has_what_the_pages_show_and_is_checked(data):
-    # A number of numpy is one.
+    # Numbers of NumPy are accepted.
     run = rd.rerank(data, "bm25", depth=np.int64(10), k1=0.3)
     assert run.depth == 10
     study = rd.study_of(data, run, metric="mrr@5", others=["ndcg@10"])

@@ -16,7 +16,7 @@ from rankdash.app.processes import Front
 
 PART = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: b\r\n"
 WHOLE = PART + b"\r\n"
-# Far more than any answer takes.
+# Much longer than any answer takes.
 PATIENCE = 120
 BEGUN, GO = threading.Event(), threading.Event()
 
@@ -103,7 +103,7 @@ def test_many_slow_connections_leave_the_server_to_others_and_what_is_asked_stay
         BEGUN.wait(PATIENCE)
         slow = [opened(port, PART) for _ in range(60)]
         assert all(map(is_closed, slow[:52]))
-        # The newest go on, if the rest of their head comes.
+        # The newest connections are served when the rest of their head arrives.
         slow[-1].sendall(b"\r\n")
         assert slow[-1].recv(15) == b"HTTP/1.1 200 OK"
         for _ in range(20):

@@ -82,7 +82,7 @@ def test_the_id_is_of_the_content_and_not_of_the_name_or_the_order_of_rows_or_qu
     assert dataset("another name") == dataset()
     assert dataset(**other_order).id == dataset(ranked=ranked).id == dataset().id
     assert len({dataset("a"), dataset("b")}) == 1
-    # Stored data sets are known by it in every version.
+    # The id of a stored data set is the same in every version.
     assert dataset().id == "3c6505ba142e1b59"
     assert dataset(ranked=ranked, qrels=labels()).id == "76275f5d677ae7bb"
 
@@ -149,7 +149,7 @@ def test_what_cannot_be_a_data_set_is_refused_by_table_and_id(changed, message):
     )
 )
 def test_relabelled_is_what_replacing_the_labels_by_hand_gives(wanted):
-    """No label, which is NaN, removes one; the first data set stays as it was."""
+    """NaN removes a label; the first data set does not change."""
     made = dataset()
     before = made.qrels
     by_hand = {(q, d): label for q, d, label in before.itertuples(index=False)} | wanted

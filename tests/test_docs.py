@@ -316,7 +316,7 @@ def test_pictures_are_small_and_shown(picture):
 @pytest.mark.model
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_notebook_runs_and_its_outputs_are_its_own():
-    """But for digits, which differ between processors."""
+    """Except digits, which differ between processors."""
 
     def shown(outputs):
         texts = [each.get("text") or each["data"]["text/plain"] for each in outputs]

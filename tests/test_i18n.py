@@ -25,7 +25,7 @@ ENGLISH = re.compile(r"[A-Za-z]{2,} [a-z]+ [a-z]+")
 NUMBERS = {
     "number": [
         *((1234.5, 0), (0.45678, 3), (-0.1, 2), (1e6, 0), (2.0**112, 0)),
-        # What rounds to zero has no sign.
+        # A number that is rounded to zero has no sign.
         *((-0.0004,), (-0.0006,), (-0.0,), (-0.0049,), (-0.0051,)),
     ],
     "percent": [(-0.004,), (-0.006,), (-0.0,), (-0.0049,), (1e30,)],

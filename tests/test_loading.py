@@ -182,7 +182,7 @@ def test_a_first_stage_is_made_where_none_is_given(approved):
                 "opening hours,We are open on sunday,1\n"
             }
         ),
-        # What shares no word with the query is not found.
+        # Documents without a common word are not retrieved.
         "beside a corpus BM25 retrieves from all documents": told(corpus),
         "and so many": told(corpus, retrieved=1),
         "at least one": told(corpus, retrieved=0),

@@ -31,7 +31,7 @@ from tests.sets import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
-# Not needed by anyone who runs it.
+# Not needed to run rankdash.
 LEFT_OUT = {"assets/screenshot.png"}
 # pip downloads nothing: hatchling and all requirements of rankdash are installed here.
 ALONE = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_QUIET": "1"}
@@ -54,7 +54,7 @@ sys.exit(main([]))
 
 
 class Installed:
-    """An environment with rankdash in it. wheel: what it was installed from."""
+    """An environment with rankdash. wheel: the installed file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

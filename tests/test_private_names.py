@@ -10,9 +10,9 @@ import pytest
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "rankdash"
 FOLDERS = sorted({file.relative_to(TESTS).parts[0] for file in TESTS.rglob("*.py")})
-# They belong to every named tuple.
+# Public names of every named tuple.
 OF_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
-# What makes an object without a class, which passes for one of any class.
+# Functions that make an object that imitates any class.
 STAND_INS = {"SimpleNamespace", "Mock", "MagicMock", "NonCallableMock", "create_autospec"}
 
 

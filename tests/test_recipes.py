@@ -47,7 +47,7 @@ RENEWS = re.compile(r"`(python -m (?:tests\.approved|rankdash\.app\.reference) [
 
 
 class Tree:
-    """A copy of the project, which is as it was after each recipe."""
+    """A copy of the project, restored after each recipe."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._original = folder / "project", folder / "original"
@@ -110,7 +110,7 @@ def tree(copied: Tree) -> Iterator[Tree]:
 
 
 def placed(text: str, code: str, place: str, anchor: str) -> str:
-    """The text with the code at a place that an anchor names."""
+    """Return the text with the code at a place named by an anchor."""
     if place == "in place of":
         assert text.count(anchor) == 1, f"{text.count(anchor)} times there: {anchor}"
         return text.replace(anchor, code.rstrip("\n"))
@@ -133,7 +133,7 @@ def _indent(line: str) -> str:
 
 
 def translate(catalogue: str, tree: Tree) -> None:
-    """The work of a translator: every message, here by its own English."""
+    """Fill every message of a catalogue with its English, instead of a translation."""
     file = tree.folder / catalogue
     with file.open("rb") as stream:
         messages = read_po(stream)

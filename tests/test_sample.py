@@ -28,8 +28,8 @@ RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample, and what its NOTICE.md calls its parts. counted: of passages, their lengths,
-    queries and labels. runs: before the table of runs."""
+    """A sample, with the words of its NOTICE.md. counted: for passages, their lengths, queries and
+    labels. runs: before the table of runs."""
 
     folder: Path
     type: str
@@ -68,7 +68,7 @@ class Sample:
         return [re.findall(pattern, text.lower()) for text in self.corpus["text"]]
 
     def commands(self, folder: Path) -> list[list[str]]:
-        """The commands of the NOTICE, as arguments, writing into a folder."""
+        """Return the commands of the NOTICE, as arguments, with outputs in a folder."""
         block = re.search(r"```bash\n(.*?)```", self.notice, re.DOTALL).group(1)
         lines = [shlex.split(line)[1:] for line in block.splitlines()]
         made = {name for line in lines for name in line if re.fullmatch(r"\w+\.trec", name)}
@@ -182,7 +182,7 @@ def figures(language: str, sample: Sample, shipped: dict[str, Run]) -> Iterator[
 
 
 def test_texts_labels_and_rankings(language, sample, shipped, approved):
-    """In words of the NOTICE: no template filled in, no code of another model is relevant."""
+    """As the NOTICE states: no text is from a template, no code of another model is relevant."""
     approved(f"samples/{language}", "\n".join(figures(language, sample, shipped)))
 
 

@@ -42,7 +42,7 @@ def test_a_text_that_stands_for_no_value_is_refused_by_name(name, text):
 @pytest.mark.parametrize(
     ("kind", "given", "said"),
     [
-        # A value of another kind, a limit to its last digit, the nearest choice if one is near.
+        # A value of a wrong type, a limit to its last digit, the nearest choice if there is one.
         (Conventions, {"threshold": True}, "threshold"),
         (Conventions, {"judged_only": "yes"}, "judged_only"),
         (Conventions, {"err_top_label": math.inf}, "err_top_label"),

@@ -70,7 +70,7 @@ class Visit:
     def settle(self) -> None:
         """Wait until the app is idle and nothing moves: an expander that is still opening closes a
         list of choices, within half a second in which no user clicks."""
-        # Before its first run the app is idle too, and has nothing on it yet.
+        # The app is also idle before its first run, when it is still empty.
         expect(self.page.get_by_test_id("stSidebar")).to_be_attached(timeout=PATIENCE_MS)
         expect(self.page.locator(_BUSY)).to_have_count(0, timeout=PATIENCE_MS)
         self.page.wait_for_function(_STILL, timeout=PATIENCE_MS)
@@ -180,7 +180,7 @@ def _log_of(home: Path) -> Path:
 
 @contextmanager
 def serving(home: Path) -> Iterator[App]:
-    """A dashboard of the workspace in `home`. No page may fail in it."""
+    """Yield a dashboard of the workspace in `home`, and check that no page failed."""
     started = _started(home)
     try:
         yield started
@@ -204,7 +204,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 def new_page(browser: Browser, **settings: object) -> Page:
     """Return a page in a new context. Only an action that hangs reaches its timeout."""
-    # Frames of what moves are a quarter of what Chromium computes for a visit.
+    # Animations take a quarter of the time of Chromium in a visit.
     usual = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
     page = browser.new_context(**{**usual, "locale": "en-US", **settings}).new_page()
     page.set_default_timeout(PATIENCE_MS)

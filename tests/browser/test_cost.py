@@ -55,7 +55,7 @@ def test_three_inputs_move_the_chart_at_once_and_the_link_restores_it(visit, bro
     visit.settle()
     now = answer(visit)
     assert now != before and chart(visit) != drawn
-    # The answer stays in sight while numbers are changed further down, and nothing shows above it.
+    # The answer stays visible at the top while the user changes numbers further down.
     top = "document.querySelector('.st-key-stays-in-sight').getBoundingClientRect().top"
     visit.page.get_by_text("More assumptions").click()
     slider = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1%"))
@@ -64,7 +64,7 @@ def test_three_inputs_move_the_chart_at_once_and_the_link_restores_it(visit, bro
     visit.page.wait_for_url(re.compile(r"elasticity=0\.99"))
     visit.page.get_by_role("button", name="Restore the defaults").scroll_into_view_if_needed()
     visit.page.wait_for_function(f"() => {top} === 0")
-    # A narrow window has the inputs below the chart.
+    # In a narrow window the inputs are below the chart.
     visit.page.set_viewport_size({"width": 900, "height": 900})
     slider.scroll_into_view_if_needed()
     visit.page.wait_for_function(f"() => {top} === 0")
@@ -76,7 +76,7 @@ def test_three_inputs_move_the_chart_at_once_and_the_link_restores_it(visit, bro
         another.page.goto(visit.page.url)
         another.settle()
         assert answer(another) == answer(visit) != now
-        # Nothing of the name of the run is markup, and no figure is not a number.
+        # The name of the run is not rendered as markup, and every figure is a number.
         page = another.page.get_by_test_id("stMain")
         name = page.locator(".js-plotly-plot text", has_text="=cmd|'/c' <img")
         expect(name).to_be_visible()

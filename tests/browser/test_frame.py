@@ -22,7 +22,7 @@ def test_dark_charts_have_light_ink_and_the_language_changes_every_word_at_once(
         data = page.get_by_role("combobox", name="数据集")
         expect(data).to_have_value(re.compile("（示例）$"))
         expect(page).to_have_title("概览 · rankdash")
-        # Nothing is still on its way once the page is drawn.
+        # After the page is drawn, no part is still loading.
         visit.settle()
         expect(page.get_by_test_id(re.compile("^stSkeleton"))).to_have_count(0)
 

@@ -10,7 +10,7 @@ from tests.stored import keep_lists, keep_rows
 
 from .conftest import shop_lists, shop_rows, visiting
 
-# The boxes of the table, one under the other, the newest run first.
+# The checkboxes of the table, from top to bottom, the newest run first.
 FIRST_ROW, ROW = 53, 35
 HOSTILE = "![x](http://evil.invalid/x.png) <img src=http://evil.invalid/y.png>"
 

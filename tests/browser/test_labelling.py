@@ -79,7 +79,7 @@ def test_robots_label_blind_together_and_lose_nothing_when_the_server_is_killed(
         for turn in range(EACH):
             for visit, who in ((ann, "Ann"), (bo, "Bo")):
                 page = visit.page
-                # Read in one step: the end of the last redraw may take a part away between two.
+                # Parts are read in one step, because a rerun may remove one between two steps.
                 parts = page.locator(PARTS).evaluate_all("parts => parts.map(p => p.innerHTML)")
                 assert parts
                 assert not any(SYSTEM in part for part in (*parts, page.url))

@@ -23,7 +23,7 @@ def test_measure_a_run_and_read_its_latency(visit, shop):
     page.get_by_text("What is measured").click()
     page.get_by_label("Seconds for each level of throughput").fill("1")
     page.keyboard.press("Enter")
-    # A click while the page takes the number in may go to a button that is being replaced.
+    # A click before the rerun ends may reach a button that is being replaced.
     visit.settle()
     page.get_by_role("button", name="2", exact=True).click()
     visit.sees("Adds about 1.0 s to each run.")
@@ -34,7 +34,7 @@ def test_measure_a_run_and_read_its_latency(visit, shop):
     visit.sees("Within 500 ms for 95% of queries: BM25.")
     chart = page.get_by_label(re.compile("Latency of a query in milliseconds. BM25: p50"))
     expect(chart.first).to_be_attached()
-    # A click anywhere in a row reads it out, a second one closes it.
+    # A click in a row shows its details, and a second click hides them.
     row = page.locator(".stPlotlyChart .nsewdrag").first
     row.click(position={"x": 100, "y": 20})
     page.wait_for_url(re.compile("row="))

@@ -23,8 +23,8 @@ SAVES = {
     "overview": ("",),
 }
 EVERY = sorted(page.stem for page in PAGES.glob("*.py"))
-# Elements that only markup makes: of the address, formulas with it, coloured text and icons.
-# Those in the shadow of a component too.
+# Elements that only markup creates: with the address, formulas with it, coloured text and icons,
+# also in the shadow DOM of components.
 _EVERY = """const every = (root) => [...root.querySelectorAll("*")].flatMap((each) =>
   [each, ...(each.shadowRoot ? every(each.shadowRoot) : [])]);"""
 _SHOWN = f"""() => {{ {_EVERY}

@@ -78,6 +78,6 @@ def test_a_dialog_stays_open_with_what_is_typed_in_it(app, visit):
     expect(chooser(other)).to_have_value("Shop of summer")
     expect(field).to_have_value("half a na")
     expect(chooser(visit.page)).to_have_value("Shop")
-    # Closed without an answer: the new name comes.
+    # After the dialog is closed, the new name is shown.
     visit.page.keyboard.press("Escape")
     expect(chooser(visit.page)).to_have_value("Shop of summer")

@@ -58,6 +58,6 @@ def test_a_session_and_a_run_outlive_every_server(app, visit):
         os.kill(pid, signal.SIGKILL)
         # A server that is ending does not answer requests.
         visit.until(lambda pid=pid: pid not in servers(app))
-        # While the second is killed, the first may not be there again: the page waits for it.
+        # The first server may not have restarted yet, and the page waits for it.
         visit.open("overview")
         visit.sees(re.compile("BM25"))

@@ -43,7 +43,7 @@ def long(app) -> str:
 
 
 def opened(visit) -> str:
-    """The query whose page is shown, once the script is through: its place is drawn before it."""
+    """Return the query on the page after the script has ended."""
     visit.settle()
     return visit.page.get_by_role("heading", level=2).first.inner_text()
 
@@ -145,7 +145,7 @@ def test_a_long_list_is_sent_in_windows_and_shows_what_is_open(visit, long):
     expect(options.last).to_have_attribute("aria-posinset", "1000")
     assert rows.evaluate("(box) => box.scrollHeight") == height
     expect(options.last).to_be_in_viewport()
-    # Nothing else was opened by it, and a step shows the open query, with the rows around it.
+    # Scrolling opens no other query, and the next step scrolls to the open query.
     visit.sees("1 of 1,000")
     visit.page.keyboard.press("j")
     visit.sees("2 of 1,000")

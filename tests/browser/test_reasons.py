@@ -13,7 +13,7 @@ SCORES = [40.0, 33.0, 30.0, 24.0, 21.0, 17.0, 14.0, 9.0, 8.0, 5.0, 4.0, 1.0]
 
 
 def store(workspace: Workspace) -> str:
-    """Six queries: the first two lose their one relevant document, the others gain it."""
+    """Store six queries: the first two lose their one relevant document, the others gain it."""
     rows = [
         {"query_id": f"q{q}", "query": f"about q{q}", "doc_id": doc, "title": f"title of {doc}",
          "document": "text", "label": 1 if doc == ("d0" if q < 2 else "d11") else None,
@@ -45,7 +45,7 @@ def choose_systems(visit: Visit) -> None:
     heads.filter(has_text="System").get_by_role("button").press("Enter")
     expect(heads.first).to_have_attribute("aria-sort", "ascending")
     expect(rows.nth(1)).to_contain_text("First stage")
-    # A row shows its system.
+    # A click on a row shows its system.
     board.get_by_role("button", name="same", exact=True).click()
     visit.sees(re.compile("^Too few queries to compare same"))
     expect(board.get_by_role("button", name="same", exact=True)).to_have_attribute(
@@ -77,7 +77,7 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
             break
         visit.page.mouse.wheel(0, 400)
         visit.settle()
-    # What comes into sight with it is drawn before it is used.
+    # Parts that are now visible are drawn before the test uses them.
     lost.scroll_into_view_if_needed()
     visit.settle()
     assert visit.stops("overview-reasons") == [
@@ -111,7 +111,7 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
     lifted.click(force=True)
     visit.sees("From 11–20 to 1: 4 documents.")
     visit.settle()
-    # A mark of the chart is a query: clicking it opens that query. Parts below come once in sight.
+    # A mark of the chart is a query: a click opens it. Lower parts are drawn when visible.
     visit.page.get_by_text("Query by query, the most reordered first").scroll_into_view_if_needed()
     visit.settle()
     visit.page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, main.scrollHeight)")

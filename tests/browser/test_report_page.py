@@ -53,7 +53,7 @@ def test_a_report_is_chosen_named_saved_and_read_offline(browser, visit, tmp_pat
     visit.settle()
     visit.page.get_by_text("Kinds of queries", exact=True).click()
     visit.settle()
-    # The page shows the first page as it will be.
+    # The page shows a preview of the first page.
     shown = visit.page.frame_locator("iframe")
     expect(shown.get_by_role("heading", name="Ship it?")).to_be_visible()
     expect(shown.get_by_role("heading", name="Next step")).to_be_attached()
@@ -78,7 +78,7 @@ def test_charts_are_saved_as_svg_in_the_zip_and_one_by_one(visit, tmp_path):
     visit.open("report")
     archive = zipfile.ZipFile(saved(visit, tmp_path, "ZIP"))
     manifest = json.loads(archive.read("manifest.json"))
-    # The browser that the journeys run in draws the charts too.
+    # The browser of these tests also draws the charts of the zip.
     assert {"figures/systems.svg", "figures/changes-1.png"} <= {
         each["name"] for each in manifest["files"]
     }

@@ -38,14 +38,14 @@ PICTURE = base64.b64decode(
 
 
 def written(file: Path, rows: list[dict[str, object]], write: Callable[[Study], bytes]) -> Path:
-    """A file of a study whose run turns the lists of all queries but the last around, which fails
-    there; every text is hostile."""
+    """Write a file of a study with hostile texts. Its run reverses the lists of all queries but the
+    last, on which it fails."""
     data = dataset_of(pd.DataFrame(rows).to_csv(index=False), HOSTILE)
     lists = {}
     for row in rows:
         lists.setdefault(row["query_id"], []).insert(0, row["doc_id"])
     for docs in [*lists.values()][:-1:4]:
-        # The relevant one of a report goes last.
+        # In a report, every fourth list has its relevant document last.
         docs.append(docs.pop(1))
     run = run_of(data, "run", lists)
     times = run.queries.assign(latency_ms=np.arange(len(lists)) + 5.0, pairs=5.0)
@@ -122,7 +122,7 @@ def test_a_file_opens_offline_asks_for_nothing_and_runs_nothing(
     )
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     expect(page.get_by_text("</script><script>window.hacked=1").first).to_be_visible()
-    # Nothing is wider than the window, and no chart is wider than its place.
+    # No element is wider than the window, and no chart is wider than its container.
     assert page.evaluate("document.documentElement.scrollWidth") == 1280
     for chart in page.locator(".chart").all():
         box = chart.bounding_box()
@@ -156,11 +156,11 @@ def test_it_prints_every_section_with_its_charts_and_folded_tables(browser, made
     assert folded >= 3
     margin = dict.fromkeys(("top", "bottom", "left", "right"), "14mm")
     printed = page.pdf(format="A4", margin=margin, print_background=True)
-    # Printing leaves the screen as it was.
+    # Printing does not change the page on screen.
     assert page.locator("details[open]").count() == 0
     expect(page.locator(".chart:has(.main-svg)")).to_have_count(found.charts)
     page.context.close()
-    # Type sets "fi" as one letter.
+    # A PDF may contain "fi" as one character.
     pages = [
         unicodedata.normalize("NFKC", each.extract_text())
         for each in PdfReader(io.BytesIO(printed)).pages
@@ -168,11 +168,11 @@ def test_it_prints_every_section_with_its_charts_and_folded_tables(browser, made
     text = " ".join(" ".join(pages).split())
     at = [text.find(section.title) for section in SECTIONS]
     assert -1 not in at
-    # What to decide by has the first page for itself.
+    # The decision fills the first page.
     assert "Next step" in pages[0]
     assert SECTIONS[1].title not in pages[0]
     assert SECTIONS[1].title in pages[1]
-    # Folded on screen and open on paper; and what only a chart writes.
+    # Texts that are folded on screen and printed, and texts in charts only.
     assert "target met" in text
     assert text.count("As a table") == 3
     assert "cutoff k" in text

@@ -48,13 +48,13 @@ def test_a_key_is_pasted_mistyped_asked_for_again_and_written_nowhere(visit, app
         put(visit, "Base URL", server.url)
         page.get_by_label(FIELD, exact=True).focus()
         page.keyboard.insert_text(WRONG)
-        # As fast as no hand is: nothing has been drawn again since the key was pasted.
+        # The button is pressed before the page is redrawn after the key was pasted.
         walk_to(page, "Start 1 run")
         page.keyboard.press("Enter")
         visit.sees(re.compile(r"refused the request \(401\): invalid api token: Bearer •••"))
 
         expect(page.get_by_label(FIELD, exact=True)).to_have_count(2)
-        # It has left the form with the end of its run.
+        # The key was removed from the form at the end of its run.
         expect(page.get_by_label(FIELD, exact=True).first).to_have_value("")
         put(visit, FIELD, KEY)
         page.get_by_role("button", name="Resume").click()

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.thorough
 
 
 class Line:
-    """The connection to the server, on which messages wait until they are let through."""
+    """The connection to the server, which can delay messages."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -51,7 +51,7 @@ class Line:
         self.slow.discard(way)
         while self.waits[way]:
             self.ends[way].send(self.waits[way].pop(0))
-        # What has come is drawn: the page has had nothing to do for once, however long that took.
+        # Wait until the page is idle, when the received messages are drawn.
         self.page.evaluate(
             "() => new Promise((drawn) => setTimeout(() => requestIdleCallback(drawn), 300))"
         )
@@ -75,8 +75,8 @@ def line(visit) -> Line:
 
 
 def quickly(visit, line: Line, *does: Callable[[], object]) -> None:
-    """Do three things: the second before the answer to the first has come, the third after it and
-    before the server has heard of the second."""
+    """Do three actions: the second before the answer to the first arrives, the third after it and
+    before the server receives the second."""
     first, second, third = does
     line.hold("down")
     first()
@@ -150,7 +150,7 @@ def test_going_back_twice_at_once_is_two_steps(visit, line):
     visit.settle()
     expect(cutoff(visit)).to_have_attribute("aria-valuetext", "2")
     assert "k=2" in visit.params.split("&")
-    # Nor does a click undo it that is made before the page has followed.
+    # A click before the page has followed does not undo it either.
     visit.page.go_forward()
     expect(cutoff(visit)).to_have_attribute("aria-valuetext", "3")
     visit.settle()

@@ -9,11 +9,11 @@ from playwright.sync_api import expect
 
 def upload(visit, files) -> None:
     box = visit.page.locator("input[type=file]")
-    # The uploader of the files before is on its way out.
+    # The uploader of the previous files is being removed.
     expect(box).to_have_count(1)
     visit.settle()
     button = visit.page.get_by_role("button", name=re.compile(r"^Read \d+ file"))
-    # Files that were refused stay, and so does the button for them until the new ones are there.
+    # Refused files remain, and so does their button until the new files are uploaded.
     refused = int(button.inner_text().split()[-2]) if button.count() else 0
     box.set_input_files(files)
     visit.page.get_by_role("button", name=re.compile(rf"^Read {refused + len(files)} file")).click()

@@ -1,4 +1,4 @@
-"""The explanation of a score, which a page shows once a worker has it."""
+"""The explanation of a score, which a page shows when a worker has finished it."""
 
 import sqlite3
 from contextlib import closing

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-# What every figure shares, or what looks the same whatever it is.
+# Properties that are equal in every figure, or that do not change its look.
 COMMON = {"fillmode", "fgopacity", "solidity", "hovertemplate", "hoverinfo", "cliponaxis", "font"}
 COMMON |= {"automargin", "linecolor", "zerolinecolor", "gridcolor", "fixedrange", "template"}
 COMMON |= {"tickfont", "textfont", "showarrow", "paper_bgcolor", "plot_bgcolor", "margin"}

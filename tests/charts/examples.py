@@ -91,7 +91,7 @@ CLOSE = [
     point("a long name at the edge", 2.0, 0.6, True),
 ]
 HOSTILE_POINTS = [point(HOSTILE, 1.0, 0.5, True), point("slow", 9.0, 0.5, True)]
-# The upper of two marks above each other has its name above the lower's.
+# Two marks are close, and the name of the upper one must be above the name of the lower one.
 CROWDED = [
     point("First stage", 0.0, 0.666, True),
     point("bge-small", 8.4, 0.748, True),
@@ -114,7 +114,7 @@ def far(most: float) -> list[frontier.FrontierPoint]:
 
 
 def overlapping(x: float, most: float) -> list[frontier.FrontierPoint]:
-    """The better of two marks that overlap is drawn later, which is on top."""
+    """Return overlapping marks; the better one is drawn later, on top."""
     alike = [point("fast", x, 0.651, True), point("beaten", x, 0.650, False)]
     return [*alike, point("none", 0.0, 0.5, False), point("slow", most, 0.8, True)]
 
@@ -227,7 +227,7 @@ PAIR = style.marks_in_order(["a", "b"], "a")
 def spent(
     values: Any, system: str = "a", name: str = "Alpha", noise: str = ""
 ) -> latency_charts.Row:
-    """Against a target of 500 ms."""
+    """Return latencies against a target of 500 ms."""
     ordered = np.sort(np.asarray(values, dtype=float))
     summary = summarize(pd.DataFrame({"latency_ms": ordered}))
     met = on_target(ordered, 500.0)
@@ -240,7 +240,7 @@ def cloud(x, ms, system: str = "b", name: str = "Beta") -> charts_load.Cloud:
 
 
 def even(n: int) -> list[charts_load.Cloud]:
-    """5 ms and 2 ms a document."""
+    """Return latencies of 5 ms plus 2 ms per document."""
     x = np.arange(1.0, n + 1)
     return [cloud(x, 5 + 2 * x)]
 
@@ -283,7 +283,7 @@ def latency() -> dict[str, dict[str, Case]]:
         | {"no rules for tokens": of(clouds=even(60), against="tokens", rules=True, **marks)},
         "throughput": {
             "hostile": of(measured=measured[HOSTILE], target_ms=50.0, **marks),
-            # At 1 / mean latency 4 clients would seem to serve 80 a second.
+            # Computed from the mean latency, 4 clients would serve 80 queries per second.
             "the best rate at the target": of(measured=measured["Beta"], target_ms=50.0, **marks),
             "none meets it": of(measured=measured["Beta"], target_ms=5.0, **marks),
         },
@@ -298,7 +298,7 @@ def latency() -> dict[str, dict[str, Case]]:
 
 
 def made_moves(queries: int) -> Moves:
-    """30 documents a query, a fifth of them relevant; some are in one ranking only."""
+    """Return 30 documents per query, a fifth of them relevant; some are in one ranking only."""
     rng = np.random.default_rng(4)
     before, after = (
         np.argsort(np.argsort(rng.random((queries, 30)), axis=1), axis=1).ravel() + 1
@@ -318,7 +318,7 @@ def made_moves(queries: int) -> Moves:
 
 
 def counts(far: int = 0, risen: int = 1) -> pd.DataFrame:
-    """8 of rank 1 stay, 2 fall to 2–3; some rise from > 20 to 1; one is new at 4–5."""
+    """Return counts: 8 stay at rank 1, 2 fall to 2–3, some rise from > 20 to 1, 1 is new at 4–5."""
     table = pd.DataFrame(0, index=[*BINS, UNRANKED], columns=list(BINS))
     table.loc["1", "1"], table.loc["1", "2–3"] = 8, 2
     table.loc["> 20", "1"], table.loc[UNRANKED, "4–5"], table.loc["> 20", "> 20"] = risen, 1, far
@@ -357,7 +357,7 @@ def changed_by(*changes: float) -> pd.DataFrame:
 
 
 def margined(n: int, share: float = 1.0) -> Case:
-    """Helped, same and hurt in turn."""
+    """Return queries that are helped, same and hurt in turn."""
     ids = [f"q{at}" for at in range(n)]
     margin = pd.Series(np.linspace(0, 1, n), index=ids) * share
     means = pd.DataFrame({"margin": [0.2, 0.8], "n": [3, 3], "delta": [0.1, 0.0]})
@@ -397,7 +397,7 @@ TITLES = {"first": "BM25", "small": "MiniLM", "large": "Fusion"}
 
 
 def moves(*systems: str) -> Ladder:
-    """One query at k = 5: "up" enters, "down" leaves, "new" and "gone" are in some systems only."""
+    """Return one query at k = 5: "up" enters, "down" leaves; "new" and "gone" are in some lists."""
     systems = systems or tuple(TITLES)
     label = np.array([label for _, _, label in MOVES])
     ideal = np.full(len(MOVES), nan)
@@ -408,7 +408,7 @@ def moves(*systems: str) -> Ladder:
 
 
 def wide(documents: int, k: int, systems: int = 5) -> Ladder:
-    """Systems that disagree about many documents, a few of them relevant."""
+    """Return systems that disagree about many documents, a few of them relevant."""
     rng = np.random.default_rng(3)
     order = np.arange(documents)
     noisy = [
@@ -500,7 +500,8 @@ def table() -> pd.DataFrame:
 
 
 def compared() -> pd.DataFrame:
-    """The table with intervals: the second system's gain is proven, the last one's loss too."""
+    """Return the table with intervals: a proven gain of the second system, a proven loss of the
+    last."""
     found = table()
     room = found["system"].map(dict(zip(SYSTEMS, [0.0, 0.05, 0.07, 0.015], strict=True)))
     p = found["system"].map(dict(zip(SYSTEMS, [nan, 0.002, 0.4, 0.03], strict=True)))
@@ -533,8 +534,8 @@ def split(baseline: float, won: float, to_win: float, retriever: float) -> pd.Da
 
 
 def splits() -> pd.DataFrame:
-    """A gain, a loss, a gain too small for its number, nothing lost to the retriever, a challenger
-    above the ceiling, next to no baseline, no values."""
+    """Return a gain, a loss, a gain with a bar too small for its number, no loss by the retriever,
+    a challenger above the ceiling, a baseline near 0, and no values."""
     rows = [
         *((0.52, 0.09, 0.26, 0.13), (0.52, -0.06, 0.41, 0.13), (0.52, 0.012, 0.338, 0.13)),
         *((0.52, 0.3, 0.18, 0.0), (0.5, 0.3, -0.05, 0.25), (0.02, 0.01, 0.015, 0.955), [nan] * 4),
@@ -545,8 +546,8 @@ def splits() -> pd.DataFrame:
 
 
 def groups() -> pd.DataFrame:
-    """Proven gain, proven loss, too small to be sure, a rough guess, too few, none, of two
-    segments."""
+    """Return groups of two segments: a proven gain, a proven loss, an unproven change, a rough
+    estimate, too few queries, and none."""
     rows = [
         ("language", "other script", 1204, 0.12, 0.08, 0.15, 0.001, False),
         ("language", "急性淋巴细胞白血病的治疗与预后", 301, -0.09, -0.14, -0.05, 0.004, False),
@@ -566,7 +567,7 @@ def run_at(number: int, mean: float, **changes: object) -> history_charts.TrendP
 
 
 def past(*means: float, **columns: list[object]) -> list[history_charts.TrendLine]:
-    """A run of each mean, a day each; columns: what else is not as usual, a value for each run."""
+    """Return one run per mean, one per day. columns: other fields, with a value for each run."""
     rows = list(zip(*columns.values(), strict=True)) or [()] * len(means)
     return lines_of(
         run_at(at, mean, **dict(zip(columns, row, strict=True)))
@@ -608,7 +609,7 @@ BASE = [history_charts.Across("First stage (baseline)", 0.3)]
 
 
 def shares(*parts: tuple[float, float], **changes: object) -> pd.DataFrame:
-    """From what each document adds before and after."""
+    """Return a table from the contributions of each document before and after."""
     n, (before, after) = len(parts), np.array(parts, dtype=float).reshape(-1, 2).T
     frame = {"doc_id": [f"d{at}" for at in range(n)], "rank_before": np.arange(1.0, n + 1)}
     frame |= {"rank_after": np.arange(n, 0.0, -1), "label": np.arange(n) % 3.0}
@@ -617,7 +618,7 @@ def shares(*parts: tuple[float, float], **changes: object) -> pd.DataFrame:
 
 
 def hostile_shares() -> pd.DataFrame:
-    """14 change, of which the largest are hostile, one is in one list only, one has a Chinese
+    """Return 14 changes: the largest with a hostile name, one in one list only, one with a Chinese
     name."""
     rng = np.random.default_rng(3)
     size, up = np.array([0.2, 0.15, *np.linspace(0.04, 0.01, 12)]), np.arange(14) % 3 > 0
@@ -679,7 +680,7 @@ def quality() -> dict[str, dict[str, Case]]:
             ),
             "a stricter level, in one column": of(table=sure[two], level=0.999, columns=1),
             "not corrected": of(table=sure[two], corrected=False),
-            # Ticks are values that a metric can have, and no interval leads beyond them.
+            # Ticks are possible values of the metric, and no interval exceeds them.
             "near the highest value": of(table=high[two]),
             "no common query": of(table=usual[two].assign(before=nan, after=nan, delta=nan)),
         },
@@ -749,12 +750,12 @@ def quality() -> dict[str, dict[str, Case]]:
 
 @cache
 def examples() -> dict[str, dict[str, Case]]:
-    """Chart → its cases."""
+    """Return chart → its cases."""
     return cost() | latency() | ranks() | quality()
 
 
 def _charts() -> Iterator[tuple[str, Callable[..., Drawing]]]:
-    """Every chart of the package; what draws a figure without words is none, and fails."""
+    """Yield every chart of the package. A function that draws without a text fails."""
     files = [*ROOT.glob("rankdash/features/*/charts*.py"), *ROOT.glob("rankdash/kit/drawing/*.py")]
     for file in sorted(files):
         module = import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
@@ -779,7 +780,7 @@ def drawn(title: str, name: str, case: Case, ink: style.Ink) -> tuple[go.Figure,
 
 
 def figures_of(ink: style.Ink) -> dict[str, go.Figure]:
-    """Every chart, as "deltas: hostile, 60", in one ink."""
+    """Return every chart in one ink, by names such as "deltas: hostile, 60"."""
     return {
         f"{title}: {name}": drawn(title, name, case, ink)[0]
         for title, cases in examples().items()

@@ -88,7 +88,7 @@ def test_labels_are_whole_and_apart(page: Page, figures: dict[str, go.Figure], w
         for place, one in enumerate(found["texts"]):
             for other in found["texts"][place + 1 :]:
                 assert not overlap(one, other), (name, width, one, other)
-        # A chart of one thing has no legend.
+        # A chart of one system has no legend.
         assert not (found["legend"] and overlap(found["legend"], found["plot"])), (name, width)
         assert not found["legend_scrolls"], (name, width)
 

@@ -9,14 +9,14 @@ import plotly.graph_objects as go
 from rankdash.kit.drawing import style
 from tests.charts.examples import figures_of
 
-# The mean number of marks that a page draws smoothly as SVG.
+# The largest number of marks that a page draws smoothly as SVG.
 MOST_MARKS = 2000
 COLOUR = re.compile(r"#[0-9A-Fa-f]{6}|rgba?\([^)]*\)")
 BLUE, VERMILION = "#0072B2", "#D55E00"
 GAIN = re.compile("helped|risen|moved up|proven gain|contributes more|better than now")
 LOSS = re.compile("hurt|fallen|moved down|proven loss|contributes less|worse than now")
 COLOURED = {"deltas", "ladder", "margins", "group_changes", "tornado", "transitions", "waterfall"}
-# Cells have an arrow each, and bars that touch are above or below 0.
+# Charts that show the direction by arrows in cells, or by bars above or below 0.
 BY_PLACE = ("transitions", "deltas: hostile, 1")
 ALLOWED_TAGS = ("<b>", "</b>", "<br>", "<extra></extra>")
 USUAL = re.compile("hostile|ladder|grades")
@@ -59,7 +59,7 @@ def test_better_is_blue_and_worse_is_vermilion_and_they_differ_in_more(figures: 
 def test_plotly_knows_every_value_and_keeps_it(figures: Figures):
     for name in filter(USUAL.search, figures):
         figure = figures[name]
-        # Charts are made without plotly's own checks, which raise for a value it does not know.
+        # Charts are made without plotly's own checks, which raise an error for unknown values.
         drawn = json.loads(figure.to_json())
         assert drawn["layout"].pop("template") == {}
         drawn["layout"] = {key: each for key, each in drawn["layout"].items() if each != []}

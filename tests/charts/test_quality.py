@@ -63,7 +63,7 @@ def test_each_number_is_the_length_of_what_is_drawn_in_its_colour(won, retriever
 @pytest.mark.parametrize(
     ("parts", "retriever"),
     [
-        # As of an uploaded run that lacks relevant documents of the baseline.
+        # As for an uploaded run that lacks relevant documents of the baseline.
         *(((0.6, -0.2, 0.05, 0.55), 0.55), ((0.6, -0.4, 0.0, 0.8), 0.8)),
         # A challenger above the ceiling hides none of the retriever's loss.
         ((0.5, 0.3, -0.05, 0.25), 0.25),

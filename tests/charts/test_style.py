@@ -18,7 +18,7 @@ from tests.results import shown
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance by WCAG 2.2."""
+    """Return the relative luminance by WCAG 2.2."""
     channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -88,7 +88,7 @@ def test_numbers_and_names_are_written_as_short_as_they_tell(approved):
 
 def test_axes_marks_and_heights_have_room_for_what_is_drawn(approved):
     ink, endless = style.INKS["light"], -math.inf
-    # Values that are alike have room about them all the same.
+    # Equal values also have a margin.
     values = [([1.0, 3.0], endless), ([1.0, 1.0], endless), ([0.1, 2.1], 0.0), ([], 0.0)]
     values += [([0.1, math.nan, 2.1], endless), ([math.nan], endless)]
     ms = [[1.0, 100.0], [10.0, 10.0], [0.0, 1.0], [10.0, math.nan]]

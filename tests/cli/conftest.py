@@ -53,7 +53,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
         try:
             code = main([str(each) for each in arguments])
         except SystemExit as ended:
-            # As `--version` and `--help` end.
+            # `--version` and `--help` end like this.
             code = int(ended.code or 0)
         return Outcome(code, *capsys.readouterr())
 

@@ -223,7 +223,7 @@ def _lines(out: str, filters: list[list[str]]) -> list[str]:
     try:
         found = json.loads(out)
     except json.JSONDecodeError:
-        # JSON lines, or a text in brackets.
+        # The output is JSON lines, or a text in brackets.
         return out.splitlines()
     paths = [path for name, *paths in filters if name == "json" for path in paths]
     if not paths:

@@ -20,7 +20,7 @@ from rankdash.kit.commands.registry import COMMANDS, put
 from tests.sets import ROOT
 
 SIDES = "--qrels a --baseline b --challenger c"
-# Commands with formats → what they need.
+# Commands with formats → their required arguments.
 NEEDED = {"check": "x", "evaluate": "", "compare": SIDES, "gate": SIDES, "rerankers": ""}
 
 
@@ -149,7 +149,7 @@ def test_the_committed_reference_is_the_one_that_is_written_and_names_documents(
     pages = re.findall(r"docs/[\w.]+", said)
     assert pages and all((ROOT / page).is_file() for page in pages)
     assert "README" not in said
-    # Help needs no good settings file.
+    # Help works with a broken settings file.
     (tmp_path / "rankdash.toml").write_text("nonsense")
     monkeypatch.chdir(tmp_path)
     assert "--min-gain" in help_of("gate")

@@ -89,7 +89,7 @@ def test_what_was_asked_when_the_command_was_killed_stays_in_its_cost(
     rows = [row["billed"] for row in rows_of(out)]
     billed = [json.loads(each) if isinstance(each, str) else each for each in rows]
     total = sum(each["billed"]["prompt_tokens"] for each in billed)
-    # As the server counts them.
+    # The server counts four characters as a token.
     sent = [body["messages"] for _, _, body in server.seen]
     prompts = ["".join(message["content"] for message in messages) for messages in sent]
     assert total == pytest.approx(sum(len(each) // 4 for each in prompts), rel=0.1)
@@ -116,6 +116,6 @@ def test_of_grades_that_fill_the_disk_none_is_half_or_reported(
     done = judge("--out", out)
     assert done.code == 0, done.err
     assert "12 graded, 0 without a grade" in done.err
-    # Grades that are in the file are not paid for again.
+    # Grades in the file are not requested again.
     assert len(server.seen) == asked + 12 - len(kept)
     assert len(rows_of(out)) == 12

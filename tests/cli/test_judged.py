@@ -74,7 +74,7 @@ LINES = [{"query_id": "q1", "doc_id": "d1", "grade": 3, "error": ""},
         ("g.csv", f"{HEAD},error\nq1,d1,0,\nq1,d2,2,\nq1,d1,3,\nq1,d2,,timeout\nq2,d1,0,\n"),
         ("g.tsv", "query\tdocument\tgrade\terror\nq1\td1\t3\t\nq1\td2\t\ttimeout\nq2\td1\t0\t\n"),
         ("g.jsonl", "".join(f"{json.dumps(row)}\n" for row in LINES)),
-        # A grade that is missing without a reason.
+        # A missing grade without a reason.
         ("g.csv", f"{HEAD}\nq1,d1,3\nq1,d2,\nq2,d1,0\n"),
     ],
 )
@@ -96,7 +96,7 @@ def test_name_model_and_scale_are_as_the_file_says(tmp_path):
     )
     found, _ = judgements_at(tmp_path / "g.csv")
     assert (found.name, found.model, found.scale) == ("Strict", "gpt-4o", (0, 3))
-    # As spreadsheets are written, so that no cell runs.
+    # The sign that prevents a spreadsheet from running a cell is removed.
     assert found.table["doc_id"].tolist() == ["=d1", "d2"]
 
 
@@ -124,5 +124,5 @@ def test_where_people_alone_prove_nothing_the_corrected_verdict_is_the_headline(
             section == "decision"
         )
     assert page.count(sentence) == 2
-    # One line leads the page.
+    # The page has one lead line.
     assert page.count("class=lead") + page.count('class="lead"') == 1

@@ -40,7 +40,7 @@ def test_a_list_to_fill_in_goes_out_and_comes_back(run, planned, files, order):
     assert (table["draw"].tolist() == list(range(1, 81))) == (order == "draws")
     pairs = zip(table["query_id"], table["doc_id"], strict=True)
     table["label"] = [truth().get(pair, "0") for pair in pairs]
-    # The last ten stay empty.
+    # The last ten remain without a label.
     table.loc[70:, "label"] = None
     table.to_csv(out, index=False)
     added = run("label", "add", planned, out, "--rater", "ann", "--json").json

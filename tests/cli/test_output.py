@@ -11,12 +11,12 @@ from rankdash.kit.commands import output
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
-        # A character takes as many columns as a terminal gives it.
+        # The width of a character is its number of terminal columns.
         (
             [output.columns(text) for text in ("", "a–é", "e\u0301", "退货", "ＡＢ")],
             [0, 3, 1, 4, 4],
         ),
-        # The first columns start at the left, the others end at the right.
+        # The first columns are left-aligned, the others right-aligned.
         (
             output.aligned([["退", "n", "value"], ["name", "12", "0.5"]]),
             "退     n  value\nname  12    0.5\n",

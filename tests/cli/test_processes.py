@@ -68,7 +68,7 @@ with socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 
 """
 
 
-# What `serve` does with a command, on the terminal that is its standard input.
+# A program that serves a command as `serve` does, with a terminal as standard input.
 ON_A_TERMINAL = """
 import asyncio, os, sys, termios
 from rankdash.app.processes import Front, listening, until_stopped
@@ -203,7 +203,7 @@ def test_requests_uploads_and_what_is_said_after_an_upgrade_go_through_whole(fro
             assert told["headers"] == {**own, "connection": "close", **forwarded}
         _, told = await browser.ask("/large", body=b"u" * 5_000_000)
         assert (told["body"], len(told["more"])) == (5_000_000, 3_000_000)
-        # The cookie comes with the next answer.
+        # The cookie is in the answer after the interim response.
         _, told = await Browser(browser.port).ask("/", "Expect: 100-continue", body=b"u" * 10)
         assert told["body"] == 10
         answer, _ = await Browser(browser.port).ask("/", f"Long: {'x' * 200_000}")
@@ -224,7 +224,7 @@ def test_a_server_that_ends_is_started_again_and_others_serve_until_then(fronted
         await all_up(browser)
         _, first = await browser.ask()
         before = browser.cookie
-        # However soon the next one is started, it serves only when it is let.
+        # The next server starts immediately, but serves only after this file is removed.
         held.touch()
         answer, _ = await browser.ask("/die")
         assert answer == ""
@@ -263,7 +263,7 @@ def test_any_server_starts_the_worker_in_one_session_and_ctrl_c_is_not_for_them(
         while worker.pid is None:
             await asyncio.sleep(0.01)
         servers = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-        # Linux may share processors between sessions first, whatever the worker's priority.
+        # Linux may divide the processor time by session first, regardless of the worker's priority.
         assert {os.getsid(pid) for pid in (*servers, worker.pid)} == {os.getsid(0)}
         assert os.getpgrp() not in {os.getpgid(pid) for pid in servers}
 
@@ -281,7 +281,7 @@ def test_a_terminal_that_stops_what_writes_behind_it_stops_no_server(tmp_path):
     with os.fdopen(terminal, "r+b", buffering=0) as seen:
         while b"written" not in seen.read(1000):
             pass
-        # As Ctrl+C.
+        # Ctrl+C.
         seen.write(b"\x03")
         assert front.wait() == 130
 

@@ -45,7 +45,7 @@ def reranked(run, data, tmp_path):
 def test_latency_and_throughput_are_told_apart_and_every_repeat_is_in_the_file(reranked, tmp_path):
     taken = tmp_path / "timings.json"
     done, _lists = reranked("--repeats", "3", "--timings", taken)
-    # Three queries have no p95.
+    # There is no p95 of three queries.
     alone = r"alone, warm: p50 [\d.]+ ms, mean [\d.]+ ± [\d.]+ ms \(3 queries\)"
     assert re.search(alone, done.err)
     assert re.search(r"Throughput: [\d.,]+ pairs a second \(one query at a time\)", done.err)

@@ -26,7 +26,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     monkeypatch.setattr(sys, "argv", ["rankdash"])
     for name in ("RANKDASH_HOME", "RANKDASH_READ_ONLY"):
-        # Noted, and so put back after the test.
+        # So that the variable is restored after the test.
         monkeypatch.setenv(name, "")
     return made
 

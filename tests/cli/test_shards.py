@@ -145,7 +145,7 @@ def test_a_model_scores_alike_in_every_part(run, tmp_path, monkeypatch, reranker
     def made(name: str, *options: str) -> Path:
         cache = tmp_path / f"cache-{name}"
         cache.mkdir()
-        # Every machine converts and exports the same.
+        # Every machine makes the same export of the model.
         for each in ("models", "packaged"):
             (cache / each).symlink_to(machines / each)
         monkeypatch.setenv("RANKDASH_CACHE", str(cache))

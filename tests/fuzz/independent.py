@@ -27,7 +27,7 @@ def silently_wrong(name: str, content: bytes, loaded: Loaded) -> str:
     try:
         rows = list(read(content.decode("utf-8")))
     except (ValueError, RecursionError, csv.Error, UnknownContentError):
-        # Another encoding, or no longer of the format.
+        # The file has another encoding or another format now.
         return ""
     lost = sum(row is None for row in rows)
     expected = dict(row for row in rows if row is not None)

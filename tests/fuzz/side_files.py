@@ -124,7 +124,7 @@ def _grades(file: Path) -> None:
     answers = [(doc, Answer(at % 3, "because")) for at, doc in enumerate(DOCUMENTS)]
     grades.add([JudgedPair(query, *each, each[1:]) for query in QUERIES for each in answers])
     grades.close(())
-    # The same for a seed on every day.
+    # A fixed time, so that equal seeds give equal files.
     file.write_text(re.sub(r'20\d\d-[^",]+', TIME, file.read_text()))
 
 

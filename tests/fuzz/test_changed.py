@@ -20,7 +20,7 @@ from tests.fuzz.mutated import FORMATS, mutated, sources
 from tests.fuzz.side_files import SIDE_FILES
 
 thorough = pytest.mark.thorough
-# Of a file at most: of the processor, and of memory.
+# The largest processor time and memory for a file.
 SECONDS, KILOBYTES = 5.0, 1_000_000
 # Values that replace a text or a number.
 HOSTILE = {

@@ -46,7 +46,7 @@ def values(root: Path) -> tuple[str, list[object]]:
 
 @pytest.mark.thorough
 def test_of_120_flipped_bits_none_changes_a_value_or_is_a_raw_error(tmp_path):
-    """One at a time, in files drawn at random; tests/store flips bits of the log of a database."""
+    """One at a time, in random files; tests/store flips bits of the log of a database."""
     root, chance = tmp_path / "home", random.Random(3)
     workspace = written(Workspace.open(root), Words())
     scores = KeptScores.nothing(len(_TEXTS))
@@ -55,13 +55,13 @@ def test_of_120_flipped_bits_none_changes_a_value_or_is_a_raw_error(tmp_path):
     workspace.score_cache.write_answers("judge", [("question", "text", "an answer")])
     checksums.make_backup(root / DATABASE)
     stored, cached = before = values(root)
-    # Not files without content of a workspace: locks, and room on the disk.
+    # Without files that contain no data: locks and reserved disk space.
     files = [
         each
         for each in sorted(root.rglob("*"))
         if each.is_file() and not each.name.endswith(("-reserve", "-repair", "-wal", "-shm"))
     ]
-    # As often in a database as in all tables: most bytes of it are empty, and are spared.
+    # Half of the flips are in databases. Empty bytes, most of a database, are not flipped.
     files += [root / DATABASE, root / _CACHE] * (len(files) // 2)
     refused, wrong = Counter(), []
     for _flip in range(120):

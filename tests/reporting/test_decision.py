@@ -97,7 +97,7 @@ def test_exactly_the_target_is_met_everywhere_and_what_is_over_is_never_written_
     if said is None:
         assert "above the target" not in shown
         assert not any("misses" in each for each in of_choice)
-        # 27 queries are too few to prove either.
+        # With 27 queries neither is conclusive.
         assert row[8] == "? undecided"
     else:
         assert over in shown

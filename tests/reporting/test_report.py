@@ -76,7 +76,7 @@ def test_a_report_says_what_is_approved(better, samples, language, approved):
     for name, study in reports.items():
         content = html(study, Front(sections=WRITTEN, language=language)).decode()
         approved(f"report/{name}.{language}", Read(content).written())
-        # Chinese has no blanks between sentences, but after bold text a page of the app needs one.
+        # Chinese has no spaces between sentences, except after bold text, as on pages of the app.
         body = content.partition("<main>")[2].replace("</strong> ", "")
         body = re.sub(r"<p>\[.*?\]</p>", "", body)
         assert not re.findall(r"[一-鿿]: |。 [一-鿿]", re.sub(r"<[^>]+>", "", body))
@@ -232,13 +232,13 @@ def test_it_loads_nothing_and_is_small(better):
     assert 1_000_000 < len(content) < 8_000_000
     assert "default-src 'none'" in content[: content.index(b"</head>")].decode()
     assert content.count(b"plotly.js v") <= 2
-    # The answer comes before the links to the rest.
+    # The decision is before the links to other sections.
     assert content.index(b'<section id="decision">') < content.index(b"<nav>")
     assert content.index(b"<nav>") < content.index(b'<section id="verdict">')
     page = Read(content)
     assert all(str(a.get("src", "data:")).startswith("data:") for _, a in page.elements)
     assert all(str(a.get("href", "#")).startswith("#") for _, a in page.elements)
-    # Without charts there is none of what draws them.
+    # A report without charts does not contain plotly.
     small = html(better, Front(sections=PRESETS["decision"]))
     assert len(small) < 50_000 and b"Plotly.newPlot" not in small
 

@@ -340,7 +340,7 @@ def test_a_fused_run_does_not_know_what_one_of_its_parts_does_not_know(deep):
     assert unknown_tokens(of, last.id) == 0.6
     assert unknown_tokens(of, sound.id) == 0.02
     assert math.isnan(unknown_tokens(of, other.id))
-    # What became of a part that was deleted is not known.
+    # The unknown tokens of a deleted part are not known.
     assert math.isnan(unknown_tokens(compared(loaded, fused), fused.id))
 
 

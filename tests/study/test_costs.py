@@ -292,7 +292,7 @@ def test_loads_are_as_approved(approved):
 @pytest.mark.parametrize(
     ("reranked", "passages", "enough"),
     [
-        # "a" and "b" are relevant: the first stage has both among its first three, one before.
+        # "a" and "b" are relevant, at ranks 1 and 3 of the first stage.
         ("abxy", 3, 2),
         ("abxy", 2, 1),
         ("axyb", 3, None),
@@ -317,7 +317,7 @@ def test_fewer_than_six_queries_hold_no_recall_for_sure():
         assert equal_recall(study_on(data, run), run.id, 2) == enough
 
 
-# The options of a study.
+# Options of a study.
 
 
 def two(money: Money, *, levels: tuple[Level, ...] = (), **more: object) -> Study:

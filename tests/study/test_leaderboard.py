@@ -130,7 +130,7 @@ def test_the_table_is_made_once_and_each_system_billed_once(monkeypatch):
     assert standings(of) is standings(of)
     assert sorted(billed) == sorted(of.chosen)
     assert (best_challenger(of), best_challenger(study())) == ("fast", None)
-    # Other prices make another study.
+    # The table depends on the prices.
     assert standings(replace(of, money=Money())) is not standings(of)
 
 

@@ -44,16 +44,16 @@ NOTHING = pd.Series({"q5": 0.0, "q1": 0.0})
 TAGS = {"q1": ("wrong label", "ask"), "q4": ("ask",), "gone": ("ask",)}
 WANTED = (
     *({}, {"outcomes": ("hurt", "failed")}, {"segments": {"kind": ("y",)}}),
-    # A text is looked for as it is, in any case and without the spaces around it.
+    # A text matches literally, in upper or lower case, without leading and trailing spaces.
     *({"text": each} for each in ("ONE", "退货", "(a+b)", "Q3 ", "  TWO (A+b)  ", "   ")),
     *({"reasons": ("buried", "rescued")}, {"states": ("failed", ALL_UNJUDGED)}),
-    # Both ends of a range are in it.
+    # A range includes both ends.
     *({"delta": each} for each in ((-0.6, 0.2), (-0.6, 0.199), (-0.599, 0.2), (0.0, 0.0))),
     *({"before": each} for each in ((0.4, 0.5), (0.0, 1.0))),
     *({"after": (0.0, 0.3)}, {"values": {"after": (0.0, 0.3)}}),
     {"before": (0.4, 1.0), "after": (0.0, 0.4)},
     {"before": (0.4, 0.5), "values": {"after": (0.0, 0.4)}},
-    # Of the side that shows fewer judged documents.
+    # The side with fewer judged documents counts.
     *({"judged": each} for each in (0.0, 1e-9, 0.5, 0.500001, 1.0)),
     *({"tags": ("ask",)}, {"tags": ("ask", "wrong label")}),
     {"tags": ("ask",), "outcomes": ("hurt",)},
@@ -108,7 +108,7 @@ def test_an_order_by_a_column_is_offered_only_where_the_column_says_something(ta
 
 
 def test_equal_queries_stay_in_the_order_of_the_data_whichever_comes_first():
-    """More rows than a sort that is not stable leaves in place by chance."""
+    """An unstable sort would change the order of this many rows."""
     ids = [f"q{place:03}" for place in range(200)]
     deltas = [-0.5 if place % 3 else 0.5 for place in range(200)]
     pairs = pd.DataFrame(

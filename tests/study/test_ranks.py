@@ -57,7 +57,7 @@ def labelled(labels: dict[str, list[float | None]], texts: bool = True, **given:
         ({"q": [0, None, 0, 1, 0, 2]}, 1, {"d": "ac", "f": "ace"}),
         ({"perfect": [1, 0, 0], "unlabelled above": [None, 1], "none": [0, 0]}, 1, {}),
         ({"q": [1, 2]}, 2, {"b": "a"}),
-        # The highest ranked ones are taken.
+        # The documents with the highest ranks are used.
         ({"q": [0] * 7 + [1]}, 1, {"h": "abcde"}),
     ],
 )
@@ -69,7 +69,7 @@ def test_negatives_of_each_relevant_document(labels, threshold, negatives):
 
 
 def test_the_file_has_query_positive_and_negative_in_the_order_that_a_trainer_takes():
-    """The trainer of sentence-transformers takes columns by their order, whatever their names."""
+    """The trainer of sentence-transformers reads columns by their order, not by their names."""
     lines = triplet_lines(labelled({"q": [0, 1], "p": [0, 0, 1]}), FIRST_STAGE).decode()
     rows = [json.loads(line) for line in lines.splitlines()]
     assert [list(row) for row in rows] == [["query", "positive", "negative"]] * 3

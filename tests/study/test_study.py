@@ -132,7 +132,7 @@ def test_other_metrics_have_the_cutoff_as_far_as_they_have_one_and_the_chosen_is
         (8, 8, None, ([1, 3, 5, 8], [1, 3, 5, 8])),
         (11, 10, 10, ([1, 3, 5, 10, 11], [1, 3, 5, 10])),
         (30, 10, 20, ([1, 3, 5, 10, 20, 30], [1, 3, 5, 10])),
-        # A longer challenger lengthens the curve of all.
+        # The curve of the first stage ends at k = 1, the curve of the challenger at 30.
         (1, 30, 10, ([1], [1, 3, 5, 10, 20, 30])),
     ],
 )

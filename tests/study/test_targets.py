@@ -35,7 +35,7 @@ def with_times(ms: list[float]) -> Study:
 
 
 def with_price(currency: str = "USD", shown_in: str = "USD") -> Study:
-    """A price of 0.05 for a million tokens."""
+    """Return a study with a price of 0.05 per million tokens."""
     study = study_of()
     price = Price(0.05, "tokens", currency)
     own = replace(prices.shipped()[0], source="our contract", key="mine", price=price)

@@ -32,7 +32,7 @@ TURNED = 10
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """files: run id → the file of its ranking. timings: of the run `flaky`, the last."""
+    """One comparison. files: run id → file of its ranking. timings: of the last run, `flaky`."""
 
     folder: Path
     loaded: Loaded
@@ -80,8 +80,8 @@ class Case:
 
 
 def made(given: Path, target: Path, *, coarse: bool = True) -> Case:
-    """given: a folder with corpus.jsonl, queries.jsonl, qrels.tsv, initial.trec and rankings.
-    coarse: scores of the first stage are rounded, so that many are equal."""
+    """Make a case. given: a folder with corpus.jsonl, queries.jsonl, qrels.tsv, initial.trec and
+    rankings. coarse: scores of the first stage are rounded, so that many are equal."""
     folder, runs_folder = target / "data", target / "runs"
     runs_folder.mkdir(parents=True)
     folder.mkdir()

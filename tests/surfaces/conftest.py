@@ -26,7 +26,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
     given = tmp_path_factory.mktemp("given")
     _write(given)
     case = made(given, tmp_path_factory.mktemp("made"), coarse=False)
-    # As commands read them: a file that rankdash wrote has no ties left.
+    # The runs as commands read them: a file that rankdash wrote has no ties.
     runs = (
         replace(
             run, ranking=read(run.name, case.files[run.id], case.folder, run.dataset_id).ranking
@@ -38,7 +38,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 @contextmanager
 def without_charts() -> Iterator[None]:
-    """The charts show the same numbers, and drawing them takes most of a report's time."""
+    """Omit the charts, which show the same numbers and take most of a report's time."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Draft, "chart", lambda _draft, _drawing: "")
         yield
@@ -51,9 +51,9 @@ def report(case: Case) -> Page:
 
 
 def _write(folder: Path) -> None:
-    """Scores are tied, in single precision more of them; labels are negative, fractional or
-    missing; queries have no relevant label or no ranking. The reranking gains a little, so that no
-    p is at an end of its scale."""
+    """Write the files. Scores are tied, more of them in single precision; labels are negative,
+    fractional or missing; some queries have no relevant label or no ranking. The reranking gains a
+    little, so that no p is 0 or 1."""
     drawn = np.random.default_rng(11)
     labels = drawn.choice(_GRADES, (QUERIES, DOCUMENTS))
     # A grade that no ranked document has, only the labels.

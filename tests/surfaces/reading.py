@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from html.parser import HTMLParser
 
-# No part of a name such as p95 or NDCG@10, and no hyphen between two words.
+# Not a part of a name such as p95 or NDCG@10, and without a hyphen between two words.
 _NUMBER = re.compile(r"(?<![\w.,@-])[-+]?[$]?\d+(?:,\d{3})*(?:\.\d+)?%?")
 _INLINE = {"b", "strong", "em", "span", "a", "sup", "sub", "code"}
 

@@ -35,7 +35,7 @@ Numbers = dict[tuple[str, str, str], Any]
 
 @dataclass(frozen=True)
 class Rules:
-    """conventional, statistical: the same as options of a command."""
+    """Settings of evaluation. conventional, statistical: the same settings as command options."""
 
     name: str
     conventions: Conventions = field(default_factory=Conventions)

@@ -43,7 +43,7 @@ def shifted(mean: float, seed: int) -> tuple[list[int], list[int]]:
 
 
 PERCENTILES = {"interval": "percentile", "test": "t"}
-# The verdict, ranks before and after, rules, and how many runs there are.
+# (verdict, ranks before, ranks after, settings, number of runs).
 BORDERLINE = {
     "five of five helped: p 0.06": ("unproven", *first(40, 20, 5)),
     "six of six helped: p 0.03": ("better", *first(40, 20, 6)),
@@ -61,7 +61,7 @@ BORDERLINE = {
     "a fall of many sizes": ("worse", *shifted(-2.5, 3)),
 }
 ANSWERS = {"better": "yes", "small": "yes", "worse": "no", "identical": "no", "too_few": "unknown"}
-# Their interval is above 0 although their p is too large.
+# Cases with an interval above 0 although p is too large.
 UNCORRECTED = ("five of five helped: p 0.06", "six, but two comparisons")
 
 
@@ -86,7 +86,7 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
     assert row["verdict"] == kind
     ends = [row["delta_low"], row["delta_high"]]
 
-    # The interval of the relative change is of the verdict's draws: 0 lies in both or in neither.
+    # The relative change uses the verdict's resamples: both intervals contain 0, or neither does.
     choice = next(each for each in costs.choices(study) if each.system == system)
     assert cost_words.answer(choice) == ANSWERS.get(kind, "unproven")
     if kind == "too_few":
@@ -100,20 +100,20 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
     assert past["verdict"] == kind
     assert past["p_corrected"] == pytest.approx(row["p_corrected"], nan_ok=True)
 
-    # A gate on any gain makes one comparison and no correction.
+    # A gate on any gain is one comparison, without correction.
     (gate,) = decide([Condition("min-gain", study.spec, 1e-9)], study.comparison, system)
     missed = "too_few" if kind == "too_few" else "missed" if row["delta"] <= 0 else "unproven"
     assert gate.reason == ("met" if row["delta_low"] > 0 else missed)
     assert gate.passed == (proven or name in UNCORRECTED)
 
-    # These lists are reranked to their end or not at all.
+    # These lists are reranked completely or not at all.
     curve = costs.depths(study, system).curve
     full = curve.table.iloc[-1]
     assert full["gain_proven"] == proven
     assert [full["gain_low"], full["gain_high"]] == pytest.approx(ends, nan_ok=True)
     assert (curve.enough > 0) == bool(curve.table["gain_proven"].any())
 
-    # To skip every query is the verdict turned round; a change of 0 has no sign to turn.
+    # Skipping every query reverses the sign of the change; 0 has none.
     found = rank_shifts_study.skipping(study, system, "first", 1, 0.01)
     all_skipped = found.curve.iloc[-1][["high", "low"]].to_numpy(dtype=float)
     assert row["delta"] == 0 or (-all_skipped).tolist() == pytest.approx(ends, nan_ok=True)
@@ -123,7 +123,7 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
 
 # --- fewer than six queries: no verdict, interval, p, minimum detectable change or break-even ---
 
-# An interval, a quantile that needs six queries, a break-even and a sentence with a level.
+# Texts with an interval, a quantile that needs six queries, a break-even or a confidence level.
 SURE_WORDS = re.compile(
     r"\d (?:…|\\ldots\{\}) |within [\d.]+ ms, half|the target is|break-even: value|"
     r"confidence the true|(?:met|missed|undecided|reached) \| (?:poor|fair|good|excellent)"

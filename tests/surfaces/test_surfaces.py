@@ -202,7 +202,6 @@ def test_blocks_and_lines_say_the_same_of_files_whole_and_hurt(case, tmp_path, m
 
 def test_an_order_that_rankdash_made_has_one_mean(tmp_path):
     """Equal texts have equal scores of BM25, and the order of the rows resolves the tie."""
-
     rows = [
         {"query_id": f"q{q}", "query": "pay by card", "doc_id": f"d{d}",
          "document": "pay by card" if d % 2 else "parking", "label": int(d == 1 + 2 * (q % 3))}

@@ -49,7 +49,7 @@ def lists_at(place: int, queries: int = 16) -> list[tuple[str, list[str], list[f
 
 @pytest.fixture(autouse=True)
 def no_window(monkeypatch):
-    """Without a window every part of a page is in sight."""
+    """Draw every part of a page, because tests have no window to scroll."""
 
     def when_seen(study, key, title, height, draw, *of):
         if title:
@@ -143,7 +143,7 @@ class Hand:
 
 @pytest.fixture
 def hand(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Hand:
-    """The worker that nothing starts."""
+    """A worker that is never started."""
     made = Hand()
     monkeypatch.setattr(widgets_stored, "WorkerProcess", lambda _workspace: made)
     return made
@@ -157,7 +157,7 @@ def unfolded(app: AppTest, hand: Hand, monkeypatch: pytest.MonkeyPatch) -> AppTe
         with st.expander(title, icon=icon, expanded=True):
             draw()
 
-    # A module that is imported later would have this `fold` for all tests after this one.
+    # Otherwise a module that is imported later would contain this `fold` in all later tests.
     for found in pkgutil.walk_packages(rankdash.__path__, "rankdash."):
         if ".page_" in found.name:
             importlib.import_module(found.name)

@@ -87,7 +87,7 @@ def unlike(usual: str, text: str) -> str:
 
 
 def dataset_of(rows: str, name: str = "Shop") -> Dataset:
-    """rows: CSV with its head."""
+    """Return a data set. rows: CSV with its header."""
     return load([Source("rows.csv", rows.encode())], name=name).dataset
 
 

@@ -52,7 +52,7 @@ SENTENCE = re.compile(r"[A-Z{\"].* .*[.:…]\s*", re.DOTALL)
 # Fields and variables that a page may translate, because their texts are from the schemas.
 DESCRIBED = {"title", "meaning", "formula", "help", "note", "advice", "source", "template", "value"}
 DESCRIBED |= {"reference", "remedy", "unset", "purpose", "CONFLICTS[rule]"}
-# Of assumptions, price lists and billing units.
+# Fields of assumptions, price lists and billing units.
 DESCRIBED |= {"provider", "model", "unit", "unit]"}
 
 

@@ -10,9 +10,9 @@ from rankdash.kit.drawing import style
 THEME = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())[
     "theme"
 ]
-# Streamlit writes the titles of the menu and all captions in this share of the colour of text.
+# The opacity of the titles of the menu and of captions in Streamlit.
 CAPTION = 0.6
-# Between the strongest and the weakest channel of a colour that is called grey.
+# The largest difference between two channels of a grey.
 MOST_HUE = 0.17
 
 
@@ -43,7 +43,7 @@ def test_captions_and_what_is_written_on_the_accent_can_be_read(scheme):
         assert contrast(colours["textColor"], colours[ground], CAPTION) >= 4.5
         assert contrast(colours.get("linkColor", colours["primaryColor"]), colours[ground]) >= 4.5
     assert contrast("#FFFFFF", colours["primaryColor"]) >= 4.5
-    # A hue would be read as better, worse or a system.
+    # Another colour would mean better, worse or a system.
     accent = channels(colours["primaryColor"])
     assert max(accent) - min(accent) <= MOST_HUE
     assert colours["primaryColor"] not in (*style.SYSTEMS, style.FIRST_STAGE, style.WORSE)

@@ -24,9 +24,9 @@ from tests.benchmarks.large_set import store
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
 SIZES = (200, 400, 800)
-# Calls by which two runs of the same page may differ.
+# The possible difference between two runs of the same page, in calls.
 SLACK = 20_000
-# Parts of pages that are worked out once they are open.
+# Parts of pages that are computed only when they are open.
 OPEN = ("judge.another", *(f"overview.{name}" for name in ("table", "unjudged")))
 
 
@@ -101,6 +101,6 @@ def test_doubling_the_queries_at_most_triples_what_they_add(
         assert not app.exception
         assert app.title
         costs.append(cost.count)
-    # The first run of all also imports modules.
+    # The first run also imports modules.
     _imports, one, two, four = costs
     assert four - two <= 3 * max(two - one, 0) + SLACK, costs

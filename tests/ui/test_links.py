@@ -76,7 +76,7 @@ def another(widget: Any) -> Any:
     now = widget.value
     match widget.type:
         case "selectbox" | "select_slider" | "button_group":
-            # The options by their values; the widget itself lists them in words.
+            # The values of the options; the widget lists their labels.
             options = list(widget.format_func.__self__)
             return next((each for each in reversed(options) if each != now), None)
         case "multiselect":

@@ -34,7 +34,7 @@ RENDERED = {
     "plotly_chart": rf"<img src=http|{TURNED}",
     # A component shows its data as text.
     "bidi_component": TURNED,
-    # Escapes, of which the word joiner is one, would be shown.
+    # Escapes, such as the word joiner, would be visible.
     "selectbox": rf"{TURNED}|\u2060",
     "multiselect": rf"{TURNED}|\u2060",
 }

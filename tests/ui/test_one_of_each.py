@@ -16,7 +16,7 @@ from rankdash.features.report.report_zip import bundle
 from tests.stored import keep_lists, keep_rows
 from tests.ui.test_pages import open_page, texts
 
-# The other document ties with it and has no label.
+# The other document has the same score and no label.
 ROWS = "query_id,query,doc_id,document,label,score\nq0,find,d1,other,,1\nq0,find,d0,one word,1,1\n"
 COUNTED = (
     "queries|documents|labels|rows|pairs|runs|systems|candidates|groups|tokens|searches|judgments|"

@@ -38,7 +38,7 @@ def open_page(app, name: str, **params: str | list[str]):
 
 @pytest.mark.parametrize(("name", "given"), [("overview", {}), ("cost", {"part": "prices"})])
 def test_an_empty_cell_of_a_table_that_a_person_edits_is_a_dash(app, stored, name, given):
-    """Not the English word of a library."""
+    """Without it a library shows an English word."""
     app.session_state["overview.targets"] = True
     open_page(app, name, **given)
     assert {each.proto.placeholder for each in app.dataframe if each.proto.editing_mode} == {"–"}

@@ -19,7 +19,7 @@ def page() -> None:
     from rankdash.kit.widgets.text import signed_cells
     from tests.ui.test_signed_cells import VALUES
 
-    # Two rows of one name, as a table that was filtered may have.
+    # Equal row names, as in a filtered table.
     frame = pd.DataFrame({"change": VALUES, "name": None}, index=[7] * len(VALUES))
     st.dataframe(signed_cells(frame, {"change": 3}))
 

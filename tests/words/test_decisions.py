@@ -271,7 +271,7 @@ def test_a_ceiling_is_said_of_the_documents_that_it_is_of(texts, monkeypatch):
     said = {name: verdicts.notes(each, str.upper) for name, each in cases.items()}
     for own in (True, False):
         said[f"own: {own}"] = (verdicts.documents(own), verdicts.best_order(own))
-    # Less than everything never reads as everything.
+    # A share below 1 is never shown as all.
     split = reranked.headroom("reranked")
     for changes in (
         *({"recall_ceiling": share} for share in (0.994, 0.996, 1 - 1e-12, None)),

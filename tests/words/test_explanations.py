@@ -130,7 +130,7 @@ def test_the_reason_of_a_query_says_what_it_means_and_names_its_documents(study,
     below = {
         "the best label, then the nearest": [
             ("d1", 1.0, 3.0, 9.0), ("d2", 2.0, 9.0, 8.0), ("d3", 2.0, nan, 7.0)],
-        # Within it on both sides, or of no worth, is not below.
+        # A document within the cutoff in both systems, or not relevant, is not below it.
         "below the cutoff on one side is enough": [
             ("d1", 3.0, 1.0, 2.0), ("d2", 1.0, 2.0, 3.0), ("d3", 0.0, 3.0, 3.0)],
         "or on the other": [("d1", 3.0, 2.0, 1.0), ("d2", 1.0, 3.0, 2.0)],

@@ -126,7 +126,7 @@ def test_the_bias_is_the_first_line_below_the_verdict(study):
         pd.MultiIndex.from_frame(qrels[["query_id", "doc_id"]])
     )
     label = qrels["label"].to_numpy()
-    # The same share of what each ranks higher, of documents that can have a higher grade.
+    # An equal share of the documents that each system ranks higher, of those below the top grade.
     even = np.zeros(len(qrels), dtype=bool)
     for system in (challenger, study.baseline):
         lower = np.flatnonzero((owner == system).to_numpy() & (label < 3))

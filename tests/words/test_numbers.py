@@ -148,7 +148,7 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
         *chain.from_iterable(page_words.assumption_table(scenario, [choice], "USD", "Hit@10")),
     ]  # fmt: skip
     fits(*said)
-    # No figure has more digits than it can know.
+    # No figure has more digits than the longest amount.
     assert max(len(each) for text in said for each in re.findall(r"[\d,.]+", text)) <= LONGEST
 
 

@@ -141,7 +141,7 @@ def test_every_format_has_the_documented_columns_and_the_same_numbers(study):
     frame = report_exports.query_frame(study)
     assert set(frame.columns) == set(documented)
     assert {"segment.kind", "segment.system", "judged@10.delta"} <= set(documented)
-    # More labelled documents on top is neither help nor harm.
+    # judged@10 is not a metric of quality, so queries have no outcome by it.
     assert "judged@10.outcome" not in documented
     told = json.loads(report_exports.queries_json(study))
     assert told["columns"] == report_exports.meanings(study)
@@ -179,7 +179,7 @@ def test_no_text_from_the_data_runs_in_a_spreadsheet():
         texts = [cell for cell in cells_of(content) if not NUMBER.fullmatch(cell)]
         assert not [cell for cell in texts if cell.startswith(tuple("=+-@\t\r＝"))]
         assert "'=name" in texts
-    # And a number stays one: the deltas of a worse system are below 0.
+    # A number is not changed: the deltas of a worse system are below 0.
     for text in HOSTILE:
         worse = pd.DataFrame({text: [-0.25, 1.5], "ok": [text, "plain"]})
         head, first, second = csv_bytes(worse).decode("utf-8-sig").split("\r\n")[:3]
@@ -216,7 +216,7 @@ def test_what_was_defused_can_be_taken_back_and_a_number_stays_one(text):
         assert cell == text
 
 
-# A file that begins with a bracket is taken for JSON.
+# A file that begins with a bracket is read as JSON.
 IDS = st.text(
     st.characters(exclude_categories=("Cs", "Cc", "Zs", "Zl", "Zp")), min_size=1, max_size=6
 ).filter(lambda text: text[0] not in "{[")
@@ -224,7 +224,7 @@ IDS = st.text(
 
 @st.composite
 def lists(draw):
-    """Rankings with and without ties, and labels for some of the ranked documents."""
+    """Draw rankings with and without ties, and labels for some of the ranked documents."""
     ranked, labels = [], []
     for query in draw(st.lists(IDS, min_size=1, max_size=4, unique=True)):
         docs = draw(st.lists(IDS, min_size=1, max_size=8, unique=True))

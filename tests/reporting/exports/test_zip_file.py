@@ -37,7 +37,7 @@ Opened = tuple[dict[str, bytes], dict]
 
 
 def opened(study: Study, *, pictures: bool = False, **more: object) -> Opened:
-    """The files in the zip, the manifest first, and the manifest."""
+    """Return the files in the zip, the manifest first, and the manifest."""
     archive = zipfile.ZipFile(io.BytesIO(bundle(study, MADE, pictures=pictures, **more)))
     assert archive.testzip() is None
     files = {name: archive.read(name) for name in archive.namelist()}
@@ -150,7 +150,7 @@ def test_without_a_browser_the_charts_are_left_out_and_the_manifest_says_what_to
     monkeypatch,
 ):
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    # There, no place but the PATH is looked at.
+    # On Linux a browser is searched only in the PATH.
     monkeypatch.setattr(sys, "platform", "linux")
     assert charts_images.browser() is None
     with pytest.raises(UnavailableError):

@@ -1,4 +1,4 @@
-"""The targets that a person sets, as a form."""
+"""The form of the targets."""
 
 import math
 from pathlib import Path
@@ -16,7 +16,7 @@ OVERVIEW = Path(__file__).parents[3] / "pages" / "overview.py"
 
 
 def profile() -> None:
-    """The form of the first shipped profile that has a limit."""
+    """Draw the form of the first shipped profile with a limit."""
     from rankdash.features.cost import page_targets
     from rankdash.kit.widgets import scenario
 

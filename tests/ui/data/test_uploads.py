@@ -45,7 +45,7 @@ def panel(workspace, monkeypatch):
 
 
 def drop(app, *files):
-    """files: a name and its content, or several such pairs."""
+    """Upload files: a name and its content, or several such pairs."""
     pairs = [files] if isinstance(files[0], str) else files
     app.file_uploader[0].set_value([(*each, "text/plain") for each in pairs]).run()
 
@@ -97,7 +97,7 @@ class Held:
         self.running, self.cancelled = False, True
 
     def end(self, outcome=None):
-        """outcome: instead of the data set."""
+        """End the process. outcome: replaces the data set."""
         self.running = False
         if outcome:
             self.result = partial(settled, OUTCOMES[outcome])

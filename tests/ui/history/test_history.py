@@ -51,7 +51,8 @@ def day(number):
 
 
 def history_of(workspace, dataset_id):
-    """ "better", which failed on q15; one made twice, on two machines; a look at four queries."""
+    """Store "better", which failed on q15, a run repeated on another machine, and a run over four
+    queries."""
     keep(workspace, dataset_id, "better", 0, range(15), state="failed", **day(9))
     keep(workspace, dataset_id, "old", 1, settings=SETTINGS, **day(1))
     other = {"machine": {"cpu": "another", "numpy": "2.0"}, **day(3)}

@@ -38,7 +38,7 @@ def unlabelled(workspace, monkeypatch):
 
 
 def key_of(app, name):
-    """A key of the card that is shown, by the first part of its name."""
+    """Return a button of the present card, by the first part of its name."""
     [found] = [each for each in app.button if str(each.key).startswith(f"labelling.{name}")]
     return found
 
@@ -168,7 +168,7 @@ def test_with_all_labels_there_are_means(workspace, unlabelled):
 
 
 def test_beside_means_of_labels_that_came_with_the_data_there_is_no_estimate(workspace):
-    """A few open documents, and the estimate of a plan would contradict the verdict by means."""
+    """With a few open documents the estimate of a plan would contradict the verdict by means."""
     rows = [
         f"q{query}\tq{query}d{doc}\t{int(doc < 3)}\n"
         for query in range(QUERIES)

@@ -40,7 +40,7 @@ CHANGING = {
 
 
 def add_judge(workspace, dataset_id, name, top=1):
-    """A judge with a grade for each pair."""
+    """Store a judge with a grade for each pair."""
     rows = [(f"q{query}", f"q{query}d{doc}") for query in range(QUERIES) for doc in range(DOCS)]
     grades = pd.DataFrame(rows, columns=["query_id", "doc_id"]).assign(grade=GRADES, error="")
     return StoredJudges(workspace).add(dataset_id, name, "tiny", top, grades)
@@ -178,7 +178,7 @@ def shown(name, data, lang="en"):
     ],
 )
 def test_pages_show_the_estimate_and_no_mean(sampled, approved, lang, pages):
-    """Each as it differs from the page without labels."""
+    """Only the differences of each page from the page without labels."""
     bare = two_rankings(stored.workspace(), text=f"no plan, {lang}")
     found = {name: unlike(shown(name, bare, lang), shown(name, sampled, lang)) for name in pages}
     begin(stored.workspace(), bare)

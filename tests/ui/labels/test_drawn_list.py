@@ -165,7 +165,7 @@ def test_files_of_labels_go_from_the_page_to_commands_and_back(shop, tmp_path_fa
     for name in ("difference", "low", "high"):
         assert found[name] == pytest.approx(wanted[name], rel=1e-9)
     assert (found["labels"], found["known"], found["pairs"]) == (90, 2, 180)
-    # Into a plan of the command, whose draws are in another order.
+    # The labels are added to a plan of the command, with draws in another order.
     of_plan = ("--metric", "dcg@5", "--top", 2, "--qrels", files / "qrels.txt", "--out", plan)
     command("label", "plan", "--run", *ranked, *of_plan)
     added = command("label", "add", plan, labels)

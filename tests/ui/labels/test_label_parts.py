@@ -28,7 +28,7 @@ MADE = "2026-11-01T10:00:00+00:00"
 
 
 def unjudged(labels: str, before: str, after: str, metric: str = "precision", **fields) -> Callable:
-    """One query; labels: of the documents a, b, c and d, "-" for none. before, after: the order."""
+    """Return one query. labels: of documents a to d, "-" for none. before, after: their order."""
     rows = "".join(
         f"q,find,{doc},text,{label.replace('-', '')},{9 - before.index(doc)}\n"
         for doc, label in zip("abcd", labels, strict=True)
@@ -152,7 +152,7 @@ def test_runs_notes_and_corrections_go_along_once_under_a_free_name(workspace, s
     keep(stored, made, "Another", lambda label: 2 * label)
     assert [row.name for row in workspace.datasets()] == ["Shop", "Shop (2)"]
     assert len(workspace.runs(new.id)) == len(workspace.runs(stored)) == 1
-    # What was changed or taken back there stays so.
+    # Later changes in the new data set are not overwritten.
     assert notes.of(new.id, "q1").text == "own"
     assert [each.doc_id for each in corrections.all(new.id)] == ["d1"]
 

@@ -39,7 +39,7 @@ DATA = data()
 
 
 def moved(name: str, up: int, every: int = 1, lacking: str = "", **fields: object) -> Study:
-    """The study of a run that moves the relevant document of some queries up, at most to rank 1."""
+    """Return a study of a run that moves some relevant documents up, at most to rank 1."""
     lists = {}
     for q in range(QUERIES):
         docs, at = [*ORDER], q % DOCS
@@ -155,7 +155,7 @@ def test_the_leaderboard_has_a_row_for_every_run_and_numbers_for_those_that_are_
     rows = {row["name"]: row for row in data["rows"]}
     assert [row["name"] for row in data["rows"]] == [name, "First stage", "worse"]
     assert data["focus"] == name and data["words"]["hidden"] == "1 run is not shown"
-    # Neither latency nor price is known of a reranker.
+    # No reranker has a latency or a price.
     titles = [each["title"] for each in data["columns"]]
     assert titles == ["System", "Verdict", "NDCG@10", "Change", "Helped / hurt"]
     verdict, mean, change, counts = rows[name]["cells"]
@@ -184,7 +184,7 @@ def test_what_is_not_proven_is_hollow_and_the_minimum_that_a_user_set_is_marked(
         ({"systems": ["worse", "better", "first-stage", 7]}, {"system": ["better", "worse"]}),
         ({"systems": []}, {"system": []}),
         ({"focus": "better"}, {"vs": ["better"]}),
-        # What no row sends.
+        # Events that no row sends.
         ({"focus": "first-stage"}, {}),
         ({"focus": ["better"], "systems": {"better": 1}}, {}),
         ("better", {}),

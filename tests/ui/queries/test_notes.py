@@ -70,7 +70,7 @@ def test_every_document_gets_a_grade_from_0_to_one_above_the_top(workspace):
     for number, (grade, label) in enumerate(
         [("4", 4.0), ("?", None), ("0", 0.0), ("3", "as uploaded"), ("5", "as uploaded")], start=1
     ):
-        # What was sent before goes along until it is confirmed, and is not stored again.
+        # Earlier grades are sent again until they are confirmed, and are not stored again.
         pending.append([number, query, first, grade])
         send(app, "reading", {"pending": pending})
         found = {each.pair: each.label for each in corrections.all(dataset_id)}

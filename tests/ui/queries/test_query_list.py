@@ -18,14 +18,14 @@ from rankdash.kit.widgets.cache import cache
 from tests.ui.lives import lives, play
 from tests.ui.parts import component, dataset_of, drawn, run_of, send, study_of
 
-# Query → rank of its one relevant document before and after, by MRR@10; 0: below the cutoff.
+# Query → rank of its one relevant document before and after; 0: below the cutoff of MRR@10.
 MOVED = {"up": (2, 1), "down": (1, 2), "whole": (0, 1), "none": (1, 1), "least up": (9, 8),
          "least down": (8, 9)}  # fmt: skip
 DOCS = [f"d{n}" for n in range(12)]
 
 
 def at(rank: int) -> list[str]:
-    """The list with d0 at a rank."""
+    """Return the list with d0 at a rank."""
     docs = DOCS[1:]
     docs.insert((rank or 12) - 1, "d0")
     return docs
@@ -63,7 +63,7 @@ def rows(
 
 
 def window(order: str = "given", marks: pd.DataFrame = NO_MARKS, opened: str = "up") -> dict:
-    """The data of the list."""
+    """Return the data of the component."""
 
     def draw() -> None:
         page_list.show_window(rows(order, marks), opened)

@@ -1,4 +1,4 @@
-"""Why this score: what it costs, how far it is, what was found, and why it may not be offered."""
+"""The explanation of a score: its cost, progress and result, and reasons why it is not offered."""
 
 import re
 import time
@@ -55,7 +55,7 @@ RUNS = {
 
 @pytest.fixture
 def shop(workspace) -> str:
-    """The id of a data set with a run for each of `RUNS`."""
+    """Return the id of a data set with a run for each of `RUNS`."""
     dataset_id = keep_rows(workspace, ROWS, "Shop")
     run = rerank(workspace.dataset(dataset_id), create("bm25"), depth=len(TEXTS) - 1)
     usual = replace(run, measured=None, load_ms=np.nan)
@@ -67,7 +67,7 @@ def shop(workspace) -> str:
 
 
 def panel(dataset_id: str, run: str = "words", query: str = "return a gift 0"):
-    """Draws the part for a run."""
+    """Return a function that draws the part for a run."""
     data, systems = stored.dataset(dataset_id), stored.systems(dataset_id)
     study = Study(data, systems, FIRST_STAGE, (run,))
 
@@ -79,7 +79,7 @@ def panel(dataset_id: str, run: str = "words", query: str = "return a gift 0"):
 
 
 def work(workspace, doc: str, level: str = "term", run: str = "words"):
-    """An explanation that a worker has taken: its rows, its id and its worker."""
+    """Let a worker claim an explanation. Return the rows, its id and its worker."""
     rows, me = Explanations(workspace), Owner()
     number = rows.ask(Asked(run, "q0", doc, level))
     rows.claim(me)
@@ -87,13 +87,13 @@ def work(workspace, doc: str, level: str = "term", run: str = "words"):
 
 
 def leave_off(workspace) -> None:
-    """Explanations of documents in every state."""
+    """Store explanations of documents in every state."""
     whole = Explanation(1.5, (Stage("sentence", (TextPart(((0, 6),)),), (-0.5,)),), 8, 20)
     work(workspace, "d6")
     rows, number, me = work(workspace, "d7")
     rows.progress(number, me, 5, 10)
     rows, number, me = work(workspace, "d8")
-    # A document that goes by sentence first may need fewer than the most.
+    # A document explained by sentence first may need fewer calls than the estimate.
     rows.progress(number, me, 12, 10)
     rows.cancel(number)
     rows, number, me = work(workspace, "d9")

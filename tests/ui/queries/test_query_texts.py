@@ -146,7 +146,7 @@ def ladder() -> None:
     page_why.draw_ladder(study, queries_study.ladder_of(study, study.baseline, "q"))
 
 
-# The lists side by side.
+# Lists of two systems.
 
 TEXTS = {
     "as long as a snippet": "w" * 150,
@@ -248,7 +248,7 @@ def test_whatever_a_browser_says_is_checked(event, workspace):
     assert (data["whole"] or {"doc": ""})["doc"] == ""
 
 
-# Why a score.
+# Explanations of a score.
 
 
 def part(start: int, end: int) -> TextPart:
@@ -258,7 +258,7 @@ def part(start: int, end: int) -> TextPart:
 def found(
     *effects: float, level: str = "term", text: str = "", **more: object
 ) -> Callable[[], None]:
-    """An effect for each letter, or for the first ones of a text."""
+    """Return a function that draws effects: one per letter, or for the first letters of a text."""
     parts = tuple(part(place, place + 1) for place in range(len(effects)))
     made = Explanation(1.5, (Stage(level, parts, effects),), **more)
     return partial(page_occlusion.draw, made, "query *q*", text or "abcdefghij"[: len(effects) + 1])
@@ -304,7 +304,7 @@ def test_sentences_that_were_not_looked_into_are_faint():
     shown = html.proto.body.partition("<div class='rd-why'>")[2].removesuffix("</div>")
     assert re.sub(r"<[^>]+>", "", shown) == text
     pale = " ".join(re.findall(r"<span class='rd-faint'>(.*?)</span>", shown))
-    # Three sentences are looked into.
+    # Words of three sentences were tried.
     assert ">w50</mark>" in shown and {*re.findall(r"w\d+", pale)} == {*words[120:]}
 
 

@@ -113,7 +113,7 @@ READOUTS = {
     "a rule that just holds": readout(held_out=replace(HELD_OUT, low=-0.02)),
     "every query, and a proven gain": readout(PROVEN, rule=replace(RULE, share=1.0)),
     "every query, and none": readout(UNPROVEN, rule=replace(RULE, share=1.0)),
-    # Skipping as many at random loses as large a share of the whole gain of 0.1.
+    # Skipping the same number of random queries loses an equal share of the whole gain of 0.1.
     "a margin that does not help": readout(advantage_low=0.0),
     "0.4% are not nothing": readout(rule=replace(RULE, share=0.004)),
     "9.4% with a digit": readout(rule=replace(RULE, share=0.094)),
@@ -225,7 +225,7 @@ def test_margins_and_flows_are_at_the_cutoff_or_at_ten(cutoff, depth):
     ("given", "cell", "lost"),
     [
         (["1", "4–5"], ["1", "4–5"], None),
-        # From rank before to rank after, not the other way.
+        # A cell goes from the rank before to the rank after.
         (["unranked", "1"], [], "unranked → 1"),
         (["1", "gone"], [], "1 → gone"),
         (["1"], [], "1"),

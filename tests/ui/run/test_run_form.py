@@ -50,7 +50,7 @@ def form(stored):
 CHANGED = {
     "another model": ("cross-encoder", {"model": "BAAI/bge-reranker-base"}),
     "a service of one's own, whose price is not known": ("endpoint", {"dialect": "tei"}),
-    # 16 queries of 4 documents: 64 times about 4 tokens of query and 3 of document.
+    # 16 queries with 4 documents: 64 pairs of about 4 tokens of query and 3 of document.
     "a price that is typed": ("endpoint", {"dialect": "voyage", "price_tokens": 50.0}),
     "a stage that needs a key": ("cascade", {"second": "endpoint"}),
     "an address that is none": ("endpoint", {"base_url": "ftp://x"}),
@@ -307,7 +307,7 @@ def test_a_setting_has_the_field_of_its_kind():
     assert [box.options for box in app.selectbox] == [["x", "y"], ["First", "Second"]]
     hints = {each.label: each.placeholder for each in app.text_input}
     assert hints == {"Default elsewhere": "default", "Default here": "", "Required": ""}
-    # Three in a row, longer texts below, and the rest is folded.
+    # Fields are three per row, with longer texts below; advanced settings are folded.
     rows = [[len(each.children) for each in block.children.values()]
             for block in app.main.children.values() if block.type == "flex_container"]  # fmt: skip
     assert rows == [[1, 1, 1]] * 4

@@ -97,7 +97,7 @@ def test_the_list_of_runs_and_each_in_full(runs, workspace, approved, lang):
 @pytest.mark.parametrize(
     ("function", "cases"),
     [
-        # What takes room is not nothing.
+        # The size of a non-empty file is not shown as 0.
         (page_jobs.megabytes, {0: "0", 1: "0.1", 104_858: "0.2", 1 << 20: "1.0",
                                  10 << 20: "10", (10 << 20) + 1: "10"}),
         # An estimate has two significant figures.

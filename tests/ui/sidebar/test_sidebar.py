@@ -263,7 +263,7 @@ def test_the_line_below_the_title_says_what_is_compared(workspace, stored, monke
     with workspace.database.writing() as db:
         db.execute("UPDATE runs SET created = '2026-11-03T10:00:00+00:00'")
     run = workspace.run(workspace.runs(stored)[0].id)
-    # The newest of the systems compared, not of all there are.
+    # The date is of the newest compared system, not of the newest run.
     workspace.save_run(replace(run, id="z", name="newer", created="2026-11-09T10:00:00+00:00"))
 
     def line(**more):
@@ -308,7 +308,7 @@ def test_the_best_of_several_challengers_is_shown_until_one_is_chosen(
     [
         ("1", 1), ("10", 10), (str(LARGEST_CUTOFF), 1000), (str(LARGEST_CUTOFF + 1), None),
         ("9" * 5000, None), ("0", None), ("-1", None), ("all", None), ("", None), (None, None),
-        # A digit to Python, and no number in an address.
+        # A digit in Python, but not a number in an address.
         ("٣", None),
     ],
 )  # fmt: skip
@@ -401,7 +401,7 @@ def test_a_link_that_changed_below_it_is_drawn_again(opened, changed, runs):
 
     app = part(drawn, state={"sharing.link": opened})
     assert len(ran) == runs
-    # Programs that find links in a text stop at http://host?data=….
+    # Programs that detect links in a text truncate http://host?data=….
     assert len(app.code) == opened and all("/" in each.value for each in app.code)
 
 

@@ -71,7 +71,7 @@ def test_a_choice_of_several_that_was_emptied_stays_empty(app):
     for _ in range(2):
         page.multiselect[0].set_value([]).run()
         assert page.multiselect[0].value == []
-    # Another session that opens the address chooses none either, though "b" is the usual choice.
+    # Another session with this address also has no tag, although "b" is the default.
     other = app(**{name: page.query_params[name] for name in page.query_params})
     assert other.multiselect[0].value == [] and lost(other) == {}
 

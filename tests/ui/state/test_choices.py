@@ -22,7 +22,7 @@ def box(options=(), key="", on_change=None, index=0, format_func=str, **_setting
 
 
 class Query(dict):
-    """The address."""
+    """A replacement for the address."""
 
     def get_all(self, name):
         return self[name]
@@ -113,7 +113,7 @@ def test_options_of_one_name_are_told_apart():
     assert len(set(DRAWN[0]["words"])) == 3 and DRAWN[0]["words"][2] == "z"
 
 
-# What another window deleted.
+# Objects that another window deleted.
 
 
 def test_a_data_set_that_this_session_deleted_is_not_named():
@@ -186,7 +186,7 @@ def test_prices_are_those_of_the_systems_compared(monkeypatch):
     flat, hour = shipped_prices()[:2]
     listed = {"flat": flat, "hour": hour}
     study = made()
-    # The id of a run contains no sign of equality, so that the first one ends it.
+    # The id of a run contains no "=", so the first one ends it.
     address.choose("price", ["run=flat", "b=c=hour", "gone=flat", "nothing"])
     assert scenario.price_keys() == {"run": "flat", "b": "c=hour", "gone": "flat"}
     assert scenario.chosen_prices(study, listed) == {"run": flat}

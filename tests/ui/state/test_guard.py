@@ -57,11 +57,11 @@ ANSWERS = [
     *(([host], bound, "", True) for host in OWN for bound in ("127.0.0.1", "0.0.0.0")),
     *(([host], bound, "", False) for host in FOREIGN for bound in BOUND),
     ([], "127.0.0.1", "", False), (["localhost", "evil.example"], "127.0.0.1", "", False),
-    # A server for others answers under its addresses.
+    # A server that is bound to other addresses answers under them.
     (["192.168.1.5:8501"], "127.0.0.1", "", False), (["rack7"], "rack7", "", True),
     *((["192.168.1.5:8501"], bound, "", True) for bound in ("0.0.0.0", "::", "192.168.1.5")),
     *((["[fd00::5]"], bound, "", True) for bound in ("0.0.0.0", "::", "192.168.1.5")),
-    # One of several servers, itself bound to loopback, as the address that browsers reach.
+    # One of several servers, bound to loopback, answers under the address of their front.
     (["192.168.1.5:8501"], "127.0.0.1", "0.0.0.0:8501", True),
     (["evil.example"], "127.0.0.1", "0.0.0.0:8501", False),
     (["[fd00::5]:8501"], "127.0.0.1", ":::8501", True),

@@ -41,11 +41,11 @@ STORIES = {
     "sent until the script ends, then it only starts there": "a a . a a → sent sent starts starts",
     "put elsewhere": "a . b . b → sent sent starts",
     "other words are sent anew": "a . language a → sent sent",
-    # The run that drew it did not end, and the widget is ready all the same.
+    # The widget is ready although the run that drew it did not end.
     "moved in step": "a +b b → sent chosen starts",
     "a late report is no move, and what was put there is sent again": (
         "a . b . behind +a b → sent sent heard sent"),
-    # It may be reported late once more.
+    # The browser may send another late report.
     "moved while something is under way": (
         "a . b . behind +a b +c c → sent sent heard sent chosen sent"),
     "in step again, the same value is a choice": (
@@ -157,7 +157,7 @@ def test_an_empty_field_is_empty_and_not_at_its_least_value(session, lag, value,
     assert seen == {"value": value}
 
 
-# The address that comes with a run.
+# The address of a run.
 
 NOW, BEFORE, NEW = {"k": ["5"]}, {"k": ["3"]}, {"k": ["9"]}
 

@@ -23,7 +23,7 @@ INDEX = (FOLDER / "index.html").read_text(encoding="utf-8")
 @pytest.fixture
 def client():
     files = create_streamlit_static_handler(str(FOLDER), None)
-    # As long as the page, and not the page.
+    # Another page with the same length.
     other = HTMLResponse("x" * len(INDEX.encode()))
     return TestClient(
         Starlette(
@@ -79,7 +79,7 @@ def test_what_the_browser_has_is_not_sent_again_and_head_has_the_same_length(cli
     assert head.headers["etag"] == answer.headers["etag"]
     again, body = raw(client, path, "br", **{"If-None-Match": f'"a", W/{answer.headers["etag"]}'})
     assert (again.status_code, body) == (304, b"")
-    # Of another encoding it has other bytes.
+    # The ETag differs between encodings.
     other, _body = raw(client, path, "gzip", **{"If-None-Match": answer.headers["etag"]})
     assert other.status_code == 200
 

@@ -29,14 +29,14 @@ def marked(query: str, text: str) -> list[str]:
         ("vitamin B12", "B12, b12 and B1", ["B12", "b12"]),
         ("copies", "he copped it", []),
         ("gift", "gifting gifted", ["gifting", "gifted"]),
-        # Four letters are the shortest stem, and of four the last is not dropped.
+        # A stem has at least four letters, and a word of four letters is not shortened.
         ("barred", "bars barring bar", ["barring"]),
         ("less", "lessen lesson", []),
         ("tree", "trees tre treed", ["trees"]),
         ("copies", "copy copying copied cope", ["copy", "copying", "copied"]),
         ("easy copy", "easier copies, copying", ["easier", "copies", "copying"]),
         ("naïve café", "CAFÉ Naïve cafe", ["CAFÉ", "Naïve"]),
-        # Of Chinese the longest stretch in common.
+        # In Chinese the longest common substrings are marked.
         ("急性淋巴细胞白血病的治疗方法是什么", "急性淋巴细胞白血病可治疗。方法很多，是什么的",
          ["急性淋巴细胞白血病", "治疗", "方法"]),
         ("如何退货", "退货的方法：退回货物", ["退货"]),
@@ -61,7 +61,7 @@ def test_english_is_marked_whatever_its_ending_and_chinese_by_what_is_in_common(
         ("gifts", 4, "gift"),
         # If two places contain equally many words, the first is shown.
         ("gift " + "x " * 30 + "gift", 8, "gift x x"),
-        # The end of the text fills the snippet too.
+        # A snippet at the end of the text starts earlier.
         ("x " * 30 + "gift", 12, "x x x gift"),
         # A snippet starts at the beginning of a word.
         ("abcdefgh gift" + " y" * 30, 8, "gift y y"),
@@ -84,7 +84,7 @@ def test_no_part_of_as_many_signs_after_a_place_has_more_of_the_words(words, len
     ]
     if found and len(text) > length:
         best = found[counts.index(max(counts))][0]
-        # From a quarter before it, else from the next word; never past the last full part.
+        # It starts a quarter of its length earlier or at the next word, and has its full length.
         earliest = min(max(0, best - length // 4), len(text) - length)
         assert earliest <= start <= earliest + 20
 
