@@ -14,11 +14,11 @@ from rankdash.kit.widgets.stored import damage, read_only, workspace
 st.title(_p("page", "Data"))
 stored = workspace().datasets()
 if not stored and read_only():
-    st.info(_("This workspace holds no data set."), icon=":material/info:")
+    st.info(_("This workspace contains no data sets."), icon=":material/info:")
 elif not stored:
     st.write(
         _(
-            "Start with the sample, or drop your own files: queries, documents and labels; a "
+            "Start with the sample, or drop your own files: queries, documents, labels, and a "
             "first-stage ranking if you have one."
         )
     )
@@ -34,7 +34,7 @@ if not read_only() and not page_upload.asking():
     )
 if stored:
     chosen = address.one("data")
-    # While others arrive, the report of the last ones would be taken for theirs.
+    # During an upload, the old report could be mistaken for a report on the new files.
     if chosen and damage(chosen) is None and not arriving:
         data_page.draw(chosen, blocking_said=chosen == blocked)
     if chosen and damage(chosen) is None and not read_only():

@@ -15,7 +15,7 @@ if dataset_id is None:
     view.nothing_yet(
         "run",
         _("No data set yet"),
-        _("A reranker needs queries and candidate documents to work on."),
+        _("A reranker needs queries and candidate documents."),
         "data",
     )
 else:

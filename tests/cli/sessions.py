@@ -56,7 +56,7 @@ SAMPLES = {name: ROOT / "assets" / "samples" / folder
 QUERIES, DEPTH = 12, 20
 _DIGITS = re.compile(r"-?\d+\.\d{11,}(?:e-?\d+)?")
 _OF_A_CLOCK = re.compile("! (Ready after|Latency of a query|Throughput:) ")
-_TAKEN = re.compile(r"[\d.,]+ (ms|kB|MB|GB|pairs a second|s(?= left|\b))")
+_TAKEN = re.compile(r"[\d.,]+ (ms|kB|MB|GB|pairs per second|s(?= left|\b))")
 
 
 def play(session: str, run: Callable, monkeypatch: pytest.MonkeyPatch) -> str:

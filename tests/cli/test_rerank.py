@@ -48,7 +48,7 @@ def test_latency_and_throughput_are_told_apart_and_every_repeat_is_in_the_file(r
     # There is no p95 of three queries.
     alone = r"alone, warm: p50 [\d.]+ ms, mean [\d.]+ ± [\d.]+ ms \(3 queries\)"
     assert re.search(alone, done.err)
-    assert re.search(r"Throughput: [\d.,]+ pairs a second \(one query at a time\)", done.err)
+    assert re.search(r"Throughput: [\d.,]+ pairs per second \(one query at a time\)", done.err)
     rows = json.loads(taken.read_text())
     assert [row["query_id"] for row in rows] == ["q0", "q1", "q2"]
     for row in rows:

@@ -122,7 +122,7 @@ def test_it_goes_on_by_the_runtime_that_it_began_with(run, command, tmp_path, mo
     monkeypatch.setenv("RUNTIMES", "second")
     refused = run(*command("--resume", kept, *options, ms=15))
     assert refused.code == 2 and not (tmp_path / "out.trec").exists()
-    assert "Going on with runtime=first, device=cpu" in refused.err
+    assert "Resuming with runtime=first, device=cpu" in refused.err
     assert refused.err.splitlines()[-1].startswith("error: No first here.")
     monkeypatch.setenv("RUNTIMES", "second first")
     assert run(*command("--resume", kept, *options, ms=15)).code == 0

@@ -48,7 +48,7 @@ def test_from_one_workspace_into_another(run, home, filled, tmp_path):
     done = run("workspace", "import", file)
     assert done.code == 0
     assert "warning: The note on query q1 differs. The existing note stays." in done.err
-    assert done.err.endswith("Added: nothing, it was all there\n")
+    assert done.err.endswith("Added: nothing, the workspace contains everything\n")
     assert [each.name for each in tmp_path.iterdir() if each.is_file()] == [file.name]
 
 

@@ -15,7 +15,7 @@ from rankdash.kit.drawing.draw import Drawing
 
 
 def grades(report: CheckReport) -> Drawing:
-    """How many pairs carry each label."""
+    """Draw the number of query–document pairs with each label."""
     bars = [
         (
             plain(bar.low) if bar.low == bar.high else f"{plain(bar.low)}…{plain(bar.high)}",
@@ -26,7 +26,7 @@ def grades(report: CheckReport) -> Drawing:
     return grades_chart(bars)
 
 
-# How many pairs carry each label.
+# The number of pairs with each label.
 
 _HEIGHT = 220
 
@@ -40,7 +40,7 @@ def _grades_alt(bars: Sequence[tuple[str, int]]) -> str:
 
 @draw.chart(_grades_alt)
 def grades_chart(ink: style.Ink, bars: Sequence[tuple[str, int]]) -> go.Figure:
-    """A bar for each label or range of labels, lowest first, its count above.
+    """Draw a bar for each label or range of labels, lowest first, with its count above.
 
     bars: (label, count).
     """

@@ -1,4 +1,4 @@
-"""`check`: what is in the files of a data set. `workspace`: data sets as one file; the repair."""
+"""`check`: report on the files of a data set. `workspace`: export, import, repair and check."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def add_check(parser: Parser) -> None:
     # Labels and rankings need no tables, as for `evaluate`.
     import_late("pandas")
     parser.description = (
-        "Read the files of one data set as the dashboard would, and report what is in "
-        "them. Exit code 0 when they can be used (warnings included), 1 when they hold errors."
+        "Read the files of one data set like the dashboard, and report their content and their "
+        "problems. Exit code 0 if they can be used (warnings included), 1 if they contain errors."
     )
     parser.add_argument(
         "paths",
@@ -68,7 +68,7 @@ def add_check(parser: Parser) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    """Write the check report to standard output. An error that ends the reading goes to standard
+    """Write the check report to standard output, and an error that ends the reading to standard
     error."""
     from rankdash.core.readers import sources_at
     from rankdash.core.readers.loading import examine
@@ -115,9 +115,9 @@ def _report(name: str, report: CheckReport) -> Iterator[str]:
             ["queries", f"{report.queries:,}"],
             ["documents", f"{report.documents:,}"],
             ["labels", f"{report.labels:,} over {query_count(report.labelled_queries)}"],
-            ["candidates a query", _spread(report.candidates_per_query)],
-            ["characters a query", _spread(report.query_chars)],
-            ["characters a document", _spread(report.document_chars)],
+            ["candidates per query", _spread(report.candidates_per_query)],
+            ["characters per query", _spread(report.query_chars)],
+            ["characters per document", _spread(report.document_chars)],
         ],
         left=2,
     )
@@ -151,7 +151,7 @@ def _histogram(report: CheckReport) -> str:
         (
             plain(bar.low) if bar.low == bar.high else f"{plain(bar.low)} to {plain(bar.high)}",
             f"{bar.count:,}",
-            # Never nothing where there is something.
+            # At least one character for a count above 0.
             "#" * -(-bar.count * _BAR // most),
         )
         for bar in report.label_histogram
@@ -171,11 +171,10 @@ def _section(severity: str, findings: Sequence[Finding]) -> Iterator[str]:
 def _spread(spread: LabelSpread | None) -> str:
     if spread is None:
         return "–"
-    return f"{spread.low:,.0f} to {spread.high:,.0f}, middle {spread.median:,.0f}"
+    return f"{spread.low:,.0f} to {spread.high:,.0f}, median {spread.median:,.0f}"
 
 
-# `workspace`: data sets with all that belongs to them, to and from one file; the repair; the
-# check of its files.
+# `workspace`: data sets with their runs and notes, to and from one file; repair and check.
 
 _ADDED = {
     "datasets": "data sets",
@@ -199,8 +198,8 @@ _LISTED = {
 
 def add_workspace(parser: Parser) -> None:
     parser.description = (
-        "The workspace is the folder in RANKDASH_HOME (for a new one: an empty or new "
-        "folder), or the one in your user data directory."
+        "The workspace is the folder in RANKDASH_HOME (for a new workspace: an empty or new "
+        "folder), or by default a folder in your user data directory."
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
     export = actions.add_parser(
@@ -227,34 +226,34 @@ def add_workspace(parser: Parser) -> None:
     export.set_defaults(command=_export)
     bring = actions.add_parser(
         "import",
-        help="add what such a file holds and the workspace does not",
-        description="Add what the file holds and the workspace does not. What is there already "
-        "stays as it is, and differences are listed. A broken file adds nothing.",
+        help="add the contents of such a file to the workspace",
+        description="Add everything in the file that the workspace lacks. Existing content does "
+        "not change, and differences are listed. A broken file adds nothing.",
     )
-    bring.add_argument("file", metavar="FILE", help="the file to take in; - is standard input")
+    bring.add_argument("file", metavar="FILE", help="the file to import; - is standard input")
     bring.set_defaults(command=_import)
     mend = actions.add_parser(
         "repair",
-        help="make the database anew where it is missing, damaged or an older copy",
-        description="Make the database anew from the folders, what can be read of it, and its "
-        "newest copy in the folder backups. Nothing is deleted: the old database goes to the "
-        "folder trash. Close other programs that use the workspace first. A sound workspace stays "
-        "as it is.",
+        help="rebuild a database that is missing, damaged or an older copy",
+        description="Rebuild the database from the folders, the readable part of the old "
+        "database, and its newest copy in the folder backups. Nothing is deleted: the "
+        "old database is moved to the folder trash. Close other programs that use the "
+        "workspace first. An intact workspace does not change.",
     )
     mend.set_defaults(command=_repair)
     check = actions.add_parser(
         "check",
-        help="say which files of data sets and runs have changed since they were written",
-        description="Read every table of the workspace and compare it with the hash that it "
-        "carries; one of a version that wrote none gets its hash. What is damaged is named, and "
-        "ends the command with 1.",
+        help="find data sets and runs that changed after they were written",
+        description="Read every table of the workspace and compare it with its stored hash. "
+        "Tables from versions without hashes get one. Damaged data sets and runs are "
+        "listed, and the exit code is then 1.",
     )
     check.set_defaults(command=_check_workspace)
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    """Write the file; nothing is left where that fails. What is damaged is named, and ends the
-    command with 1."""
+    """Write the file; on failure, leave none. If damaged parts are excluded, list them and return
+    1."""
     target, workspace = target_of(arguments.file), Workspace.open()
     if workspace.trouble is not None:
         sys.stderr.write(f"warning: {printable(str(workspace.trouble))}\n")
@@ -272,7 +271,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    """Take a file in; what differs from what is there is said on standard error."""
+    """Import a file; list on standard error what differs from the workspace."""
     file = Path(arguments.file)
     with tempfile.TemporaryFile() as stream:
         source: Path | BinaryIO = file
@@ -283,29 +282,29 @@ def _import(arguments: argparse.Namespace) -> int:
         imported = import_workspace.bring_in(Workspace.open(), source, name_of(file), _progress)
     warn(imported.findings)
     added = [f"{_ADDED[kind]} {n:,}" for kind, n in imported.added.items() if n and kind in _ADDED]
-    sys.stderr.write(f"Added: {', '.join(added) or 'nothing, it was all there'}\n")
+    sys.stderr.write(f"Added: {', '.join(added) or 'nothing, the workspace contains everything'}\n")
     return DONE
 
 
 def _repair(_arguments: argparse.Namespace) -> int:
-    """Make the database of the workspace anew, and say on standard error what came back."""
+    """Rebuild the database of the workspace, and report on standard error what was recovered."""
     workspace = Workspace.open()
     done = workspace.repair()
     if done is None:
         sys.stderr.write(f"There is nothing to repair in {printable(str(workspace.root))}\n")
         return DONE
     rows = ", ".join(f"{words} {done.rows[name]:,}" for name, words in _LISTED.items())
-    lines = [f"Repaired: {workspace.root}", f"There are now: {rows}"]
+    lines = [f"Repaired: {workspace.root}", f"Contents: {rows}"]
     if done.from_folders:
-        lines.append(f"Data sets and runs that only their folders knew: {done.from_folders:,}")
+        lines.append(f"Data sets and runs recovered from folders: {done.from_folders:,}")
     if done.copy_of:
-        lines.append(f"Also used: the copy of the database of {done.copy_of}")
+        lines.append(f"Also used: the database copy of {done.copy_of}")
     if done.changed:
         lines.append(
-            f"Set apart, because they changed since they were written: {done.changed:,} rows"
+            f"Quarantined because they changed after they were written: {done.changed:,} rows"
         )
-    lines += [f"Cannot be listed, stays where it is: {folder}" for folder in done.unlisted]
-    lines += [f"Has no folder any more: {name}" for name in done.gone]
+    lines += [f"Could not be listed (left unchanged): {folder}" for folder in done.unlisted]
+    lines += [f"Folder missing: {name}" for name in done.gone]
     if done.trash is not None:
         lines.append(f"The old database is in {done.trash} for 30 days")
     sys.stderr.writelines(f"{printable(line)}\n" for line in lines)
@@ -313,7 +312,7 @@ def _repair(_arguments: argparse.Namespace) -> int:
 
 
 def _check_workspace(_arguments: argparse.Namespace) -> int:
-    """Name what is damaged on standard output."""
+    """List damaged data sets and runs on standard output."""
     workspace = Workspace.open()
     stored = [
         *(("datasets", row.id, row.name) for row in workspace.datasets()),
@@ -334,7 +333,7 @@ def _chosen(workspace: Workspace, names: Sequence[str]) -> list[str]:
     if not rows:
         raise DataError(
             "There is no data set in the workspace {folder}.",
-            remedy="Set RANKDASH_HOME to the folder of another one.",
+            remedy="Set RANKDASH_HOME to the folder of another workspace.",
             folder=str(workspace.root),
         )
     if not names:

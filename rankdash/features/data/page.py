@@ -1,4 +1,4 @@
-"""The check of a data set: traffic lights, findings, and what was stored before."""
+"""The check of a data set: traffic lights, findings, and the result of an upload."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _EXAMPLE_CHARS = 200
 
 
 def draw(dataset_id: str, *, blocking_said: bool) -> None:
-    """blocking_said: what blocks reranking stands above on the page already."""
+    """Draw the check report. blocking_said: the page already shows what blocks reranking."""
     report = stored.check_report(stored.in_force(dataset_id))
     if report is None:
         return
@@ -55,7 +55,7 @@ def draw(dataset_id: str, *, blocking_said: bool) -> None:
     labels, rankings = st.columns([2, 3])
     with labels:
         _labels(report, 0 if sampled is None else sampled.status.pairs)
-        # Labels that were given here have the scale of rankdash.
+        # Labels entered in rankdash already have its scale.
         unjudged.draw_direction(dataset_id, stored.check_report(dataset_id) or report)
     with rankings:
         _rankings(dataset_id, report)
@@ -89,7 +89,7 @@ def _counts(report: CheckReport) -> None:
         (
             _("Judged@10 of the first stage"),
             share_percent(report.judged_at_10),
-            _("share of its top ten that has a label"),
+            _("labelled share of its top ten documents"),
         ),
     )
     for column, (title, value, below) in zip(st.columns(4), cards, strict=True):
@@ -119,7 +119,7 @@ def _labels(report: CheckReport, sampled_from: int) -> None:
 
 
 def _findings(report: CheckReport, boxed: Sequence[Finding]) -> None:
-    """Draw a table of the findings. boxed: those that the lights explain."""
+    """Draw a table of the findings. boxed: findings that the lights explain."""
     signs = {"error": _("⛔ error"), "warning": _("⚠ warning"), "note": _("ℹ note")}
     # The page states above what blocks reranking, and that labels are missing.
     shown = (report.blocks_reranking, NO_LABELS, *boxed)
@@ -142,8 +142,8 @@ def _findings(report: CheckReport, boxed: Sequence[Finding]) -> None:
     rest = [row for row, finding in pairs if not _actionable(finding)]
     headings = (
         _p("column", "kind"),
-        _p("column", "where"),
-        _p("column", "what"),
+        _p("column", "location"),
+        _p("column", "finding"),
         _p("column", "remedy"),
         _p("column", "examples"),
     )
@@ -151,13 +151,17 @@ def _findings(report: CheckReport, boxed: Sequence[Finding]) -> None:
         st.html(table_html(headings, actionable))
     if rest:
         with st.expander(
-            ngettext("{n} note on how it was read", "{n} notes on how it was read", len(rest))
+            ngettext(
+                "{n} note on how the data were read",
+                "{n} notes on how the data were read",
+                len(rest),
+            )
         ):
             st.html(table_html(headings, rest))
 
 
 def _actionable(finding: Finding) -> bool:
-    """Whether there is something to do about it."""
+    """Return True if a finding asks for an action."""
     return finding.severity != "note" or bool(finding.remedy)
 
 
@@ -186,19 +190,19 @@ def _rankings(dataset_id: str, report: CheckReport) -> None:
             _p("column", "rows"): st.column_config.NumberColumn(format="localized"),
         },
         row_height=name_rows(names),
-        alt=_("The first stage and the rankings that came with the data"),
+        alt=_("The first stage and the other rankings in the data"),
     )
 
 
 def _systems(dataset_id: str) -> None:
-    """Which systems came with the files, and the way to their comparison."""
+    """Draw which systems came with the files, and a link to their comparison."""
     systems = [run for run in workspace().runs(dataset_id) if run.reranker == Precomputed.name]
     if not systems:
         return
     st.caption(
         ngettext(
-            "{n} system came with the files: {names}.",
-            "{n} systems came with the files: {names}.",
+            "The files contain {n} system: {names}.",
+            "The files contain {n} systems: {names}.",
             len(systems),
             names=enumerated(markdown_safe(run.name, 60) for run in systems),
         )
@@ -211,7 +215,7 @@ def _systems(dataset_id: str) -> None:
     )
 
 
-# The traffic lights of a data set on the page: a card each, with its remedy.
+# The traffic lights of a data set on the page: a card for each, with its remedy.
 
 _SIGNS: dict[State, str] = {
     "good": ":green[:material/check_circle:]",
@@ -226,8 +230,8 @@ _CHARS = 600
 def draw_lights(report: CheckReport, sampled: Labelling | None) -> list[Finding]:
     """Draw the lights side by side, and a box with the remedy for each warning light.
 
-    sampled: the plan whose labels are a sample; None if they are not. Return the
-    warnings in the boxes.
+    sampled: the plan whose labels are a sample; None if they are not. Return the warnings in the
+    boxes.
     """
     words: dict[State, str] = {
         "good": _("looks plausible"),
@@ -274,18 +278,18 @@ def _box(light: Light) -> None:
                 view.link("judge", _p("page", "Judge"), ":material/smart_toy:")
 
 
-# What became of uploaded files: a data set that is ready, that cannot be reranked, or was here.
+# The result of an upload: a data set that is ready, that cannot be reranked, or that existed.
 
 
 def choose(dataset_id: str) -> None:
-    """Open it; what was chosen within another one says nothing of it."""
+    """Open a data set and reset baseline, system and query."""
     address.choose("data", dataset_id)
     for choice in ("base", "system", "q"):
         address.choose(choice, None)
 
 
 def show_stored(saved: Kept) -> str | None:
-    """What became of the files, and first what blocks reranking: then the id of their data set."""
+    """Show the result of an upload. Return the id of its data set if something blocks reranking."""
     row = next((row for row in workspace().datasets() if row.id == saved.dataset_id), None)
     if row is None:
         return None
@@ -294,7 +298,7 @@ def show_stored(saved: Kept) -> str | None:
         sentences = [_("These files equal {name}, which is in this workspace.", name=name)]
         if saved.added:
             systems = enumerated(markdown_safe(each, 60) for each in saved.added)
-            sentences.append(_("New in it: {systems}.", systems=systems))
+            sentences.append(_("New systems: {systems}.", systems=systems))
         else:
             sentences.append(_("Nothing was stored."))
         st.info(paragraph(sentences), icon=":material/content_copy:")
@@ -339,7 +343,7 @@ def show_stored(saved: Kept) -> str | None:
 
 
 def _next_step(dataset_id: str, *, labelled: bool) -> None:
-    """The page that does what this data set needs next."""
+    """Draw a link to the page of the next step for this data set."""
     if workspace().runs(dataset_id):
         view.link("overview", _p("page", "Compare"), ":material/monitoring:", address.offered())
     elif labelled:

@@ -21,7 +21,7 @@ from rankdash.kit.widgets.text import markdown_safe
 
 
 def dataset() -> bool:
-    """Say what is wrong with the data set that is chosen; whether there is something wrong."""
+    """Show the damage of the chosen data set; return True if it is damaged."""
     chosen = address.one("data")
     error = None if chosen is None else stored.damage(chosen)
     if error is not None:
@@ -30,12 +30,12 @@ def dataset() -> bool:
 
 
 def runs() -> None:
-    """Say which runs of the data set are set apart and why, and offer to delete them."""
+    """Show the damaged runs of the data set with the reasons, and offer to delete them."""
     chosen = address.one("data")
-    _set_apart(
+    _offer_deletion(
         {} if chosen is None else stored.damaged(chosen),
         "damaged.delete",
-        _("Set apart, and in no number here:"),
+        _("Quarantined and excluded from all results:"),
         _("Delete these runs"),
         _("Delete these runs?"),
         _delete,
@@ -43,12 +43,12 @@ def runs() -> None:
 
 
 def judges(dataset_id: str) -> None:
-    """The same for the judges of a data set."""
+    """Show the damaged judges of a data set, and offer to delete them."""
     rows = StoredJudges(workspace())
-    _set_apart(
+    _offer_deletion(
         rows.unreadable(dataset_id),
         "damaged.judges",
-        _("Judges that cannot be read, and are in no number here:"),
+        _("Judges that cannot be read and are excluded from all results:"),
         _("Delete these judges"),
         _("Delete these judges?"),
         rows.delete,
@@ -56,8 +56,8 @@ def judges(dataset_id: str) -> None:
 
 
 def unfinished(dataset_id: str) -> None:
-    """The same for the unfinished runs of a data set."""
-    _set_apart(
+    """Show the damaged unfinished runs of a data set, and offer to remove them."""
+    _offer_deletion(
         jobs.unreadable(workspace(), dataset_id),
         "damaged.jobs",
         _("Unfinished runs that cannot be read:"),
@@ -67,7 +67,7 @@ def unfinished(dataset_id: str) -> None:
     )
 
 
-def _set_apart(
+def _offer_deletion(
     damaged: Mapping[str, tuple[str, StoreError]],
     key: str,
     heading: str,
@@ -75,9 +75,9 @@ def _set_apart(
     question: str,
     delete: Callable[[str], None],
 ) -> None:
-    """Name the rows, and offer to delete them and nothing else.
+    """Show damaged rows with the reasons, and offer to delete them.
 
-    damaged: id → name, and what is wrong. delete: takes an id.
+    damaged: id → name and error. delete: takes an id.
     """
     if not damaged:
         return
@@ -106,13 +106,14 @@ def _delete(run: str) -> None:
     workspace().delete_run(run)
 
 
-# What another window deleted: a data set, in place of the page, or runs that were compared.
+# Deletions in another window: a data set, in place of the page, or compared runs.
 
 _OTHER = "deleted.other"
 
 
 def deleted_dataset(name: str) -> bool:
-    """Say that the data set is gone and offer the others; whether the page has to wait for it."""
+    """Show that the data set was deleted and offer the others; return True if the page has to wait
+    for a choice."""
     rows = {row.id: row for row in workspace().datasets()}
     text = _("{name} was deleted in another window.", name=markdown_safe(name, 80))
     st.warning(text, icon=":material/delete:")
@@ -137,7 +138,7 @@ def deleted_dataset(name: str) -> bool:
 
 
 def deleted_runs() -> None:
-    """Say which runs are gone, and what is compared now, until it is dismissed."""
+    """Show which runs were deleted, and what is compared now, until it is dismissed."""
     names, dataset_id = stored.runs(), address.one("data")
     if not names or dataset_id is None:
         return
@@ -165,14 +166,14 @@ def _open() -> None:
         address.choose(name, None)
 
 
-# A workspace whose database cannot be relied on: what was found, and a button that repairs it.
+# A workspace with a damaged database: the problem, and a button that repairs it.
 
 _SAID = "repair.said"
 _MOST_NAMED = 10
 
 
 def draw_repair() -> None:
-    """Over every page: what is wrong; after a repair, once, what came back."""
+    """Draw the problem above every page; after a repair, once, what was recovered."""
     done: Repaired | None = st.session_state.pop(_SAID, None)
     if done is not None:
         st.success(
@@ -203,17 +204,20 @@ def came_back(repair: Repaired) -> list[str]:
     ]
     lines = [_("Found: {what}.", what=enumerated(parts))]
     if repair.copy_of:
-        lines.append(_("Also used: the copy of the database of {day}.", day=repair.copy_of))
+        lines.append(_("Also used: the database copy of {day}.", day=repair.copy_of))
     if repair.changed:
         lines.append(
-            _("Set apart, because they changed since they were written: {n} rows", n=repair.changed)
+            _(
+                "Quarantined because they changed after they were written: {n} rows",
+                n=repair.changed,
+            )
         )
     if repair.unlisted:
         lines.append(
-            _("Cannot be listed, stays where it is: {names}", names=_named(repair.unlisted))
+            _("Could not be listed (left unchanged): {names}", names=_named(repair.unlisted))
         )
     if repair.gone:
-        lines.append(_("Has no folder any more: {names}", names=_named(repair.gone)))
+        lines.append(_("Folder missing: {names}", names=_named(repair.gone)))
     if repair.trash is not None:
         lines.append(
             _(

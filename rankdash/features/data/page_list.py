@@ -1,4 +1,4 @@
-"""The list of data sets: samples, sets by name, and workspaces as files."""
+"""The list of data sets, loading by name, and workspaces as files."""
 
 from __future__ import annotations
 
@@ -82,19 +82,21 @@ def _what_goes(row: DatasetRow) -> list[str]:
     runs = len(workspace().runs(row.id))
     sentences = [
         _(
-            "{name} will be deleted permanently. Your own files stay where they are.",
+            "{name} will be deleted permanently. Your own files are not affected.",
             name=markdown_safe(row.name, 80),
         )
     ]
     notes = len(Notes(workspace()).all(row.id)) + len(RunNotes(workspace()).all(row.id))
     remarks = notes + Corrections(workspace()).layer(row.id).count
     if runs:
-        sentences.append(ngettext("{n} run goes with it.", "{n} runs go with it.", runs))
+        sentences.append(
+            ngettext("{n} run will be deleted too.", "{n} runs will be deleted too.", runs)
+        )
     if remarks:
         sentences.append(
             ngettext(
-                "{n} note or corrected label goes with it.",
-                "{n} notes and corrected labels go with it.",
+                "{n} note or corrected label will be deleted too.",
+                "{n} notes and corrected labels will be deleted too.",
                 remarks,
             )
         )
@@ -107,18 +109,18 @@ def _delete(dataset_id: str) -> None:
     address.choose("data", None)
 
 
-# Data sets of collections, opened by their name.
+# Data sets of collections, loaded by name.
 
 _TICKS_A_SIGN = 5
 
 
 def draw_open_by_name() -> None:
-    """Ask for names, fetch what they name, and read it as dropped files are read."""
+    """Draw the form for names; download the data sets and read them like uploaded files."""
     st.caption(
         _(
-            "`ir_datasets:beir/scifact/test` loads a data set of the package ir_datasets, "
-            "`hf:organization/name` one of the Hugging Face hub. If the labels are in a "
-            "repository of their own, add its name after a space."
+            "`ir_datasets:beir/scifact/test` loads a data set from the package ir_datasets, "
+            "`hf:organization/name` from the Hugging Face hub. If the labels are in a separate "
+            "repository, add its name after a space."
         )
     )
     with st.form("by_name", border=False):
@@ -129,8 +131,9 @@ def draw_open_by_name() -> None:
             max_chars=400,
             help=_(
                 "A folder of a repository: hf:organization/name/folder. A branch, tag or commit: "
-                "hf:organization/name@revision. Downloads stay in the folders of these packages. "
-                "Of more than 100,000 documents only those with a label or a rank are read."
+                "hf:organization/name@revision. Downloads are cached in the folders of these "
+                "packages. If a data set has more than 100,000 documents, only documents with a "
+                "label or a rank are read."
             ),
         )
         sent = button.form_submit_button(_p("button", "Open"), width="stretch")
@@ -141,7 +144,7 @@ def draw_open_by_name() -> None:
     ticks = 0
 
     def waiting() -> None:
-        # Streamlit ends a script that nobody waits for when it next says something.
+        # A script of a closed page ends at its next output, so write some from time to time.
         nonlocal ticks
         ticks += 1
         if ticks % _TICKS_A_SIGN == 0:
@@ -156,7 +159,7 @@ def draw_open_by_name() -> None:
     page_upload.read_sources(sources)
 
 
-# The workspace as one file: taken away for a colleague, and a colleague's file brought in.
+# The workspace as one file: export and import.
 
 _SAID = "sharing.said"
 _GENERATION = "sharing.generation"
@@ -164,7 +167,7 @@ _MOST_FINDINGS = 20
 
 
 def draw_sharing_files(rows: Sequence[DatasetRow]) -> None:
-    """Export what is stored, and import; a workspace that is only shown is exported at most."""
+    """Draw export and import; in a read-only workspace only the export."""
     if rows:
         _export(rows)
     if not read_only():
@@ -173,7 +176,7 @@ def draw_sharing_files(rows: Sequence[DatasetRow]) -> None:
 
 
 def _said() -> None:
-    """What the last import did, once."""
+    """Show once the result of the last import."""
     outcome: TakenIn | None = st.session_state.pop(_SAID, None)
     if outcome is None:
         return
@@ -185,7 +188,7 @@ def _said() -> None:
         lines.append("- " + ngettext("and {n} more", "and {n} more", more))
     if lines:
         redraw.hold()
-        heading = _("What is already here was not changed; the file differs in this:")
+        heading = _("Existing content was not changed. Differences in the file:")
         st.warning("\n".join([heading, "", *lines]), icon=":material/info:")
 
 
@@ -193,7 +196,7 @@ def _export(rows: Sequence[DatasetRow]) -> None:
     names = distinct({row.id: row.name for row in rows})
     st.caption(
         _(
-            "One file holds data sets with their runs, notes, corrected labels, judges and "
+            "The file contains data sets with their runs, notes, corrected labels, judges and "
             "explanations, and the scenarios, prices and targets. Keys, cached scores, unfinished "
             "runs and paths on this machine are not exported."
         )
@@ -206,12 +209,12 @@ def _export(rows: Sequence[DatasetRow]) -> None:
         format_func=names.__getitem__,
         key=pickers.in_words("sharing.data"),
     )
-    apart = [names[each] for each in chosen if stored.damage(each) is not None]
-    apart += [name for each in chosen for name, _error in stored.damaged(each).values()]
-    if apart:
-        damaged = enumerated(markdown_safe(name, 80) for name in apart)
+    damaged_names = [names[each] for each in chosen if stored.damage(each) is not None]
+    damaged_names += [name for each in chosen for name, _error in stored.damaged(each).values()]
+    if damaged_names:
+        damaged = enumerated(markdown_safe(name, 80) for name in damaged_names)
         st.warning(
-            _("Damaged, and not in the file: {names}.", names=damaged), icon=":material/warning:"
+            _("Not exported because damaged: {names}.", names=damaged), icon=":material/warning:"
         )
     right.download_button(
         _p("button", "Export"),
@@ -229,7 +232,7 @@ def _export(rows: Sequence[DatasetRow]) -> None:
 
 
 def exported(dataset_ids: Sequence[str]) -> bytes:
-    """The file with these data sets."""
+    """Return the file with these data sets."""
     target = io.BytesIO()
     archive.export(workspace(), target, __version__, dataset_ids)
     return target.getvalue()
@@ -281,9 +284,5 @@ def added(outcome: TakenIn) -> str:
     }
     parts = [text for kind, text in words.items() if new[kind]]
     if not parts:
-        return _("All of it is in this workspace already.")
+        return _("This workspace already contains everything in the file.")
     return _("Imported: {what}.", what=enumerated(parts))
-
-
-# The samples that come with rankdash: one for each language of the interface, which opens with its
-# finished runs.

@@ -1,4 +1,4 @@
-"""How files are read: the choices beside the uploader, and how far the reading is."""
+"""The reading of uploaded files: choices next to the uploader, and progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REFRESH_SECONDS = 1.0
 
 
 def draw_reading_panel(reading: Reading, files: Sequence[str]) -> None:
-    """Draw it anew every second; when the process has ended, the whole page."""
+    """Draw the progress every second; at the end of the process, redraw the page."""
 
     @st.fragment(run_every=_REFRESH_SECONDS)
     def panel() -> None:
@@ -57,7 +57,7 @@ def _words(progress: Progress, seconds: float) -> list[str]:
             "checking": _("Step 3 of 4: checking"),
             "storing": _("Step 4 of 4: storing"),
         }[progress.step],
-        _("{time} so far", time=duration(seconds)),
+        _("{time} elapsed", time=duration(seconds)),
     ]
     if progress.rows:
         parts.insert(1, ngettext("{n} row read", "{n} rows read", progress.rows))
@@ -67,15 +67,15 @@ def _words(progress: Progress, seconds: float) -> list[str]:
 
 
 def conflict_choice() -> Conflict:
-    """Draw the choice for pairs that were labelled twice."""
+    """Draw the choice for pairs with two labels."""
     chosen: Conflict = st.selectbox(
         _("Duplicate judgments"),
         get_args(Conflict),
         format_func=lambda value: {
             "highest": _("keep the highest"),
             "lowest": _("keep the lowest"),
-            "mean": _("take the mean"),
-            "refuse": _("refuse the file"),
+            "mean": _("use the mean"),
+            "refuse": _("reject the file"),
         }[value],
         help=_("The same query and document labelled twice with different grades."),
     )
@@ -93,21 +93,22 @@ def annotators_choice() -> Together:
         }[value],
         help=_(
             "For files with a label column per annotator, named label_1, label_2 and so on. On a "
-            "tie, the lower grade is used; the check report shows their agreement."
+            "tie, the lower grade is used. The check report shows the agreement of the "
+            "annotators."
         ),
     )
     return chosen
 
 
 def match_choice() -> Match:
-    """Draw the choice for how the queries of labels are found."""
+    """Draw the choice of how labels refer to queries."""
     chosen: Match = st.selectbox(
         _("Query ids of the labels"),
         get_args(Match),
         format_func=lambda value: {"id": _("by id"), "order": _("by order")}[value],
         help=_(
-            "By order: the labels count the queries 1, 2, 3 … as they follow each other in the "
-            "file of queries, whatever ids that file gives."
+            "By order: query ids 1, 2, 3 … in the labels are the first, second, third … query in "
+            "the query file, whatever their ids."
         ),
     )
     return chosen

@@ -1,5 +1,4 @@
-"""The samples that come with rankdash: one for each language of the interface, which opens with its
-finished runs."""
+"""The samples of rankdash: one for each language of the interface, with finished runs."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ _OPENED = "sample opened"
 
 @cache
 def ids() -> Mapping[str, str]:
-    """Language → the id of the data set of its sample."""
+    """Return language → the id of the data set of its sample."""
     return {
         language: archive.datasets_in(runs_of(folder))[0]
         for language, folder in SAMPLES.items()
@@ -27,20 +26,21 @@ def ids() -> Mapping[str, str]:
 
 
 def open_sample(store: Workspace, language: str) -> str:
-    """Put a sample with its runs into the workspace and return its id. What is there already stays
-    as it is."""
+    """Add a sample with its runs to the workspace and return its id. Existing data stay
+    unchanged."""
     file = runs_of(SAMPLES[language])
     (dataset_id,) = import_workspace.bring_in(store, file, file.name).datasets
     rows = {row.id: row.name for row in store.datasets()}
     name = rows.pop(dataset_id)
     if name in rows.values():
-        # That of an earlier version is another data set and stays.
+        # The sample of an earlier version is another data set and stays.
         store.rename_dataset(dataset_id, text.free(name, rows.values()))
     return dataset_id
 
 
 def open_once(store: Workspace) -> None:
-    """Put the samples into a workspace that never held a data set; a deleted one stays deleted."""
+    """Add the samples to a workspace that never contained a data set; a deleted sample stays
+    deleted."""
     if store.setting(_OPENED) is None and not store.datasets():
         for language in ids():
             open_sample(store, language)
@@ -48,14 +48,14 @@ def open_once(store: Workspace) -> None:
 
 
 def lacking(stored: Collection[str], language: str) -> list[str]:
-    """The languages whose sample is not among the stored data sets, that of the interface first."""
+    """Return the languages whose sample is not stored, the language of the interface first."""
     own_first = sorted(ids(), key=lambda each: each != language)
     return [each for each in own_first if ids()[each] not in stored]
 
 
 def offered(rows: Mapping[str, DatasetRow], language: str) -> str | None:
-    """The data set to begin with: the sample of the language, unless the oldest data set is a
-    person's own."""
+    """Return the data set to open first: the sample of the language, unless the oldest data set is
+    the user's own."""
     oldest = next(iter(rows.values()), None)
     if oldest is not None and oldest.source == "sample" and ids().get(language) in rows:
         return ids()[language]
@@ -63,8 +63,8 @@ def offered(rows: Mapping[str, DatasetRow], language: str) -> str | None:
 
 
 def follow(store: Workspace, before: str, language: str) -> None:
-    """Go from the sample of the language before to that of another one, where it is here and no
-    person chose the data set."""
+    """Switch from the sample of the language before to the sample of the new one, if it is stored
+    and the user did not choose the data set."""
     sample_id = ids().get(language)
     if (
         address.by_hand("data")
@@ -78,7 +78,7 @@ def follow(store: Workspace, before: str, language: str) -> None:
 
 
 def called(row: DatasetRow) -> str:
-    """What a list of data sets calls it: the samples are told from a person's own."""
+    """Return the name of a data set in lists; samples are marked."""
     if row.source != "sample":
         return row.name
     if row.id in ids().values():

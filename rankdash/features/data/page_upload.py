@@ -1,4 +1,4 @@
-"""Uploads: files, what their columns mean, and the search of today."""
+"""Uploads: files, the meaning of their columns, and the choice of the baseline."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ _READING = "upload.reading"
 _NO_COLUMN = ""
 # Characters, of a file.
 _LONGEST_REFUSAL = 600
-# Longer than this, a page says how far the reading is.
+# With a longer reading, the page shows progress.
 AT_ONCE_SECONDS = 10.0
 
 
 def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
-    """A button for each sample that is not here, that of the interface's language first."""
+    """Draw a button for each sample that is not stored, in the language of the interface first."""
     current = st.session_state[language.STATE]
     for each in page_samples.lacking(stored_ids, current):
         if st.button(
@@ -73,10 +73,10 @@ def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
 
 
 def upload_panel() -> tuple[str | None, bool]:
-    """Drop files, say how to read them, read them; or finish the mapping of the last ones.
+    """Draw the uploader with its options, or an open question about the last files.
 
-    Returns the id of the data set that they became if this panel said why nothing of it can be
-    reranked; and whether files are on their way in.
+    Returns the id of the new data set if this panel showed why it cannot be reranked; and True if
+    files are being read or wait for an answer.
     """
     dataset_id = (
         page.show_stored(st.session_state.pop(_SAID)) if _SAID in st.session_state else None
@@ -85,7 +85,7 @@ def upload_panel() -> tuple[str | None, bool]:
 
 
 def _panel() -> bool:
-    """Draw it; return whether files are on their way in."""
+    """Draw the panel; return True if files are being read or wait for an answer."""
     busy = _still_reading()
     if asking():
         if not busy:
@@ -97,10 +97,10 @@ def _panel() -> bool:
         f"upload.files.{st.session_state.get(_GENERATION, 0)}",
         accept_multiple_files=True,
         help=_(
-            "Supported: {formats}, Excel (.xlsx); plain, .gz or .zip. JSON may also list for each "
-            "query what was retrieved and what is relevant, as ids, texts or grades, or be the "
-            "output of {tools}. The format is detected from the content. Upload all files of a "
-            "data set together; zip a folder.",
+            "Supported: {formats}, Excel (.xlsx); plain, .gz or .zip. JSON may also list the "
+            "retrieved and the relevant documents of each query, as ids, texts or grades, or be "
+            "the output of {tools}. The format is detected from the content. Upload all files of "
+            "a data set together; compress a folder as .zip.",
             formats=", ".join(FORMATS),
             tools=enumerated(SHAPES),
         ),
@@ -117,15 +117,17 @@ def _panel() -> bool:
         st.info(text, icon=":material/folder_zip:")
         return False
     left, middle, right, last, ids = st.columns(5)
-    name = left.text_input(_p("field", "Name"), placeholder=_("taken from the files"), max_chars=80)
-    first, made = middle.selectbox(
+    name = left.text_input(_p("field", "Name"), placeholder=_("name from the files"), max_chars=80)
+    first, retrieval = middle.selectbox(
         _("First-stage ranking"),
-        [("", None), *((file.name, None) for file in files), *(("", how) for how in _made())],
-        format_func=lambda value: value[0] or _made().get(value[1], _("Detect automatically")),
+        [("", None), *((file.name, None) for file in files), *(("", how) for how in _retrievals())],
+        format_func=lambda value: (
+            value[0] or _retrievals().get(value[1], _("Detect automatically"))
+        ),
         help=_(
-            "The ranking that rerankers start from. If the files give none, BM25 makes one: it "
-            "retrieves {n} documents for each query, or orders those that the rows list for it. "
-            "You can also choose here how it is made; a bi-encoder takes longer.",
+            "The ranking that rerankers start from. If the files contain none, BM25 creates one: "
+            "it retrieves {n} documents for each query, or orders the documents that the rows "
+            "list for the query. You can also choose the method here; a bi-encoder takes longer.",
             n=RETRIEVED,
         ),
     )
@@ -140,7 +142,15 @@ def _panel() -> bool:
     if st.button(label, type="primary", icon=":material/upload_file:", disabled=busy):
         _read(
             _Upload(
-                files, name, first, made, conflict, annotators, mapping, match=match, worst=worst
+                files,
+                name,
+                first,
+                retrieval,
+                conflict,
+                annotators,
+                mapping,
+                match=match,
+                worst=worst,
             )
         )
     return True
@@ -152,32 +162,32 @@ def _is_workspace_file(source: Source) -> bool:
 
 
 def asking() -> bool:
-    """Whether files are on their way in and a question about them is open."""
+    """Return True if a question about uploaded files is open."""
     return _PENDING in st.session_state
 
 
 def read_sources(sources: Sequence[Source]) -> None:
-    """Read files that came another way than by the uploader, with the usual rules."""
+    """Read files from another source than the uploader, with the default options."""
     _read(_Upload(tuple(sources), "", "", None, "highest", "majority"))
 
 
-def _made() -> dict[Retrieval | None, str]:
-    """How a first stage can be made, in the reader's language."""
+def _retrievals() -> dict[Retrieval | None, str]:
+    """Return the ways to create a first stage, in the reader's language."""
     return {
-        "bm25": _("Make one: BM25 over all documents"),
-        "bi-encoder": _("Make one: bi-encoder over all documents"),
-        "fused": _("Make one: BM25 + bi-encoder over all documents"),
-        "listed": _("Make one: BM25 over the documents listed for each query"),
-        "rows": _("Make one: order of the rows"),
+        "bm25": _("Create: BM25 over all documents"),
+        "bi-encoder": _("Create: bi-encoder over all documents"),
+        "fused": _("Create: BM25 + bi-encoder over all documents"),
+        "listed": _("Create: BM25 over the documents listed for each query"),
+        "rows": _("Create: order of the rows"),
     }
 
 
 @dataclass(frozen=True)
 class _Upload:
-    """Files on their way in, and what was answered about them so far.
+    """Files to read, and the answers to questions about them.
 
     mapping: file → field → column. words: file → word → grade. worst: the grade that means not
-    relevant, if 1 is the best.
+        relevant, if 1 is the best.
     """
 
     files: tuple[Source, ...]
@@ -222,7 +232,7 @@ def _read(upload: _Upload) -> None:
 
 
 def _still_reading() -> bool:
-    """Whether a process reads files of this session: how far it is, or what became of them."""
+    """Show the progress or the result of the reading process; return True while it is running."""
     if _READING not in st.session_state:
         return False
     upload, reading = st.session_state[_READING]
@@ -238,7 +248,7 @@ def _still_reading() -> bool:
 
 
 def _settle(upload: _Upload, outcome: Callable[[], Kept]) -> None:
-    """Take what became of files: a data set, a question about them, or an error."""
+    """Process the result of a reading: a data set, a question about the files, or an error."""
     try:
         saved = outcome()
     except (MappingNeeded, WordsNeeded, BaselineNeeded) as question:
@@ -249,7 +259,7 @@ def _settle(upload: _Upload, outcome: Callable[[], Kept]) -> None:
         st.session_state[_PENDING] = (upload, question, pending if mapped else None)
         _next_uploader()
     except RankdashError as error:
-        # Files, options and mapping stay, so that one of them can be changed and read again.
+        # Files, options and mapping stay, so that the user can change one of them and read again.
         _refuse(error)
     else:
         st.session_state.pop(_PENDING, None)
@@ -257,7 +267,7 @@ def _settle(upload: _Upload, outcome: Callable[[], Kept]) -> None:
 
 
 def _refuse(error: RankdashError) -> None:
-    """Say what cannot be used and why: of several files each in its own line."""
+    """Show why files cannot be used, each file on a separate line."""
     redraw.hold()
     if isinstance(error, RefusedFilesError):
         head = _("Files that cannot be used: {count}. {each}", count=len(error.errors), each="")
@@ -269,7 +279,7 @@ def _refuse(error: RankdashError) -> None:
 
 
 def _question() -> None:
-    """Ask what the files leave open, and read them again with the answer."""
+    """Draw the open question about the files, and read them again with the answer."""
     upload, question, before = st.session_state[_PENDING]
     answer: Any
     if isinstance(question, BaselineNeeded):
@@ -295,9 +305,10 @@ def _forget() -> None:
 
 
 def _mapping_form(needed: MappingNeeded) -> dict[str, str] | None:
-    """Which column is which, starting from the reader's best guess; None until it is sent."""
+    """Draw the column choices, starting from the reader's guess; return the mapping, or None until
+    it is sent."""
     st.warning(
-        _("Which column of {file} is which?", file=markdown_safe(needed.file)),
+        _("Map the columns of {file}.", file=markdown_safe(needed.file)),
         icon=":material/table_view:",
     )
     st.caption(markdown_safe(error_text(needed), 400))
@@ -306,7 +317,7 @@ def _mapping_form(needed: MappingNeeded) -> dict[str, str] | None:
     with st.form("mapping", border=False):
         grid = st.columns(4)
         for position, (name, guess) in enumerate(needed.guess.items()):
-            # What cannot be a label is never offered as one.
+            # Only columns that can be a label are offered as one.
             fitting = needed.labels if name == "label" else needed.columns
             columns = [_NO_COLUMN, *fitting]
             chosen[name] = grid[position % 4].selectbox(
@@ -336,7 +347,7 @@ def field_title(name: str) -> str:
 
 
 def _open(saved: Kept) -> None:
-    """Choose what was stored; what was here before is only offered."""
+    """Open the new data set; an existing one is only offered."""
     if not saved.was_here:
         page.choose(saved.dataset_id)
     st.session_state[_SAID] = saved
@@ -350,15 +361,19 @@ def _next_uploader() -> None:
 
 
 def _words_form(needed: WordsNeeded) -> dict[str, float | None] | None:
-    """word → grade, None for a word that is no label; nothing until it is sent."""
+    """Draw a grade field for each word; return word → grade (None: not a label), or None until it
+    is sent."""
     st.warning(
-        _("The labels of {file} are words. Which grade is each?", file=markdown_safe(needed.file)),
+        _(
+            "The labels of {file} are words. Assign a grade to each word.",
+            file=markdown_safe(needed.file),
+        ),
         icon=":material/format_list_numbered:",
     )
     st.caption(
         _(
-            "A higher grade is better, and 0 is not relevant. Leave a grade empty where the word "
-            "is no label: its rows are excluded."
+            "A higher grade is better, and 0 is not relevant. Leave the grade empty if the word "
+            "is not a label: its rows are excluded."
         )
     )
     scale = _GRADES
@@ -373,8 +388,8 @@ def _words_form(needed: WordsNeeded) -> dict[str, float | None] | None:
             horizontal=True,
             key=f"words.{needed.file}.scale",
             help=_(
-                "The task counts E, S, C and I for these gains in NDCG. Choose linear gains then; "
-                "with a threshold of 1 only exact matches count as relevant."
+                "The ESCI task uses these gains for E, S, C and I in NDCG. With this scale, "
+                "choose linear gains; at a threshold of 1, only exact matches count as relevant."
             ),
         )
     with st.form(f"words.{needed.file}", border=False):
@@ -400,17 +415,18 @@ def _words_form(needed: WordsNeeded) -> dict[str, float | None] | None:
 
 
 def _read_or_forget() -> bool:
-    """The buttons of a form that asks about files; whether its answer was sent."""
+    """Draw the buttons of a question about files; return True if the answer was sent."""
     with st.container(horizontal=True):
         sent = st.form_submit_button(_p("button", "Read"), type="primary")
         st.form_submit_button(_p("button", "Cancel"), on_click=_forget)
     return sent
 
 
-# Which column is which, before files are read: the guess in one row of choices, and a preview.
+# The columns before the reading: the guess in one row of choices, and a preview.
 
 _GUESSED = "upload.guessed"
-# Of all files together: of larger ones the beginning is looked at, so that a page stays quick.
+# For all files together. Of larger files only the beginning is examined, so that the page stays
+# fast.
 MOST_BYTES = 5_000_000
 _WIDTH = 170
 
@@ -418,10 +434,10 @@ _WIDTH = 170
 def draw_column_choices(
     files: Sequence[Source], title: Callable[[str], str]
 ) -> tuple[dict[str, Mapping[str, str]], float | None]:
-    """Draw the choices for the uploaded files; return file → field → column where one differs from
-    the guess, and the grade that means not relevant if 1 is the best.
+    """Draw the choices for the uploaded files; return file → field → column for files that differ
+    from the guess, and the grade that means not relevant if 1 is the best.
 
-    title: the name of a field on the page.
+    title: returns the name of a field on the page.
     """
     dropped = tuple(file.content for file in files)
     large = sum(file.size for file in files) > MOST_BYTES
@@ -431,10 +447,10 @@ def draw_column_choices(
     if large:
         st.caption(
             _(
-                "The columns of large files are guessed from their first rows; for archives, "
-                "Parquet, Excel and a single JSON list there is no guess before they are read. The "
-                "check report says which column was read as which; `--columns` of the commands "
-                "changes it."
+                "Columns of large files are detected from their first rows. Columns of archives, "
+                "Parquet, Excel and single JSON lists are detected when they are read. The check "
+                "report shows how each column was read; to change it, use `--columns` on the "
+                "command line."
             )
         )
     guesses = st.session_state[_GUESSED][1]
@@ -445,7 +461,8 @@ def draw_column_choices(
 
 
 def _worst(guess: Guess, label: str | None) -> float | None:
-    """The tick beside the label column; the grade that means not relevant where it is set."""
+    """Draw the checkbox next to the label column; return the grade that means not relevant, or
+    None."""
     if label is None:
         return None
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -467,12 +484,12 @@ def _worst(guess: Guess, label: str | None) -> float | None:
 
 
 def _row(guess: Guess, title: Callable[[str], str]) -> dict[str, str]:
-    """One row of choices and the first rows as they will be read; field → column."""
+    """Draw one row of choices and a preview of the first rows; return field → column."""
     st.markdown(f"**{_('Columns of {file}', file=markdown_safe(guess.file, 80))}**")
     chosen: dict[str, str] = {}
     with st.container(horizontal=True):
         for field in FIELDS:
-            # What cannot be a label is never offered as one.
+            # Only columns that can be a label are offered as one.
             fitting = guess.labels if field == "label" else guess.columns
             guessed = guess.fields.get(field, _NO_COLUMN)
             options = [_NO_COLUMN, *fitting]
@@ -492,15 +509,15 @@ def _row(guess: Guess, title: Callable[[str], str]) -> dict[str, str]:
     return mapping
 
 
-# The question which of several uploaded rankings is the search of today.
+# The question which of several uploaded rankings is the baseline.
 
 
 def draw_baseline(needed: BaselineNeeded, forget: Callable[[], None]) -> str | None:
-    """Return the name of the ranking that a person chose; None until it is sent.
+    """Draw the question; return the name of the chosen ranking, or None until it is sent.
 
-    forget: gives the files up.
+    forget: cancels the upload.
     """
-    question = _("Which ranking is your search today?")
+    question = _("Which ranking is your current search?")
     st.warning(question, icon=":material/compare_arrows:")
     chosen = st.radio(
         question,
@@ -512,8 +529,8 @@ def draw_baseline(needed: BaselineNeeded, forget: Callable[[], None]) -> str | N
     )
     st.caption(
         _(
-            "It is the baseline, and rerankers start from it. To compare with another ranking "
-            "later, choose it as Baseline under Settings in the sidebar."
+            "This ranking becomes the baseline, and rerankers start from it. To compare with "
+            "another ranking later, choose it as Baseline under Settings in the sidebar."
         )
     )
     with st.container(horizontal=True):

@@ -1,4 +1,4 @@
-"""What the numbers were measured on, and what a check of it noticed."""
+"""The section of the report on the data set and its check."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
     report = study.check
     rows = [
         (_("Data set"), data.name),
-        (_("Its id, a hash of the content"), data.id),
+        (_("ID (hash of the content)"), data.id),
         (_p("count", "Queries"), number(len(data.queries), 0)),
         (_p("count", "Documents"), number(len(data.documents), 0)),
         (
@@ -81,7 +81,7 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
     if report is not None:
         rows += [
             (_("Queries with labels"), number(report.labelled_queries, 0)),
-            (_("Candidates of a query"), _spread(report.candidates_per_query)),
+            (_("Candidates per query"), _spread(report.candidates_per_query)),
             (_("Characters of a document"), _spread(report.document_chars)),
             (_("Judged@10 of the first stage"), share_percent(report.judged_at_10)),
         ]
@@ -128,7 +128,9 @@ def _findings(report: CheckReport) -> str:
     rest = [each for each in report.findings if each not in actionable]
     text = _table(actionable) if actionable else prose(_("No warnings."))
     if rest:
-        title = ngettext("{n} note on how it was read", "{n} notes on how it was read", len(rest))
+        title = ngettext(
+            "{n} note on how the data were read", "{n} notes on how the data were read", len(rest)
+        )
         text += folded(title, _table(rest), printed=True)
     return text
 
@@ -146,7 +148,7 @@ def _table(findings: list[Finding]) -> str:
     ]
     head = (
         _p("column", "kind"),
-        _p("column", "what"),
+        _p("column", "finding"),
         _("remedy in rankdash"),
         _p("column", "examples"),
     )

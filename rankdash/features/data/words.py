@@ -1,4 +1,4 @@
-"""The traffic lights of a check report: what must be plausible for a verdict to mean anything."""
+"""The traffic lights of a check report: conditions for a meaningful verdict."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _NEED_LABELS = ("ids", "direction", "rankings")
 
 @dataclass(frozen=True)
 class Light:
-    """One traffic light. finding: the warning that `what` and `remedy` are about, if any."""
+    """A traffic light. finding: the warning that `what` and `remedy` describe, if any."""
 
     title: str
     state: State
@@ -70,7 +70,7 @@ def lights(report: CheckReport, sampled_from: int = 0) -> tuple[Light, ...]:
     """
     titles = {
         "labels": _("Labels present"),
-        "ids": _("Ids fit"),
+        "ids": _("IDs match"),
         "direction": _("Direction of grades"),
         "rows": _("Rows and texts"),
         "rankings": _p("heading", "Rankings"),
@@ -82,7 +82,7 @@ def lights(report: CheckReport, sampled_from: int = 0) -> tuple[Light, ...]:
 
 
 def label_count(labels: int, sampled_from: int) -> str:
-    """Return how many labels there are, and of how many documents they are a sample."""
+    """Return the number of labels, and of how many documents they are a sample."""
     if not sampled_from:
         return ngettext("{n} label", "{n} labels", labels)
     return ngettext(

@@ -1,4 +1,4 @@
-"""`merge` and `fuse`: the shards of a run, or several rankings, combined into one TREC run."""
+"""`merge` and `fuse`: combine the shards of a run, or several rankings, into one TREC run."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from rankdash.kit.commands.rankings import no_result, tell_queries, write_table
 
 def add_merge(parser: Parser) -> None:
     parser.description = (
-        "Put the files of `rerank --shard` together into the TREC run that one run would have "
-        "written. Refused where a shard is missing, twice, or of other data, another first stage "
-        "or other settings. Exit code 1 where queries failed."
+        "Combine the files of `rerank --shard` into the TREC run that a single run would have "
+        "written. Fails if a shard is missing or duplicate, or if data, first stage or settings "
+        "differ. Exit code 1 if queries failed."
     )
     parser.add_argument(
         "shards", nargs="+", metavar="FILE", help="the files of all shards, in any order"
@@ -43,8 +43,8 @@ def add_merge(parser: Parser) -> None:
     parser.option(
         "--timings",
         "FILE",
-        "also write what became of each query and its latency, as `rerank --timings` does; each "
-        "was measured on the machine of its shard",
+        "also write the state and the latency of each query, as `rerank --timings` does; latency "
+        "is measured on the machine of the shard",
     )
     parser.set_defaults(command=_merge)
 
@@ -74,18 +74,22 @@ _NAMED = 3
 def add_fuse(parser: Parser) -> None:
     parser.description = (
         "Fuse rankings of the same queries and write a TREC run. Only queries that every ranking "
-        "has are written. A ranking adds nothing to a document that it lacks."
+        "has are written. A ranking contributes nothing to a document that it lacks."
     )
     parser.several(
         "--run",
         "FILE",
-        "a ranking, in any form that is read; at least two. Equal sums keep the order of the first",
+        "a ranking in any supported format; at least two. Documents with equal sums stay in the "
+        "order of the first",
         also=("--runs",),
         required=True,
     )
     parser.settings(FUSION_SETTINGS)
     parser.several(
-        "--weight", "N", "one for each ranking, in their order (default: 1 each)", type=float
+        "--weight",
+        "N",
+        "a weight for each ranking, in the same order (default: 1 each)",
+        type=float,
     )
     parser.option(
         "--out",
@@ -98,11 +102,11 @@ def add_fuse(parser: Parser) -> None:
 
 
 def _fuse(arguments: argparse.Namespace) -> int:
-    """Fuse and write; excluded queries are named on standard error."""
+    """Fuse and write; name excluded queries on standard error."""
     how = Fusion(weights=tuple(arguments.weight), **chosen_settings(arguments, FUSION_SETTINGS))
     target = target_of(arguments.out)
     spare_the_input(target, arguments.run)
-    # A text that stands for a query or document is the same one in all files.
+    # The same text is the same query or document in all files.
     paths = {str(place): Path(path) for place, path in enumerate(arguments.run)}
     joined = read_beside((), paths)
     warn(joined.findings)

@@ -1,4 +1,4 @@
-"""`rerank`: a data set through a reranker into a TREC run."""
+"""`rerank`: rerank a data set into a TREC run. `rerankers`: the list of rerankers."""
 
 from __future__ import annotations
 
@@ -81,21 +81,21 @@ _ONCE: dict[Step, str] = {
 
 def add(parser: Parser) -> None:
     parser.description = (
-        "Rerank the candidates of a data set and write a TREC run, best first, with "
-        "strictly decreasing scores. Queries that fail are named on standard error, are not in "
-        "the file, and make the exit code 1; where all fail, no file is written (exit code 2)."
+        "Rerank the candidates of a data set and write a TREC run, best first, with strictly "
+        "decreasing scores. Failed queries are listed on standard error and are not in the file; "
+        "the exit code is then 1. If all queries fail, no file is written (exit code 2)."
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.closing = describe_rerankers
     parser.several(
         "--data", "PATH", f"the files, folder or archive of the data set{NAMES}", required=True
     )
-    parser.option("--reranker", "NAME", "one of those below", required=True)
+    parser.option("--reranker", "NAME", "one of the rerankers below", required=True)
     add_settings(parser, "a setting of the reranker; may be repeated")
     parser.number(
         "--depth",
-        "rerank the first N candidates of each query; the rest follow below them in "
-        "first-stage order, with falling scores (default: all)",
+        "rerank the first N candidates of each query; the others follow below them in first-stage "
+        "order, with decreasing scores (default: all)",
         kind=int,
         also=("--top-k",),
     )
@@ -103,14 +103,15 @@ def add(parser: Parser) -> None:
     parser.choice(
         "--without-text",
         get_args(WithoutText),
-        "candidates without a text: exclude (they stay below the reranked ones, in first-stage "
-        "order) or empty (scored as empty texts; some services refuse them) (default: %(default)s)",
+        "candidates without a text: exclude (they follow below the reranked ones, in first-stage "
+        "order) or empty (scored as empty texts; some services reject them) (default: "
+        "%(default)s)",
         default="exclude",
     )
     parser.option(
         "--out",
         "FILE",
-        "the run to write; replaced if it is there, refused if it is one of the data's files; - is "
+        "the run to write; an existing file is replaced, but never a file of the data set; - is "
         "standard output",
         also=("-o",),
         required=True,
@@ -118,20 +119,20 @@ def add(parser: Parser) -> None:
     parser.option(
         "--shard",
         "I/N",
-        "rerank only part I of N, for a job of a cluster; `merge` makes one run of the files of "
-        "all parts. Each query is scored by itself, with runtime=onnx where it is auto and texts "
-        "one by one on a processor, so that its scores do not depend on N",
+        "rerank only part I of N, for a job of a cluster; `merge` combines the files of all "
+        "parts. Each query is scored individually, with runtime=onnx if it is auto, and on a CPU "
+        "text by text, so that its scores do not depend on N",
     )
     parser.option(
         "--resume",
         "FILE",
-        "keep the results of each query in FILE while the run goes on. Started again with the same "
-        "data and options, a run that was stopped goes on from there, with the runtime and the "
-        "device that it began with; the file goes when no query is left",
+        "store the results of each query in FILE during the run. A stopped run that is started "
+        "again with the same data and options resumes from FILE, with the same runtime and "
+        "device. The file is deleted when all queries are done",
     )
     parser.number(
         "--repeats",
-        "how often a query is timed alone; its latency is the median (default: %(default)s)",
+        "how often a query is timed individually; its latency is the median (default: %(default)s)",
         kind=int,
         default=1,
     )
@@ -147,14 +148,14 @@ def add(parser: Parser) -> None:
     parser.option(
         "--timings",
         "FILE",
-        "time every query alone, and write its state, its latency and that of each repeat, as CSV "
-        "where the name ends in .csv and as JSON else; `gate` reads it",
+        "time every query individually, and write its state, its latency and the latency of each "
+        "repeat, as CSV if the name ends in .csv, else as JSON; `gate` reads this file",
     )
     parser.option(
         "--on",
         "ADDRESS",
-        "score on a Ray cluster: ray for one of this machine's, ray://HOST:PORT for the Ray client "
-        "of another, or HOST:PORT on one of its machines",
+        "score on a Ray cluster: ray (a local cluster), ray://HOST:PORT (through the Ray client), "
+        "or HOST:PORT (from a machine of the cluster)",
     )
     parser.settings(ACTOR_SETTINGS, hints=dict.fromkeys(("number", "cpus", "gpus"), "with --on"))
     add_plugin(parser)
@@ -171,11 +172,11 @@ def _command(arguments: argparse.Namespace) -> int:
 
 
 def _rerank(arguments: argparse.Namespace) -> int:
-    """Rerank and write; progress, failures and what was measured go to standard error."""
+    """Rerank and write the run. Progress, failures and measurements go to standard error."""
     use_plugins(arguments.plugin)
     timing = Timing(
-        # A file of timings is asked for to have them all, not those of a sample.
-        # Scores of a query that is scored with others may hang on them, in their last digits.
+        # A file of timings contains all queries, not a sample. In a batch, the last digits of a
+        # score can depend on the other queries.
         latency="auto" if arguments.timings is None and arguments.shard is None else "every",
         repeats=arguments.repeats,
         concurrency=tuple(arguments.clients),
@@ -183,7 +184,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
     shard = None if arguments.shard is None else Shard.parse(arguments.shard)
     kind = reranker_kind(arguments.reranker)
     # Wrong settings are refused before the data are read.
-    made = create(arguments.reranker, settings_of(arguments.settings))
+    reranker = create(arguments.reranker, settings_of(arguments.settings))
     actors = _actors(arguments)
     target = target_of(arguments.out)
     spare_the_input(target, arguments.data)
@@ -192,8 +193,8 @@ def _rerank(arguments: argparse.Namespace) -> int:
         spare_the_input(table, arguments.data)
         if table.resolve() == target.resolve():
             raise DataError(
-                "The run and the timings would be written to one file.",
-                remedy="Give --timings another name.",
+                "--out and --timings name the same file.",
+                remedy="Use another name for --timings.",
                 file=str(table),
             )
     loaded = load(
@@ -207,11 +208,13 @@ def _rerank(arguments: argparse.Namespace) -> int:
         columns=columns_of(arguments.columns),
     )
     warn(loaded.report.warnings)
-    made = create(made.name, with_model(kind, settings_of(arguments.settings), loaded.dataset))
-    settings = made.settings
-    warn(misfit(made.settings, loaded.dataset.language))
+    reranker = create(
+        reranker.name, with_model(kind, settings_of(arguments.settings), loaded.dataset)
+    )
+    settings = reranker.settings
+    warn(misfit(reranker.settings, loaded.dataset.language))
     shard_ids = None if shard is None else shard.queries(loaded.dataset)
-    able = kind.able(made.settings)
+    able = kind.able(reranker.settings)
     planned = plan(
         loaded.dataset,
         arguments.depth,
@@ -219,12 +222,12 @@ def _rerank(arguments: argparse.Namespace) -> int:
         needs_text=able.needs_text,
         without_text=arguments.without_text,
     )
-    checkpoint = _kept(arguments, loaded.dataset, made)
+    checkpoint = _checkpoint(arguments, loaded.dataset, reranker)
     done = () if checkpoint is None else checkpoint.results
     if checkpoint is not None and checkpoint.computed:
-        made = create(made.name, settled(settings, checkpoint.computed))
+        reranker = create(reranker.name, settled(settings, checkpoint.computed))
         how = ", ".join(f"{name}={value}" for name, value in checkpoint.computed.items())
-        sys.stderr.write(f"Going on with {printable(how)}, as the results of --resume were made.\n")
+        sys.stderr.write(f"Resuming with {printable(how)}, as in the file of --resume.\n")
     progress = _Progress(len(planned.documents) - len(still_good(done, planned)))
 
     def scored(results: list[QueryResult]) -> None:
@@ -238,7 +241,9 @@ def _rerank(arguments: argparse.Namespace) -> int:
 
     with (
         runtimes.one_by_one() if shard else nullcontext(),
-        on_ray(made, kind, arguments.on, actors) if arguments.on else nullcontext(made) as ready,
+        on_ray(reranker, kind, arguments.on, actors)
+        if arguments.on
+        else nullcontext(reranker) as ready,
     ):
         run = rerank(
             loaded.dataset,
@@ -258,8 +263,8 @@ def _rerank(arguments: argparse.Namespace) -> int:
         queries = run.queries[run.queries["query_id"].isin(shard_ids or ())]
         run = replace(run, queries=queries, settings=settings)
         lines = run_bytes(run.ranking, run.name)
-        # Where there was nothing to score, nothing was loaded.
-        weights = "" if math.isnan(run.load_ms) else made.fingerprint()
+        # If nothing was scored, no weights were loaded.
+        weights = "" if math.isnan(run.load_ms) else reranker.fingerprint()
         content = part_bytes(shard, loaded.dataset, run, weights, __version__, lines)
         with writing(target) as file:
             file.write(content)
@@ -267,7 +272,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         write_ranking(run.ranking, target, run.name)
     else:
         raise no_result(run.queries)
-    complete = _told(run, target)
+    complete = _report(run, target)
     if table is not None:
         write_timings(run, table)
     if checkpoint is not None and complete:
@@ -275,23 +280,25 @@ def _rerank(arguments: argparse.Namespace) -> int:
     return DONE if complete else INCOMPLETE
 
 
-def _kept(arguments: argparse.Namespace, dataset: Dataset, made: Reranker) -> ResultsFile | None:
-    """What is there to go on from. Raises DataError where it is of another run."""
+def _checkpoint(
+    arguments: argparse.Namespace, dataset: Dataset, reranker: Reranker
+) -> ResultsFile | None:
+    """Return the results to resume from, or None. Raise DataError if they are of another run."""
     if arguments.resume is None:
         return None
     target = target_of(arguments.resume)
     written = [each for each in (arguments.out, arguments.timings) if each is not None]
     if target.resolve() in {Path(each).resolve() for each in written}:
         raise DataError(
-            "The run and what it goes on from would be one file.",
-            remedy="Give --resume another name.",
+            "--resume names the same file as --out or --timings.",
+            remedy="Use another name for --resume.",
             file=str(target),
         )
     wish = {
         "version": __version__,
         "data": dataset.id,
-        "reranker": made.name,
-        "settings": dict(made.settings),
+        "reranker": reranker.name,
+        "settings": dict(reranker.settings),
         "depth": arguments.depth,
         "shard": arguments.shard,
         "repeats": arguments.repeats,
@@ -301,28 +308,28 @@ def _kept(arguments: argparse.Namespace, dataset: Dataset, made: Reranker) -> Re
 
 
 def _actors(arguments: argparse.Namespace) -> Actors:
-    """As the options say. Raises SettingError where they are given without a cluster."""
+    """Return the actors of the options. Raise SettingError if they are set without a cluster."""
     actors = Actors(arguments.number, arguments.cpus, arguments.gpus)
     if arguments.on is None and actors != Actors():
         raise SettingError(
-            "--actors, --actor-cpus and --actor-gpus are of a Ray cluster.",
-            remedy="Give its address too: --on ray for one of this machine's.",
+            "--actors, --actor-cpus and --actor-gpus need a Ray cluster.",
+            remedy="Add its address, such as --on ray for a local cluster.",
         )
     if arguments.on is not None and arguments.shard is not None:
         raise SettingError(
-            "A shard is scored by one machine, and not by a cluster.",
-            remedy="Leave out --shard or --on.",
+            "A shard cannot be scored on a cluster.",
+            remedy="Remove --shard or --on.",
         )
     return actors
 
 
 class _Progress:
-    """A line on standard error when the model is loaded, and every few seconds after."""
+    """Progress on standard error: when the model is loaded, and every few seconds after."""
 
     def __init__(self, queries: int) -> None:
         self._queries = queries
         self._done = 0
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
 
     def begun(self, step: Step) -> None:
         if step in _ONCE:
@@ -332,17 +339,17 @@ class _Progress:
         sys.stderr.write(
             f"Ready after {load_ms / 1000:.1f} s; {query_count(self._queries)} to do.\n"
         )
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
 
     def scored(self, results: list[QueryResult]) -> None:
         self._done += len(results)
-        if time.monotonic() - self._told >= _REPORT_SECONDS:
-            self._told = time.monotonic()
+        if time.monotonic() - self._reported >= _REPORT_SECONDS:
+            self._reported = time.monotonic()
             sys.stderr.write(f"{self._done:,} of {query_count(self._queries)}\n")
 
 
-def _told(run: Run, target: Path) -> bool:
-    """Say what was measured; whether no query failed."""
+def _report(run: Run, target: Path) -> bool:
+    """Report the measurements; return True if no query failed."""
     complete = tell_queries(run.queries, target)
     if run.measured is not None and run.measured.illiterate:
         warning = unknown_tokens(printable(run.name), run.measured.unknown_tokens)
@@ -354,13 +361,13 @@ def _told(run: Run, target: Path) -> bool:
 
 
 def _used(run: Run) -> Iterator[str]:
-    """What services were asked and what they charge for."""
+    """Return lines on the calls to services and their price."""
     used = usage(run)
     return iter(()) if used is None else used_lines(used)
 
 
 def _measured(run: Run) -> Iterator[str]:
-    """Latency and throughput, apart: neither follows from the other."""
+    """Yield latency and throughput separately: neither can be derived from the other."""
     latency, measured = summarize(run.queries), run.measured
     on_cluster = run.machine.get("ray_actors")
     if latency.n:
@@ -369,7 +376,7 @@ def _measured(run: Run) -> Iterator[str]:
         spread = f" ± {brief(latency.deviation)}" if math.isfinite(latency.deviation) else ""
         where = "" if on_cluster is None else f", on {run.machine['node']} of the Ray cluster"
         yield (
-            f"Latency of a query alone, warm{where}: p50 {brief(latency.p50)} ms{tail}, "
+            f"Latency of single queries after warm-up{where}: p50 {brief(latency.p50)} ms{tail}, "
             f"mean {brief(latency.mean)}{spread} ms ({query_count(latency.n)})"
         )
     if measured is None:
@@ -378,11 +385,11 @@ def _measured(run: Run) -> Iterator[str]:
         yield textless
     if measured.pairs:
         tokens = measured.tokens_per_second
-        read = "" if math.isnan(tokens) else f", {tokens:,.0f} tokens a second"
+        read = "" if math.isnan(tokens) else f", {tokens:,.0f} tokens per second"
         how = "one query" if measured.together == 1 else f"up to {measured.together:,} queries"
         actors = "" if on_cluster is None else f" by each of {on_cluster} Ray actors"
         yield (
-            f"Throughput: {measured.pairs_per_second:,.1f} pairs a second{read} ({how} at a time"
+            f"Throughput: {measured.pairs_per_second:,.1f} pairs per second{read} ({how} at a time"
             f"{actors})"
         )
     if measured.refused:
@@ -395,14 +402,14 @@ def _measured(run: Run) -> Iterator[str]:
         failed = f", {level.failed:,} failed" if level.failed else ""
         tail = f", p95 {brief(level.p95_ms)} ms" if math.isfinite(level.p95_ms) else ""
         yield (
-            f"With {clients}: {level.queries_per_second:,.2f} queries a second, "
+            f"With {clients}: {level.queries_per_second:,.2f} queries per second, "
             f"p50 {brief(level.p50_ms)} ms{tail}{failed}"
         )
     if measured.contended:
         threads = "1 thread" if measured.threads == 1 else f"{measured.threads} threads"
         yield (
             f"The machine was busy: {measured.cpu_per_wall:.1f} of "
-            f"{threads} had work, so these times are too long."
+            f"{threads} were active, so these times are too long."
         )
 
 
@@ -410,9 +417,7 @@ def _measured(run: Run) -> Iterator[str]:
 
 
 def add_rerankers(parser: Parser) -> None:
-    parser.description = (
-        "List every reranker that `rerank` takes, with its settings and their defaults."
-    )
+    parser.description = "List every reranker with its settings and their defaults."
     add_plugin(parser)
     parser.formats(("text", "json"))
     parser.set_defaults(command=_rerankers)
@@ -428,14 +433,15 @@ def _rerankers(arguments: argparse.Namespace) -> int:
 
 
 def use_plugins(files: Sequence[str]) -> None:
-    """Add plugins from files, and say on standard error which plugins are not loaded."""
+    """Add plugins from files, and report on standard error which plugins are not loaded."""
     add_plugins(files)
     for problem in problems():
         sys.stderr.write(f"warning: {one_line(str(problem))}\n")
 
 
 def reranker_kind(name: str) -> RerankerKind:
-    """As `get`, but what an unknown name is answered with are those that can be made here."""
+    """Return the kind of this name; the error for an unknown name lists only rerankers that can
+    run."""
     try:
         return get(name)
     except SettingError as problem:
@@ -443,12 +449,12 @@ def reranker_kind(name: str) -> RerankerKind:
 
 
 def _makeable() -> list[RerankerKind]:
-    """All but rankings from files, which no setting can make."""
+    """Return all kinds except rankings from files, which have no settings to run with."""
     return [kind for kind in kinds() if kind.name != Precomputed.name]
 
 
 def describe_rerankers() -> str:
-    """Every reranker with its settings, for the help text."""
+    """Return every reranker with its settings, for the help text."""
     lines = ["rerankers and their settings (--set key=value):"]
     for kind in _makeable():
         lines.append(f"  {kind.name}: {kind.meaning}")
@@ -457,7 +463,7 @@ def describe_rerankers() -> str:
 
 
 def rerankers_by_name() -> dict[str, object]:
-    """Reranker → what it is and its settings, fit for JSON."""
+    """Return reranker → title, meaning and settings, ready for JSON."""
     return {
         kind.name: {
             "title": kind.title,

@@ -1,4 +1,4 @@
-"""Combine stored runs: a new run at once, because nothing is scored."""
+"""Fusion of stored runs: the new run is immediate because nothing is scored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _MOST_K = 10_000.0
 
 
 def draw(dataset_id: str) -> None:
-    """Nothing where there is no run yet: the first stage alone cannot be combined."""
+    """Draw the form; nothing if there is no run, because the first stage cannot be fused by
+    itself."""
     dataset_id = stored.stored(dataset_id)
     if not workspace().runs(dataset_id):
         return
@@ -39,14 +40,15 @@ def _form(dataset_id: str) -> None:
     systems = stored.systems(dataset_id)
     st.caption(
         _(
-            "Makes one ranking of several without running a model. A ranking adds nothing to a "
-            "document that it lacks. A query that failed in one of them fails here."
+            "Fuses several rankings into one without running a model. A ranking contributes "
+            "nothing to a document that it lacks. A query that failed in one ranking also fails "
+            "in the fused run."
         )
     )
-    made = st.session_state.pop(_MADE, "")
-    if made:
+    fused_name = st.session_state.pop(_MADE, "")
+    if fused_name:
         st.success(
-            _("{name} is in the list of runs.", name=markdown_safe(made, _LONGEST_NAME)),
+            _("{name} is in the list of runs.", name=markdown_safe(fused_name, _LONGEST_NAME)),
             icon=":material/check:",
         )
     titles = distinct({each: systems[each].name for each in systems})
@@ -57,7 +59,7 @@ def _form(dataset_id: str) -> None:
         format_func=titles.__getitem__,
         key=pickers.in_words(f"combine.systems.{dataset_id}"),
         persist_state="session",
-        help=_("Equal sums keep the order of the one chosen first."),
+        help=_("Documents with equal sums stay in the order of the ranking chosen first."),
     )
     left, middle, right = st.columns([2, 1, 2])
     of_method, of_k = FUSION_SETTINGS
@@ -82,8 +84,8 @@ def _form(dataset_id: str) -> None:
             persist_state="session",
             help=_(of_k.help),
         )
-    taken = {system.name for system in systems.values()}
-    usual = free(_usual_name(method), taken)
+    used_names = {system.name for system in systems.values()}
+    usual = free(_usual_name(method), used_names)
     name = right.text_input(
         _p("field", "Name"), max_chars=_LONGEST_NAME, placeholder=usual, key="combine.name"
     ).strip()
@@ -92,7 +94,7 @@ def _form(dataset_id: str) -> None:
         _p("button", "Fuse"), icon=":material/merge:", disabled=len(chosen) < 2, key="combine.start"
     ):
         parts = [_part(dataset_id, systems[system]) for system in chosen]
-        _combine(dataset_id, parts, (method, weights, k), free(name or usual, taken))
+        _combine(dataset_id, parts, (method, weights, k), free(name or usual, used_names))
 
 
 def _usual_name(method: str) -> str:
@@ -103,7 +105,7 @@ def _usual_name(method: str) -> str:
 def _weights(chosen: Sequence[str], systems: Mapping[str, System]) -> tuple[float, ...]:
     weights = []
     for start in range(0, len(chosen), _A_ROW):
-        # A name may need two lines: the fields stand in one line all the same.
+        # A name may need two lines: align the fields at the bottom.
         row = st.columns(_A_ROW, vertical_alignment="bottom")
         for column, system in zip(row, chosen[start : start + _A_ROW], strict=False):
             weights.append(

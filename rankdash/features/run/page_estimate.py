@@ -1,4 +1,4 @@
-"""What runs would take, said before they start: queries, pairs, time; calls, tokens, dollars."""
+"""Estimates of runs before they start: queries, pairs, time, calls, tokens, dollars."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from rankdash.kit.widgets import run_records, scenario, stored
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.stored import workspace
 
-# So many queries tell what the others cost.
+# The number of queries from which the cost of all is estimated.
 _LOOKED_AT = 40
 _SEED = 7
 _FEWEST_MEASURED = 30
-# Runs that differ in one of these say nothing of each other's speed.
+# If one of these settings differs, the speed of another run is not comparable.
 _SAME_SPEED = ("model", "dialect", "base_url")
 
 Settings = Mapping[str, str | int | float | bool]
@@ -36,7 +36,7 @@ Settings = Mapping[str, str | int | float | bool]
 
 @dataclass(frozen=True)
 class FormPlan:
-    """What a run would score. depth None: all candidates. sample None: all queries."""
+    """The size of a run. depth None: all candidates. sample None: all queries."""
 
     depth: int | None
     sample: int | None
@@ -46,7 +46,7 @@ class FormPlan:
 
 @dataclass(frozen=True)
 class Wish:
-    """A run that is asked for. keys: of its service, by environment variable."""
+    """A requested run. keys: of its service, by environment variable."""
 
     kind: RerankerKind
     variant: Variant
@@ -57,7 +57,7 @@ class Wish:
 def say(
     dataset_id: str, kind: RerankerKind, runs: Sequence[tuple[Settings, int | None]], queries: int
 ) -> None:
-    """One line for a kind that calls a service; nothing for the others, or for wrong settings.
+    """Draw the estimate for a kind that calls a service; nothing for other kinds or wrong settings.
 
     runs: settings and depth of each run of that kind.
     """
@@ -76,7 +76,7 @@ def say(
             for settings, depth in runs
         ]
     except RankdashError:
-        # The form says what is wrong with them.
+        # The form shows what is wrong with the settings.
         return
     total = sum(each, Estimate(0, 0.0, 0.0, 0.0))
     st.caption(" · ".join([_p("reranker", kind.title), *scenario.parts(total, host)]))
@@ -98,7 +98,8 @@ def _estimate(
 
 
 def say_total(dataset_id: str, wishes: Sequence[Wish]) -> None:
-    """One line for all runs: queries, pairs, time and, if no service is asked, that it is free."""
+    """Draw the totals of all runs: queries, pairs, time and, without a service, that they are
+    free."""
     if not wishes:
         return
     pairs = [wish.plan.pairs for wish in wishes]
@@ -111,9 +112,9 @@ def say_total(dataset_id: str, wishes: Sequence[Wish]) -> None:
     seconds = [
         measured_seconds(wish.kind.name, wish.variant.settings, wish.plan) for wish in wishes
     ]
-    known = sum(value for value in seconds if value is not None)
+    measured = sum(value for value in seconds if value is not None)
     if all(value is not None for value in seconds):
-        parts.append(_("about {time} on this machine", time=duration(known)))
+        parts.append(_("about {time} on this machine", time=duration(measured)))
     elif expected := _expected_seconds(dataset_id, wishes):
         parts.append(
             _(
@@ -121,19 +122,19 @@ def say_total(dataset_id: str, wishes: Sequence[Wish]) -> None:
                 time=duration(expected),
             )
         )
-    elif known:
+    elif measured:
         parts.append(
             _(
-                "about {time} on this machine, plus the rerankers that have not run here",
-                time=duration(known),
+                "about {time} on this machine, plus rerankers that have not run here",
+                time=duration(measured),
             )
         )
     elif any(_like(wish.kind.name, wish.variant.settings) for wish in wishes):
-        parts.append(_("time not known yet: too little has run here to estimate it"))
+        parts.append(_("time unknown: too few queries have run here for an estimate"))
     else:
-        parts.append(_("time not known yet: no reranker of this kind has run here"))
+        parts.append(_("time unknown: no reranker of this kind has run here"))
     if not any(calls_out(wish.kind, wish.variant.settings) for wish in wishes):
-        parts.append(_("$0: all of it runs on this machine"))
+        parts.append(_("$0: everything runs on this machine"))
     st.caption(" · ".join(parts))
 
 
@@ -149,7 +150,8 @@ def _queries_in_words(dataset_id: str, plan: FormPlan) -> str:
 
 
 def _expected_seconds(dataset_id: str, wishes: Sequence[Wish]) -> float | None:
-    """Of packaged models, from the lengths of the texts; None if another model is chosen."""
+    """Return the expected time of packaged models, from the lengths of the texts; None if another
+    model is chosen."""
     work = _workload(dataset_id)
     estimates = [
         work.seconds(wish.kind.name, wish.plan.queries, wish.plan.depth)
@@ -157,9 +159,9 @@ def _expected_seconds(dataset_id: str, wishes: Sequence[Wish]) -> float | None:
         else None
         for wish in wishes
     ]
-    known = [each for each in estimates if each is not None]
-    # Rounded up to 10 s: a rate of another machine tells no more.
-    return 10.0 * math.ceil(sum(known) / 10.0) if len(known) == len(estimates) else None
+    values = [each for each in estimates if each is not None]
+    # Rounded up to 10 s: a rate of another machine is not more precise.
+    return 10.0 * math.ceil(sum(values) / 10.0) if len(values) == len(estimates) else None
 
 
 def _workload(dataset_id: str) -> defaults.Workload:
@@ -168,7 +170,7 @@ def _workload(dataset_id: str) -> defaults.Workload:
 
 
 def calls_out(kind: RerankerKind, settings: Settings) -> bool:
-    """Whether another machine is asked; with settings that cannot be read, maybe."""
+    """Return True if another machine is called, or if the settings are invalid."""
     try:
         return kind.able(settings).needs_network
     except RankdashError:
@@ -176,7 +178,7 @@ def calls_out(kind: RerankerKind, settings: Settings) -> bool:
 
 
 def _like(kind: str, settings: Settings) -> list[RunRow]:
-    """The stored runs of that kind and model that were made here."""
+    """Return the stored runs of that kind and model that ran on this machine."""
     return [
         row
         for row in workspace().runs()
@@ -187,20 +189,21 @@ def _like(kind: str, settings: Settings) -> list[RunRow]:
 
 
 def latency_seconds(chosen: list[str], settings: Mapping[str, Settings]) -> float | None:
-    """Of the slowest of the chosen; None where one of them was never timed here."""
+    """Return the latency of the slowest chosen reranker; None if one of them was never timed
+    here."""
     latencies = [
         max((row.p50_ms for row in _like(name, settings[name]) if row.p50_ms > 0), default=None)
         for name in chosen
     ]
-    known = [latency / 1000 for latency in latencies if latency is not None]
-    return max(known) if len(known) == len(chosen) else None
+    values = [latency / 1000 for latency in latencies if latency is not None]
+    return max(values) if len(values) == len(chosen) else None
 
 
 def measured_seconds(kind: str, settings: Settings, plan: FormPlan) -> float | None:
-    """From the longest run of that kind and model in this workspace: its pairs a second, and its
-    start."""
+    """Return the time of a run by the longest run of that kind and model in this workspace: its
+    start, and its pairs per second."""
     measured = [row for row in _like(kind, settings) if row.pairs_per_second]
-    # A run of a dozen queries is mostly start: the longest tells the rate best.
+    # A run of a few queries is mostly start: the longest run has the most reliable rate.
     longest = max(measured, key=lambda row: row.queries_done, default=None)
     if longest is None or longest.queries_done < min(_FEWEST_MEASURED, plan.queries):
         return None

@@ -1,4 +1,4 @@
-"""Run: choose a reranker, its variants and what is timed."""
+"""Run: the choice of rerankers, their variants and measurements."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def draw(dataset_id: str) -> None:
         list(offered),
         default=["bm25"] if lacking else list(preselected.rerankers),
         placeholder=_p("choice", "none"),
-        # All would start paid services too.
+        # "Select all" would start paid services too.
         select_all=False,
         format_func=lambda name: _p("reranker", offered[name].title),
-        # What is chosen for one language is no choice for another.
+        # A choice for one language does not apply to another.
         key=pickers.in_words(
             "run.rerankers.other_letters" if preselected.fused else "run.rerankers"
         ),
@@ -94,8 +94,8 @@ def draw(dataset_id: str) -> None:
     if not stored.dataset(dataset_id).has_texts:
         st.warning(
             _(
-                "This data set has no texts, so there is nothing for a reranker to read. Upload it "
-                "again with its documents and queries."
+                "This data set has no texts, which rerankers need. Upload it again with the texts "
+                "of its documents and queries."
             ),
             icon=":material/block:",
         )
@@ -119,7 +119,7 @@ def draw(dataset_id: str) -> None:
         key=f"run.fused.{preselected.fused}",
         persist_state="session",
         help=_(
-            "Adds a second run for each reranker, at once and without running a model: reciprocal "
+            "Adds a second run for each reranker immediately, without running a model: reciprocal "
             "rank fusion of its ranking and the first stage."
         ),
     )
@@ -132,7 +132,8 @@ def draw(dataset_id: str) -> None:
         label,
         type="primary",
         icon=":material/play_arrow:",
-        # Not where a key is missing: a disabled button is out of the keyboard's reach and silent.
+        # Enabled if a key is missing: a disabled button is out of the keyboard's reach and shows no
+        # error.
         disabled=not all(requested.values()),
     ):
         no_key = {name: each.missing for name, each in key_fields.items() if each.missing}
@@ -150,17 +151,20 @@ def _draw_settings(
     language: str,
     share: Callable[[str], float],
 ) -> dict[str, str | int | float | bool]:
-    """The form of a reranker; that of a cascade has the form of each of its stages in it."""
+    """Draw the form of a reranker; the form of a cascade contains the forms of both stages. Return
+    the settings."""
     stages = {f"{stage}_settings": stage for stage in STAGES} if kind.name == CASCADE else {}
-    own = replace(kind, settings=tuple(each for each in kind.settings if each.name not in stages))
-    known = share if kind.models else (lambda model: math.nan)
-    values = settings_form.draw(own, language, known, _implied)
+    direct = replace(
+        kind, settings=tuple(each for each in kind.settings if each.name not in stages)
+    )
+    share_of = share if kind.models else (lambda model: math.nan)
+    values = settings_form.draw(direct, language, share_of, _implied)
     titles = {spec.name: _p("setting", spec.title) for spec in kind.settings}
     for name, stage in stages.items():
         member = offered[str(values[stage])]
         with st.container(border=True):
             st.markdown(f"**{titles[stage]}: {_p('reranker', member.title)}**")
-            # Its fields are not those of the same reranker beside the cascade.
+            # A separate key: the same reranker may also be outside the cascade.
             nested = replace(member, name=f"{kind.name}.{stage}.{member.name}")
             chosen = _draw_settings(nested, offered, language, share)
         usual = {spec.name: spec.default for spec in member.settings}
@@ -170,13 +174,13 @@ def _draw_settings(
 
 
 def _implied(settings: Settings) -> Mapping[str, str]:
-    """What the empty fields of a service stand for."""
+    """Return the values that the empty fields of a service imply."""
     service = DIALECTS.get(str(settings.get("dialect", "")))
     return {} if service is None else {"base_url": service.base_url, "model": service.model}
 
 
 def _model_and_host(kind: RerankerKind, settings: Settings) -> str:
-    """What the head of a folded form does not say."""
+    """Return model and host, which the title of a folded form does not show."""
     host = ""
     if kind.key is not None:
         with suppress(RankdashError):
@@ -187,14 +191,15 @@ def _model_and_host(kind: RerankerKind, settings: Settings) -> str:
 
 
 def _offered() -> dict[str, RerankerKind]:
-    """What can be run, by name: first what runs here, then services, then language models."""
+    """Return the kinds that can be run, by name: local ones, then services, then language
+    models."""
     groups = ("local", "service", "llm")
     able = [kind for kind in kinds() if kind.name != "precomputed"]
     return {kind.name: kind for kind in sorted(able, key=lambda kind: groups.index(kind.group))}
 
 
 def _unknown_share(dataset_id: str, model: str) -> float:
-    """Of the tokens of the texts, the share that a model does not know, as far as is known."""
+    """Return the share of the texts' tokens that a model does not know."""
     base = stored.stored(dataset_id)
     return cache(
         ("unknown share", base, model),
@@ -211,7 +216,7 @@ def _preselection(dataset_id: str) -> defaults.Preselection:
 def _plan(dataset_id: str, preselected: defaults.Preselection, chosen: Sequence[str]) -> FormPlan:
     counts = _counts(dataset_id)
     deepest, queries = int(counts.max(initial=1)), len(counts)
-    # A sample is for the models that it was preselected for: BM25 reads all queries at once.
+    # A sample is for the preselected models only: BM25 reads all queries immediately.
     sampled = preselected.queries < queries and not {*preselected.rerankers}.isdisjoint(chosen)
     left, right = st.columns(2)
     depth = left.slider(
@@ -221,7 +226,7 @@ def _plan(dataset_id: str, preselected: defaults.Preselection, chosen: Sequence[
         deepest,
         key=f"run.depth.{dataset_id}",
         persist_state="session",
-        help=_("The rest keep their first-stage order below the reranked ones."),
+        help=_("The other candidates follow below the reranked ones in first-stage order."),
     )
     key = f"run.sample.{dataset_id}.{sampled}"
     sample = right.slider(
@@ -232,8 +237,8 @@ def _plan(dataset_id: str, preselected: defaults.Preselection, chosen: Sequence[
         key=key,
         persist_state="session",
         help=_(
-            "Fewer queries are faster: a random sample, always the same one (seed {seed}). The "
-            "numbers then hold for the sampled queries only.",
+            "Fewer queries are faster. They are a random sample, the same for every run (seed "
+            "{seed}). The results then apply to the sampled queries only.",
             seed=_SEED,
         ),
     )
@@ -259,7 +264,7 @@ def _plan(dataset_id: str, preselected: defaults.Preselection, chosen: Sequence[
 
 
 def _plan_of(dataset_id: str, plan: FormPlan, variant: Variant) -> FormPlan:
-    """The plan of a variant, which may have a depth of its own."""
+    """Return the plan of a variant, which may have a different depth."""
     if variant.depth == plan.depth:
         return plan
     counts = _counts(dataset_id)
@@ -269,12 +274,13 @@ def _plan_of(dataset_id: str, plan: FormPlan, variant: Variant) -> FormPlan:
 
 
 def _counts(dataset_id: str) -> npt.NDArray[np.int64]:
-    """(queries,) how many candidates each query has."""
+    """Return the number of candidates of each query, (queries,)."""
     return np.diff(stored.dataset(dataset_id).candidates.offsets)
 
 
 def _timed(kind: RerankerKind, settings: Settings, plan: FormPlan, latency: str) -> int:
-    """How many queries are timed alone: all where they come one by one anyway, else a sample."""
+    """Return how many queries are timed individually: all if the reranker has no batches, else a
+    sample."""
     try:
         together = kind.able(settings).across_queries
     except RankdashError:
@@ -285,7 +291,7 @@ def _timed(kind: RerankerKind, settings: Settings, plan: FormPlan, latency: str)
 
 
 def _without_text(dataset_id: str) -> WithoutText:
-    """What becomes of candidates without a text; asked for only where there are any."""
+    """Return what to do with candidates without a text; draw the choice only if there are any."""
     data = stored.dataset(dataset_id)
     if data.textless.isdisjoint(data.candidates.doc_ids):
         return "exclude"
@@ -297,8 +303,8 @@ def _without_text(dataset_id: str) -> WithoutText:
             "empty": _("scored as empty texts"),
         }.__getitem__,
         help=_(
-            "Excluded candidates keep their first-stage order below the reranked ones. Some "
-            "services refuse empty texts."
+            "Excluded candidates follow below the reranked ones in first-stage order. Some "
+            "services reject empty texts."
         ),
         key=pickers.in_words("run.without_text"),
         persist_state="session",
@@ -318,7 +324,7 @@ def _start(
     kinds_of = Counter(wish.kind.name for wish in wishes)
     grids = {name: jobs.new_id() for name, count in kinds_of.items() if count > 1}
     try:
-        # All before the first is queued: who mends one setting and starts again wants none twice.
+        # Check all before the first is queued: after a correction, no run starts twice.
         for wish in wishes:
             _check(wish)
         for wish in wishes:
@@ -363,15 +369,15 @@ def _start(
 
 
 def _timing_of(wish: Wish, timing: Timing) -> Timing:
-    """Of one variant: those that differ in speed alone share their scores, and all but the first
-    would be without a latency. What another machine scores is not asked for twice."""
+    """Return the timing of one variant. Variants that differ only in speed share cached scores, so
+    all but the first would have no latency: score again, except at a service."""
     if timing.latency != "auto" or page_estimate.calls_out(wish.kind, wish.variant.settings):
         return timing
     return replace(timing, latency="always")
 
 
 class _RefusedError(Exception):
-    """`error` is why a reranker of this `kind` cannot be started."""
+    """The error with which a reranker of this `kind` cannot start."""
 
     def __init__(self, kind: RerankerKind, error: RankdashError) -> None:
         self.kind, self.error = kind, error
@@ -386,7 +392,7 @@ def _check(wish: Wish) -> None:
 
 
 def _service_name(kind: RerankerKind, settings: Settings) -> str:
-    """The provider, or the host where another one speaks its wire format; "" for no service."""
+    """Return the provider, or the host if another service has the same API; "" for no service."""
     service = DIALECTS.get(str(settings.get("dialect", "")))
     if service is None or kind.key is None:
         return ""
@@ -396,7 +402,8 @@ def _service_name(kind: RerankerKind, settings: Settings) -> str:
 
 
 def run_name(dataset_id: str, wish: Wish) -> str:
-    """The model or the kind, what makes this run special, and a number where the name is taken."""
+    """Return the model or the kind, the special settings of this run, and a number if the name
+    exists."""
     kind, settings, plan = wish.kind, wish.variant.settings, wish.plan
     model = str(settings.get("model", "")).rstrip("/").split("/")[-1]
     stages = [str(settings[stage]) for stage in ("first", "second") if stage in settings]
@@ -404,7 +411,7 @@ def run_name(dataset_id: str, wish: Wish) -> str:
         model or " → ".join(stages) or _service_name(kind, settings) or _p("reranker", kind.title)
     ]
     if kind.group == "llm" or kind.name == LateInteraction.name:
-        # One model may well be asked in several ways.
+        # The same model may be used in several ways.
         parts.append(_p("reranker", kind.title))
     if plan.depth is not None and all(name != DEPTH for name, _value in wish.variant.differs):
         parts.append(_("top {n}", n=plan.depth))
@@ -412,12 +419,12 @@ def run_name(dataset_id: str, wish: Wish) -> str:
     if plan.sample is not None:
         parts.append(ngettext("{n} query", "{n} queries", plan.sample))
     name = " · ".join(parts)
-    taken = {row.name for row in workspace().runs(dataset_id)}
-    taken |= {row.name for row in jobs.list(workspace(), dataset_id)}
-    return base_text.free(name, taken)
+    names = {row.name for row in workspace().runs(dataset_id)}
+    names |= {row.name for row in jobs.list(workspace(), dataset_id)}
+    return base_text.free(name, names)
 
 
-# One reranker with several values of its settings: what varies, and the runs that come of it.
+# Variants: one reranker with several values of its settings.
 
 _LONGEST = 200
 
@@ -425,8 +432,8 @@ _LONGEST = 200
 def draw_variants(
     kind: RerankerKind, settings: Mapping[str, SettingValue], depth: int | None
 ) -> tuple[Variant, ...]:
-    """The variants that are asked for: one, as set, where nothing varies; none where what was typed
-    cannot be run, which is said."""
+    """Draw the choice of variants. Return one run if nothing varies; show an error and return none
+    if the values cannot be run."""
     specs = {spec.name: spec for spec in kind.settings if _varies(spec)}
     titles = {
         DEPTH: _p("setting", "Depth"),
@@ -436,20 +443,20 @@ def draw_variants(
         _p("heading", "Variants"), icon=":material/account_tree:", key=f"variants.{kind.name}"
     ):
         chosen = st.multiselect(
-            _("Run it once for each value of"),
+            _("Run once for each value of"),
             list(titles),
             format_func=titles.__getitem__,
             placeholder=_("nothing: one run, as set above"),
             key=pickers.in_words(f"variants.{kind.name}.names"),
             persist_state="session",
             help=_(
-                "Every combination becomes a run of its own; all start together. Compare them on "
-                "Overview: how much quality does a cheaper setting lose?"
+                "Every combination becomes a separate run; all start together. Compare them on "
+                "Overview to see how much quality a cheaper setting loses."
             ),
         )
         varied = {name: _values(kind.name, name, titles[name], specs.get(name)) for name in chosen}
         try:
-            # What has no value yet is not asked for yet.
+            # A setting without a value does not vary yet.
             combinations = variants(
                 kind.settings,
                 settings,
@@ -465,7 +472,7 @@ def draw_variants(
 
 
 def variant_words(kind: RerankerKind, variant: Variant) -> list[str]:
-    """What a variant has of its own, a piece for each setting that varies."""
+    """Return the settings of a variant that vary, in words."""
     titles = {spec.name: _p("setting", spec.title) for spec in kind.settings}
     return [
         _("top {n}", n=value) if name == DEPTH else f"{titles[name]} {_shown(value)}"
@@ -480,7 +487,7 @@ def _shown(value: SettingValue) -> str:
 
 
 def _varies(spec: SettingSpec) -> bool:
-    """Not what names a model or an address: another one is another reranker."""
+    """Return False for names of models and addresses: another one is another reranker."""
     return bool(spec.choices) or spec.type is not str
 
 
@@ -502,7 +509,7 @@ def _values(kind: str, name: str, title: str, spec: SettingSpec | None) -> Seque
         )
     typed = st.text_input(
         title,
-        placeholder=_("values with commas between, such as 20, 50, 100"),
+        placeholder=_("values separated by commas, such as 20, 50, 100"),
         max_chars=_LONGEST,
         key=key,
         persist_state="session",
@@ -510,7 +517,7 @@ def _values(kind: str, name: str, title: str, spec: SettingSpec | None) -> Seque
     return [value for value in re.split(r"[,，;；、\s]+", typed) if value]
 
 
-# What a run measures beside the scores: latency, and throughput where it is asked for.
+# Measurements of a run: latency, and throughput on request.
 
 _CLIENTS = (1, 2, 4, 8, 16, 32)
 _LATENCY: tuple[Literal["auto", "always", "never"], ...] = ("auto", "always", "never")
@@ -518,24 +525,24 @@ _MOST_REPEATS = 20
 
 
 def draw_timing(timed: Callable[[str], int], latency_s: float | None) -> Timing:
-    """What is to be measured, and what that adds.
+    """Draw the choice of measurements, and the time that they add.
 
-    timed: from the choice of latency, how many queries of a run are timed at most.
-    latency_s: how long one takes; None where nothing like it was timed here.
+    timed: returns for a choice of latency how many queries of a run are timed at most.
+    latency_s: latency of a query; None if nothing similar was timed here.
     """
     usual = Timing()
-    with st.expander(_("What is measured"), icon=":material/timer:", key="run.timing"):
+    with st.expander(_p("heading", "Measurements"), icon=":material/timer:", key="run.timing"):
         left, middle, right = st.columns(3)
         latency = left.selectbox(
             _("Latency of single queries"),
             _LATENCY,
             format_func={
-                "auto": _("where no score is cached"),
+                "auto": _("only for queries without cached scores"),
                 "always": _("always: score again"),
                 "never": _("not measured"),
             }.__getitem__,
             help=_(
-                "Queries of a sample are timed one at a time, on a warm model. Cached scores are "
+                "A sample of queries is timed one at a time on a warm model. Cached scores are "
                 "not included in latency."
             ),
             key=pickers.in_words("run.latency"),
@@ -546,7 +553,7 @@ def draw_timing(timed: Callable[[str], int], latency_s: float | None) -> Timing:
             1,
             _MOST_REPEATS,
             usual.repeats,
-            help=_("Its latency is the median. Paid services bill each of these calls."),
+            help=_("The latency of a query is the median. Paid services bill each of these calls."),
             key="run.repeats",
             persist_state="session",
         )
@@ -564,8 +571,8 @@ def draw_timing(timed: Callable[[str], int], latency_s: float | None) -> Timing:
             _CLIENTS,
             selection_mode="multi",
             help=_(
-                "Measured, never derived from latency: the number of concurrent queries is held "
-                "for the seconds chosen. Paid services bill each of these calls."
+                "Throughput is measured, never derived from latency: this number of concurrent "
+                "queries runs for the chosen seconds. Paid services bill each of these calls."
             ),
             key="run.clients",
             persist_state="session",
@@ -596,4 +603,12 @@ def _again(queries: int, latency_s: float | None) -> str:
     )
     if latency_s is None:
         return text
-    return paragraph([text, _("Here that took about {time}.", time=duration(queries * latency_s))])
+    return paragraph(
+        [
+            text,
+            _(
+                "At the latency measured here, this takes about {time}.",
+                time=duration(queries * latency_s),
+            ),
+        ]
+    )

@@ -1,4 +1,4 @@
-"""Jobs that wait, run or have ended, the score cache and the cluster."""
+"""Queued, running and stopped jobs, the score cache and the cluster."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rankdash.kit.widgets.stored import worker, workspace
 from rankdash.kit.widgets.text import markdown_safe
 
 _REFRESH_SECONDS = 1.0
-# Slow, but there: another tab or the command line may start a job.
+# Slow, because another tab or the command line may start a job.
 _IDLE_SECONDS = 10.0
 _SEEN_LIVE = "jobs.live"
 _SEEN_GRIDS = "jobs.grids"
@@ -42,17 +42,18 @@ _WATCHED = "jobs.watched"
 
 
 def draw(dataset_id: str) -> None:
-    """The jobs of a data set. Polls once a second while any job is live, and seldom otherwise."""
-    known = jobs.list(workspace())
-    _offer_comparison(_of(known, dataset_id))
-    _offer_overview(_of(known, dataset_id))
-    live = any(row.state in LIVE for row in known)
+    """Draw the jobs of a data set. Polls once a second while any job is live, else every 10
+    seconds."""
+    all_jobs = jobs.list(workspace())
+    _offer_comparison(_of(all_jobs, dataset_id))
+    _offer_overview(_of(all_jobs, dataset_id))
+    live = any(row.state in LIVE for row in all_jobs)
 
     @st.fragment(run_every=_REFRESH_SECONDS if live else _IDLE_SECONDS)
     def panel() -> None:
-        known = jobs.list(workspace())
-        every = _of(known, dataset_id)
-        now_live = {row.id for row in known if row.state in LIVE}
+        all_jobs = jobs.list(workspace())
+        every = _of(all_jobs, dataset_id)
+        now_live = {row.id for row in all_jobs if row.state in LIVE}
         before = st.session_state.get(_SEEN_LIVE, set())
         st.session_state[_SEEN_LIVE] = now_live
         if now_live:
@@ -63,15 +64,15 @@ def draw(dataset_id: str) -> None:
             else:
                 _draw_grid(rows)
         if before - now_live or (now_live and not live):
-            # One has ended, or began elsewhere: the list of runs, the sidebar and the field of its
-            # key have to know.
+            # A job has ended or started elsewhere: redraw the list of runs, the sidebar and the key
+            # field.
             st.rerun(scope="app")
 
     panel()
 
 
 def watch(job_id: str) -> None:
-    """A job was queued by this session: its end is seen, however soon it comes."""
+    """Watch a job that this session queued, even if it ends before the next poll."""
     st.session_state.setdefault(_SEEN_LIVE, set()).add(job_id)
 
 
@@ -80,7 +81,7 @@ def _of(rows: Sequence[JobRow], dataset_id: str) -> list[JobRow]:
 
 
 def _unfinished(every: Sequence[JobRow]) -> list[list[JobRow]]:
-    """The jobs that have not ended, each by itself or with all variants of its grid."""
+    """Return the unfinished jobs, each individually or with all variants of its grid."""
     groups: dict[str, list[JobRow]] = {}
     for row in every:
         groups.setdefault(row.grid or row.id, []).append(row)
@@ -88,7 +89,7 @@ def _unfinished(every: Sequence[JobRow]) -> list[list[JobRow]]:
 
 
 def _draw_grid(rows: Sequence[JobRow]) -> None:
-    """One card for the variants of a reranker: how far all are, and what became of each."""
+    """Draw one card for the variants of a reranker: progress of all, and state of each."""
     grid = str(rows[0].grid)
     live = [row for row in rows if row.state in LIVE]
     stopped = [row for row in rows if row.state in ("cancelled", "interrupted", "failed")]
@@ -127,7 +128,7 @@ def _draw_grid(rows: Sequence[JobRow]) -> None:
 
 
 def _offer_comparison(every: Sequence[JobRow]) -> None:
-    """A way to Overview for the grid that ended last while this session watched."""
+    """Offer Overview for the grid that ended last during this session."""
     watched = {row.grid for row in every if row.state in LIVE and row.grid}
     seen: list[str] = st.session_state.setdefault(_SEEN_GRIDS, [])
     seen += sorted(watched - set(seen))
@@ -150,13 +151,13 @@ def _offer_comparison(every: Sequence[JobRow]) -> None:
 
 
 def _offer_overview(every: Sequence[JobRow]) -> None:
-    """A way to Overview for the runs that ended last while this session watched; their cards are
-    gone then, and the list of runs may be below the screen."""
+    """Offer Overview for the runs that ended last during this session: their cards have
+    disappeared, and the list of runs may be below the screen."""
     watched: list[str] = st.session_state.setdefault(_WATCHED, [])
     single = [row for row in every if row.grid is None]
     live = [row.id for row in single if row.state in LIVE]
     if live:
-        # Those that ended before these began were told of.
+        # Earlier runs were already offered.
         if not set(live) & set(watched):
             watched.clear()
         watched += [each for each in live if each not in watched]
@@ -220,8 +221,8 @@ def _draw_job(row: JobRow) -> None:
 def _offer_resume(
     rows: Sequence[JobRow], key: str, text: DeltaGenerator, action: DeltaGenerator
 ) -> None:
-    """Go on with stopped jobs of one reranker, unless it is none here, as where its plugin is no
-    longer named: then that is said, and they can only be removed."""
+    """Offer to resume stopped jobs of one reranker. If the reranker is unavailable, for example
+    without its plugin, show the error; the jobs can only be removed."""
     try:
         kind = get(rows[0].reranker)
     except RankdashError as error:
@@ -242,7 +243,7 @@ def _offer_resume(
 
 
 def _remove(rows: Sequence[JobRow]) -> None:
-    """At once where nothing is done yet; asked first where scored queries would be lost."""
+    """Remove the jobs; ask first if scored queries would be lost."""
 
     def remove() -> None:
         for row in rows:
@@ -254,7 +255,9 @@ def _remove(rows: Sequence[JobRow]) -> None:
             _("Remove this run?"),
             [
                 *(markdown_safe(row.name, 80) for row in rows),
-                ngettext("{n} scored query is lost.", "{n} scored queries are lost.", scored),
+                ngettext(
+                    "{n} scored query will be lost.", "{n} scored queries will be lost.", scored
+                ),
             ],
             remove,
         )
@@ -311,7 +314,7 @@ def _progress(row: JobRow) -> str:
         ),
     ]
     if row.rate_pairs_s:
-        parts.append(_("{rate} pairs a second", rate=number(row.rate_pairs_s, 0)))
+        parts.append(_("{rate} pairs per second", rate=number(row.rate_pairs_s, 0)))
     if row.seconds_left is not None and row.state == "running":
         parts.append(_("{time} left", time=duration(row.seconds_left)))
     if row.failed:
@@ -321,7 +324,7 @@ def _progress(row: JobRow) -> str:
     return " · ".join(parts)
 
 
-# The score cache of the workspace: how large it is, how large it may be, and emptying it.
+# The score cache of the workspace: its size, its limit, and the button to clear it.
 
 _MEGABYTE = 1024 * 1024
 _MOST_MEGABYTES = 1_000_000
@@ -355,7 +358,7 @@ def _panel() -> None:
         0,
         _MOST_MEGABYTES,
         round(limit / _MEGABYTE),
-        # Another window may have changed it.
+        # Another window may have changed the limit.
         key=f"cache.limit.{limit}",
         help=_("The least recently used scores are deleted first. 0: no score is cached."),
     )
@@ -379,11 +382,11 @@ def _panel() -> None:
 
 
 def cost(pairs: int) -> list[str]:
-    """What clearing costs, in sentences."""
+    """Return sentences on the cost of clearing the cache."""
     sentences = [
         ngettext(
-            "{n} pair has to be scored again by the next run that needs it.",
-            "{n} pairs have to be scored again by the next runs that need them.",
+            "The next run that needs it has to score {n} pair again.",
+            "The next runs that need them have to score {n} pairs again.",
             pairs,
         )
     ]
@@ -391,27 +394,28 @@ def cost(pairs: int) -> list[str]:
     if rates:
         sentences.append(
             _(
-                "At the pace of the slowest run stored here that takes about {time}.",
+                "At the speed of the slowest stored run, this takes about {time}.",
                 time=duration(pairs / min(rates)),
             )
         )
     sentences.append(
-        _("A service charges for its part again. Stored runs stay as they are, times included.")
+        _("Paid services bill these calls again. Stored runs and their times do not change.")
     )
     return sentences
 
 
 def megabytes(size: int) -> str:
-    """Rounded up: what takes room is not 0."""
+    """Return a size in MB, rounded up so that only 0 is shown as 0."""
     tenths = math.ceil(10 * size / _MEGABYTE) / 10
     return number(tenths, 0 if tenths >= 10 or not size else 1)
 
 
-# Whether runs go to the Ray cluster that whoever started the server allowed.
+# Runs on the Ray cluster that the server administrator allowed.
 
 
 def draw_cluster() -> Actors | None:
-    """The actors of the runs; None for runs on this machine. Nothing is drawn without a cluster."""
+    """Draw the choice; return the actors of the runs, or None for runs on this machine. Draw
+    nothing without a cluster."""
     try:
         address = allowed_address()
     except SettingError:
@@ -420,7 +424,7 @@ def draw_cluster() -> Actors | None:
         _("Score with Ray on this machine")
         if address == LOCAL
         else _("Score on the Ray cluster {address}", address=markdown_safe(address, 80)),
-        help=_("Services and language models are asked from here all the same."),
+        help=_("Services and LLMs are still called from this server."),
         key="run.on_ray",
         persist_state="session",
     )

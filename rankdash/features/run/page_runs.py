@@ -38,7 +38,7 @@ from rankdash.kit.widgets.run_records import Record, record, reranker_title, set
 from rankdash.kit.widgets.stored import read_only, worker, workspace
 from rankdash.kit.widgets.text import markdown_safe, signed_cells
 
-# Of the names, in pixels and in columns of text.
+# Width of the names, in pixels and in columns of text.
 _NAME_WIDTH, _NAME_COLUMNS = 180, 22
 
 
@@ -67,10 +67,10 @@ def draw(dataset_id: str) -> None:
     )
     st.caption(
         _(
-            "p50 and p95: milliseconds for one query after warm-up. Start: loading and warming "
-            "the model. Preparation, such as embedding documents, is not included in them, but "
-            "it is in pairs/s: query–document pairs per second over the whole run. Select a run "
-            "to see all that it recorded."
+            "p50 and p95: milliseconds for one query after warm-up. Start: loading and warming up "
+            "the model. These times exclude preparation, such as embedding documents; pairs/s "
+            "(query–document pairs per second over the whole run) includes it. Select a run to "
+            "see everything that it recorded."
         )
     )
     chosen = [rows[position] for position in event["selection"]["rows"] if position < len(rows)]
@@ -89,8 +89,8 @@ def _nothing_listed(dataset_id: str) -> str:
     if read_only():
         return _("No run yet")
     if any(row.state in jobs.LIVE for row in jobs.list(workspace(), dataset_id)):
-        return _("None is finished yet.")
-    return _("None yet: choose a reranker above and start.")
+        return _("No run is finished yet.")
+    return _("No runs yet: choose a reranker above and start.")
 
 
 def _rename(chosen: Sequence[RunRow], rows: Sequence[RunRow]) -> None:
@@ -118,7 +118,9 @@ def _what_goes(chosen: Sequence[RunRow]) -> list[str]:
     sentences = [_("{names} will be deleted permanently.", names=named)]
     ids, dataset_id = {row.id for row in chosen}, chosen[0].dataset_id
     if notes := len(ids & RunNotes(workspace()).all(dataset_id).keys()):
-        sentences.append(ngettext("{n} note goes with it.", "{n} notes go with them.", notes))
+        sentences.append(
+            ngettext("{n} note will be deleted too.", "{n} notes will be deleted too.", notes)
+        )
     if Pins(workspace()).of(dataset_id) in ids:
         sentences.append(_("The pinned baseline is deleted too; the first stage replaces it."))
     return sentences
@@ -154,12 +156,12 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
             _p("column", "settings"): [settings_in_words(row.settings) for row in rows],
         }
     )
-    # Most data sets have no pinned run, note or failed query: then they take no room.
+    # Most data sets have no pinned run, note or failed query: omit empty columns.
     return table.dropna(axis="columns", how="all")
 
 
 def _study(dataset_id: str) -> Study:
-    """What the times of fused runs are summed by."""
+    """Return the study from which the times of fused runs are computed."""
     data, systems = stored.dataset(dataset_id), stored.systems(dataset_id)
     return Study(data, systems, FIRST_STAGE, (), dataset_id=dataset_id, cache=cache)
 
@@ -170,10 +172,10 @@ def _delete(rows: Sequence[RunRow]) -> None:
         workspace().delete_run(row.id)
 
 
-# One run in full: what computed it and why, what was measured, what failed, where it ran.
+# One run: its runtime with the reason, its measurements, failures and machine.
 
 _LONGEST = 300
-# Told in sentences, so that the table need not repeat them.
+# Shown in sentences, so the table does not repeat them.
 _IN_SENTENCES = (
     *("runtime", "device", "calibration", "note", "rank_agreement", "agreement_pairs"),
     *("model_package", "model_origin", "model_licence"),
@@ -203,7 +205,7 @@ def draw_details(run_id: str) -> None:
 
 
 def _part(run_id: str) -> Run | None:
-    """One of the runs that a run was made of; None where it was deleted."""
+    """Return a run that a fused run was made from; None if it was deleted."""
     try:
         return stored.run(run_id)
     except StoreError:
@@ -245,23 +247,23 @@ def _computed(stored_record: Record, run: Run) -> Iterator[str]:
         }[stage].format(runtime=markdown_safe(name, 40), device=titles.get("device", "cpu"))
         if "calibration" in titles:
             yield _(
-                "It was chosen by measurement, as the fastest runtime for one batch that ranks "
-                "exactly alike: {times}.",
+                "This runtime was the fastest in a measurement of one batch, among runtimes with "
+                "exactly the same ranking: {times}.",
                 times=titles["calibration"],
             )
         elif run.settings.get("runtime") == name:
-            yield _("It is set in the settings.")
+            yield _("The settings specify this runtime.")
         elif titles.get("device", "cpu") != "cpu":
-            yield _("There is a graphics card, which auto prefers.")
+            yield _("auto prefers the available graphics card.")
         if weights := provenance(titles):
             yield weights
         if "note" in titles:
             yield titles["note"]
         if "rank_agreement" in titles:
             yield _(
-                "It is approximate. Its order agrees with that of an exact runtime by {value} (1 "
-                "is the same order; Spearman's rank correlation, the mean over queries), measured "
-                "on {pairs} of these pairs.",
+                "This runtime is approximate. Its rank correlation with an exact runtime is "
+                "{value} (1 is the same order; Spearman, mean over queries), measured on {pairs} "
+                "of these pairs.",
                 value=titles["rank_agreement"],
                 pairs=titles.get("agreement_pairs", "–"),
             )
@@ -292,7 +294,7 @@ def _times(run: Run) -> Iterator[str]:
     if math.isfinite(run.load_ms):
         yield (
             _(
-                "Cold start: {time}, of it {first} for the first call.",
+                "Cold start: {time}, including {first} for the first call.",
                 time=duration(run.load_ms / 1000),
                 first=duration(measured.first_call_ms / 1000),
             )
@@ -301,21 +303,21 @@ def _times(run: Run) -> Iterator[str]:
         )
     if measured.serial_queries:
         timed = ngettext(
-            "{n} query was timed alone and warm",
-            "{n} queries were timed alone and warm",
+            "{n} query was timed individually after warm-up",
+            "{n} queries were timed individually after warm-up",
             measured.serial_queries,
         )
         times = ngettext("{n} time", "{n} times", measured.repeats)
         yield _("{timed}, {times} each.", timed=timed, times=times)
     else:
-        yield _("No query was timed alone, so its latency is not known.")
+        yield _("No query was timed individually, so the latency is unknown.")
     if measured.pairs:
         rate = number(measured.pairs_per_second, 1)
         yield (
-            _("Throughput: {rate} pairs a second, one query at a time.", rate=rate)
+            _("Throughput: {rate} pairs per second, one query at a time.", rate=rate)
             if measured.together <= 1
             else _(
-                "Throughput: {rate} pairs a second, up to {together} queries together.",
+                "Throughput: {rate} pairs per second, in batches of up to {together} queries.",
                 rate=rate,
                 together=number(measured.together, 0),
             )
@@ -365,8 +367,8 @@ def _failures(run: Run) -> None:
         return
     st.markdown(
         ngettext(
-            "{n} query failed; it counts as failed everywhere, never as zero:",
-            "{n} queries failed; they count as failed everywhere, never as zero:",
+            "{n} query failed. It is reported as failed and never scored as 0:",
+            "{n} queries failed. They are reported as failed and never scored as 0:",
             len(failed),
         )
     )
@@ -374,11 +376,13 @@ def _failures(run: Run) -> None:
         pd.DataFrame(
             {
                 _p("column", "query"): list(failed["query_id"]),
-                _("why it failed"): [i18n.reason_text(reason) for reason in failed["reason"]],
+                _("reason for the failure"): [
+                    i18n.reason_text(reason) for reason in failed["reason"]
+                ],
             }
         ),
         hide_index=True,
-        alt=_("The queries that failed, and why"),
+        alt=_("The failed queries and the reasons"),
     )
 
 
@@ -406,12 +410,12 @@ def _facts(run: Run) -> None:
                 )
 
 
-# The queries that failed in a run, scored again without the others.
+# The failed queries of a run, scored again without the others.
 
 
 def draw_retry(run_id: str) -> None:
-    """Draw a button that retries them, with a field for the key if the service asks for one.
-    Nothing is drawn for a run that was not made here."""
+    """Draw a button that retries the failed queries, with a key field if the service needs one.
+    Draw nothing for a run that was not made here."""
     row = None if read_only() else jobs.retryable(workspace(), run_id)
     if row is None:
         return
@@ -426,7 +430,7 @@ def draw_retry(run_id: str) -> None:
         label,
         icon=":material/refresh:",
         key=f"retry.{run_id}",
-        help=_("The result becomes a run of its own beside this one."),
+        help=_("The result becomes a separate run."),
     )
     if not pressed:
         return
@@ -434,11 +438,11 @@ def draw_retry(run_id: str) -> None:
         st.error(key_field.missing, icon=":material/key_off:")
         return
     job_id = jobs.new_id()
-    taken = {each.name for each in workspace().runs(row.dataset_id)}
-    taken |= {each.name for each in jobs.list(workspace(), row.dataset_id)}
+    names = {each.name for each in workspace().runs(row.dataset_id)}
+    names |= {each.name for each in jobs.list(workspace(), row.dataset_id)}
     if key_field.keys:
         worker().hand_over(job_id, key_field.keys)
-    jobs.retry(workspace(), run_id, text.free(row.name, taken), job_id)
+    jobs.retry(workspace(), run_id, text.free(row.name, names), job_id)
     page_jobs.watch(job_id)
     worker().ensure()
     st.rerun()
