@@ -46,7 +46,7 @@ def test_latency_and_throughput_are_told_apart_and_every_repeat_is_in_the_file(r
     taken = tmp_path / "timings.json"
     done, _lists = reranked("--repeats", "3", "--timings", taken)
     # There is no p95 of three queries.
-    alone = r"alone, warm: p50 [\d.]+ ms, mean [\d.]+ ± [\d.]+ ms \(3 queries\)"
+    alone = r"after warm-up: p50 [\d.]+ ms, mean [\d.]+ ± [\d.]+ ms \(3 queries\)"
     assert re.search(alone, done.err)
     assert re.search(r"Throughput: [\d.,]+ pairs per second \(one query at a time\)", done.err)
     rows = json.loads(taken.read_text())
