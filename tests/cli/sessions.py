@@ -55,7 +55,7 @@ SAMPLES = {name: ROOT / "assets" / "samples" / folder
            for name, folder in (("en", "helpcentre"), ("zh", "helpcentre_zh"))}  # fmt: skip
 QUERIES, DEPTH = 12, 20
 _DIGITS = re.compile(r"-?\d+\.\d{11,}(?:e-?\d+)?")
-_OF_A_CLOCK = re.compile("! (Ready after|Latency of a query|Throughput:) ")
+_OF_A_CLOCK = re.compile("! (Ready after|Latency of single queries|Throughput:) ")
 _TAKEN = re.compile(r"[\d.,]+ (ms|kB|MB|GB|pairs per second|s(?= left|\b))")
 
 
