@@ -15,7 +15,7 @@ from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.notes import Corrections, LabelNotes, Notes, RunNotes
 from tests.store import builders
 
-DAMAGED = r"\.parquet is damaged: .*delete the data set or run"
+DAMAGED = r"\.parquet is damaged: .*delete its data set or run"
 
 
 # Tables.
@@ -79,7 +79,7 @@ def test_a_whole_table_with_other_content_is_damage(workspace, stored, make_data
         place.replace(folder / "queries.parquet")
     else:
         tables.write_frame(file, other, "abc" if says == "of another" else "")
-    with pytest.raises(StoreError, match="its content is not what was saved"):
+    with pytest.raises(StoreError, match="its content has changed since it was saved"):
         workspace.dataset(stored.id)
 
 

@@ -201,7 +201,7 @@ def test_a_judge_is_the_guess_of_a_plan_and_is_never_shown_beside_a_document(wor
     take_in(workspace, unlabelled, "Ann", given)
     app.run()
     saved = labels_plan.current(unlabelled).status.saved
-    assert saved > 0 and f"The judge Judge **A** has saved about {saved} labels so far" in said(app)
+    assert saved > 0 and f"The judge Judge **A** has saved about {saved} labels" in said(app)
     StoredJudges(workspace).delete(judge_id)
     app.run()
     assert labels_plan.current(unlabelled).judge is None
