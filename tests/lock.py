@@ -96,8 +96,8 @@ def licenses(found: dict[str, Distribution]) -> str:
         "published and under which licence, the file, and the SHA-256 that it must have.\n\n"
         "| Model | Licence | Origin (Hugging Face hub) | Package | File | SHA-256 |\n"
         f"|---|---|---|---|---|---|\n{models}\n"
-        "## Packages\n\nThe packages that `tests/requirements.lock` names, those of the tests "
-        "included, and what each says of its licence.\n\n"
+        "## Packages\n\nThe packages in `tests/requirements.lock`, including packages for tests, "
+        "with their licences.\n\n"
         f"| Package | Version | Licence |\n|---|---|---|\n{rows}"
     )
 
