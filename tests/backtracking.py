@@ -1,12 +1,12 @@
 """The possible work of a regular expression, computed from its structure.
 
-A pattern becomes an automaton with a state for each character that it reads. Two ways through it
-for the same text are what backtracking tries one after the other: if a text can repeat one, then
-lead to another and repeat that (infinite degree of ambiguity), the work grows with the square of
-its length, or faster. Weber and Seidl, On the degree of ambiguity of finite automata, 1991. A
-search that starts anywhere is a first state that repeats everything.
+A pattern becomes an automaton with a state for each character that it reads. If the same text has
+two ways through it, backtracking tries both. If a text can repeat one loop, then lead to another
+and repeat this one (infinite degree of ambiguity), the work grows with the square of its length,
+or faster. Weber and Seidl, On the degree of ambiguity of finite automata, 1991. A search that
+starts anywhere is a first state with a loop for every character.
 
-Conservative: a pattern may be named although the text that it needs always matches.
+Conservative: a pattern may be reported although the text that causes the work always matches.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""A disk without room, for this process."""
+"""A full disk, simulated for this process."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,8 +1,8 @@
-"""The whole tree of packages that was tested, written from the environment that runs this.
+"""The lock files of all tested packages, written from the present environment.
 
     python -m tests.lock
 
-writes `tests/requirements.lock`, which pip takes as constraints with `requirements.txt` and
+writes `tests/requirements.lock`, which pip uses as constraints with `requirements.txt` and
 `tests/requirements.txt`; `tests/requirements.hashes`, the same with the SHA-256 of the files for
 CPython 3.11 on Linux with x86-64; and docs/licenses.md, with the packaged models.
 """

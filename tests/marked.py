@@ -1,8 +1,8 @@
 """A workspace with markup in every free text, and the detection of rendered markup.
 
-No field is listed here: each text of a workspace file, JSON and tables alike, is replaced and stays
-replaced if the import accepts it; so is each text column of a table that no file contains. A new
-text column is marked without a change here.
+No field is listed here. Each text of a workspace file, in JSON and in tables, is replaced if the
+import accepts the change, and so is each text column of a table that no file contains. A new text
+column is marked without a change here.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""`import rankdash as rd`: light, typed, and the same numbers as the rest."""
+"""`import rankdash as rd`: a fast import, types, and the same numbers as other surfaces."""
 
 import dataclasses
 import html

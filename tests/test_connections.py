@@ -1,4 +1,4 @@
-"""Slow connections take no file handle for long, and leave the server to others."""
+"""Slow connections are closed soon, and do not block the server."""
 
 import asyncio
 import http.client

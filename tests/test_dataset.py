@@ -1,4 +1,4 @@
-"""`Dataset`: checked once, never changed, named by its content."""
+"""`Dataset`: checked once, immutable, with an id from its content."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Numbers, times, names and errors as a reader writes them, in each language."""
+"""Numbers, times, names and errors in the format of each language."""
 
 import json
 import math

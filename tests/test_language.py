@@ -1,4 +1,4 @@
-"""The words that readers meet: the field's terms, and none of the phrases they replaced."""
+"""Texts use the terms of the field, and none of the phrases that these replaced."""
 
 import ast
 import json

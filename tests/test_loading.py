@@ -1,4 +1,4 @@
-"""`load`: from files to a data set, on real data and on every trap met in real files."""
+"""`load`: from files to a data set, with real data and with all known faults of real files."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""The lock names the whole tree that is tested, and the list of licences all of the lock."""
+"""The lock contains all tested packages, and the list of licences all packages of the lock."""
 
 from packaging.requirements import Requirement
 

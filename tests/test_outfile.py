@@ -1,4 +1,4 @@
-"""A file that is written takes the place of the one before it when it is whole."""
+"""A file is replaced only after the new one is complete."""
 
 import errno
 import os

@@ -1,7 +1,7 @@
 """The work of every regular expression of the package grows with the length of the text.
 
-Texts come from others: documents, answers of models and services, files. A pattern whose work grows
-with the square of the length makes one text of a megabyte stop a run.
+Texts are from documents, files, and answers of models and services. If the work of a pattern grows
+with the square of the length, one text of a megabyte can stop a run.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Faults that a machine plants differ from the source in one place and still compile."""
+"""Planted faults differ from the source in one place and compile."""
 
 import ast
 

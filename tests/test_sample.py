@@ -1,4 +1,4 @@
-"""The sample data sets: what each NOTICE.md promises, read from the files as they are shipped."""
+"""The sample data sets: the statements of each NOTICE.md, checked with the shipped files."""
 
 import json
 import re
@@ -182,7 +182,7 @@ def figures(language: str, sample: Sample, shipped: dict[str, Run]) -> Iterator[
 
 
 def test_texts_labels_and_rankings(language, sample, shipped, approved):
-    """As the NOTICE states: no text is from a template, no code of another model is relevant."""
+    """The NOTICE states: no text from a template, and no relevant code of another model."""
     approved(f"samples/{language}", "\n".join(figures(language, sample, shipped)))
 
 

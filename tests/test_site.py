@@ -1,4 +1,4 @@
-"""The site of the docs: two languages, a search in each, no dead link, nothing from elsewhere."""
+"""The site of the docs: two languages, a search in each, no dead link, no external resource."""
 
 import json
 import re

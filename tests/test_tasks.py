@@ -1,4 +1,4 @@
-"""The pages of docs/tasks show what their commands and code really write."""
+"""The pages of docs/tasks show the actual output of their commands and code."""
 
 import re
 

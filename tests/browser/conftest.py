@@ -1,4 +1,4 @@
-"""A real server on a fresh workspace, a real Chromium, and a watch on every request."""
+"""A real server on a new workspace, a real Chromium, and a check of every request."""
 
 import multiprocessing
 import os

@@ -1,5 +1,5 @@
-"""The dashboard as `streamlit run app.py` starts it, in a process that has imported it already:
-importing takes longer than all else that a start does."""
+"""The dashboard as started by `streamlit run app.py`, in a process that has already imported it,
+because imports take the most time of a start."""
 
 import functools
 import importlib

@@ -1,4 +1,4 @@
-"""The frame around the pages: its language and its theme."""
+"""The menu and sidebar of all pages: language and theme."""
 
 import re
 

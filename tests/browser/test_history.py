@@ -1,4 +1,4 @@
-"""The history from the page: pin, note, compare any two, back; a fresh session sees the pin."""
+"""The page History: pin, note, compare two runs, go back; a new session shows the pin."""
 
 import re
 

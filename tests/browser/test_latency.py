@@ -1,4 +1,4 @@
-"""From a run whose throughput was measured to the page on latency, in a real browser."""
+"""A run with measured throughput, and its page Latency, in a real browser."""
 
 import re
 

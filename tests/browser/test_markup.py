@@ -1,5 +1,5 @@
-"""Every text of a workspace and of what services answered is markup: no page and no saved file
-renders it or fetches what it names."""
+"""Markup in every text of a workspace and in answers of services: no page or saved file renders it
+or fetches its addresses."""
 
 from http.server import BaseHTTPRequestHandler
 

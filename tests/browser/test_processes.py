@@ -1,5 +1,5 @@
-"""Two servers behind one address, as a browser meets them: a session, a run, and a server that is
-killed under a page. What passes through the front has tests in tests/cli."""
+"""Two servers behind one address in a browser: a session, a run, and a server that is killed while
+a page is open. tests/cli covers the requests through the front."""
 
 import os
 import re

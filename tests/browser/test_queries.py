@@ -1,4 +1,4 @@
-"""The drill-down in a real browser: filter, open, next by key, and the address restores it all."""
+"""The page Queries in a real browser: filters, keys, and the address that restores its state."""
 
 import re
 from functools import partial

@@ -1,4 +1,4 @@
-"""A saved report and a saved query whose texts are hostile: opened without a network, printed."""
+"""A saved report and a saved query with hostile texts: opened without a network, and printed."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Quick fingers on a slow connection: nothing that was chosen or typed is taken back."""
+"""Fast input on a slow connection: no choice and no text is lost."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Files that are uploaded in a real browser and refused in words."""
+"""Uploads in a real browser that are refused with a message."""
 
 import io
 import re

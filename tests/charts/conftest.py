@@ -1,4 +1,4 @@
-"""Every chart drawn from its examples."""
+"""Figures of every chart from its examples."""
 
 import plotly.graph_objects as go
 import pytest

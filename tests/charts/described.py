@@ -1,4 +1,4 @@
-"""A figure as text: its axes, what each trace draws, its notes, without the common look."""
+"""A figure as text: its axes, traces and notes, without properties common to all figures."""
 
 import base64
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Every chart with what it is drawn from: one dictionary of cases, of which many are hostile."""
+"""Examples of every chart: a dictionary of cases, many of them with hostile names."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Small files to evaluate, and a way to run the command line in this process."""
+"""Small files to evaluate, and the command line in this process."""
 
 import gzip
 import json

@@ -44,7 +44,7 @@ def rankings(folder: Path, queries: int | None = None) -> None:
 
 def graded(folder: Path) -> None:
     """Write `labels.csv` of 30 queries and `few.csv` of 9 of them, and grades of all queries:
-    `grades.csv` by a judge that errs upwards, `likes.csv` by one that favours `new`."""
+    `grades.csv` with errors upwards, `likes.csv` with errors in favour of `new`."""
     chosen = list(np.random.default_rng(1).permutation(list(lists()))[:30])
     for name, count in (("labels", 30), ("few", 9)):
         rows = [(*pair, float(n)) for pair, n in truth().items() if pair[0] in chosen[:count]]

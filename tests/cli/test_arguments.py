@@ -1,4 +1,4 @@
-"""Options are alike in every command: formats, other names, help."""
+"""Options common to all commands: formats, aliases, help."""
 
 import argparse
 import re

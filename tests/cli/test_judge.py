@@ -1,4 +1,4 @@
-"""`judge run` that is killed, or runs out of disk; all else is in `approved/cli/judge*.txt`."""
+"""`judge run`: killed, or with a full disk; other cases are in `approved/cli/judge*.txt`."""
 
 import csv
 import itertools

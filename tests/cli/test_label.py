@@ -1,4 +1,4 @@
-"""`label`: lists that spreadsheets fill in, and a full disk; all else is in `approved/cli`."""
+"""`label`: lists completed in a spreadsheet, and a full disk; other cases are in `approved/cli`."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""`rerank`: latencies and models; what it writes, also by services, is in `approved/cli`."""
+"""`rerank`: latencies and models; its output, also with services, is in `approved/cli`."""
 
 import json
 import re

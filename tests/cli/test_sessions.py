@@ -1,4 +1,4 @@
-"""Every session in `tests/approved/cli` is what its commands write today."""
+"""Every session in `tests/approved/cli` equals the present output of its commands."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""The latencies of a run as a file, and a run with the latencies of a file; what `gate` and
-`report` do with them is in `approved/cli`."""
+"""The latencies of a run as a file, and a run with the latencies of a file. The output of `gate`
+and `report` with them is in `approved/cli`."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`workspace import` of notes that differ, and through a pipe; all else is in `approved/cli`."""
+"""`workspace import` of different notes, and by a pipe; other cases are in `approved/cli`."""
 
 import io
 import sys

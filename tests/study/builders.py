@@ -1,4 +1,4 @@
-"""Small comparisons, and what parts of a study contain as text."""
+"""Small comparisons, and parts of a study as text."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace

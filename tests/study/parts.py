@@ -1,5 +1,5 @@
-"""The parts of a study: each public property of one, and each public function of the core and of
-the numbers of a feature that takes one."""
+"""The parts of a study: its public properties, and the public functions of a study in the core and
+in the numbers of features."""
 
 import functools
 import importlib

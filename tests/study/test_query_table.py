@@ -1,4 +1,4 @@
-"""The query list: outcomes from the tie band, orders, filters that leave out nothing else."""
+"""The query list: outcomes from the tie band, orders, and filters."""
 
 import numpy as np
 import pandas as pd

@@ -1,5 +1,4 @@
-"""Every part of a study of half of each sample and of made-up lists, as approved
-numbers."""
+"""Approved numbers of every part of a study, for half of each sample and for artificial lists."""
 
 from dataclasses import replace
 from functools import partial

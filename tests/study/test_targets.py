@@ -1,4 +1,4 @@
-"""Targets of a profile: met or missed by the interval, and what labels and candidates allow."""
+"""Targets of a profile: met or missed by the interval, and limited by labels and candidates."""
 
 import math
 from dataclasses import replace

@@ -1,5 +1,5 @@
-"""The tables of the pages; the Overview has the numbers of the study to the last digit under all
-rules. Sentences are in `approved/pages`."""
+"""The tables of the pages. Overview shows the exact numbers of the study under all settings.
+Sentences are in `approved/pages`."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Borderline comparisons and few queries: no part and no surface is surer than another."""
+"""Borderline comparisons and few queries: all parts and surfaces show the same certainty."""
 
 import json
 import re

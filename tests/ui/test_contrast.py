@@ -1,4 +1,4 @@
-"""The colours of the theme: text can be read, by WCAG's formula (4.5 to 1)."""
+"""The contrast of text in the theme: at least 4.5 to 1 by the formula of WCAG."""
 
 import tomllib
 from pathlib import Path

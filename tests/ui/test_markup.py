@@ -1,5 +1,5 @@
-"""No text of a workspace file is markup on a page, whatever is folded in or chosen, or in a file
-that a page offers."""
+"""No text of a workspace file is rendered as markup on a page, with any part open, or in a file for
+download."""
 
 import csv
 import io

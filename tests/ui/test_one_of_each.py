@@ -1,4 +1,4 @@
-"""One query, one document, one label: every page, command and file counts one as one."""
+"""One query, one document, one label: every page, command and file uses the singular."""
 
 import re
 import zipfile

@@ -1,4 +1,4 @@
-"""Lives of whole pages: links, files that go out and in, and what changed in another window."""
+"""Lives of whole pages: links, exported and imported files, and changes in another window."""
 
 import sys
 from dataclasses import replace

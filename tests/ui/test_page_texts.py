@@ -1,4 +1,4 @@
-"""Every page as text, in both languages; in English also read-only, with one system and without
+"""The text of every page in both languages; in English also read-only, with one system, and without
 labels."""
 
 import re

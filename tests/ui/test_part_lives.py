@@ -1,5 +1,4 @@
-"""Lives of parts of the pages Data and Run, of notes, and of labels that are corrected or come
-back."""
+"""Lives of parts of the pages Data and Run, of notes, and of corrected and imported labels."""
 
 import math
 from dataclasses import replace

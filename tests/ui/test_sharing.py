@@ -1,4 +1,4 @@
-"""Fields of links, and a read-only workspace, which offers nothing that writes."""
+"""Fields of links, and pages of a read-only workspace, which have no button that writes."""
 
 import hashlib
 import re

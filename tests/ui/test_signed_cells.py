@@ -1,4 +1,4 @@
-"""Changes in tables: zero, and what rounds to it, has no sign."""
+"""Changes in tables: zero, also after rounding, has no sign."""
 
 import io
 

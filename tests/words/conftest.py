@@ -1,4 +1,4 @@
-"""Each text is rendered in English and in Chinese and compared with the approved one."""
+"""The comparison of texts in English and in Chinese with the approved ones."""
 
 from collections.abc import Callable, Iterator, Mapping
 

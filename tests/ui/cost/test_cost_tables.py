@@ -1,4 +1,4 @@
-"""The tables of the page on cost, and the numbers at which it draws."""
+"""The tables and sliders of the page Cost, and the values at which its curves are computed."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""History: runs on one line over the queries they share, a pinned baseline, notes, any two."""
+"""History: runs compared on their common queries, a pinned baseline, notes, and two runs."""
 
 import functools
 import re

@@ -1,4 +1,4 @@
-"""The page Label as a person uses it: keys, names, notes, pauses, and plans that are replaced."""
+"""Actions on the page Label: keys, names, notes, pauses, and replaced plans."""
 
 import inspect
 import io

@@ -1,5 +1,5 @@
-"""The page Label as text: the form of a plan, a plan at each of its stages, and the other pages
-while the labels are a sample."""
+"""Texts of the page Label: the form of a plan, a plan at each stage, and the other pages while the
+labels are a sample."""
 
 import re
 
@@ -31,7 +31,7 @@ from tests.ui.sessions import page
 from tests.ui.test_page_texts import opened
 
 TURNED = [*reversed(range(DOCS))]
-# No rank predicts them.
+# Grades that do not depend on the rank.
 GRADES = (np.random.default_rng(3).random(QUERIES * DOCS) < 0.4).astype(float).tolist()
 CHANGING = {
     "moment": r"[A-Z][a-z]{2} \d+, \d{4}, [\d:]+\s[AP]M|\d{4}年\d+月\d+日 ?[\d:]+",

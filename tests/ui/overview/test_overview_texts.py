@@ -120,7 +120,7 @@ def test_reasons_are_sorted_by_what_they_add_and_a_click_opens_the_queries_of_on
 
 
 def test_kinds_open_with_the_one_whose_groups_differ_most_and_none_has_one_group():
-    """The column topic follows the changes, difficulty does not; all are in one script."""
+    """Changes depend on topic and not on difficulty; all queries are in one script."""
     lists = {
         f"q{q}": [f"d{q % DOCS}", *(doc for doc in ORDER if doc != f"d{q % DOCS}")]
         if q > 10

@@ -22,7 +22,7 @@ QUERY = "q5"
 
 
 def opened(dataset_id: str, query: str = QUERY, **params: str) -> AppTest:
-    """The remarks and the labels of a query, and below them the marks of all."""
+    """Draw the notes of a query, and below them the table of all notes."""
 
     def draw() -> None:
         pickers.restore()
@@ -35,7 +35,7 @@ def opened(dataset_id: str, query: str = QUERY, **params: str) -> AppTest:
 
 
 def graded(dataset_id: str, query: str) -> AppTest:
-    """The open query of a data set."""
+    """Draw a query of a data set with its grades."""
 
     def draw() -> None:
         pickers.restore()

@@ -162,7 +162,7 @@ TEXTS = {
 
 
 def lists() -> Study:
-    """One query with a document for each text, the last first in "run"; "third" lacks the first."""
+    """Return one query with a document per text, reversed in "run"; "third" lacks the first."""
     rows = [
         {"query_id": "q", "query": "a gift", "doc_id": f"d{n}", "title": "A gift" * (n == 4),
          "document": text, "score": 20 - n,

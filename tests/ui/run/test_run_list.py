@@ -1,4 +1,4 @@
-"""Finished runs on the page Run: what they recorded, in the list and in full."""
+"""Finished runs on the page Run: their list and their details."""
 
 import math
 from dataclasses import replace

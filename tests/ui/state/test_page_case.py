@@ -1,4 +1,4 @@
-"""Addresses of pages in another case lead to the page, with all that they contain."""
+"""Page names in any upper and lower case lead to the page, with an unchanged query string."""
 
 import pytest
 from starlette.applications import Starlette

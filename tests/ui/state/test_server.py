@@ -1,4 +1,4 @@
-"""The server process stays light."""
+"""The server process: its imports, its resources and its messages."""
 
 import asyncio
 import subprocess
