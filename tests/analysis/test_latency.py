@@ -1,4 +1,4 @@
-"""Latency: every number by hand, what must hold for any, and the traps of other tools."""
+"""Latency: every number by hand, properties for any values, and known errors of other tools."""
 
 import math
 from dataclasses import replace
@@ -50,7 +50,8 @@ def read_of(read: list[int], full: list[int]):
 
 
 def up_to(longest: int):
-    """Bins of 10 tokens end at 300, where 99 % of the lengths do; beyond is one without an end."""
+    """Return the last two bins. Bins of 10 tokens end at 300, the 99th percentile; the last bin is
+    open."""
     lengths = np.arange(1, longest + 1, dtype=np.int32)
     return lengths_of(Reading(lengths, lengths)).table.tail(2)
 
@@ -113,7 +114,7 @@ CASES = {
         )
         for within, late, level in (
             (59, 0, 0.95), (58, 0, 0.95), (0, 5, 0.95), (17, 2, 0.95), (45, 0, 0.9), (44, 0, 0.9),
-            # Nothing is said where there is no p95.
+            # Without a p95 there is no verdict.
             (0, 0, 0.95), (0, 1, 0.95), (4, 0, 0.95), (0, 4, 0.95),
         )
     },
@@ -143,7 +144,7 @@ CASES = {
     "what took no time has no ratio": lambda: latency.paired_ratio(
         NO_TIME[0], NO_TIME[1].assign(pairs=[1, 1, 10.0, 99]), PLAIN_T
     ),
-    # Trap 10: a failed call is no latency of 0.
+    # Trap 10: a failed call is not a latency of 0.
     "apart": lambda: latency.apart(run_of(FIVE, LATE, cached_pairs=7)),
     "their latencies": lambda: latency.latencies(FIVE),
     "without calls": lambda: latency.apart(run_of(FIVE)),

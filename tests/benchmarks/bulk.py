@@ -1,9 +1,9 @@
-"""What fusing and loading a million rows costs, beside what NumPy and pandas need for them.
+"""The cost of fusing and loading a million rows, compared with NumPy and pandas.
 
     python tests/benchmarks/bulk.py
 
-10,000 queries with 100 documents each. Fusing two rankings is held against sorting their rows by
-query and score; loading a stored run against reading its table of rows. Times are medians of the
+10,000 queries with 100 documents each. Fusing two rankings is compared with sorting their rows by
+query and score; loading a stored run with reading its table of rows. Times are medians of the
 processor's seconds, in one run, so that only their ratio counts. Exits with 1 above a goal.
 """
 

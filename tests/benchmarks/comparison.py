@@ -1,8 +1,8 @@
-"""How fast a comparison is, beside SciPy, on 10,000 queries × 5 systems × 6 metrics.
+"""The speed of a comparison, relative to SciPy, on 10,000 queries × 5 systems × 6 metrics.
 
     python tests/benchmarks/comparison.py
 
-A comparison gives 30 means and 24 differences with BCa intervals from 10,000 resamples, 24
+A comparison computes 30 means and 24 differences with BCa intervals from 10,000 resamples, 24
 randomisation tests with 10,000 flips, and everything else in its table. SciPy's `bootstrap` and
 `permutation_test` are timed on one difference, with the same numbers of resamples, in batches that
 suit its memory; the ratio is per interval and per test, and their values must agree. A second run

@@ -1,4 +1,4 @@
-"""What one move of a slider on the Cost page costs the server, in processor time.
+"""Processor time of the server for one move of a slider on the Cost page.
 
     python tests/benchmarks/cost.py
 

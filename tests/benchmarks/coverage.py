@@ -1,4 +1,4 @@
-"""How often intervals contain the truth, and verdicts, gate and plans of queries hold.
+"""Coverage of intervals, and error rates of verdicts, gate and plans of queries.
 
     python tests/benchmarks/coverage.py [--sets 1000] [--tables intervals verdicts gate plan]
         [--methods skew-t t bca percentile] [--processes 1] [--values FILE] [--save FILE]
@@ -72,7 +72,7 @@ def real_values() -> dict[str, Array]:
 
 
 def populations(values: dict[str, Array]) -> list[Population]:
-    """Return those of every set: its rerankings against its first stage, and its systems."""
+    """Return the populations of every set: rerankings against the first stage, and each system."""
     found = []
     for key, own in values.items():
         base = values[key.partition("|")[0] + "|first"]
@@ -104,8 +104,8 @@ def _without_change(name: str, change: Array) -> Iterator[Population]:
 
 
 def covered(cell: tuple[Population, int], method: str, sets: int) -> tuple[float, float, float]:
-    """Return the share of intervals that contain the truth, that of sets with one, and the share of
-    all sets with one that does not."""
+    """Return the share of intervals that contain the truth, the share of sets with an interval, and
+    the share of all sets with an interval that misses the truth."""
     population, n = cell
     drawn = population.drawn(n, sets)
     low, high = intervals(drawn, StatisticsSettings(interval=method, resamples=2_000))
@@ -116,8 +116,8 @@ def covered(cell: tuple[Population, int], method: str, sets: int) -> tuple[float
 
 
 def wrong(cell: tuple[Population, int], challengers: int, sets: int) -> tuple[float, float]:
-    """Return the share of sets in which any of so many challengers that are as good as the baseline
-    is called better or worse, and that by the corrected p alone."""
+    """Return the share of sets in which any of `challengers` systems as good as the baseline is
+    called better or worse; and the same share by the corrected p only."""
     population, n = cell
     settings = StatisticsSettings(resamples=2_000)
     drawn = population.drawn(n, sets * challengers)
@@ -131,8 +131,8 @@ def wrong(cell: tuple[Population, int], challengers: int, sets: int) -> tuple[fl
 
 
 def passed(cell: tuple[Population, int], sets: int) -> tuple[float, float]:
-    """Return the share of sets that a gate lets through whose true gain is exactly the limit, and
-    whether p and interval agree; of sets without any change it is not asked."""
+    """Return the share of sets with a true gain exactly at the limit that pass a gate, and the
+    share in which p and interval agree. Sets without any change are excluded."""
     population, n = cell
     drawn = population.drawn(n, sets)
     drawn = drawn[:, np.ptp(drawn, axis=0) > 1e-9]
@@ -145,8 +145,8 @@ def passed(cell: tuple[Population, int], sets: int) -> tuple[float, float]:
 
 
 def planned(cell: tuple[Population, int], sets: int) -> list[tuple[str, bool, float]]:
-    """Return, for each plan, which number it is, whether the true change is at least that of the
-    number, and the odds that so many new queries prove the change."""
+    """Return, for each plan, the name of the number, whether the true change is at least the
+    number's change, and the odds that this many new queries prove the change."""
     population, n = cell
     settings = StatisticsSettings(resamples=1_000)
     drawn = population.drawn(n, sets)

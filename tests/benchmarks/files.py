@@ -1,20 +1,19 @@
-"""How fast `rankdash evaluate` is from files, beside trec_eval and ir_measures.
+"""The speed of `rankdash evaluate` from files, relative to trec_eval and ir_measures.
 
     python tests/benchmarks/files.py               100,000 and 1,000,000 rows
-    python tests/benchmarks/files.py 10000000      as many
+    python tests/benchmarks/files.py 10000000      10,000,000 rows
 
-A run of 100 documents a query and 15 labels a query are written as TREC files, and each program
-scores them with six metrics, query by query, from its start to its end. What counts is processor
-time (user and system, of the process alone), which other programs on the machine change less than
-the clock; and of that the ratio to trec_eval in the same run. trec_eval is the program that
-TREC_EVAL names, else pytrec_eval, reading the same files. The means of all must agree to four
-digits, as trec_eval prints them. `rankdash check` reads the same files up to a million rows, and is
-held against `rankdash evaluate`. Exits with 1 above a goal at a million rows: of time, of the most
-memory that rankdash held at once, as a multiple of the files' size, and of that check. Programs run
-in an empty folder, and Python's find their modules compiled, as those that are installed do. Above
-a million rows each runs once, and ir_measures not at all: it needs a Python object for every row.
-Beside them is told what `rankdash compare` takes, with a second run that has other documents for
-one in ten.
+A run of 100 documents per query and 15 labels per query are written as TREC files, and each program
+scores them with six metrics, query by query, from its start to its end. The figure is processor
+time (user and system, of the process only), which other programs on the machine change less than
+the clock, as a ratio to trec_eval in the same run. trec_eval is the program that TREC_EVAL names,
+else pytrec_eval, reading the same files. The means of all must agree to four digits, as trec_eval
+prints them. `rankdash check` reads the same files up to a million rows, and is compared with
+`rankdash evaluate`. Exits with 1 above a goal at a million rows: for time, for rankdash's peak
+memory as a multiple of the files' size, and for that check. Programs run in an empty folder, and
+Python's find their modules compiled, as if installed. Above a million rows each runs once, and
+ir_measures does not run: it needs a Python object for every row. The processor time of `rankdash
+compare` is printed too, with a second run in which one document in ten is different.
 """
 
 import importlib.util
@@ -99,8 +98,8 @@ Program = tuple[Sequence[str], Callable[[str], dict[str, float]]]
 
 
 def programs(qrels: str, run: str) -> dict[str, Program]:
-    """Name → its command, and how its means are read. The first is what the others are held
-    against."""
+    """Return name → command, and a function that reads its means. The first program is the
+    reference."""
     binary = os.environ.get("TREC_EVAL")
     theirs = [name for name, *_ in METRICS.values()]
     wanted = [option for name in theirs for option in ("-m", name)]
@@ -158,7 +157,7 @@ def used_by(command: Sequence[str], folder: Path) -> tuple[float, float, str]:
 
 
 def compare(rows: int, folder: Path) -> bool:
-    """Whether rankdash keeps the goals."""
+    """Return whether rankdash meets the goals."""
     qrels, run, other = write(folder, rows)
     size = sum(Path(each).stat().st_size for each in (qrels, run)) / 1e6
     every = programs(qrels, run)

@@ -1,4 +1,4 @@
-"""How each page's cost grows with the number of queries, in processor time.
+"""Growth of each page's processor time with the number of queries.
 
     python tests/benchmarks/growth.py [QUERIES ...]
 
@@ -75,7 +75,7 @@ def main(sizes: list[int]) -> int:
     found: dict[str, list[tuple[float, float]]] = {page: [] for page in PAGES}
     for size in sizes:
         started = time.monotonic()
-        # A process of its own, so that nothing of a smaller set is cached.
+        # A separate process, so that nothing of a smaller set is cached.
         command = [sys.executable, __file__, "--only", str(size)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         for line in done.stdout.splitlines():

@@ -1,11 +1,11 @@
-"""What the page on the history of a data set costs the server, in processor time.
+"""Processor time of the server for the page on the history of a data set.
 
     python tests/benchmarks/history.py
 
 A stored set of 10,000 queries with 100 candidates each and thirty runs. The first visit reads every
-run once, and tells its progress; its cost is printed with the memory it left. Goals, the whole page
-drawn again: 300 ms where every number is cached, one second for another metric or cutoff of
-all thirty. Exits with 1 where a median misses its goal.
+run once, and shows its progress; its cost is printed with the memory it still uses. Goals for a
+rerun of the whole page: 300 ms if every number is cached, one second for another metric or cutoff
+of all thirty. Exits with 1 if a median misses its goal.
 """
 
 from __future__ import annotations

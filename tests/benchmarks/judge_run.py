@@ -1,10 +1,10 @@
-"""A judge of many pairs through a chat endpoint that fails, and a worker that is killed meanwhile.
+"""A judge of many pairs through a chat endpoint that fails, with a worker that is killed.
 
     python -m tests.benchmarks.judge_run [PAIRS] [KILLS]
 
-Of the pairs, one in twenty fails in one of five ways, however often it is asked: 429, 500, no
-answer in time, an answer without a grade, an answer in another language. Prints what came of them,
-and how the bill in the workspace compares with the server's own count.
+One in twenty of the pairs always fails, in one of five ways: 429, 500, a timeout, an answer without
+a grade, an answer in another language. Prints the outcomes, and compares the bill in the workspace
+with the server's count.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class Outcome:
 
     @property
     def answered_tokens(self) -> int:
-        """By the server's own count."""
+        """Tokens by the server's count."""
         return sum(self.tokens[prompt] * times for prompt, times in self.answered.items())
 
     @property
     def lost(self) -> int:
-        """Answers that a worker had when it died, before they were kept."""
+        """Number of answers that a worker had not stored when it was killed."""
         usage = self.row.usage
         return self.answered.total() - (usage["calls"] - usage["estimated"] - usage["failed"])
 
@@ -83,7 +83,7 @@ def fate(prompt: str) -> str:
 
 
 def trial(home: Path, pairs: int, kills: int) -> Outcome:
-    """Judge so many pairs with a worker that is killed so often on its way."""
+    """Judge `pairs` pairs with a worker that is killed `kills` times."""
     workspace = Workspace.open(home)
     dataset = _dataset(pairs // A_QUERY)
     workspace.save_dataset(dataset)
@@ -126,7 +126,7 @@ def trial(home: Path, pairs: int, kills: int) -> Outcome:
 
 
 def _misbehave(server: Server) -> tuple[Counter[str], dict[str, int], set[str]]:
-    """What the server answered, what each prompt costs, and all prompts that came."""
+    """Return the server's answers, the tokens of each prompt, and all prompts it received."""
     answered: Counter[str] = Counter()
     tokens: dict[str, int] = {}
     asked: set[str] = set()
@@ -151,7 +151,7 @@ def _misbehave(server: Server) -> tuple[Counter[str], dict[str, int], set[str]]:
 
 
 def _wait(rows: StoredJudges, judge_id: str, pairs: int) -> None:
-    """Until so many pairs are asked, or the judge has ended."""
+    """Wait until `pairs` pairs are judged, or the judge has ended."""
     while (row := rows.row(judge_id)).live and row.graded + row.failed < pairs:
         time.sleep(0.02)
     while pairs >= row.total and rows.row(judge_id).live:
@@ -182,7 +182,7 @@ def _dataset(queries: int) -> Dataset:
 
 
 def check(found: Outcome, pairs: int, kills: int) -> None:
-    """Raises AssertionError where a failure is not counted, is a zero, or the bill is wrong."""
+    """Raise AssertionError if a failure is not counted or is a zero, or if the bill is wrong."""
     expected = Counter(found.expected)
     expected["unreadable"] += expected.pop("language", 0)
     assert found.row.state == "done", found.row
@@ -192,7 +192,7 @@ def check(found: Outcome, pairs: int, kills: int) -> None:
     assert found.grades.loc[lost, "grade"].isna().all()
     assert found.grades.loc[~lost, "grade"].isin(range(4)).all()
     assert (found.grades["kind"] != "").sum() == lost.sum() == sum(expected.values())
-    # What a worker asked when it died is in the bill, estimated; not all of it was answered.
+    # The calls of a worker when it was killed are in the bill, estimated; some had no answer.
     assert 0 <= found.lost <= found.row.unsettled <= kills * MOST_UNKEPT
     assert found.row.usage["estimated"] == found.row.unsettled
     more, most = found.answered_tokens - found.billed, max(found.tokens.values())

@@ -1,18 +1,18 @@
-"""How often the corrected verdict of a judge holds the truth, and what the judge saves, with judges
-of known errors on real labels.
+"""Coverage of a judge's corrected verdict, and the labels that the judge saves, with judges of
+known errors on real labels.
 
     python tests/benchmarks/judging.py [RESAMPLES]
 
-Queries are drawn with replacement from a set: n that people label, and 1,000 that only the judge
+Queries are sampled with replacement from a set: n with human labels, and 1,000 that only the judge
 grades; below a table, the same with as many others as the set has. Goals, of 600 resamples: the
-truth in at least 92 % of the 95 % intervals, corrected and of people alone; a standard error at
-most 2 % above that of people alone; and with 1,000 others at least 20 % below it where kappa is .5
-or more. With few others it is said where it is not ("short"), for there is less to win.
+truth in at least 92 % of the 95 % intervals, corrected and by human labels only; a standard error
+at most 2 % above the one by human labels only; and with 1,000 others at least 20 % below it if
+kappa is .5 or more. With fewer others a smaller saving is only marked ("short").
 
-`limits`: the lowest that the standard error could be, first by these grades, with what people would
-say of every kind of document known from all labels of the set; then by a judge without errors. The
-second holds for any method: with N other queries the changes of n + N are known at best. The last
-row of a table is a judge that guesses.
+`limits`: the lowest possible standard error, first by these grades, if the expected human label of
+every kind of document is known from all labels of the set; then by a judge without errors. The
+second applies to any method: with N other queries at best the changes of n + N are known. The last
+row of a table is a judge with random grades.
 """
 
 import sys
@@ -38,7 +38,7 @@ GOAL = 0.8
 
 
 def follows(judged: Judged) -> float:
-    """The correlation of people's changes with what the grades let expect by all labels."""
+    """Return the correlation of human changes with those expected from the grades by all labels."""
     known = ~np.isnan(judged.people)
     _, expected = judged.expected(np.arange(len(judged.people)))
     return float(np.corrcoef(judged.people[known], np.nan_to_num(expected[known]))[0, 1])

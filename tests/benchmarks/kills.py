@@ -1,11 +1,11 @@
-"""Processes killed at random moments: what was stored is whole, what they did is done or not there,
-and doing it again ends as without a kill.
+"""Processes killed at random moments: stored data is intact, each operation is complete or absent,
+and repeating it ends as without a kill.
 
     python -m tests.benchmarks.kills [KILLS] [SEED] [KIND …]
 
 Killed in turn: a run, an import, an upload, a migration, a backup, the commands `label add` and
 `judge run`, `rerank` with data that it downloads, and `serve --processes 2`, whose worker does a
-run. Prints how many were killed while they worked; what is lost is an AssertionError, and so are a
+run. Prints how many were killed during their work. Lost data raises AssertionError, and so do a
 call of the judge that its file does not count and a process that outlives the killed one.
 """
 
@@ -181,7 +181,7 @@ DOES: dict[str, Callable[[Path, Path], None]] = {
 
 
 def _prepare(what: str, root: Path, files: Path) -> None:
-    """A workspace that holds something, right before what will be killed."""
+    """Prepare a workspace with data, right before the operation that is killed."""
     steps = migrations.MIGRATIONS
     try:
         if what == "migration":
@@ -269,7 +269,7 @@ def _stored_run(dataset: Dataset) -> Run:
 
 
 def _all_of(root: Path) -> dict[str, Any]:
-    """Everything that a workspace lists, read whole: what is damaged raises StoreError."""
+    """Return everything that a workspace lists; damaged data raises StoreError."""
     workspace = Workspace.open(root)
     assert workspace.trouble is None, workspace.trouble
     found: dict[str, Any] = {"ballast": len(workspace.setting("ballast") or "")}
@@ -327,7 +327,7 @@ def _child(what: str, root: Path, files: Path, pipe: Any) -> None:
 def _begin(what: str, root: Path, files: Path) -> tuple[Any, Any]:
     here, there = _FORKS.Pipe(duplex=False)
     process = _FORKS.Process(target=_child, args=(what, root, files, there))
-    # A new process runs the __main__ of its parent, where a test of pages leaves the app.
+    # A new process runs the __main__ of its parent, which is the app after a test of pages.
     own = {} if __name__ == "__main__" else {"__main__": ModuleType("__main__")}
     with mock.patch.dict(sys.modules, own):
         process.start()
@@ -367,7 +367,7 @@ def _content(file: Path) -> bytes:
 
 @dataclass(frozen=True)
 class Case:
-    """One kind of work, prepared once. whole: what a workspace holds after it, without a kill."""
+    """One kind of work, prepared once. whole: content of a workspace after it, without a kill."""
 
     what: str
     home: Path
@@ -388,8 +388,8 @@ class Case:
         return cls(what, home, files, before, _all_of(once), seconds)
 
     def kill(self, root: Path, share: float, asked: Sized = ()) -> str:
-        """Do the work in a copy at `root` and kill it after so much of its time; check what is
-        left, do it again and check that. Returns whether it was "killed" or "done" by then."""
+        """Do the work in a copy at `root` and kill it after `share` of its time; check the copy, do
+        the work again and check it again. Return "killed", or "done" if the work ended before."""
         shutil.copytree(self.home, root)
         before = len(asked)
         process, pipe = _begin(self.what, root, self.files)
@@ -421,8 +421,8 @@ class Case:
 def trial(
     place: Path, kills: int, seed: int, names: Sequence[str] = tuple(DOES)
 ) -> dict[str, Counter[str]]:
-    """So many kills, in turn over the kinds of work. Returns of each how many were killed while
-    they worked, and how many were done before. Raises AssertionError where something is lost."""
+    """Kill `kills` times, in turn over the kinds of work. Return for each how many were killed at
+    work, and how many were done before. Raise AssertionError if data is lost."""
     chance = random.Random(seed)
     with running() as server, hub({"shop/small": _downloaded()}, seconds=0.1) as (address, _):
         server.fault_of = lambda _body: {"slow": 0.02}

@@ -1,14 +1,14 @@
-"""How many labels settle a question, and how often the answer is wrong, on real labels.
+"""The number of labels until a verdict, and how often the verdict is wrong, on real labels.
 
     python tests/benchmarks/labelling.py [SEEDS]
 
-A robot labels the pool of both top tens of two rankings, looking after every label: people alone,
-and with the grades of a judge as the guess, one of which fails on a twentieth of the pairs. Goals,
-of 300 seeds: the median of the labels until settled; at least 93 % of the runs with the truth in
-every interval; no wrong verdict, or at most 1 % of them for a random sample; a bias of at most .002
-at every tenth of the labels (in parts of the highest value of the metric); where there is no true
-difference, a verdict in at most 7.5 % of the runs, whatever the judge favours. Exits with 1 where
-one is missed.
+A robot labels the pool of both top tens of two rankings, with a look after every label: without a
+judge, and with a judge's grades as predictions; one judge fails on a twentieth of the pairs. Goals,
+of 300 seeds: the median of the labels until the verdict; at least 93 % of the runs with the truth
+in every interval; no wrong verdict, or at most 1 % for a random sample; a bias of at most .002 at
+every tenth of the labels (in parts of the highest value of the metric); without a true difference,
+a verdict in at most 7.5 % of the runs, whichever system the judge favours. Exits with 1 if one is
+missed.
 """
 
 import sys

@@ -86,7 +86,7 @@ def store(
 
 
 def freeze() -> None:
-    """As the server does when it starts."""
+    """Prepare the process as a server does when it starts."""
     from rankdash.app.server import prepare
 
     prepare()

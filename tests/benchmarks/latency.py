@@ -1,10 +1,10 @@
-"""What one interaction with the page on latency costs the server, in processor time.
+"""Processor time of the server for one interaction with the page on latency.
 
     python tests/benchmarks/latency.py
 
 A stored set of 10,000 queries with 100 candidates each and three runs, each query timed and each
-pair's tokens counted. Goals, the whole page drawn again: 300 ms where every number is cached, one
-second where the one asked for is new. Exits with 1 where a median misses its goal.
+pair's tokens counted. Goals for a rerun of the whole page: 300 ms if every number is cached, one
+second if the number is new. Exits with 1 if a median misses its goal.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def time_runs() -> None:
 
 
 def interactions(app: AppTest) -> list[tuple[str, int, list[Act]]]:
-    """Name, goal, what is done."""
+    """Return name, goal and actions of each interaction."""
 
     def against(name: str) -> Act:
         return lambda: app.segmented_control(key="address.against").set_value(name).run()

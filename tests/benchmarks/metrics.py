@@ -1,13 +1,13 @@
-"""How fast the metrics are, beside pytrec_eval-terrier, on a million rows.
+"""The speed of the metrics, relative to pytrec_eval-terrier, on a million rows.
 
     python tests/benchmarks/metrics.py
 
 Both start from the same DataFrame (query_id, doc_id, score, label; text ids) and end with six
 metrics for every query; their values must agree to 1e-9. Repeats alternate, so that a busy machine
 slows both, and ratios are also given in processor time, which other programs disturb less.
-pytrec_eval always has rows that come grouped by query; it is timed with all labels of the table, as
-we read it, and, to its advantage, with only the labels above 0. Extra memory is the peak of the
-process above where it stood.
+pytrec_eval always gets rows grouped by query; it is timed with all labels of the table, as we read
+it, and, to its advantage, with only the labels above 0. Extra memory is the peak of the process
+minus its memory before.
 """
 
 import gc
@@ -121,7 +121,7 @@ class Times:
 
 
 def extra_megabytes(work: Callable[[], object]) -> float:
-    """The peak of resident memory during the work, above where it was before."""
+    """Return the peak of resident memory during the work, minus the memory before, in MB."""
 
     def status(key: str) -> int:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -197,7 +197,7 @@ def benchmark(queries: int, depth: int) -> None:
 if __name__ == "__main__":
     print(f"Goals: {GOAL}")
     for shape in SHAPES:
-        # A process of its own, so that memory freed by one shape is not reused unseen by the next.
+        # A separate process, so that memory freed by one shape is not reused by the next.
         process = get_context("spawn").Process(target=benchmark, args=shape)
         process.start()
         process.join()

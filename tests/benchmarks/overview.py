@@ -1,13 +1,12 @@
-"""What one interaction with the Overview costs the server, in processor time.
+"""Processor time of the server for one interaction with the Overview.
 
     python tests/benchmarks/overview.py
 
 A stored set of 10,000 queries with 100 candidates each and two runs. Each interaction is done a
-few times with a new value, so that nothing of its result is cached; the median is what counts,
-beside a rerun that changes nothing. What a metric keeps once it is worked out, such as an opened
-section, is done under another metric each time, which is chosen beforehand and not counted. The
-conventions of the sidebar are open only where one of them is changed. Exits with 1 where a median
-misses the goal.
+few times with a new value, so that its result is not cached; the median counts, next to a rerun
+that changes nothing. Results cached per metric, such as an opened section, are measured with
+another metric each time, which is chosen beforehand and not counted. The conventions of the sidebar
+are open only if one of them is changed. Exits with 1 if a median misses the goal.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ def once_a_metric(app: AppTest) -> dict[str, Act]:
     def look_at_another() -> None:
         choices = app.session_state["address.choices"]
         others = [each for each in choices["system"] if [each] != choices["vs"]]
-        # What a click on its row in the leaderboard does.
+        # The effect of a click on its row in the leaderboard.
         choices["vs"] = others[:1]
         app.run()
 

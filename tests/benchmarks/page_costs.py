@@ -1,8 +1,8 @@
-"""How the page benchmarks measure: a page on the large set, and processor time by interaction.
+"""Measurements of the page benchmarks: a page on the large set, processor time by interaction.
 
-What counts is what a rerun takes in a server. A test of Streamlit's compiles the app's scripts anew
-for each rerun, which a server does once, and makes a tree of what was drawn, which a browser does:
-the scripts are kept here, and only the script's own run is measured, with packing what it sends.
+A rerun is measured as in a server. Streamlit's AppTest compiles the app's scripts for each rerun,
+which a server does once, and makes a tree of the elements, which a browser does: here the scripts
+are cached, and only the script's run is measured, including the packing of its messages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _spent: list[float] = []
 
 
 def as_in_a_server() -> None:
-    """Keep scripts, and add the seconds of processor time of each run of a script to `_spent`."""
+    """Cache scripts, and add the seconds of processor time of each run of a script to `_spent`."""
     app_test.ScriptCache = local_script_runner.ScriptCache = lambda: _SCRIPTS
     run, send = ScriptRunner._run_script, ScriptRunner._enqueue_forward_msg
 
@@ -48,14 +48,14 @@ def as_in_a_server() -> None:
 
 
 class Meter:
-    """Runs interactions and keeps what each cost."""
+    """A meter that runs interactions and stores their costs."""
 
     def __init__(self, app: AppTest) -> None:
         self.app = app
         self._spent: dict[str, tuple[int, list[float]]] = {}
 
     def cost(self, act: Act) -> float:
-        """Milliseconds of processor time; ends the benchmark where the page failed."""
+        """Return milliseconds of processor time; exit if the page failed."""
         _spent.clear()
         act()
         if self.app.exception:
@@ -66,7 +66,7 @@ class Meter:
         self._spent.setdefault(name, (goal_ms, []))[1].extend(self.cost(act) for act in acts)
 
     def judge(self) -> None:
-        """Print the medians; exits with 1 where one misses its goal."""
+        """Print the medians; exit with 1 if one misses its goal."""
         missed = []
         for name, (goal, spent) in self._spent.items():
             median = statistics.median(spent)
@@ -80,8 +80,8 @@ class Meter:
 
 @contextmanager
 def in_fragment(app: AppTest, place: int = 0) -> Iterator[None]:
-    """Within it a rerun is that of a fragment of the page, the first one unless another place is
-    passed, as a browser asks for it: a test of Streamlit's draws the whole page each time."""
+    """Rerun only a fragment of the page within the context, by default the first one, as a browser
+    requests it. Streamlit's AppTest reruns the whole page each time."""
     whole = local_script_runner.RerunData
     fragment = list(app._fragment_storage._fragments)[place]
     local_script_runner.RerunData = partial(whole, fragment_id=fragment)

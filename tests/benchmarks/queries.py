@@ -1,12 +1,12 @@
-"""What one interaction with the Queries page costs the server, in processor time.
+"""Processor time of the server for one interaction with the Queries page.
 
     python tests/benchmarks/queries.py
 
 A stored set of 10,000 queries with 100 candidates each, half of them judged, and four runs. Each
-interaction is done a few times with a new value, and the median is what counts. Goals: the list
-with its filters 300 ms, opening a query 60 ms, both as a browser asks for them: a filter draws the
-filters, the list and the query again, a step only the list and the query. Exits with 1 where a
-median misses its goal.
+interaction is done a few times with a new value, and the median counts. Goals: the list with its
+filters 300 ms, opening a query 60 ms, both as a browser requests them: a filter reruns the filters,
+the list and the query, a step only the list and the query. Exits with 1 if a median misses its
+goal.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A run on a Ray cluster of two machines, and what becomes of it where one dies.
+"""Runs on a Ray cluster of two machines, also if one of them fails.
 
 `python tests/benchmarks/ray_machines.py`, as root on Linux with iproute2 and Ray: this machine as
-three, each with a network, a name and a temporary folder of its own. The first two are a cluster,
-with one processor each; the third is none of it, and reaches it by Ray's client. Runs have to be
-that of one process, byte for byte: whole, by the client, with the raylet of the second machine
-killed in the middle, and with its cable pulled. Where it has no model, that has to be said. What
-was made goes when it ends.
+three, each with a separate network, name and temporary folder. The first two are a cluster, with
+one processor each; the third is not part of it, and connects with Ray's client. Runs have to equal
+a run of one process, byte for byte: complete, by the client, with the raylet of the second machine
+killed in the middle, and with its cable pulled. If a machine has no model, an
+error has to report it. The machines are removed at the end.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ ADDRESS = "10.77.0"
 HEAD = f"{ADDRESS}.1:6379"
 CLIENT = f"ray://{ADDRESS}.1:10001"
 SECONDS = 300.0
-# What a machine has of its own beside its network; "$2" is a folder that it lacks.
+# The machine's separate resources besides its network; "$2" is a folder that it lacks.
 OWN = """
 hostname "$0"; mkdir -p /tmp/ray "$1"; mount --bind "$1" /tmp/ray
 [ -z "$2" ] || mount -t tmpfs tmpfs "$2"
 shift 2; exec "$@"
 """
-# Queries are timed alone first, half of them.
+# Half of the queries; single queries are timed first.
 MIDDLE = 110
 
 
@@ -152,14 +152,14 @@ def asked(address: str) -> list[str]:
 
 
 def done(name: str, folder: Path, *command: str) -> tuple[int, list[str], float]:
-    """The exit code of a command on a machine, what it said, and how many seconds it took."""
+    """Return the exit code of a command on a machine, its lines of stderr, and its seconds."""
     started = time.monotonic()
     told = subprocess.run(on(name, folder, *command), check=False, stderr=-1, text=True)
     return told.returncode, told.stderr.splitlines(), time.monotonic() - started
 
 
 def broken(folder: Path, whole: bytes, what: str, breaking: Callable[[], object]) -> bool:
-    """Whether a run is the whole one though something breaks in the middle."""
+    """Return whether a run is complete although `breaking` interrupts it in the middle."""
     out, kept, log = (folder / each for each in ("broken.trec", "kept", "pids"))
     settings = {"ms": 100, "log": log}
     with cluster(folder):

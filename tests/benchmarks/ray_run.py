@@ -1,14 +1,14 @@
-"""A run on Ray against the same run in this process, and runs that are broken off.
+"""A run on Ray against the same run in this process, and runs that are interrupted.
 
-`python tests/benchmarks/ray_run.py overhead [--pairs N]`: N pairs of the shipped sample, found
+`python tests/benchmarks/ray_run.py overhead [--pairs N]`: N pairs of the shipped sample, retrieved
 by BM25, by the packaged cross-encoder, in this process and by two actors of one thread each, by
 turns. Compared are CPU seconds of scoring once warm, of the driver and of all that Ray started,
-because other programs hardly change them; the wall is told beside it. Scores have to be equal but
-for the rounding of batches put together differently, and orders equal.
+because other programs hardly change them; the wall time is printed too. Scores have to be equal
+except for the rounding of different batches, and orders equal.
 
-`python tests/benchmarks/ray_run.py deaths [--rounds N]`: a worker with a cluster of its own; by
-turns an actor, the raylet or the worker is killed (SIGKILL) at a random moment. Whatever stopped is
-resumed until it is done; every run has to be equal to an unbroken one, to the last bit.
+`python tests/benchmarks/ray_run.py deaths [--rounds N]`: a worker with a separate cluster; by turns
+an actor, the raylet or the worker is killed (SIGKILL) at a random moment. A stopped run is resumed
+until it is done; every run has to be equal to an uninterrupted one, to the last bit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tests.sets import SAMPLE  # noqa: E402
 
 GOAL = 0.15
 DEPTH = 80
-# Batches are put together differently, and so is what is rounded in them.
+# Batches are different, and so is their rounding.
 LARGEST_DIFFERENCE = 1e-5
 PLUGIN = ROOT / "tests" / "runs" / "ray_plugin.py"
 

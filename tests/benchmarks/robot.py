@@ -19,10 +19,10 @@ from rankdash.core.sampling.rater_agreement import cohen_kappa
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What one robot for each of S seeds saw, over M labels.
+    """The labels and looks of one robot for each of S seeds, over M labels.
 
     truth: the difference by all labels. relative: as a part of the baseline's value. scale: the
-    highest value that the metric can have. path: (S, M) as `follow` gives it. plans: of each robot.
+    highest value that the metric can have. path: (S, M), from `follow`. plans: one of each robot.
     """
 
     truth: float
@@ -33,14 +33,14 @@ class Replay:
 
     @property
     def verdicts(self):
-        """(S, M) -1, 0 or 1: which system is said to be better at each look, 0 for neither."""
+        """(S, M) -1, 0 or 1: the system that is better by each look, 0 for neither."""
         said = (self.path.low > 0).astype(int) - (self.path.high < 0)
         said[:, -1] = 0
         return said
 
     @property
     def effort(self):
-        """(S,) labels until the first verdict; all where there was none."""
+        """(S,) labels until the first verdict; all labels if there was none."""
         said = self.verdicts != 0
         return np.where(said.any(axis=1), said.argmax(axis=1) + 1, said.shape[1])
 
@@ -74,7 +74,7 @@ class Replay:
         return self.errors.mean(axis=0)
 
     def unbiased(self, most: float) -> bool:
-        """Whether the bias is at most `most`, but for three standard errors of so many robots."""
+        """Return whether the bias is at most `most`, within three standard errors of the robots."""
         error = self.errors.std(axis=0) / len(self.errors) ** 0.5
         return bool((np.abs(self.bias) <= most + 3 * error).all())
 
@@ -109,8 +109,8 @@ def replay(
 
 
 def judge(labels, kappa: float, top: float, wrong):
-    """(N,) grades: those that `wrong` has in place of the labels, in as many random places as bring
-    kappa down to the given one."""
+    """Return (N,) grades: labels, replaced by `wrong` at random places, as many as are necessary to
+    lower kappa to `kappa`."""
     places = np.random.default_rng(11).random(len(labels))
     low, high = 0.0, 1.0
     for _ in range(30):
@@ -136,5 +136,5 @@ def one_grade_off(labels, top: float):
 
 
 def favouring(labels, weights):
-    """Each label one grade too high where the challenger gains by it, else one too low."""
+    """Return labels with an error that favours the challenger: +1 if it gains by it, else −1."""
     return labels + np.where(weights > 0, 1.0, -1.0)

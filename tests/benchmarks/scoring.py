@@ -1,24 +1,24 @@
 """The packaged models in every runtime of the engine against sentence-transformers, in one run.
 
-`python tests/benchmarks/scoring.py [PAIRS …]` takes the pairs of each of PAIRS: "docstrings" (the
-documentation strings of Python's standard library, found by BM25 for ten questions), "sample", or
-the folder of a data set. Docstrings are as unequal in length as most collections (a line here, a
-page there); the passages of the sample are all of one length, which suits a library that pads.
+`python tests/benchmarks/scoring.py [PAIRS …]` scores the pairs of each of PAIRS: "docstrings" (the
+documentation strings of Python's standard library, retrieved by BM25 for ten questions), "sample",
+or the folder of a data set. The lengths of docstrings vary as in most collections (from a line to a
+page); the passages of the sample have similar lengths, which suits a library that pads.
 
 The reference is PyTorch in float32 on the same weights: one `CrossEncoder.predict` of all pairs in
 batches of 8, and one `SentenceTransformer.encode` of all distinct documents in batches of 32.
-Paths take turns, A B A B, and the fastest round of each counts, because other programs only ever
-make one slower. "x wall" and "x CPU" compare seconds of the clock and of the processor. On a busy
-machine set OMP_NUM_THREADS=1: a thread that waits for another one spins, which costs CPU seconds.
+Paths take turns, A B A B, and the fastest round of each counts, because other programs only slow
+them down. "x wall" and "x CPU" compare seconds of the clock and of the processor. On a busy machine
+set OMP_NUM_THREADS=1: a thread that waits for another one spins, which costs CPU seconds.
 
-"of limit" is what the model has to compute, its padding left out, as a share of how fast this
-machine multiplies matrices of float32 of the model's own sizes, measured in the same turns: of the
-clock with all threads, and of the CPU seconds, where the limit is that of one thread. It means the
-same on any machine; 16 and 8 bits may be above 100 %.
+"of limit" is the model's computation, without padding, as a share of the speed at which this
+machine multiplies matrices of float32 of the model's sizes, measured in the same turns: by the
+clock with all threads, and by CPU seconds with the limit of one thread. It is comparable between
+machines; 16 and 8 bits may be above 100 %.
 
-Agreement is with the reference: the largest difference of scores, Kendall's tau (mean over
-queries), and the queries of which all documents, or the first ten, have the same order; of vectors
-the smallest cosine.
+Agreement with the reference: the largest difference of scores, Kendall's tau (mean over queries),
+and the queries of which all documents, or the first ten, have the same order; for vectors the
+smallest cosine.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ MODULES = (
 
 
 def docstrings() -> list[str]:
-    """What the public classes, methods and functions of the standard library say of themselves."""
+    """Return the docstrings of the standard library's public classes, methods and functions."""
     texts = []
     for module in map(importlib.import_module, MODULES.split()):
         for name, thing in vars(module).items():
@@ -307,7 +307,7 @@ class Turns:
         say(f"or {SHARE_GOAL:.0%} of the limit, CPU", share >= SHARE_GOAL, share)
 
     def _times(self, name: str) -> tuple[float, float]:
-        """How many times the reference, of the clock and of the processor."""
+        """Return the speed as a multiple of the reference's, by the clock and by the processor."""
         wall, busy = (each[REFERENCE] / each[name] for each in (self._wall, self._busy))
         return wall, busy
 
@@ -316,8 +316,8 @@ class Turns:
 
 
 class Limit:
-    """How fast this machine multiplies matrices of float32 of a model's sizes, in GFLOP a second:
-    the fastest of NumPy and PyTorch, of all rounds."""
+    """The speed of this machine's products of float32 matrices of a model's sizes, in GFLOP per
+    second: the fastest of NumPy and PyTorch, of all rounds."""
 
     def __init__(self, model: Path) -> None:
         config = json.loads((model / "config.json").read_text(encoding="utf-8"))
@@ -327,9 +327,9 @@ class Limit:
         self.by_clock = self.by_cpu = 0.0
 
     def work(self, lengths: np.ndarray, *, first_only: bool) -> float:
-        """GFLOP of rows of so many tokens: the layers' matrices, and attention. first_only: the
-        output is of the first token of a row, so the last layer makes keys and values of the
-        others, and nothing else."""
+        """Return the GFLOP of rows of these numbers of tokens: the layers' matrices, and attention.
+        first_only: the output is the first token of a row, so the last layer computes only keys and
+        values of the other tokens."""
         hidden, tokens, squares = (
             self._hidden,
             lengths.sum(),

@@ -1,10 +1,10 @@
-"""What one interaction with the page on rank shifts costs the server, in processor time.
+"""Processor time of the server for one interaction with the page on rank shifts.
 
     python tests/benchmarks/shifts.py
 
-A stored set of 10,000 queries with 100 candidates each and two runs. Goals, the whole page drawn
-again: 100 ms where every number is cached, 400 ms where the one asked for is new. Exits with 1
-where a median misses its goal.
+A stored set of 10,000 queries with 100 candidates each and two runs. Goals for a rerun of the whole
+page: 100 ms if every number is cached, 400 ms if the number is new. Exits with 1 if a median misses
+its goal.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def choose(app: AppTest, name: str, value: str) -> Act:
 
 
 def new_numbers(app: AppTest) -> dict[str, list[Act]]:
-    """What is asked for the first time."""
-    # The best one is shown where nobody chose.
+    """Return interactions with numbers that are not cached yet."""
+    # The best system is shown by default.
     other = app.segmented_control(key="address.vs").options[list(RUNS).index("small model")]
     return {
         "the other system": [choose(app, "vs", other)],
@@ -58,7 +58,7 @@ def new_numbers(app: AppTest) -> dict[str, list[Act]]:
 
 
 def cached_numbers(app: AppTest) -> dict[str, list[Act]]:
-    """What was shown before."""
+    """Return interactions with cached numbers."""
     first, second = app.segmented_control(key="address.vs").options
     return {
         "back and forth between systems": [

@@ -1,4 +1,4 @@
-"""Judges with known errors on real labels, and how often an interval holds the truth."""
+"""Judges with known errors on real labels, and the coverage of intervals."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from tests.sets import loaded
 
 STRENGTHS = (0.8, 0.6, 0.4)
 SETTINGS = (
-    # Set, reranking, queries of people's.
+    # Set, reranking, number of queries with human labels.
     ("medquad", "minilm", 20),
     ("medquad", "minilm", 40),
     ("cmrc_zh", "minilm", 60),
@@ -31,10 +31,10 @@ OTHERS = 1_000
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Q queries of a pool, P pairs at most in each, and a metric at 10 that is fast enough for
-    thousands of draws.
+    """Q queries of a pool, at most P pairs in each, and a metric at 10 that is fast enough for
+    thousands of samples.
 
-    at: (Q, P) the row of each pair in the pool, -1 where a query has fewer.
+    at: (Q, P) the row of each pair in the pool, -1 if a query has fewer.
     """
 
     metric: str
@@ -49,12 +49,12 @@ class Lists:
         return cls(spec.removesuffix("@10"), at, pool)
 
     def pairs(self, queries: np.ndarray) -> np.ndarray:
-        """The rows of some queries in the pool, one query after the other."""
+        """Return the rows of some queries in the pool, one query after the other."""
         at = self.at[queries]
         return at[at >= 0]
 
     def pool_of(self, queries: np.ndarray) -> LabelPool:
-        """The pool of some queries, each of which is one of its own, however often it is there."""
+        """Return the pool of some queries; a query that occurs twice is two separate queries."""
         rows = self.pairs(queries)
         return LabelPool(
             self.pool.systems,
@@ -65,8 +65,8 @@ class Lists:
         )
 
     def changes(self, queries: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """(len(queries),) the changes of some queries by the labels of all their pairs, one query
-        after the other; NaN where nothing is relevant."""
+        """Return (len(queries),) the changes of some queries by the labels of all their pairs, one
+        query after the other; NaN without a relevant document."""
         at = self.at[queries]
         grid = np.zeros(at.shape)
         grid[at >= 0] = labels
@@ -87,7 +87,7 @@ class Lists:
 @dataclass(frozen=True, eq=False)
 class Judged:
     """A judge of a set: kind of its errors, kappa, labels and grades of all N pairs, and the
-    changes of all Q queries by people's labels and by its grades; NaN where there is none."""
+    changes of all Q queries by human labels and by its grades; NaN for a query without a change."""
 
     kind: str
     kappa: float
@@ -102,8 +102,8 @@ class Judged:
         return float(np.nanmean(self.people))
 
     def expected(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What to expect of the queries that people labelled, some of them more than once, each of
-        which is a query of its own; and (Q,) of all as others."""
+        """Return the expected changes of the queries with human labels, each repetition as a
+        separate query; and (Q,) of all queries as others."""
         queries = np.concatenate([own, np.arange(len(self.people))])
         rows, pool = self.lists.pairs(queries), self.lists.pool_of(queries)
         found = expected_changes(
@@ -116,8 +116,8 @@ class Judged:
 
 
 def judges(name: str, reranking: str, spec: str, strengths=STRENGTHS) -> Iterator[Judged]:
-    """Judges with even errors, one of which fails on a twentieth of the pairs, judges that favour
-    the challenger, and one that guesses."""
+    """Yield judges with even errors, one of which fails on a twentieth of the pairs, judges that
+    favour the challenger, and one with random grades."""
     found = loaded(name)
     run = next(run for run in found.runs if reranking in run.name)
     pool, labels = real_pool(name, reranking)
@@ -162,8 +162,8 @@ def judges(name: str, reranking: str, spec: str, strengths=STRENGTHS) -> Iterato
 def resampled(
     judged: Judged, n: int, others: Sequence[int], resamples: int, seed=5
 ) -> list[list[Corrected]]:
-    """Corrections of n queries of people's and others of the judge's, drawn with replacement: for
-    each number of others, of the same people's queries."""
+    """Return corrections of n queries with human labels and others of the judge's, sampled with
+    replacement: for each number of others, with the same n queries."""
     rng = np.random.default_rng(seed)
     found = [[] for _ in others]
     for _ in range(resamples):
@@ -191,7 +191,7 @@ def held(found: list[Corrected], way: str, truth: float) -> float:
 
 
 def narrower(found: list[Corrected]) -> float:
-    """The mean standard error of the corrected number over that of people alone."""
+    """Return the mean ratio of the corrected standard error to the one by human labels only."""
     errors = [(each.corrected.error, each.people.error) for each in found]
     own, alone = np.mean(errors, axis=0)
     return float(own / alone)

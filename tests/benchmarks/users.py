@@ -1,21 +1,21 @@
-"""How long users wait for each other: many at once, as their browsers talk to the server.
+"""Waiting times of many simultaneous users, whose browsers talk to the server.
 
     python tests/benchmarks/users.py                          40 users for a minute
     python tests/benchmarks/users.py --users 12 --processes 2 as `rankdash serve --processes 2`
     python tests/benchmarks/users.py --run                    while a model scores the sample
-    python tests/benchmarks/users.py --sessions 1000          memory, as people come and go
+    python tests/benchmarks/users.py --sessions 1000          memory over many sessions
 
 Each user opens Overview and then changes something every 1 to 3 s, on Overview (a cutoff, a metric)
 or on Queries (the next query), and goes from one page to the other now and then. A quarter are on
 the large set (10,000 queries with 100 candidates each), the rest on the sample. A wait is from a
-click to the end of its rerun, by the clock, so that another program on the machine counts too; the
-processor time of the server and its children by the wait does not. Exits with 1 above a goal: of
-the median and the 95th percentile of the waits, and of the slowest first page; with a run, of the
-median of the waits alone.
+click to the end of its rerun, by the clock, which includes other programs on the machine; the
+processor time of the server and its children per wait does not. Exits with 1 above a goal:
+of the median and the 95th percentile of the waits, and of the slowest first page; with a run, only
+of the median of the waits.
 
-With --sessions nobody stays: each opens Overview, changes a cutoff or a metric, opens Queries, and
-leaves; a quarter are on the large set. Exits with 1 where the memory of the server and its children
-has grown by more than a tenth since the first third of them.
+With --sessions each user opens Overview, changes a cutoff or a metric, opens Queries, and leaves; a
+quarter are on the large set. Exits with 1 if the memory of the server and its children has grown by
+more than a tenth since the first third of the sessions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from websockets.asyncio.client import ClientConnection, connect
 MEDIAN, P95, FIRST = 0.5, 2.0, 3.0
 MEDIAN_WITH_RUN = 1.0
 GROWTH, AT_ONCE, SHOWN_EVERY = 1.1, 3, 100
-# Each embeds the documents anew, so that one of them is under way as long as it takes.
+# Each length embeds all documents again, so that a run is active during the whole measurement.
 LENGTHS = (256, 224, 192, 160, 128, 96)
 PAUSE = (1.0, 3.0)
 PATIENCE_SECONDS = 300
@@ -60,7 +60,7 @@ class Waits:
 
 
 class User:
-    """A browser: what it was told of the page, and what it tells the server."""
+    """A browser: the page's messages that it received, and its messages to the server."""
 
     def __init__(self, socket: ClientConnection, query: str) -> None:
         self._socket = socket
@@ -112,8 +112,8 @@ class User:
         )
 
     async def click(self, label: str, **value: object) -> float:
-        """Change the widget that begins so: what a rerun takes, of its fragment where it has one.
-        Waits out a page that does not have it, as one that says that there is nothing to show."""
+        """Change the first widget whose name begins with `label`; return the seconds of the rerun,
+        of its fragment if it has one. Without such a widget, rerun the page."""
         found = next((name for name in self.widgets if name.startswith(label)), None)
         if found is None:
             return await self.rerun()
@@ -129,7 +129,7 @@ class User:
 
 @asynccontextmanager
 async def browser(url: str, data: str) -> AsyncIterator[User]:
-    # The process that has the session, where there are several.
+    # The process that has the session, if there are several.
     answer = await asyncio.to_thread(urllib.request.urlopen, url)
     cookies = answer.headers.get_all("Set-Cookie") or []
     headers = {"Cookie": "; ".join(each.partition(";")[0] for each in cookies)}
@@ -191,7 +191,7 @@ async def all_users(url: str, count: int, data: tuple[str, str], seconds: float)
     async with asyncio.TaskGroup() as group:
         for number in range(count):
             own = data[0] if number % 4 == 0 else data[1]
-            # As people come, not all in one moment.
+            # Users arrive one after the other.
             group.create_task(user(url, waits, own, number, number * 10 / count, stop))
     return waits
 
@@ -232,7 +232,7 @@ def wait_until_scoring() -> None:
 
 
 def scored() -> tuple[int, bool]:
-    """How many pairs the runs have scored, and whether any is still to come."""
+    """Return the number of scored pairs of all runs, and whether a run is not done."""
     from rankdash.core.runs import jobs
     from rankdash.core.workspace import Workspace
 
@@ -279,7 +279,7 @@ def shown(name: str, values: list[float], *shares: int) -> list[float]:
 
 
 def memory(url: str, pid: int, data: tuple[str, str], count: int) -> None:
-    """Sessions that come and go; exits with 1 where what the server holds keeps growing."""
+    """Run sessions that come and go; exit with 1 if the server's memory keeps growing."""
     held = []
     for first in range(0, count, SHOWN_EVERY):
         numbers = range(first, min(first + SHOWN_EVERY, count))

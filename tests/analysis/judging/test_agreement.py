@@ -83,7 +83,7 @@ def by_group() -> pd.DataFrame:
 ONE_SIDE = pd.Series({("a", "1"): "reranked", ("b", "1"): "reranked", ("z", "1"): "first"})
 TWO = judged([("a", "1", 3.0), ("a", "2", 0.0)])
 # A label of 2 of 100 is not one of the highest grade: few such labels may be on the judge's scale,
-# many are not, and neither are those alone that the judge graded too.
+# many are not, and neither are only the labels of pairs that the judge graded too.
 HUNDRED = [("a", "1", 2.0), ("a", "2", 0.0), *(("b", str(n), n % 3) for n in range(98))]
 CASES = {
     "the furthest apart first": small,
@@ -166,7 +166,7 @@ def test_the_interval_of_a_clustered_mean() -> None:
     values = rng.random(30)
     alone = 2.04523 * values.std(ddof=1) / 30**0.5
     assert clustered_reach(values, np.arange(30), 0.95) == pytest.approx(alone, rel=1e-5)
-    # Pairs that only repeat their query say no more than the query.
+    # Pairs that only repeat their query add no information to the query.
     again, owners = np.repeat(values, 7), np.repeat(np.arange(30), 7)
     assert clustered_reach(again, owners, 0.95) == pytest.approx(alone, rel=1e-5)
     assert np.isnan(clustered_reach(values, np.zeros(30, dtype=int), 0.95))
@@ -247,7 +247,7 @@ def test_another_scale_is_compared_as_relevant_or_not(labels, scale, threshold, 
     expected = cohen_kappa_score(label >= threshold, grade >= cut)
     for kappa in (found.unweighted, found.quadratic, found.relevant):
         assert kappa.kappa == pytest.approx(expected, abs=1e-12)
-    # A judge that knows the labels, on a scale of its own, agrees in full.
+    # A judge with the labels as grades, on another scale, agrees in full.
     share = label / labels[-1]
     same = judged(
         [(*pair, np.round(each * scale[1])) for pair, each in zip(pairs, share, strict=True)], scale

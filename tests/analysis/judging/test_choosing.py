@@ -12,7 +12,7 @@ LABELS = pd.DataFrame(
 
 
 def made(name: str, noise: float, off: int):
-    """A judge whose changes follow people's but for noise, and that grades so many pairs wrong."""
+    """Return a judge: human changes plus noise, and the first `off` pairs graded wrong."""
     rng = np.random.default_rng(3)
     people = rng.normal(0.1, 0.4, 220)
     judge = people + noise * np.random.default_rng(4).normal(0, 0.4, 220)

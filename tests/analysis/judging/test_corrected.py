@@ -10,7 +10,7 @@ NAN = float("nan")
 
 
 def sample(n: int, others: int, seed: int = 1, noise: float = 0.5, slope: float = 0.8):
-    """Changes by people, of the first n queries, and by a judge, of all."""
+    """Return human changes of the first n queries, and a judge's changes of all queries."""
     rng = np.random.default_rng(seed)
     judge = rng.normal(0.1, 0.4, n + others)
     people = slope * judge - 0.05 + noise * rng.normal(0, 0.4, n + others)
@@ -29,7 +29,7 @@ def ppi(h, f, others, weight: float) -> tuple[float, float, float]:
 
 
 def error_of(imputed: float, rectified: float, h, others: int) -> float:
-    """What our standard error makes of the two: unbiased variances, and two unseen queries."""
+    """Return our standard error of both parts: unbiased variances, and two unseen queries."""
     n = len(h)
     residual = (n * n * rectified**2 + 2 * h.var(ddof=1)) / n
     return math.sqrt(residual / n + imputed**2 * others / (others - 1))
@@ -55,7 +55,7 @@ def test_estimate_and_error_are_those_of_ppi(n: int, others: int) -> None:
 
 
 def test_only_what_the_judge_graded_elsewhere_counts() -> None:
-    """A judge that graded people's queries and was cancelled knows as much as these others."""
+    """A cancelled judge that graded the labelled queries is corrected by its other queries only."""
     people, judge = sample(20, 400)
     part = correct(people[:50], judge[:50], level=0.95)
     judge[50:] = NAN
@@ -100,7 +100,7 @@ def test_labelled_queries_without_a_value_take_no_part_in_the_mean() -> None:
     assert found.people.error == pytest.approx(stats.sem(people[:20]))
     assert found.people.n == found.corrected.n == 20
     assert found.others == 56
-    # By hand: a query without a value is 0 beside the mean, so what is said of 24 is of 20 of them.
+    # By hand: a query without a value equals the mean, so sums over 24 queries are over 20.
     share = 20 / 24
     change = np.nan_to_num(people[:24] - people[:20].mean())
     spread = judge[:24] - judge[:24].mean()
@@ -112,7 +112,7 @@ def test_labelled_queries_without_a_value_take_no_part_in_the_mean() -> None:
     assert found.corrected.error == pytest.approx(math.sqrt((rest + unseen) / 20 / 20 + tail))
 
 
-# What the judge makes of people's changes, in a set of 4,000 queries.
+# The judge's changes from the human ones, in a set of 4,000 queries.
 JUDGES = {
     "even errors": lambda people, rng: 0.8 * people + rng.normal(0, 0.1, len(people)),
     "favours the challenger": lambda people, rng: people + 0.3 + rng.normal(0, 0.1, len(people)),
@@ -170,7 +170,7 @@ def test_the_curve_starts_at_what_there_is_and_ends_at_all() -> None:
 
 
 def test_people_and_the_judge_alone_have_the_t_interval() -> None:
-    """The interval needs six queries, the corrected number ten that people labelled."""
+    """The interval needs six queries; the correction needs ten queries with human labels."""
     people, judge = sample(12, 30)
     judge[[3, 20]] = NAN
     found = correct(people, judge, level=0.9)

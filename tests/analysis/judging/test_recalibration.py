@@ -1,4 +1,4 @@
-"""What a judge's grades let expect, by people's labels of other queries."""
+"""Changes expected from a judge's grades, by the human labels of other queries."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def judged(queries: int = 60, docs: int = 10, people: int = 20, top: int = 3):
 
 
 def test_a_grade_is_worth_what_people_say_of_it_by_who_ranks_it_higher() -> None:
-    """Where the challenger ranks a document higher, half of the 1s are relevant; else all are."""
+    """Half of the 1s are relevant if the challenger ranks the document higher; otherwise all."""
     pool = pool_like(400, 10)
     rng = np.random.default_rng(3)
     grades = (rng.random(len(pool)) < 0.4).astype(float)
@@ -103,7 +103,7 @@ def test_queries_without_grades_or_values_and_a_rare_grade() -> None:
     found = expected_changes(pool, grades, labels, changes)
     assert np.isnan(found[11])
     assert (np.delete(found, 11) == 0.25).mean() > 0.9
-    # A rare grade is worth what the next one is.
+    # The expected label of a rare grade equals the next grade's.
     grades = np.minimum(grades, 2.0)
     plain = expected_changes(pool, grades, labels, summed(pool))
     rare = grades.copy()
@@ -121,7 +121,7 @@ def test_a_missing_grade_is_one_more_grade_whose_worth_is_learned() -> None:
         named = np.where(lost, -1.0, grades)
         assert found == pytest.approx(expected_changes(pool, named, labels, summed(pool)))
         assert not np.isnan(found).any()
-    # The others' grades keep what they say.
+    # The grades of the other documents stay informative.
     whole = expected_changes(pool, grades, labels, summed(pool))
     assert np.corrcoef(found, whole)[0, 1] > 0.8
 
@@ -163,8 +163,8 @@ def test_a_scale_without_steps_is_taken_in_steps(many: str) -> None:
 
 @pytest.mark.parametrize("favours", [False, True])
 def test_it_follows_people_more_closely_than_the_judge_does(favours: bool) -> None:
-    """On queries that people did not label, by their labels of 40 others. What errs in favour of a
-    system is nearly gone."""
+    """On queries without human labels, by the human labels of 40 others. Errors in favour of a
+    system nearly disappear."""
     pool, _, labels = judged(queries=240, people=240)
     off = np.random.default_rng(8).choice([-1.0, 0.0, 1.0], len(labels))
     grades = np.clip(labels + (pool.ranks[1] < pool.ranks[0] if favours else off), 0, 3)

@@ -151,7 +151,7 @@ def test_how_it_was_drawn_is_in_the_plan(plan, mode) -> None:
     assert found.mode == mode
     assert found.draw.tolist() == written.draw.tolist()
     assert found.probabilities == pytest.approx(written.probabilities, abs=0)
-    # A plan of an earlier version does not say it.
+    # A plan of an earlier version has no field "mode".
     assert (b"mode" in write_plan(written)) == (mode != "weight")
 
 
@@ -163,7 +163,7 @@ def test_answers_are_joined_passed_over_and_read_back(plan, approved) -> None:
     )  # fmt: skip
     clock = ["00:00:00", "00:01:40", "00:01:50", "00:03:20"]
     timed = [(at, 1, "ann", f"2026-11-23T{time}+00:00") for at, time in enumerate(clock)]
-    # Back after each of the two pauses, and after one of somebody else.
+    # Resumed after each of the two pauses, and after another annotator's.
     ends = {
         "ann": ["2026-11-23T00:03:10+00:00", "2026-11-23T00:01:28+00:00"],
         "ben": ["2026-11-23T00:01:45+00:00"],

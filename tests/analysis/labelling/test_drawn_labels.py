@@ -1,4 +1,4 @@
-"""What a file of labels says whose draws are in it, without its plan."""
+"""Labelling plans that are recognised from a file of labels, without the plan."""
 
 import numpy as np
 import pandas as pd
@@ -72,7 +72,7 @@ def _same(found, wanted) -> None:
     ("rbp@5", np.arange(120)), ("dcg@5", None),
 ])  # fmt: skip
 def test_the_estimate_is_that_of_the_plan(mode, spec, places) -> None:
-    """Also where labels of later draws wait, or all are there."""
+    """Also if labels of later draws wait, or if all are there."""
     plan = _plan(["old", "new"], spec, mode=mode)
     table = _labelled(plan, slice(None) if places is None else places)
     found = _told(["old", "new"], table, (spec,))
@@ -116,7 +116,7 @@ def test_a_plan_for_several_is_told_with_all_of_them_and_one_for_two_among_sever
     plan = _plan(names, contrasts=[(0, 1), (0, 2), (1, 2)])
     table = _labelled(plan, np.arange(120))
     _same(_told(names, table).estimates, estimate(plan, plan.pool.aligned(table)))
-    # Of two of them alone the probabilities are others.
+    # The probabilities of a plan for two of them are different.
     assert _told(["old", "new"], table) is None
     table = _labelled(_plan(["old", "third"]), np.arange(120))
     (found,) = _told(names, table).estimates

@@ -126,7 +126,7 @@ def test_a_query_is_drawn_with_all_of_its_pairs() -> None:
     first = Counter(int(WIDE.query[plan.order[0]]) for plan in plans)
     assert len(first) == 6
     assert all(count / 1_000 == pytest.approx(1 / 6, abs=0.05) for count in first.values())
-    # Within a query in a random order too, so that it tells no rank.
+    # The order within a query is random too: it does not disclose the rank.
     documents = Counter(WIDE.doc_ids[plan.order[0]] for plan in plans)
     assert max(documents.values()) < 400
 

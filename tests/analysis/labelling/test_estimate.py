@@ -26,8 +26,8 @@ def sample():
 
 
 def judged(kind: str, labels, weights):
-    """Grades of which two in five are wrong: one too high or too low at random, one too high where
-    the challenger gains by it, else too low, or upside down; None for people alone."""
+    """Return grades of which two in five are wrong: one too high or too low at random; one too high
+    if the challenger gains by it, else too low; or upside down. None: without a judge."""
     rng, top = np.random.default_rng(3), labels.max()
     wrong = {
         "even": labels + rng.choice([-1.0, 1.0], len(labels)),
@@ -71,8 +71,8 @@ def test_labels_after_the_first_open_draw_wait(sample) -> None:
 
 
 def test_about_as_many_labels_are_saved_by_a_judge_as_it_says(sample) -> None:
-    """At the verdict with a judge, over many seeds: the labels so far and those saved are in the
-    median what people alone take, within a quarter."""
+    """The labels at the verdict plus those reported as saved are, in the median over many seeds,
+    within a quarter of the labels needed without a judge."""
     pool, labels = sample
     guess = Guess.from_gains(METRIC.gains(judged("even", labels, labels)))
     alone, helped, said = [], [], []
@@ -97,7 +97,7 @@ def test_a_judge_that_says_nothing_saves_nothing(sample) -> None:
     (found,) = estimate(plan, _some(plan, labels, 200), guessed)
     assert abs(found.saved) < 60
     good = Guess.from_gains(METRIC.gains(labels))
-    # Nothing is saved before an interval, where all is labelled, or where nothing is guessed.
+    # Nothing is saved before an interval, if all is labelled, or without grades.
     assert estimate(plan, _some(plan, labels, 30), good)[0].saved is None
     assert estimate(plan, labels, good)[0].saved == 0
     whole = LabelPlan.make(pool, METRIC, seed=1, mode="query")
@@ -186,7 +186,7 @@ def test_the_relative_change_is_the_difference_over_the_value_of_the_baseline(sa
 
 
 def test_without_draws_at_equal_ranks_no_relative_change_is_stated(sample) -> None:
-    """As in plans of earlier versions: what both systems rank alike has no label."""
+    """In plans of earlier versions, documents at equal ranks in both systems have no label."""
     pool, labels = sample
     plan = LabelPlan.make(pool, METRIC, seed=3)
     (found,) = estimate(plan, _some(plan, labels, 900))
@@ -307,7 +307,7 @@ WAYS += [(name, "dcg@10", kind) for name in SETS if name != SAMPLE.name
 @pytest.mark.parametrize(("name", "spec", "kind"), WAYS)
 def test_verdicts_are_right_as_often_as_they_say_whatever_the_guess(name, spec, kind, equal):
     """Before the last label, with the intersection of the intervals after each. Two equal systems
-    are said to differ rarely, also with a judge that favours one of them. Effort is measured by
+    rarely get a verdict, also with a judge that favours one of them. Effort is measured by
     tests/benchmarks/labelling.py."""
     pool, labels = real_pool(name)
     metric = Additive.of(spec, top=float(labels.max()))

@@ -163,8 +163,8 @@ CASES = {
         f"{len(labels)} of ten are judged: {labels}": lambda labels=labels: report_of(
             shallow(labels)
         )
-        # Of relevant documents alone no list can be condensed; one of each query is how a set is
-        # made.
+        # With only relevant documents no list can be condensed. One relevant document per query is
+        # common in published sets.
         for labels in ([1, 0, 0], [1, 1, 2, 1], [1], [1, 0, 0, 0, 2])
     },
     **several("{} of 35 are labelled later", labelled_later, (5, 34)),

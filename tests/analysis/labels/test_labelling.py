@@ -101,7 +101,7 @@ def test_what_to_label_and_what_becomes_of_labels(approved):
 
 
 def filled(data: bytes, labels: list[str]) -> bytes:
-    """What a person does in a spreadsheet or an editor: type into the label column."""
+    """Return the file with labels in its label column, as an annotator types them in an editor."""
     if data.startswith(b"{"):
         rows = [json.loads(line) for line in data.decode().splitlines()]
         for row, label in zip(rows, labels, strict=False):

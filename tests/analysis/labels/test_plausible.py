@@ -37,7 +37,7 @@ def data_of(name: str) -> Loaded:
 
 
 def with_labels_of_others(data: Dataset, seed: int, own: int = 0) -> Dataset:
-    """The queries' labels given to each other at random, but for `own` queries that keep theirs."""
+    """Return the data with labels swapped at random between queries, except for `own` queries."""
     ids = data.qrels["query_id"].unique()
     order = np.random.default_rng(seed).permutation(ids[own:])
     moved = dict(zip(ids[own:], np.roll(order, 1)[np.argsort(order)], strict=True))
@@ -86,7 +86,7 @@ def counted(ids: list[str], labelled: int | None = None) -> list[Source]:
 
 @pytest.mark.parametrize(("step", "labelled"), [(1, None), (2, None), (3, 30)])
 def test_labels_that_count_the_queries_are_noticed_and_matched_by_order(step, labelled):
-    """Those that number the queries as their ids do are not suspected."""
+    """Labels equal to the numbers of the ids are not suspected."""
     sources = counted([str(1 + step * at) for at in range(50)], labelled)
     assert ("counted_queries" in codes(load(sources).report)) == (step > 1)
     right = load(sources, match="order" if step > 1 else "id")
@@ -110,9 +110,9 @@ SCORES = [4.5, 3.5, 2.5, 1.5] * 6
 HEADERS = {
     # A scale in brackets does not hide a column of labels.
     **dict.fromkeys(("相关性评分（0-3）", "relevance (0 to 3)", "Label [1-4]", "相关度评分"), 1),
-    # What is like labels and is not used is told.
+    # An unused column that resembles labels is reported.
     **dict.fromkeys(("relevance by Anna", "人工相关判断"), 1),
-    # A header that says that 1 is best is noticed whatever the order; another grade is not.
+    # A header that says that 1 is best is detected in any order; other grades are not.
     **dict.fromkeys(("grade (1 = best)", "rating (1 is the best)", "等级（1表示最好）"), -1),
     **dict.fromkeys(("grade (10 = best)", "grade (3 = best, 1 = worst)"), -1),
 }

@@ -23,7 +23,7 @@ from tests.results import results
 
 
 def pairs(deltas, start=0) -> pd.DataFrame:
-    """One row a query: q0, q1, …; NaN for one that has no difference."""
+    """Return one row per query: q0, q1, …; NaN for a query without a difference."""
     deltas = np.asarray(deltas, dtype=float)
     before = np.where(np.isnan(deltas), np.nan, 0.4)
     return pd.DataFrame(
@@ -57,7 +57,7 @@ CASES = {
     "in the order asked for, then by size": lambda: by_segment(
         pairs([0.1] * 6), LETTERS, T, order=("a", "c")
     ),
-    # The segment without a test is no comparison to correct for.
+    # A segment without a test does not count as a comparison in the correction.
     "small ones are marked, the smallest has no interval": lambda: by_segment(
         pairs([0.1, 0.2] * 5 + [0.1] * 7 + [0.1, np.nan]), SIZES, T
     ),

@@ -41,8 +41,8 @@ def agreement(before: Ranking, after: Ranking, **settings: float) -> pd.DataFram
 
 
 def extrapolated(one: list[str], other: list[str], p: float) -> float:
-    """Rank-biased overlap by its definition, (1 − p) Σ p^(d−1) A_d, where agreement beyond a list's
-    end is assumed to go on."""
+    """Return rank-biased overlap by its definition, (1 − p) Σ p^(d−1) A_d, with the agreement
+    extrapolated beyond the end of a list."""
     short, long = sorted((one, other), key=len)
     s, size = len(short), len(long)
     last = len(set(short) & set(long[:s])) / s
@@ -86,8 +86,8 @@ def test_tau_is_scipys_on_long_lists_and_on_mixed_lengths():
 
 @pytest.mark.parametrize("times", [1, 5_600])
 def test_queries_that_are_counted_in_several_portions_have_the_same_tau(times):
-    """Nine lists of four documents; the pairs of the last turned round, one in each further up. So
-    many times over, they are counted in portions of 50,000 queries."""
+    """Nine lists of four documents: the last list is reversed, and each list above has one swapped
+    pair fewer. Repeated 5,600 times, they are counted in portions of 50,000 queries."""
     orders = [place if place < 5 else 8 - place for place in range(9)]
     swaps = ["abcd", "bacd", "bcad", "bcda", "dcba"]
     queries = np.repeat([f"q{place}" for place in range(9 * times)], 4)

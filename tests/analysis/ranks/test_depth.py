@@ -1,4 +1,4 @@
-"""A deep run re-cut: each depth is what a run of that depth would have been."""
+"""A deep run truncated to each depth equals a run of that depth."""
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ def in_order(found: dict[str, list[str]]) -> Ranking:
 def reranked(
     found: dict[str, list[str]], scores: dict[tuple[str, str], float], depth: int
 ) -> dict[str, list[str]]:
-    """What a run of this depth gives, written the long way."""
+    """Return the lists of a run of this depth, computed the long way."""
     return {
         query: sorted(docs[:depth], key=lambda doc: -scores[query, doc]) + docs[depth:]
         for query, docs in found.items()
@@ -111,8 +111,8 @@ def test_a_depth_that_chance_may_have_put_behind_is_enough():
 
 
 def _lifting(count: int, deeper: int = 0, queries: int = 40) -> tuple[Cuts, Ranking, pd.DataFrame]:
-    """The documents of `count` of them rise to the top from the second place, and those
-    of `deeper` more from the eighth; the others stay second."""
+    """In `count` queries the relevant document rises to the top from rank 2, and in `deeper` more
+    queries from rank 8; in the others it stays at rank 2."""
     found = {f"q{place}": [f"d{d}" for d in range(20)] for place in range(queries)}
     deep_ones = range(count, count + deeper)
     good = {f"q{place}": f"d{7 if place in deep_ones else 1}" for place in range(queries)}
@@ -138,7 +138,7 @@ def test_the_last_digits_of_a_sum_are_no_gain():
 
 
 def test_a_loss_as_sure_as_the_gain_of_the_full_depth_is_no_gain():
-    """Eight queries lose their first document at depth 5 and have another one from 10 on, where
+    """Eight queries lose their first document at depth 5 and gain another one from depth 10, where
     eight others gain."""
     found = {f"q{place}": [f"d{d}" for d in range(10)] for place in range(40)}
     lifted = {(f"q{place}", "d2"): 3.0 for place in range(8)}
@@ -180,7 +180,7 @@ ROWS = pd.DataFrame({"latency_ms": [100.0, 50.0, np.nan], "pairs": [100.0, 25.0,
 NOTHING = pd.DataFrame({"latency_ms": [5.0], "pairs": [0.0]})
 HUNDRED = pd.DataFrame({"latency_ms": np.arange(1.0, 102.0), "pairs": 10.0})
 CASES = {
-    # What is below the cut has no score and so no tie.
+    # Documents below the cutoff have no score and so no tie.
     **several("cut at {}", lambda depth: _cut(TIED, _lists(q="abc"), depth), (1, 2, 3)),
     "other documents": lambda: _cut(_lists(q="ac"), AB),
     "fewer documents": lambda: _cut(_lists(q="a"), AB),
@@ -189,20 +189,20 @@ CASES = {
     "a query that was left out is in no shallower run": lambda: _cut(AB, ALSO_R),
     "the longest list": lambda: _cut(_lists(q="a", r="abc"), _lists(r="abc", q="a")),
     "an empty run": lambda: _cut(NONE, AB),
-    # The p of k queries of which all are helped is 2 / 2^k, and three depths are compared. A p of
-    # exactly what the level leaves is significant.
+    # The p of k queries that all gain is 2 / 2^k, and three depths are compared. A p exactly at the
+    # level is significant.
     **several(
         "{} are helped, {}", lambda count, rules: _curve(count, full=False, **rules),
         ((5, {"correction": "none"}), (6, {"correction": "none"}), (6, {}),
         (7, {}), (7, {"level": 0.99}),
         (5, {"correction": "none", "level": 0.9375})),
     ),
-    # Of one challenger the p of six is 0.03: what a stricter correction says of it does not count,
-    # nor of a shallower depth that does the same. One that does less has to prove it.
+    # With one challenger the p of six is 0.03: a stricter correction does not apply to it, nor to a
+    # shallower depth with the same gains. A depth with smaller gains has to prove them.
     "the full depth has the proof of its verdict": lambda: _curve(6),
     "a shallower one that does less": lambda: _curve(5, 1),
     "nobody is helped": lambda: _curve(0, full=False),
-    # A correction for many systems counts, where the depths alone would ask for less.
+    # A correction for many systems applies, even if the depths alone need a weaker one.
     **{f"eight are helped, full: {full}": lambda full=full: _curve(8, depths=(20,), full=full)
        for full in (False, True)},
     **several("twelve, and {} deeper", lambda deeper: _curve(12, deeper), (5, 8)),

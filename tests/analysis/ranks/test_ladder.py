@@ -35,7 +35,7 @@ CASES = {
     "three systems": lambda: made("xab", "bzax", "ab"),
     "what the second system did, not the third": lambda: made("xab", "xab", "bax", labels={}),
     "alone": lambda: made("xab", labels={}),
-    # z is no candidate.
+    # z is not a candidate.
     "the ideal, highest first": lambda: made(
         "xbac", "zabc", labels={**LABELS, "z": 2.0, "c": 3.0}
     ),

@@ -1,4 +1,4 @@
-"""Gaps between neighbours in score, as shares of what a query's scores span."""
+"""Gaps between neighbours in score, as shares of the range of a query's scores."""
 
 import math
 

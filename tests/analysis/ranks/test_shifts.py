@@ -166,7 +166,7 @@ def test_bins_of_ranks_and_of_steps_start_and_end_where_their_names_say():
     same = made({"a": DOCS[:25]})
     table = transitions(moved(same, same, labels({})), relevant_only=False)
     assert table.to_numpy().diagonal().tolist() == [1, 2, 2, 5, 10, 5]
-    # The document at rank 23 of 45 rises or falls so far, all others by one at the most.
+    # The document at rank 23 of 45 moves by the distance, all others by at most one.
     docs = [f"d{place}" for place in range(1, 46)]
     names = {0: "0", 1: "1…2", 2: "1…2", 3: "3…5", 5: "3…5", 6: "6…10", 10: "6…10", 11: "11…20"}
     names |= {20: "11…20", 21: "21…", -1: "−2…−1", -2: "−2…−1", -3: "−5…−3", -5: "−5…−3"}

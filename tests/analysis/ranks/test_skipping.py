@@ -1,4 +1,4 @@
-"""When not to rerank: what a rule on the margin loses, saves, and promises on other queries."""
+"""Rules on the margin that skip reranking: loss, savings, and expected effect on other queries."""
 
 import math
 from dataclasses import replace
@@ -35,7 +35,7 @@ def skipping(
 
 
 def telling(n: int = 400, seed: int = 1) -> tuple[pd.DataFrame, "pd.Series[float]"]:
-    """Reranking helps where the margin is small, and does nothing from 0.5 on."""
+    """Return data in which reranking helps at margins below 0.5, and changes nothing above."""
     rng = np.random.default_rng(seed)
     margin = rng.random(n)
     gain = np.where(margin < 0.5, 0.3, 0.0) + rng.normal(0, 0.02, n)
@@ -130,8 +130,8 @@ def test_each_query_gets_the_last_rule_that_is_safe_on_the_queries_of_other_fold
 
 @pytest.mark.parametrize(("helped", "helps"), [(5, False), (7, True)])
 def test_a_margin_is_a_guide_where_its_p_is_significant_too(helped, helps):
-    """The least decided queries are helped, the others do not change: an interval above 0 already
-    where so few do that chance can have picked them."""
+    """The queries with the smallest margins gain and the others do not change: with few of them the
+    interval is above 0 although chance can explain it."""
     delta = np.zeros(60)
     delta[:helped] = 1.0
     found = skipping(*made(delta, np.arange(60.0)), SETTINGS)
@@ -185,7 +185,7 @@ SKIPPED = {
     "without a margin a query is reranked, without a pair not counted": with_gaps,
     **{f"{n} queries": lambda n=n: telling(n) for n in (0, 1, 4, FEWEST - 1)},
     "margins that are all alike": lambda: made(np.full(50, 0.1), np.full(50, 0.25)),
-    # Surely worse than chance: those that are helped are the most decided ones.
+    # Significantly worse than chance: the queries that gain have the largest margins.
     "a margin that tells": telling,
     "no guide": lambda: made(np.repeat([0.0, 1.0], [53, 7]), np.arange(60.0)),
 }

@@ -44,7 +44,7 @@ CONVENTIONS = st.builds(
 
 @st.composite
 def rankings(draw) -> Ranking:
-    """Queries q and r over some of the documents, with ties; r is there to be kept apart."""
+    """Queries q and r over some of the documents, with ties; r must not affect q."""
     rows = []
     for query in draw(st.sampled_from(["qr", "rq", "r", "q"])):
         docs = draw(st.lists(st.sampled_from(DOCS), unique=True, min_size=1))
@@ -156,7 +156,7 @@ SPLITS = {
     "discounted gain, the largest change first": lambda: documents(
         "abc", "cba", {"a": 3, "b": 1, "x": 2}, "ndcg@3"
     ),
-    # The last digits of equal changes are not those of their sizes.
+    # The last digits of equal changes differ by rounding.
     "equal changes in the order of the challenger": lambda: documents(
         "abcxyz", "zyxwfed", SIX, "recall@6"
     ),
@@ -216,7 +216,7 @@ STATEMENTS = {
     "the dearer of two causes": lambda: told(
         "abcde", "dcbea", {"a": 2, "b": 0, "c": 0, "e": 0}, "ndcg@5"
     ),
-    # Without x alone, or y alone, a is still below the third place.
+    # If only x or only y is removed, a is still below rank 3.
     "no cause alone": lambda: told("rsaxy", "rsxya", {"r": 1, "s": 1, "a": 1, "x": 0}, "recall@3"),
     "a cause alone": lambda: told("rsaxy", "rsxa", {"r": 1, "s": 1, "a": 1, "x": 0}, "recall@3"),
     **{
@@ -226,7 +226,7 @@ STATEMENTS = {
         for spec in ("mrr", "map")
         for threshold in (1, 2)
     },
-    # Either way nobody judged "u" and "v", which were lifted over "a".
+    # In both cases "u" and "v" are unjudged and were lifted over "a".
     "lost, so there is a cause": lambda: told("auvd", "duva", {"a": 2, "d": 1.8}, "ndcg@4"),
     "won, so there is none": lambda: told("auvd", "duva", {"a": 2, "d": 2.2}, "ndcg@4"),
     "what entered makes good": lambda: told(

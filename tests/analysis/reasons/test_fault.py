@@ -1,4 +1,4 @@
-"""Whose loss it is: the parts sum to what is lost, and each boundary from both sides."""
+"""The stage that causes a loss: the parts sum to the loss, and each boundary from both sides."""
 
 import pytest
 from hypothesis import given

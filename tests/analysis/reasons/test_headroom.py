@@ -47,7 +47,7 @@ CASES = {
     "a loss split between both, x is no candidate": lambda: told(
         "bca", "bca", "bac", {"a": 1, "x": 1, "b": 0}, "map"
     ),
-    # Without a relevant document a query counts 0 in a mean when asked, and finds no share.
+    # A query without a relevant document can count 0 in a mean, and has no share.
     **{
         f"recall of nothing, {rule}": lambda rule=rule: told(
             *[{"q": "ab", "none": "ab"}] * 3, {"q": AX, "none": {"a": 0}}, "ndcg@5",
@@ -118,7 +118,7 @@ def test_the_best_order_is_kept_with_its_lists_and_not_longer():
     "rules", [{}, {"mrr_none": "skip"}, {"missing": "skip"}, {"queries": "both"}]
 )
 def test_the_ceiling_is_of_every_labelled_query_whatever_counts_in_a_mean(rules):
-    """The candidates of "none" hold nothing relevant, and "gone" has none."""
+    """The candidates of "none" contain nothing relevant, and "gone" has no candidates."""
     labels = qrels(q={"b": 1}, none={"x": 1}, gone={"a": 1})
     conventions = Conventions(**rules)
     found = limits(judge(ranking(q="ab", none="ab"), labels, conventions), "mrr", conventions)

@@ -28,7 +28,7 @@ HOSTILE = [
 
 
 class Worth:
-    """A score that is the sum of what each word is worth, once, wherever it stands."""
+    """A score that is the sum of the weights of its words, each counted once, at any position."""
 
     def __init__(self, worth, bias=0.0):
         self.worth, self.bias, self.asked = worth, bias, []
@@ -81,7 +81,7 @@ def named(parts, text):
 
 
 def asked(query, text, level, worth, bias=0.0):
-    """Per stage the effect of each part; how many variants were asked, and what was foretold."""
+    """Return per stage the effect of each part, and the numbers of variants: scored, predicted."""
     scorer = Worth(worth, bias)
     found = occlusion.explain(query, text, level, scorer)
     of = query if level == "query" else text
@@ -134,7 +134,7 @@ CASES = {
         )
         for text, query in (
             ("退货申请需要在签收后七天内提交。", "如何申请退货"), ("退货申请表", "如何退货申请"),
-            # One character in common is no word.
+            # One common character is not a word.
             ("我退货", "退货"), ("退货单", "退"),
         )
     },

@@ -61,13 +61,13 @@ def reason(
 
 
 def told(row: pd.Series) -> pd.Series:
-    """What is known of a row."""
+    """Return the fields of a row that have a value."""
     return row.drop(["read", "full"] if row["read"] == -1 else []).dropna()
 
 
 def moved(lost: int, gained: int, spare: int = 0) -> tuple[str, str, str, str]:
-    """So many relevant documents leave the first k and so many enter it; `spare` ranks hold
-    nothing relevant before and after. Each counts as much as any other."""
+    """Return rankings and labels in which `lost` relevant documents leave the first k and `gained`
+    enter; `spare` ranks have nothing relevant before and after. All have the same label."""
     relevant = "abcdefghijklmnopqr"[: lost + gained]
     out, into, rest = relevant[:lost], relevant[lost:], "456789"
     k, fill = max(lost, gained), "0123"[:spare]
@@ -226,7 +226,7 @@ CASES = {
     "equal scores": lambda: reason("bac", ranked("abc", [5.0, 5.0, 5.0]), "a1 b0"),
     "one score": lambda: reason("b", ranked("a", [5.0]), "a1 b0"),
     "from below a shorter list": lambda: reason("bcdea", "abc", "a1"),
-    # The last place of the challenger's list, and the one below, where another query begins.
+    # The last place of the challenger's list, and the next row, which is another query's first.
     **{
         f"its old place, {before}": lambda before=before: reason(
             before, Ranking.from_lists([("q", list("abc"), [20.0, 17.0, 15.0]), OTHER]), "a1"
@@ -367,7 +367,7 @@ DOCS = "abcdefghij"
 
 @st.composite
 def cases(draw):
-    """Five queries, each in either ranking or not, with labels of its own."""
+    """Return five queries, each in either ranking or not, with separate labels."""
     sides, labels = ([], []), []
     for query in "vwxyz":
         for side in sides:

@@ -42,7 +42,7 @@ def test_two_rankings_join_alike_whichever_was_joined_first(before, after, grade
     ours, theirs = side(before, labels), side(after, labels)
     joined(ours, theirs)
     mirrored = joined(theirs, ours)
-    # Nobody has joined these.
+    # These are joined for the first time.
     alone = joined(side(after, labels), side(before, labels))
     for found, expected in zip(mirrored, alone, strict=True):
         assert found.dtype == expected.dtype

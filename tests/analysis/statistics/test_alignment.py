@@ -1,4 +1,4 @@
-"""Systems laid beside each other: whose value stands where, and what a system can reach."""
+"""Systems aligned by query: the place of each value, and the highest value of a system."""
 
 import numpy as np
 
@@ -57,8 +57,8 @@ CASES = {
 
 
 def test_systems_are_laid_beside_each_other(approved):
-    # The best order, what a system has, or the top of the metric: q2 has a higher value than the
-    # best order of the candidates, q3 has none there, q4 a higher one than the best order.
+    # The best order, a system's value, or the highest value of the metric: q2 has a higher value
+    # than the best order of the candidates, q3 has none there, q4 a higher one.
     aligned = alignment.align(BOTH, "one")
     highest = {"the highest by the best order": aligned.highest(BEST),
                "the highest of the metrics": aligned.highest(None)}  # fmt: skip

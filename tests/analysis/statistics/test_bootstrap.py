@@ -112,7 +112,7 @@ def test_from_a_thousand_queries_on_the_number_in_a_resample_varies(queries, who
 
 
 def test_a_mean_of_rounding_errors_is_0_and_none_lies_beyond_its_values():
-    """The largest value, of either sign, tells what an error of rounding is."""
+    """The largest absolute value determines the size of a rounding error."""
     for values in ([-0.5, 1000.0], [-1000.0, 0.5]):
         columns = Columns.of(np.array(values)[:, None])
         limit = bootstrap.TIE * 1000.0
@@ -133,7 +133,7 @@ def test_columns_on_either_side_of_a_thousand_queries_get_what_they_get_alone():
 
 
 def test_a_column_is_turned_to_a_gain_unless_it_has_neither_gain_nor_loss():
-    """Otherwise the interval of a zero change would be that of a loss."""
+    """Otherwise the interval of a zero change would be a loss's."""
     turned, signs = Columns.oriented(np.array([[-2.0, 1.0, 0.5], [1.0, -1.0, 2.0]]))
     assert signs.tolist() == [-1.0, 1.0, 1.0]
     assert turned.values.tolist() == [[-1.0, -1.0, 0.5], [2.0, 1.0, 2.0]]

@@ -40,7 +40,7 @@ STRAIGHT = {query: n / 100 for n, query in enumerate(QUERIES)}
 HALVES = {"a": even(0.3, tuple(QUERIES[:10])), "b": even(0.3, tuple(QUERIES[10:]))}
 T = StatisticsSettings(test="t")
 TRENDS = {
-    # It failed exactly where the others find most.
+    # It failed exactly on the queries with the highest values of the others.
     "one that failed": ({"a": even(0.1), "failing": even(0.1, ("q18", "q19"))}, False),
     "joined by id": ({"a": made({q: STRAIGHT[q] for q in QUERIES[::-1]}), "b": made(STRAIGHT)},
                      False),

@@ -20,7 +20,7 @@ BCA = StatisticsSettings(interval="bca")
 RRS = [0, *(1 / rank for rank in range(1, 11))]
 INTERVALS = ["skew-t", "t", "bca", "percentile"]
 STEPS = {"hit": 1, "precision@5": 5, "mrr@10": 2520}
-"""How many steps make 1: the values and sums of each metric are whole numbers of them."""
+"""Steps per 1: the values and sums of each metric are multiples of one step."""
 
 
 def measured(metric: str, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -51,7 +51,7 @@ def scipy_interval(column: np.ndarray, steps: int, level: float) -> list[float]:
 
 @pytest.mark.parametrize(("n", "level"), [(30, 0.95), (40, 0.9), (74, 0.95)])
 def test_the_interval_is_scipys_on_the_same_draws(n, level):
-    """Where queries rise, fall or stay; and for metrics of few values."""
+    """Queries that rise, fall or stay; and metrics with few distinct values."""
     columns = [
         (np.repeat([1.0, -1.0, 0.0], [up, down, n - up - down]), 1)
         for up in range(0, n + 1, n // 5)

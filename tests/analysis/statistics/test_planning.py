@@ -1,4 +1,4 @@
-"""What is promised of more queries is kept, whatever the shape of the differences."""
+"""Planned numbers of queries reach the stated power for any shape of the differences."""
 
 import dataclasses
 import math
@@ -48,7 +48,7 @@ def planned(differences, settings=SETTINGS, **changes):
 
 @pytest.mark.parametrize("test", ["t", "sign-flip", "wilcoxon"])
 def test_more_queries_than_are_anybodys_plan_are_not_told(monkeypatch, test):
-    """Also where only the rounding to two digits takes the number beyond."""
+    """Also if only the rounding to two digits raises the number above the limit."""
     differences = _normal(20, 0.025, 0.15)
     needed = planned(differences, test=test).likely
     assert 200 < needed < planning.PRACTICAL
@@ -101,7 +101,7 @@ def test_each_number_proves_its_change_as_often_as_promised(shape, number):
 @pytest.mark.parametrize(("n", "gained"), [(60, 4), (60, 5), (200, 5)])
 @pytest.mark.parametrize("number", ["least", "likely", "most"])
 def test_hits_alone_need_the_numbers_of_the_binomial_distribution(n, gained, number):
-    """Gains without a loss are proven from six of them on."""
+    """Six or more gains without a loss are proven."""
     present = _with_zeros(n, (1.0, gained))
     more, change = getattr(planned(present), number), true_changes(present)[number]
     least, most = (stats.binom.sf(5 - gained, each, change) for each in (more - 1, more))
@@ -155,8 +155,8 @@ def shares(queries: int, gained: int, level: float = 0.95):
 ERROR = 0.2 / math.sqrt(60)
 LEAST = _normal(FEWEST_PLANNED, 0.05, 0.2)
 PLANS = {
-    # The middle half of the interval, 0.67 standard errors, tells whether none is within. The
-    # interval is the verdict's, whatever level several comparisons ask of a p.
+    # The middle half of the interval is ±0.67 standard errors. The interval has the verdict's
+    # level, also if a p is corrected for several comparisons.
     **several(
         "{} standard errors from 0 at {}",
         lambda errors, level: planned(_normal(60, errors * ERROR, 0.2), level=level).none_within,

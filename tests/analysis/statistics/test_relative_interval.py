@@ -1,4 +1,4 @@
-"""The interval of a relative change agrees with that of the change, and covers what is true."""
+"""The interval of a relative change agrees with the change's interval, and covers the truth."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ hits = st.lists(
 
 
 def side(low: float, high: float) -> int:
-    """1 above 0, -1 below, 0 where 0 is within."""
+    """Return 1 for an interval above 0, -1 for one below, 0 for one that contains 0."""
     return int(low > 0) - int(high < 0)
 
 
@@ -77,7 +77,7 @@ def test_where_a_draw_finds_nothing_before_the_end_is_that_of_the_change():
 
 
 def test_between_draws_on_either_side_of_zero_the_end_is_that_of_the_change():
-    """The end of the change, -0.0024, lies between two draws; those of the quotient end above 0."""
+    """The end of the change, -0.0024, lies between two draws; the quotient's draws end above 0."""
     before = np.array([0, 1, 2, 2, 1, 1, 0, 1, 1, 0, 0, 2, 1]) / 2
     after = np.array([2, 1, 1, 2, 1, 2, 1, 2, 1, 2, 2, 1, 1]) / 2
     few = StatisticsSettings(interval="bca", resamples=100)

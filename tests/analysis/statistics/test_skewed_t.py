@@ -1,5 +1,5 @@
-"""The usual interval is Student's t, wider on the side of rare large values; few queries have one
-that covers the truth, and the p of the gate agrees with it."""
+"""The usual interval is Student's t, wider on the side of rare large values. With few queries it
+covers the truth too, and the p of the gate agrees with it."""
 
 import math
 
@@ -44,7 +44,7 @@ def test_each_end_is_the_wider_of_t_and_of_t_without_skewness(level, sign):
 
 
 def test_skewness_moves_no_end_beyond_the_values_seen():
-    """Six of eight queries gain and none loses: with t alone +0.36 … +1.14."""
+    """Six of eight queries gain and none loses: the plain t interval is +0.36 … +1.14."""
     low, high = ends([1.0] * 6 + [0.0] * 2)
     assert low == 0.0
     assert high == pytest.approx(0.75 + stats.t.ppf(0.975, 7) * math.sqrt(0.75 * 0.25 / 7))
@@ -90,7 +90,7 @@ def test_the_p_of_a_gate_is_at_most_5_percent_exactly_if_its_lower_limit_is_met(
     rng = np.random.default_rng(37)
     one_sided = StatisticsSettings(level=0.9)
     for turn in range(200):
-        # Hall's transformation decides where the values are skewed to the left.
+        # Hall's transformation decides if the values are skewed to the left.
         values = rng.choice([0.0, 0.0, -0.1, 0.2, 0.9], int(rng.integers(6, 40))) * (-1) ** turn
         low, _ = ends(values, one_sided)
         if np.isfinite(low) and np.ptp(values):

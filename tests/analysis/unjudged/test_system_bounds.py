@@ -1,4 +1,4 @@
-"""Bounds hold for every assignment of labels, and where they are called tight one reaches them."""
+"""Bounds contain the value under every assignment of labels; tight bounds are reached."""
 
 import itertools
 from dataclasses import replace
@@ -38,19 +38,19 @@ DRAWN = {
 
 
 def made(docs, queries=("q",)) -> Ranking:
-    """The same list for every query; one query more keeps the ranking from being empty."""
+    """Return a ranking with the same list for every query, and one more query: never empty."""
     return ranking(**dict.fromkeys(queries, docs), z="x")
 
 
 def qrels(**found) -> pd.DataFrame:
-    # Every query has a label, and 2 is the top grade whatever is drawn.
+    # Every query has a label, and the top grade is always 2.
     every = {**{query: {"unranked": 0.0, **own} for query, own in found.items()}, "z": {"x": 2.0}}
     rows = [(query, doc, label) for query, own in every.items() for doc, label in own.items()]
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
 
 
 def values(docs, outcomes, spec: str, conventions: Conventions):
-    """What the list is worth under each of some labellings: (n,) and, last, the extra query."""
+    """Return the list's value under each labelling: (n,) and, last, the extra query's value."""
     queries = {f"q{number}": found for number, found in enumerate(outcomes)}
     judged = judge(made(docs, queries), qrels(**queries), conventions)
     return evaluate(judged, [spec], conventions).values[:, 0]
@@ -96,7 +96,7 @@ def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm
         assert table["kind"] == "tight"
         assert (lowest, highest) == pytest.approx((min(every), max(every)), abs=1e-9)
     assert table["unjudged"] == len(open_docs)
-    if name != "bpref":  # which alone tells a document labelled 0 from one without a label
+    if name != "bpref":  # Only bpref distinguishes a document labelled 0 from one without a label.
         assert now == pytest.approx(every[0], abs=1e-9), "no document left open is relevant"
     assert relevant == pytest.approx(every[-1], abs=1e-9), "all of them are, fully"
 
@@ -137,7 +137,7 @@ def test_no_labels_take_a_difference_beyond_its_bounds(
 @pytest.mark.parametrize("missing", ["zero", "skip"])
 @pytest.mark.parametrize("name", EVERY)
 def test_a_run_that_lacks_a_labelled_query_has_bounds(name, missing, rules):
-    """The query counts 0 or not at all, as the conventions say; no label can change that."""
+    """The query counts 0 or is excluded, by the conventions; no label can change that."""
     rules = replace(rules, missing=missing)
     ranking = made("abc", ["q"])
     judged = judge(ranking, qrels(q={"a": 1.0}, lacking={"a": 1.0}), rules)
@@ -199,7 +199,7 @@ COMPARED = {
     "a gain that no label can undo": lambda: compared(
         {"q": "xa"}, {"q": "ax"}, {"q": {"a": 1, "x": 0}}
     ),
-    # u on top of the baseline alone: relevant, it would turn the gain of 0.5 into a loss.
+    # Only the challenger ranks u first: if u is relevant, the gain of 0.5 becomes a loss.
     "a gain that one label could turn": lambda: compared({"q": "uab"}, {"q": "abu"}, {"q": AB}),
     "condensed": lambda: compared({"q": "uab"}, {"q": "abu"}, {"q": AB}, judged_only=True),
     "a loss": lambda: compared({"q": "ax"}, {"q": "xa"}, {"q": {"a": 1, "x": 0}}),
