@@ -184,7 +184,7 @@ def test_a_browser_stays_with_one_server_and_the_next_one_gets_the_other(fronted
     assert fronted(scenario) == 0
 
 
-# Only the front sets the address of a client.
+# The front replaces the headers of clients on other machines with their address.
 FORWARDED = {
     "127.0.0.1": {"x-forwarded-for": "192.0.2.7", "forwarded": "for=x"},
     "127.0.0.2": {"x-forwarded-for": "127.0.0.2"},

@@ -321,7 +321,7 @@ def test_fewer_than_six_queries_hold_no_recall_for_sure():
 
 
 def two(money: Money, *, levels: tuple[Level, ...] = (), **more: object) -> Study:
-    """ "small" reranked two documents of each query and "large" four, in 10 to 80 ms."""
+    """Return a study: "small" reranked two documents per query, "large" four, in 10 to 80 ms."""
     data = changed(
         DATA,
         queries=DATA.queries.assign(text="a question of words"),

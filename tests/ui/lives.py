@@ -116,8 +116,8 @@ def _use(app: AppTest, step: str) -> None:
 
 
 def _named(app: AppTest, label: str, method: str) -> Any:
-    """Return the field with a label or key, or one with a label that starts, or a key that
-    contains it."""
+    """Return the field with this label or key. If there is none, its label may start with `label`,
+    or its key contain it."""
     found = [each for each in (*_nodes(app.main), *_nodes(app.sidebar)) if hasattr(each, method)]
     names = [tuple(str(getattr(each, name, None)) for name in ("key", "label")) for each in found]
     for fits in (str.__eq__, str.startswith, lambda name, part: f".{part}" in name):

@@ -194,7 +194,7 @@ def test_prices_are_those_of_the_systems_compared(monkeypatch):
     typed = scenario.typed_prices(study)
     assert list(typed) == ["run"]
     assert (typed["run"].price.amount, typed["run"].price.unit) == (0.0, "flat")
-    # The prices and assumptions in the address are used in addition, except defaults.
+    # `also` adds prices to the comparison, and `given` contains the assumptions that were changed.
     monkeypatch.setattr(scenario, "listed_prices", lambda: listed)
     address.choose("also", ["hour", "gone"])
     address.choose("passages", "5")
