@@ -1,4 +1,4 @@
-"""Overview: the verdict first, then what it rests on."""
+"""Overview: the verdict first, then its details."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Report: what was found as one file to hand over, and the numbers behind it."""
+"""Report: the findings as one file to share, and the numbers behind them."""
 
 import streamlit as st
 

@@ -66,7 +66,7 @@ def test_a_report_is_chosen_named_saved_and_read_offline(browser, visit, tmp_pat
     page.on("request", lambda request: asked.append(request.url))
     page.goto(file.as_uri())
     expect(page.get_by_role("heading", level=1)).to_have_text("Ship it?")
-    expect(page.get_by_role("heading", name="What was found")).to_be_visible()
+    expect(page.get_by_role("heading", name="Findings")).to_be_visible()
     expect(page.get_by_role("heading", name="Kinds of queries")).to_have_count(0)
     assert page.evaluate("window.hacked") is None
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []

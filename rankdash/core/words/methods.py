@@ -33,7 +33,7 @@ def methods(settings: StatisticsSettings, corrected: bool) -> list[tuple[str, st
         (_p("heading", "Verdict"), _verdict(settings, corrected)),
         (_("Minimum detectable change"), _detectable(settings)),
         (_("More queries needed"), _planned()),
-        (_("Why queries changed"), _reasons()),
+        (_("Reasons for changes"), _reasons()),
         (_("Documents without a label"), _bounds()),
         (_("Cost and return"), cost()),
         (_p("heading", "Depth"), _depth()),

@@ -112,7 +112,7 @@ class GateOutcome:
 
     @property
     def passed(self) -> bool:
-        """True if the condition is met; one that cannot be reached does not fail."""
+        """True if the condition is met or cannot be reached."""
         return self.reason in ("met", "unreachable")
 
 
@@ -124,7 +124,7 @@ def parse_conditions(
     metrics: Iterable[str] = (),
     profile: Iterable[Condition] = (),
 ) -> tuple[Condition, ...]:
-    """Return conditions as typed, such as "ndcg@10=0.8", then those of a profile that were not
+    """Return conditions as typed, such as "ndcg@10=0.8", then the profile's targets that were not
     typed.
 
     A number without a metric applies to each of `metrics`; without these, to each metric in

@@ -69,7 +69,8 @@ def add(parser: Parser) -> None:
         default=[],
         metavar="QRELS RUN",
         help="the labels, then one or more rankings, in any supported format; - is standard "
-        "input. With --qrels, all of them are rankings. A single file contains both",
+        "input. With --qrels, all of them are rankings. A single file must contain both labels "
+        "and rankings",
     )
     parser.option("--qrels", "FILE", "the labels")
     parser.several("--run", "FILE", "a ranking; may be repeated", also=("--runs",), dest="run")

@@ -63,10 +63,10 @@ def draw(study: Study, in_focus: str) -> None:
             _part(study, "kinds", _("Kinds of queries"), kinds, in_focus)
         left, right = st.columns(2)
         with left:
-            title = _("Where quality is lost")
+            title = _("Potential gain")
             component.when_seen(study, "overview.headroom", title, 370, partial(shared, headroom))
         with right:
-            _part(study, "reasons", _("Why queries changed"), reasons, in_focus)
+            _part(study, "reasons", _("Reasons for changes"), reasons, in_focus)
         _part(study, "changes", _("Queries, most hurt first"), changes, in_focus)
     fold(
         _("All numbers as a table"),

@@ -63,7 +63,7 @@ SECTIONS = (
     Section("cutoffs", "The metric by cutoff", "overview.report_systems:curve"),
     Section("queries", "Queries helped and hurt", "queries.report:draw"),
     Section("segments", "Kinds of queries", "overview.report:segments"),
-    Section("reasons", "Why queries changed", "overview.report:reasons"),
+    Section("reasons", "Reasons for changes", "overview.report:reasons"),
     Section("latency", "Latency", "latency.report:draw", "latency.report:draw"),
     Section("cost", "Cost and break-even", "cost.report:draw", "cost.report:draw"),
     Section("data", "The data", "data.report:draw", "data.report:draw"),
@@ -95,8 +95,8 @@ def sections_of(study: Study) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Front:
-    """Settings of a report. title: "" for one that names the data set. note: text of the author.
-    logo: picture. sections: ids of `SECTIONS`, shown in the order of `SECTIONS`.
+    """Settings of a report. title: "" for the default, which names the data set. note: text of the
+    author. logo: picture. sections: ids of `SECTIONS`, shown in the order of `SECTIONS`.
 
     Raises SpecError for a section or a language that does not exist, or a text that is too long.
     """
