@@ -102,8 +102,8 @@ def page_on_large_set(
 ) -> Iterator[Meter]:
     """A page, opened once, over the large set with `runs` (see `large_set.store`).
 
-    page: file name in pages/; "" for the one that opens first. prepare: called when everything is
-    stored. rules: whether the rules of the sidebar are open.
+    page: file name in pages/; "" for the start page. prepare: called when everything is stored.
+    rules: whether the rules of the sidebar are open.
     """
     with tempfile.TemporaryDirectory() as home:
         os.environ["RANKDASH_HOME"] = home

@@ -4,8 +4,8 @@
 three, each with a separate network, name and temporary folder. The first two are a cluster, with
 one processor each; the third is not part of it, and connects with Ray's client. Runs have to equal
 a run of one process, byte for byte: complete, by the client, with the raylet of the second machine
-killed in the middle, and with its cable pulled. If a machine has no model, an
-error has to report it. The machines are removed at the end.
+killed in the middle, and with its cable pulled. If a machine has no model, an error has to report
+it. The machines are removed at the end.
 """
 
 from __future__ import annotations

@@ -279,7 +279,7 @@ def shown(name: str, values: list[float], *shares: int) -> list[float]:
 
 
 def memory(url: str, pid: int, data: tuple[str, str], count: int) -> None:
-    """Run sessions that come and go; exit with 1 if the server's memory keeps growing."""
+    """Run sessions that come and go; exit with 1 if the server's memory grows without limit."""
     held = []
     for first in range(0, count, SHOWN_EVERY):
         numbers = range(first, min(first + SHOWN_EVERY, count))

@@ -1,4 +1,4 @@
-"""What a killed server was given goes with the next start, and nothing else does."""
+"""The next start removes the uploads of a killed server, and nothing else."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def server(tmp_path, monkeypatch):
-    """Starts a process that was given a file. All folders are made in an empty one."""
+    """Start a process with an uploaded file. All folders are made in an empty one."""
     shutil.rmtree(reading.uploads_folder())
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     started = []
@@ -53,7 +53,7 @@ def test_what_a_killed_server_left_goes_and_nothing_else(server, tmp_path):
         each.kill()
         each.wait()
     own = reading.uploads_folder()
-    # Another's folder that is called alike, one that is being made, and a link to one that is left.
+    # Another program's folder with a similar name, an unfinished folder, and a link to a moved one.
     (tmp_path / "rankdash-results").mkdir()
     (tmp_path / "rankdash-results" / "mine.csv").touch()
     (tmp_path / "rankdash-begun").mkdir()

@@ -1,4 +1,4 @@
-"""Large files: a process reads and stores them, says how far it is, and leaves nothing behind."""
+"""Large files: a process reads and stores them, reports its progress, and removes its files."""
 
 import errno
 import io
@@ -82,7 +82,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[intake_reading.Process]:
 
 
 def requests() -> list[Path]:
-    """The folders of what is asked of processes."""
+    """Return the folders of the requests to processes."""
     return [each for each in intake_reading.uploads_folder().iterdir() if each.is_dir()]
 
 
@@ -190,7 +190,7 @@ def test_a_process_reads_stores_and_does_what_comes_next_until_a_file_is_large(
             tried([source])
         assert refused.value.file == source.name
     with monkeypatch.context() as limited:
-        # Limits are those of the server.
+        # The server's limits apply.
         limited.setenv("RANKDASH_MAX_ROWS", "3")
         for read in (lambda: Reading(workspace, shop()).result(), lambda: tried(shop())):
             with pytest.raises(errors.LimitError, match="more than 3 rows"):
@@ -256,7 +256,7 @@ def test_one_process_waits_until_it_is_old_or_dies_and_no_guess_waits_for_long(
 def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
     workspace, tmp_path, monkeypatch, megabytes
 ):
-    """Also where so little is left that the process dies."""
+    """Also if the remaining memory is so small that the process dies."""
     monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", str(megabytes * 1_000_000))
     intake_reading.take().kill()
     sources = [Source("shop.csv", many(200_000))]

@@ -67,9 +67,8 @@ def value_of(values_of) -> Callable:
 def generated_set() -> Callable:
     """(seed, tied=…, fractional=…) → run frame, qrels frame, rows shuffled.
 
-    Lists of 1 to 60 documents, queries that are in one of the two only, queries with no relevant
-    document, ids beyond ASCII; `tied` rounds the scores and adds pairs that only double precision
-    tells apart.
+    Lists of 1 to 60 documents, queries in only one of the two, queries without a relevant document,
+    ids beyond ASCII; `tied` rounds the scores and adds pairs that differ only in double precision.
     """
 
     def generated_set(seed, *, tied=False, fractional=False):

@@ -37,7 +37,7 @@ def test_every_choice_is_accepted_and_survives_json(name, choice):
 NAN = float("nan")
 WRONG = (("ties", "trek"), ("missing", "zeros"), ("ap_norm", "min"), ("threshold", 0),
          ("threshold", NAN), ("err_top_label", -1))  # fmt: skip
-# Lists, specs, labels of what is not ranked, and the rules.
+# Lists, specs, labels of unranked documents, and the rules.
 EVALUATED = {
     "the threshold is of binary metrics only": (
         {"q": [1, 2, 0, 2]}, ["mrr", "recall@2", "ndcg"], {}, ({}, {"threshold": 2})

@@ -1,4 +1,4 @@
-"""Labels of which some were changed: joined anew for their queries, as if for all."""
+"""Some changed labels: only their queries are joined again, with the same result as for all."""
 
 from dataclasses import fields
 

@@ -61,7 +61,7 @@ def test_a_notebook_shows_each_mean_and_the_queries_that_it_rests_on(evaluation_
 
 
 def test_a_label_of_a_document_that_no_list_holds_is_not_taken_for_another():
-    """The last document of one query, and the unknown one of the next, stand side by side."""
+    """The last document of one query and the unknown one of the next are adjacent."""
     made = Ranking.from_lists([("a", ["x", "y"], [2.0, 1.0]), ("b", ["x", "y"], [2.0, 1.0])])
     judged = judge(made, labels_frame(("a", "x", 1), ("b", "unknown", 2), ("b", "y", 1)))
     assert judged.query.tolist() == [0, 1]
@@ -113,7 +113,7 @@ def test_pairs_that_are_found_once_take_one_set_of_labels_after_another(negative
             judge(made, pairs.assign(label=labels), conventions), again.measures, conventions
         )
         pd.testing.assert_frame_equal(again.wide(), alone.wide())
-        # The order of rows says which label is whose.
+        # Labels belong to pairs by the order of rows.
         assert again.counts == alone.counts
         turned = match(made, pairs[::-1], conventions).judged(labels[::-1])
         other = evaluate(turned, again.measures, conventions).wide()

@@ -1,4 +1,4 @@
-"""Joined pieces on the disk: what comes back, and what memory no longer holds."""
+"""Joined pieces on the disk: the values read back, and the memory freed."""
 
 import os
 import weakref
@@ -13,7 +13,7 @@ from rankdash.core.metrics.judged import JudgedPieces
 
 
 def piece(first: int, grades: list[int]) -> Judged:
-    """Queries from number `first` on, one for each grade; that of an even one is ranked."""
+    """Return queries from number `first`, one for each grade; every other one is ranked."""
     queries = [f"q{first + place}" for place in range(len(grades))]
     lists = [(query, [f"d{n}" for n in range(9)], list(range(9, 0, -1))) for query in queries]
     labels = pd.DataFrame({"query_id": queries, "doc_id": "d4", "label": grades})
@@ -52,7 +52,7 @@ def test_memory_holds_their_ids_alone_and_the_folder_no_file(kept, tmp_path):
     kept.add({"one": made})
     del made
     assert [each() for each in arrays] == [None] * 3
-    # Where a file has to have a name, it goes with the pieces.
+    # If a file needs a name, it is deleted with the pieces.
     assert os.name == "nt" or list(tmp_path.iterdir()) == []
     (found,) = kept.read("one")
     assert found.label.tolist() == [1.0, 3.0]

@@ -1,6 +1,6 @@
-"""Every metric of the registry × what must hold of it, on random lists.
+"""Every metric of the registry × the properties of its kind, on random lists.
 
-A metric that is added to the registry is tested here without a line more.
+A metric that is added to the registry is tested here without any change.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ BINARY_TWIN = {"ndcg_exp": "ndcg", "map_graded": "map", "map_graded_norm": "map"
 
 
 def those(names, wanted):
-    """The names of the metrics of which that holds."""
+    """Return the names of the metrics that satisfy a predicate."""
     return [name for name in names if wanted(registry[name])]
 
 
@@ -51,7 +51,7 @@ def one_moved_up(data, labels, below):
 
 
 def assert_all(names, held):
-    """held: (names,) whether it holds of each."""
+    """Raise AssertionError with the names that fail. held: (names,) whether each one passes."""
     failed = [name for name, each in zip(names, held, strict=True) if not each]
     assert not failed
 

@@ -53,7 +53,7 @@ def ranking_of(run, ties="stable"):
 def test_trec_eval_conventions_give_the_numbers_of_pytrec_eval(
     generated_set, seed, threshold, tied
 ):
-    """However the ranking settled its own ties."""
+    """For any rule by which the ranking broke its ties."""
     run, qrels = generated_set(seed, tied=tied)
     made_with = "trec" if seed % 2 else "stable"
     referee = pytrec_eval.RelevanceEvaluator(
@@ -137,9 +137,9 @@ def test_dcg_and_ndcg_agree_with_scikit_learn(fractional, k):
 
 
 def by_formula(name, labels, pool, k, top):
-    """A metric of one list, straight from its formula, one rank at a time.
+    """Return a metric of one list, straight from its formula, one rank at a time.
 
-    labels: in rank order, None where unlabelled. pool: all labels of the query. k: None for all.
+    labels: in rank order, None if unlabelled. pool: all labels of the query. k: None for all.
     """
     if name == "judged":
         return sum(label is not None for label in labels[:k]) / len(labels[:k])
@@ -174,7 +174,7 @@ def by_formula(name, labels, pool, k, top):
 
 
 def discounted(name, grade, rank):
-    """0 for what is no metric of gains."""
+    """Return 0 for a metric without gains."""
     gain = 2**grade - 1 if name.endswith("_exp") else grade
     discount = max(math.log2(rank), 1) if name == "ndcg_jk" else math.log2(rank + 1)
     return gain / discount if "dcg" in name else 0.0
@@ -219,7 +219,7 @@ def test_scores_beyond_single_precision():
 
 
 def test_each_preset_gives_the_mean_of_its_tool():
-    """Of a query with a tie, one with nothing relevant, and one that the ranking lacks."""
+    """Over a query with a tie, one with nothing relevant, and one without a ranking."""
     ranked = {"a": {"x": 2.0, "y": 2.0, "z": 1.0}, "b": {"x": 2.0, "y": 1.0, "z": 0.5}}
     labels = {"a": {"x": 0, "y": 1, "z": 2}, "b": {"x": 0, "y": 0, "z": 0}, "c": {"x": 1}}
     run = pd.DataFrame(

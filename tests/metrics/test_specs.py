@@ -1,4 +1,4 @@
-"""Specs of metrics: one spelling of each, and of what is none the nearest and what is possible."""
+"""Specs of metrics: one spelling of each; for an invalid spec the nearest and the possible ones."""
 
 import pytest
 

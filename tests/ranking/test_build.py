@@ -32,7 +32,7 @@ def test_rows_are_grouped_in_order_of_first_appearance(order):
 
 @pytest.mark.parametrize("ids", [["b", "b", "a", "c", "c"], ["b", "a", "b", "c", "a"]])
 def test_codes_are_grouped_as_the_ids_that_they_stand_for(ids):
-    """Rows that come together need no order of their own."""
+    """Rows that are already grouped need no separate sort order."""
     texts = ranking.text_array(ids)
     by_text, by_code = ranking.group_rows(texts), ranking.group_rows(Coded.of(texts))
     found = [groups_as_dict(groups, len(ids)) for groups in (by_text, by_code)]

@@ -1,4 +1,4 @@
-"""A column of ids as codes: what each code stands for, what is missing, where known ids are."""
+"""A column of ids as codes: the id of each code, missing ids, and positions of known ids."""
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from rankdash.core.data.arrays import (
 )
 from tests.results import results, several
 
-# Of so many first rows it is told whether ids come in runs; some ids that often are more.
+# Number of first rows in which runs of ids are detected; a number of ids several times as large.
 SAMPLE, MANY = 4096, 700
 
 
@@ -132,7 +132,7 @@ CASES = {
     "runs start": lambda: run_starts(text("a", "a", "b", "a", None, None, "c")),
     "one run": lambda: run_starts(text("a")),
     "no run": lambda: run_starts(text()),
-    # Only the first rows are looked at; fewer are too few to tell.
+    # Only the first rows are read; with fewer rows runs are not detected.
     **{
         f"{name} come in runs": lambda ids=ids: come_in_runs(text(*ids))
         for name, ids in {

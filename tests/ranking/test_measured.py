@@ -13,16 +13,16 @@ def busy(seconds, cpu_seconds, threads) -> Measured:
 
 
 RUNS = {
-    # From a second on, latencies included.
+    # One second or more, latencies included.
     "a second": busy((1.0, 0.0), (1.0, 0.0), 2),
     "a second in two parts": busy((0.5, 0.5), (0.5, 0.5), 2),
     "three quarters": busy((0.5, 0.25), (0.5, 0.25), 2),
     "less than a second, idle": busy((0.5, 0.49), (0.0, 0.0), 2),
-    # Below seven tenths of the threads, whatever kept them busy.
+    # Below seven tenths of the threads, whatever used them.
     "less than seven tenths": busy((1.0, 1.0), (2.0, 0.75), 2),
     "seven tenths": busy((1.0, 1.0), (2.0, 0.8), 2),
     "less, by latencies": busy((1.0, 1.0), (0.75, 2.0), 2),
-    # Work that is done elsewhere keeps no thread of this machine busy.
+    # Work on another machine uses no thread of this one.
     "elsewhere": busy((1.0, 1.0), (0.0, 0.0), 0),
     **{f"{share} of tokens unknown": Measured(unknown_tokens=share)
        for share in (0.1, 0.1001, math.nan)},

@@ -29,7 +29,7 @@ CASES = {
     ),
     "worst first": lambda: ranking(*[("q", f"d{i}", float(i)) for i in range(5)]),
     **several("ties by {}", lambda rule: ranking(*TIED, ties=rule), ("trec", "stable")),
-    # Single precision ties scores that double tells apart, under the same rule too.
+    # Single precision ties scores that differ in double precision, under the same rule too.
     **several("double, by {}", lambda rule: ranking(*PAIR, ties=rule), ("trec", "stable")),
     **{f"single, by {rule}": lambda rule=rule: ranking(*PAIR, ties=rule).settled(rule, "float32")
        for rule in ("trec", "stable")},
@@ -41,7 +41,7 @@ CASES = {
     ),
     "ids that are digits": lambda: ranking(("007", "0042", 1.0), ("7", "42", 1.0)),
     "without documents": lambda: Ranking.from_columns([], [], []),
-    # Documents without a score are no ties and keep their place.
+    # Documents without a score are not ties and do not move.
     "below a depth": lambda: Ranking.from_lists([("q", ["a", "b", "c"], [2.0, 1.0, NAN])]),
     "settled below a depth": lambda: Ranking.from_lists(
         [("q", ["b", "c", "a", "d"], [1.0, 1.0, NAN, NAN])]

@@ -1,5 +1,5 @@
-"""What becomes of files, as a text: what was read of them, with each finding, or why they were
-refused. Tests compare it with what was approved; the name of a case says what it shows."""
+"""Results of reading files, as a text: the data with each finding, or the error. Tests compare it
+with the approved text; the name of a case describes it."""
 
 import io
 import zipfile
@@ -11,10 +11,10 @@ from rankdash.core.data.ranking import Ranking
 from tests.approved import table
 
 Files = Mapping[str, str | bytes]
-# Files alone, or with what is chosen of how they are read.
+# Files, optionally with options for reading them.
 Case = Files | tuple[Files, Mapping[str, object]]
 _MOST = 12
-# Notes whose words the lines above them show.
+# Notes with the same content as the lines above them.
 _SHOWN, _MADE = ("columns", "format"), ("made_query_id", "made_doc_id")
 
 
@@ -44,8 +44,8 @@ def repacked(packed: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
 
 
 def shown(cases: Mapping[str, Case]) -> str:
-    """Each case by its name, and below it what becomes of its files; a remedy where it is first
-    given."""
+    """Return each case by its name, and below it the result of its files; each remedy only at its
+    first occurrence."""
     remedies: set[str] = set()
     return table((name, "\n".join(_told(case, remedies)) + "\n") for name, case in cases.items())
 
@@ -59,7 +59,7 @@ def _told(case: Case, remedies: set[str]) -> Iterator[str]:
 
 
 def limits(**of: int) -> Mapping[str, object]:
-    """What is chosen where a file may hold only so much."""
+    """Return options that limit the size of a file."""
     return {"limits": readers.ReadLimits(**of)}
 
 
@@ -79,7 +79,7 @@ def _refusal(error: DataError, remedies: set[str]) -> Iterator[str]:
     else:
         assert error.remedy, error
         kind = "too large" if isinstance(error, LimitError) else "refused"
-        # What a library says of a fault differs by its version.
+        # A library's description of a fault depends on its version.
         params = {
             name: "<reason>" if name == "problem" and not isinstance(value, Phrase) else value
             for name, value in error.params.items()

@@ -1,4 +1,4 @@
-"""What other tools write: a small file in the shape of each."""
+"""Files of other tools: a small one in the shape of each."""
 
 import io
 import json
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 
 def shape(value: object) -> bytes:
-    """JSON, a line each for what is inside."""
+    """Return JSON with a line for each inner value."""
     return json.dumps(value, indent=1).encode()
 
 

@@ -1,4 +1,4 @@
-"""Rankings beside labels, a data set or each other: each under its name, by the same ids."""
+"""Rankings added to labels, to a data set or to each other: each with its name, by the same ids."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ DATA = Dataset(
 
 
 def told(beside: str | Dataset, files: Mapping[str, Path], **options: bool) -> Iterator[str]:
-    """Each ranking by its name, and what is read of the labels beside it."""
+    """Yield each ranking by its name, and a description of the labels next to it."""
     sources = [Source("labels", beside.encode())] if isinstance(beside, str) else beside
     try:
         joined = read_beside(sources if beside else (), files, **options)

@@ -1,6 +1,6 @@
-"""What a person meets who drops a broken file: for every format what is said, where, and what to
-do about it. No format may be missing from the table. Whatever a library raises on odd content is an
-error with the file and the reason, too.
+"""Messages about broken files: for every format the error, its place, and the remedy. The table
+must contain every format. Exceptions of a library for odd content become errors with the file and
+the reason, too.
 """
 
 import decimal
@@ -120,9 +120,9 @@ def of_esci(examples: list[dict[str, object]], products: object = PRODUCTS) -> F
     return {"e": parquet(examples), "p": parquet(products)}
 
 
-# Format → what is wrong with its files → the files, or the text that is replaced and what by.
-# Another ranking of a set is added to its whole files if `IDS` is missing; if `CUT` is, the first
-# file ends too early.
+# Format → fault of its files → the files, or the replaced text and its replacement. Another ranking
+# of a set is added to its intact files if `IDS` is missing; if `CUT` is, the first file ends too
+# early.
 BROKEN: dict[str, dict[str, Files | tuple[str, str]]] = {
     **{
         name: {
@@ -227,7 +227,7 @@ def broken(of: str, fault: str) -> Files:
     return how or usual
 
 
-# What else is said where files are read, of which no format is in particular.
+# Other messages about files, not specific to a format.
 CORPUS = '{"_id": "d1", "text": "a b"}\n{"_id": "d1", "text": "c d"}\n{"_id": "d1", "text": "a b"}'
 HEAD = "query_id,query,doc_id,document,label"
 SAID: dict[str, Case] = {
@@ -292,13 +292,13 @@ SAID: dict[str, Case] = {
 }  # fmt: skip
 
 
-# Findings of no file that readers make; that labels alone start nothing is no fault of a file.
+# Findings of readers without a file. Labels without anything else are not a fault of a file.
 _OF_NO_FILE, _USUAL = ("texts_differ", "queries_alike"), ("columns", "format", "no_first_stage")
 
 
 @cache
 def examined() -> dict[str, DataError | Sequence[Finding]]:
-    """What becomes of the files of each case."""
+    """Return the findings or the error of each case."""
     cases = {
         f"{of}: {fault}": broken(of, fault)
         for of, own in BROKEN.items()
@@ -315,11 +315,11 @@ def examined() -> dict[str, DataError | Sequence[Finding]]:
 
 
 def told(found: DataError | Sequence[Finding], said: set[str]) -> str:
-    """What is said of files by their readers: each error, warning and note of what is not usual,
-    where, and what to do; a long remedy once."""
+    """Return the readers' messages: each error, warning and unusual note with place and remedy; a
+    long remedy only once."""
     if isinstance(found, DataError):
         for each in getattr(found, "errors", [found]):
-            # What a library says of a fault differs by its version.
+            # A library's description of a fault depends on its version.
             if not isinstance(each.params.get("problem", Phrase("")), Phrase):
                 each.params["problem"] = "<reason>"
         return f"error: {_once(error_text(found), said)}\n"
@@ -344,7 +344,7 @@ def test_no_format_and_no_fault_is_missing_from_the_table():
     assert {name.split(",")[0] for name in GOOD} == set(FORMATS)
     assert GOOD.keys() == BROKEN.keys()
     lacking = {(of, fault) for of in GOOD for fault in (COLUMN, WORD) if fault not in BROKEN[of]}
-    # The labels of MTEB are where a document stands, not what is written there.
+    # The labels of MTEB are positions of documents in the file, not values.
     assert lacking == {("MTEB reranking", WORD)}
 
 
@@ -356,7 +356,7 @@ def test_a_broken_file_is_answered_with_file_line_and_remedy(approved, language)
     approved(f"readers/broken.{language}", table(lines))
 
 
-# Without texts and without a ranking there is nothing to compare: that is said, and nothing else.
+# Without texts and without a ranking nothing can be compared; this is the only message.
 LABELS_ALONE = ("Quepid", "OpenSearch judgments", "RRE", "ranx", "LETOR (SVMlight)")
 
 

@@ -1,5 +1,5 @@
-"""Labels of several people, grades of a judge, and latencies, from files of their own: which
-columns and cells say what, and what names its line."""
+"""Labels of several annotators, grades of a judge, and latencies, from separate files: the meaning
+of columns and cells, and errors by line."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What a reader cannot use or has to choose is a warning that names the file and the cells."""
+"""Values that a reader cannot use or has to choose cause a warning with the file and the cells."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ def workbook(*rows, hidden=()) -> bytes:
 
 
 def with_saved(data: bytes, cell: str, kind: str, value: str) -> bytes:
-    """The workbook with the value that a spreadsheet program saves beside the formula."""
+    """Return the workbook with the value that a spreadsheet program stores with the formula."""
     saved = rf'<c r="{cell}"{kind}>\1<v>{value}</v></c>'.encode()
     formula = rf'<c r="{cell}"[^>]*>(<f>.*?</f>)<v.*?</c>'.encode()
     return repacked(data, lambda _part, own: re.sub(formula, saved, own))

@@ -1,5 +1,5 @@
-"""Sets under rules: what rankdash says in its report and exports, and what the files say
-by the documented definitions."""
+"""Sets under rules: the figures of rankdash's report and exports, and the figures computed from the
+files by the documented definitions."""
 
 import functools
 import io
@@ -31,8 +31,8 @@ SECTIONS = ("systems", "cutoffs", "queries", "segments", "reasons", "latency", "
 
 
 _DEFAULTS, TREC_EVAL, JUDGED_ONLY = RULES
-# The sample under all rules; of the real sets the graded one under those that read its grades, and
-# the other one, in which scores tie, under those that break ties otherwise.
+# The sample under all rules; of the real sets the graded one under the rules that use its grades,
+# and the other one, in which scores tie, under the rules that break ties differently.
 COMPARED = [(SAMPLE.name, rules) for rules in RULES]
 REAL = [("medquad", JUDGED_ONLY), ("cmrc_zh", TREC_EVAL)]
 COMPARED += [(name, rules) for name, rules in REAL if name in SETS]
@@ -54,8 +54,8 @@ def case(compared: tuple[str, Rules], cases: Callable[[str], Case]) -> Case:
 
 
 class Own:
-    """The comparison as the files and the rules have it. systems: name → its lists, the first stage
-    first. lost: queries that a system failed on or was not asked, which leave every pair."""
+    """The comparison computed from the files and the rules. systems: name → its lists, the first
+    stage first. lost: queries on which a system failed or did not run, excluded from every pair."""
 
     def __init__(self, qrels: Path, systems: dict[str, given.Lists], rules: Rules) -> None:
         self.labels = given.labels(qrels)
@@ -117,7 +117,7 @@ class Own:
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What rankdash says. comparison, queries: the exports, to the last digit."""
+    """The figures of rankdash. comparison, queries: the exports, to the last digit."""
 
     study: Study
     page: Page
@@ -133,7 +133,7 @@ def own(compared: tuple[str, Rules], case: Case) -> Own:
 @pytest.fixture(scope="session")
 def said(case: Case, own: Own) -> Said:
     rules = own.rules
-    # Runs from files have no price of their own. A document of any length is one chunk.
+    # Runs from files have no price. A document of any length is one chunk.
     listed = shipped()[0]
     whole = replace(listed, price=replace(listed.price, chunk_tokens=0))
     prices = {run.id: whole for run in case.runs}

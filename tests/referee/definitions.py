@@ -13,7 +13,8 @@ NAMES = ("ndcg", *BINARY, "judged")
 
 
 def value(name: str, listed: Listed, known: Sequence[float], rules: Rules, k: int = K) -> float:
-    """known: the labels of all labelled documents of the query. NaN: left out of the mean."""
+    """Return the value of a metric; NaN: excluded from the mean. known: the labels of all labelled
+    documents of the query."""
     if name == "judged":
         shown = listed[:k]
         return sum(label is not None for label in shown) / len(shown) if shown else math.nan

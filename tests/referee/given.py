@@ -1,4 +1,4 @@
-"""What a comparison is given, read from its files by plain code."""
+"""The input of a comparison, read from its files by plain code."""
 
 import json
 from collections.abc import Mapping
@@ -44,8 +44,8 @@ def rounded(score: float, single: bool) -> float:
 
 
 def reciprocal_rank_fusion(one: Lists, other: Lists, *, by_trec: bool) -> Lists:
-    """Σ 1 / (60 + rank) (Cormack et al. 2009). Of equal sums the first ranking's order holds, or
-    with `by_trec` document ids, descending, over scores in single precision."""
+    """Return Σ 1 / (60 + rank) (Cormack et al. 2009). Ties are broken by the first ranking, or with
+    `by_trec` by descending document ids, over scores in single precision."""
     found: Lists = {}
     for query in one:
         places: dict[str, float] = {}

@@ -1,8 +1,8 @@
 """Intervals, p values and their corrections, from the formulas.
 
-What is drawn by chance here is drawn by other random numbers than rankdash's. Two estimates from B
-draws each differ by what both draws leave open, so that a figure is compared within `SIGMAS` times
-that error: one of a million comparisons would fail by chance.
+Random numbers differ from rankdash's. Two estimates from B samples each differ by the sampling
+error of both, so that a figure is compared within `SIGMAS` times that error: one of a million
+comparisons would fail by chance.
 """
 
 import itertools
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 SIGMAS = 5.0
 FEWEST = 6
 MANY, FEWEST_CHANGED = 30, 3
-"""Of fewer queries, so many have to change."""
+"""The minimum number of queries with a change, if there are fewer than `MANY` queries."""
 _SEED = 977
 _COUNTS: dict[int, Floats] = {}
 _MEANS: dict[bytes, Floats] = {}
@@ -43,10 +43,11 @@ def drawn_means(values: Floats) -> Floats:
 
 
 def interval(values: Floats, rules: Rules) -> list[Range]:
-    """Where the lower and the upper end of the interval of the mean may lie: (from, to) for each,
-    NaN if there is none.
+    """Return the range (from, to) of the lower and of the upper end of the interval of the mean,
+    NaN if there is no interval.
 
     Student's t, widened by Hall's transformation (1992); percentiles of the resampled means (Efron
+    1979), or percentiles shifted by bias and acceleration (Efron 1987, equations 2.3 and 6.6).
     1979), or those shifted by bias and acceleration (Efron 1987, equations 2.3 and 6.6).
     """
     n, changed = len(values), int((np.abs(values) > 1e-12).sum())
@@ -79,11 +80,11 @@ def _skewed_t(values: Floats, level: float) -> tuple[float, float]:
 
 
 def relative_interval(before: Floats, changes: Floats, rules: Rules) -> list[Range]:
-    """The same for the mean change over the mean before: by the delta method, or the ratio in each
-    draw, its ends at the shares of the draws at which those of the change lie.
+    """Return the same for the mean change over the mean before: by the delta method, or from the
+    ratio in each resample, at the shares of resamples of the ends of the change's interval.
 
-    Both intervals are on the same side of 0: where a ratio of this side may be missing, the end of
-    the change over the mean before is one that it may have.
+    Both intervals are on the same side of 0: if a ratio on this side may be missing, the end of the
+    change over the mean before is a possible end.
     """
     plain = [(low / before.mean(), high / before.mean())
              for low, high in interval(changes, rules)]  # fmt: skip
@@ -131,7 +132,7 @@ def _shares(values: Floats, rules: Rules) -> list[Range]:
 
 
 def p_value(values: Floats, *, flips: bool) -> tuple[float, float]:
-    """(p, its error by chance): of sign flips, both sides, or of the paired t test. Where few
+    """Return p and its sampling error, two-sided: of sign flips, or of the paired t test. If few
     queries changed, every choice of signs is counted."""
     if not flips:
         return (float(ttest_1samp(values, 0).pvalue) if np.any(values) else 1.0), 1e-9

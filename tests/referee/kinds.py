@@ -1,4 +1,4 @@
-"""Kinds of queries: the columns of the data, and those that rankdash forms, by their meanings."""
+"""Groups of queries: by the columns of the data, and by rankdash's definitions."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ Groups = dict[str, str]
 
 
 def column(queries: Mapping[str, Mapping[str, object]], name: str) -> Groups:
-    """What the data says; of several values, all."""
+    """Return the values in the data; several values of a query are joined."""
     return {
         query: "; ".join(value) if isinstance(value := row[name], list) else str(value)
         for query, row in queries.items()
@@ -30,7 +30,7 @@ def thirds(values: Mapping[str, float]) -> Groups:
 
 
 def relevant(labels: Labels, threshold: float) -> Groups:
-    """How many documents are labelled relevant, found or not."""
+    """Return the number of documents labelled relevant, retrieved or not."""
     names = ((0, "none relevant"), (1, "1 relevant"), (3, "2–3 relevant"), (9, "4–9 relevant"))
     found = {}
     for query, known in labels.items():
@@ -50,7 +50,7 @@ def script(text: str) -> str:
 
 
 def length(text: str) -> str:
-    """In words, or in characters where a query has Chinese or Japanese ones."""
+    """Return the length in words, or in characters if a query has Chinese or Japanese ones."""
     if any(map(_is_cjk, text)):
         count = sum(each.isalnum() for each in text)
         return _named(

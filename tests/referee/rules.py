@@ -10,11 +10,11 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True)
 class Rules:
-    """conventions, statistics: what rankdash is told. The rest says the same to the referee.
+    """Rules for rankdash (conventions, statistics), and the same rules for the referee.
 
     single: ties by document id over scores in single precision. empty_counts: whether a query
     without a relevant document scores 0. missing_counts: whether a labelled query that a ranking
-    lacks does.
+    lacks scores 0.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How a figure on a page is held against the number that it should show."""
+"""Comparison of a figure on a page with the number that it should show."""
 
 import math
 import re

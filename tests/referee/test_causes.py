@@ -23,7 +23,7 @@ def test_every_reason(own, said):
         assert shown.dropna().to_dict() == {query: found[query] for query in shown.dropna().index}
         changes = own.changes(system)
         groups: dict[str, list[str]] = {}
-        # Those that the mean counts: the others stand below the table.
+        # Only the queries in the mean; the others are listed below the table.
         for query, code in found.items():
             if query in changes:
                 groups.setdefault(code, []).append(query)

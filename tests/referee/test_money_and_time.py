@@ -10,10 +10,10 @@ from tests.referee.inference import Range, relative_interval
 from tests.referee.shown import assert_ends, assert_shows, assert_within
 
 SEARCHES = 100_000 * 365 / 12
-"""A month, at the searches a day that are assumed where nobody says otherwise."""
+"""Searches per month, at the default number of searches per day."""
 TARGET_MS = 500
 WORTH, PRICE = 0.01, 2.00
-"""Of a search; of 1,000 search units, each a query with up to 100 documents."""
+"""Value of a search; price of 1,000 search units, each a query with up to 100 documents."""
 
 
 def test_latencies(own, said):
@@ -103,7 +103,7 @@ def _assert_returns(text: str, low: float, high: float) -> None:
 def _assert_pays(
     shown: Sequence[str], ends: Sequence[Range], formula: Callable[[float], float]
 ) -> None:
-    """shown: a figure at the lower and at the upper end, or that it never pays there."""
+    """shown: a figure at the lower and at the upper end, or `NEVER` if it never pays off there."""
     for text, (low, high) in zip(shown, ends, strict=True):
         if text == NEVER:
             assert low <= LEAST, (text, low)

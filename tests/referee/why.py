@@ -1,4 +1,4 @@
-"""The reason of a query in NDCG, by the documented table. No text is known to be cut here."""
+"""The reason of a query in NDCG, by the documented table. No text is known to be truncated here."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ Rows = Sequence[tuple[str, float]]
 def reason(
     before: Rows | None, after: Rows | None, known: Mapping[str, float], rules: Rules
 ) -> str:
-    """before, after: the two lists; None where there is no result."""
+    """Return the reason. before, after: the two lists; None if there is no result."""
     if before is None or after is None:
         return "failed"
     if not any(label > 0 for label in known.values()):
@@ -56,7 +56,7 @@ class _Side:
 
     @property
     def tells_margins(self) -> bool:
-        """Whether scores are more than ranks in disguise, which fall by one and the same step."""
+        """True if the scores are more than ranks, with the same difference at each step."""
         steps = [one - other for one, other in zip(self.scores, self.scores[1:], strict=False)]
         return len(steps) > 1 and max(steps) - min(steps) > 1e-9 * (
             self.scores[0] - self.scores[-1]
@@ -110,7 +110,8 @@ def _near(main: str, before: _Side, after: _Side) -> bool:
 def _overtook(
     main: str, before: _Side, after: _Side, known: Mapping[str, float]
 ) -> tuple[int, int]:
-    """How many documents within K that overtook the main one are labelled worse, and unlabelled."""
+    """Return how many documents within K that overtook the main one have a lower label, and how
+    many are unlabelled."""
     bound = after.place.get(main, math.inf)
     passed = [
         each

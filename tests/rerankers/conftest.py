@@ -118,7 +118,7 @@ def _running_server() -> Iterator[Server]:
 
 @pytest.fixture
 def server(_running_server: Server) -> Server:
-    """Services on this machine, as if nobody had asked them anything yet."""
+    """Services on this machine, without any previous requests."""
     _running_server.forget()
     return _running_server
 

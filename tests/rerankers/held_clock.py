@@ -1,4 +1,4 @@
-"""A clock that the test holds, for all that waits or gives up."""
+"""A clock that the test controls, for everything that waits or times out."""
 
 import threading
 import time

@@ -4,9 +4,9 @@ For trials of the page and the command line: `python tests/rerankers/loopback.py
 
 It speaks every wire format of `rankdash.core.rerankers.kinds.endpoint` and chat completions, and
 scores by words that query and document share (`score`). A fault is a dict, such as
-{"status": 500} or {"hang": 2.0}; `Server.fail` sets those of the next requests, `fault_of` that of
-every other.
-{"together": 8} answers once eight requests have been under way at the same time.
+{"status": 500} or {"hang": 2.0}; `Server.fail` sets the faults of the next requests, `fault_of` the
+faults of all others.
+{"together": 8} answers once eight requests have been active at the same time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections import deque
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-# path → (documents key, wrap, results key, score key, documents a request may hold)
+# path → (documents key, wrap, results key, score key, maximum number of documents per request)
 RERANKERS = {
     "/v2/rerank": ("documents", "", "results", "relevance_score", 1000),
     "/v1/rerank": ("documents", "", "results", "relevance_score", 1000),
@@ -32,7 +32,7 @@ RERANKERS = {
     "/rerank": ("texts", "", "", "score", 32),
     "/v1/ranking": ("passages", "text", "rankings", "logit", 512),
 }
-# Where a dialect is served: services that share a path have a prefix of their own.
+# Prefixes of dialects: services that share a path have different prefixes.
 PREFIX = {"voyage": "/voyage", "infinity": "/infinity"}
 CHAT = "/v1/chat/completions"
 
@@ -61,7 +61,7 @@ class Server(ThreadingHTTPServer):
         self.forget(key)
 
     def forget(self, key: str = "") -> None:
-        """Begin anew, with this key, once what hangs has ended."""
+        """Reset the server, with this key, after hanging requests have ended."""
         self.let_go.set()
         limit = time.monotonic() + 10
         while self.at_once and time.monotonic() < limit:
@@ -83,14 +83,14 @@ class Server(ThreadingHTTPServer):
         self.faults.extend(faults)
 
     def heard(self, requests: int) -> None:
-        """Wait for so many: a client that gave up may have gone before its request was read, and
-        the fault of that one must not meet the next."""
+        """Wait for this number of requests: a client that timed out may have closed before its
+        request was read, and the fault of that request must not apply to the next one."""
         limit = time.monotonic() + 60
         while len(self.seen) < requests and time.monotonic() < limit:
             time.sleep(0.01)
 
     def handle_error(self, request, client_address) -> None:
-        """Clients that go away in the middle are what the tests want."""
+        """Ignore clients that disconnect in the middle: the tests do so on purpose."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -223,7 +223,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
 
-# What a service with a fault makes of its last result, by the fault.
+# The last result of a service with a fault, by the fault.
 SPOILED = {
     "duplicate": lambda rows, key, _: dict(rows[0]),
     "out_of_range": lambda rows, key, _: {**rows[-1], "index": 9999},
@@ -246,7 +246,7 @@ def _documents(prompt: str) -> list[str]:
 
 
 def judge(prompt: str) -> tuple[str, dict[str, float]]:
-    """What an obedient model says to the prompts that rankdash sends by default."""
+    """Return an obedient model's answer to the default prompts of rankdash."""
     query = "".join(re.findall(r"(?s)<query>\n(.*?)\n</query>", prompt))
     scores = [score(query, text) for text in _documents(prompt)]
     asked = prompt.rpartition("</document>")[2]
@@ -273,7 +273,7 @@ def judge(prompt: str) -> tuple[str, dict[str, float]]:
 
 @contextmanager
 def running(port: int = 0, key: str = ""):
-    """A server in a thread of its own."""
+    """Run a server in a separate thread."""
     server = Server(port, key)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

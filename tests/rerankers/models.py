@@ -1,4 +1,4 @@
-"""Rerankers that run a model, and what they are asked."""
+"""Rerankers that run a model, and their requests."""
 
 from rankdash.core.rerankers import Corpus, Request, create
 

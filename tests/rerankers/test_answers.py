@@ -1,4 +1,4 @@
-"""What is made of what a model writes or a service says."""
+"""Parsing of a model's text or a service's answer."""
 
 import math
 
@@ -40,7 +40,7 @@ GRADES = [
 ]
 ORDERS = ["[2] > [3] > [1]", "2 > 3 > 1", "[2] > [2] > [9] > [1]", "Sure! The best is [3].", ""]
 ORDERS += ["I cannot rank 3 documents.", "[0] > [99999999999]"]
-# One side alone is held against the least likely that was listed.
+# If only one of the two words is listed, it is compared with the least likely listed token.
 YES_OR_NO = [{"是": -0.1, "否": -2.4}, {"Yes": -0.1, "The": -5.0}, {"No": -0.1, "The": -5.0}]
 YES_OR_NO += [{"The": -0.1, "Maybe": -1.0}, {}]
 THOUGHTS = [

@@ -1,4 +1,4 @@
-"""What every kind of reranker promises, run against each registered kind."""
+"""The contract of every kind of reranker, run against each registered kind."""
 
 import shutil
 
@@ -155,7 +155,7 @@ def test_tokens_of_a_document_encoded_before_are_not_computed_again(bi_folder, k
 
 @pytest.mark.model
 def test_tokens_that_models_read_and_cut_are_as_approved(cross_folder, bi_folder, approved):
-    """A length may exceed what the model declares but not what it can read."""
+    """A length may exceed the declared length of a model but not the length that it can read."""
     cases, texts = {}, ["return item", "", models.LONG]
     folders = {
         "cross-encoder": cross_folder,

@@ -1,4 +1,4 @@
-"""What suits a data set if the user chooses nothing."""
+"""Defaults that depend on the data set."""
 
 import math
 from itertools import count
@@ -32,8 +32,8 @@ def knows_all(_model: str) -> float:
 
 
 def test_what_is_preselected_is_as_approved(monkeypatch, approved):
-    """What knows the tokens, also of a script that no packaged model knows. A model that is set
-    stays."""
+    """A model whose tokenizer knows the tokens, also for a script that no packaged model knows. A
+    model that the user sets stays."""
     english, chinese = data_of("return an item", "how to return"), data_of("如何退货", "退货说明")
     across = data_of("return an item", "退货说明运费")
     shares = {

@@ -25,7 +25,7 @@ WIDE, NARROW = math.sqrt(32 / 3), math.sqrt(0.02 / 3)
 @pytest.mark.parametrize(
     ("fusion", "sums", "tied"),
     [
-        # Equal sums keep the order of the first ranking, and what only the second has comes after.
+        # Equal sums are in the order of the first ranking, then documents of the second only.
         (Fusion(), {"a": 1 / 61 + 1 / 63, "c": 1 / 63 + 1 / 61, "b": 1 / 62, "d": 1 / 62}, True),
         (Fusion(k=0, weights=(1, 3)), {"c": 1 / 3 + 3, "a": 1 + 1, "d": 1.5, "b": 0.5}, False),
         (Fusion("minmax", (2, 1)), {"a": 2.0, "b": 1.0, "c": 1.0, "d": 0.5}, True),

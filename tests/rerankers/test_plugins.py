@@ -1,4 +1,4 @@
-"""Plugins: the example of the docs works, a broken one is told and stops nothing."""
+"""Plugins: the example of the docs works; a broken plugin is reported and stops nothing."""
 
 import os
 import re

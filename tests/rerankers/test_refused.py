@@ -1,4 +1,4 @@
-"""What is refused before a run, and in which words: names of kinds and settings of each."""
+"""Errors before a run, with their messages: names of kinds and settings of each."""
 
 import math
 
@@ -33,7 +33,7 @@ WRONG = [
     *({"scale": value} for value in (-1, "nan", "inf")),
     *({"bytes": -1}, {"shift": "x"}, {"dtype": "float23"}, {"model": "  "}, {"fast": "perhaps"}),
 ]
-# Kind → settings. A key is never repeated, nor a URL that may hold one.
+# Kind → settings. Messages never repeat a key, nor a URL that may contain one.
 OF_KINDS = [
     *((kind, wrong) for kind in LLM for wrong in ({"prompt": "Is it relevant?"}, {"model": " "})),
     *(("llm-pointwise", {"extra": text})
@@ -107,7 +107,7 @@ def test_a_service_or_a_known_model_is_a_setting_of_its_kind():
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_name_that_is_no_kind_leads_to_the_kind_that_is_meant(approved, language):
-    """Of a model that is not known the name tells it; then slips, and names like no other."""
+    """Unknown models with the kind in the name; then typing errors, and names unlike any kind."""
     models = "cohere someone/my-reranker colbert-ir/colbertv2.0 answerai-colbert-small-v1"
     other = "gpt-4.1-mini claude-sonnet bm26 bm52 crossencoder cascad zzz best"
     with speaking(language):

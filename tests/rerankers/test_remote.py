@@ -1,4 +1,4 @@
-"""What is read from the headers and errors of services, and how long the next attempt waits."""
+"""Headers and errors of services, and the pause before the next attempt."""
 
 import math
 import threading
@@ -18,7 +18,7 @@ from tests.results import shown
 
 @pytest.fixture
 def asking(server, hands):
-    """Make a function that asks the service once; it may fail beforehand, as `Server.fail` says."""
+    """Make a function that sends one request; it may fail first, as set by `Server.fail`."""
 
     def made(
         *faults: dict, time: HeldClock = hands, url: str = server.url, **policy: float
@@ -108,7 +108,7 @@ def test_answers_of_a_service_are_as_approved(asking, server, approved):
 
 
 def test_failures_count_as_a_service_that_has_gone_only_in_a_row(asking):
-    """Four times nobody, once an answer that is no JSON, four times nobody, and then once more."""
+    """Four failures, one answer that is not JSON, four failures, and then one more."""
     ask = asking(retries=0)
     ask()
     asking(*[{"status": 502}] * 4, {"html": 1}, *[{"status": 502}] * 5)
@@ -132,7 +132,7 @@ HEADERS = [
 
 
 class Then(datetime):
-    """Half a minute before the date."""
+    """A clock half a minute before the date."""
 
     @classmethod
     def now(cls, zone: object = None) -> datetime:
@@ -140,7 +140,7 @@ class Then(datetime):
 
 
 def test_pauses_are_as_approved(asking, server, monkeypatch, approved):
-    """What a service asks for holds up a request that is made meanwhile too."""
+    """The pause of a service also delays a request that is sent during it."""
     monkeypatch.setattr(client, "datetime", Then)
     cases = {}
     for status, headers in [*((503, headers) for headers in HEADERS), (429, {})]:
@@ -205,7 +205,7 @@ def test_an_answer_that_drips_in_ends_with_the_time_of_the_query(asking, hands):
     assert reply.error == "time-out: query time limit reached"
 
 
-# What the kinds share.
+# Shared by all kinds.
 
 
 def test_everything_is_answered_in_order_by_threads_if_several_may_be_under_way():

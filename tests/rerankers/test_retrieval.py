@@ -1,4 +1,4 @@
-"""What is retrieved from a whole corpus, by words, by meaning and by both."""
+"""Retrieval from a whole corpus, by words, by meaning and by both."""
 
 import subprocess
 
@@ -13,14 +13,14 @@ from tests.sets import SAMPLE, loaded
 
 QUERIES = pd.Series({"q": "return a gift", "r": "vélo"})
 DOCUMENTS = pd.Series({"a": "gift", "b": "how to return a gift", "c": "opening hours", "d": "bike"})
-# What a model might find: every query gets something.
+# Possible results of a model: every query has some.
 BY_MEANING = Ranking.from_lists(
     [("q", ["c", "b"], [0.9, 0.8]), ("r", ["d", "a"], [0.7, 0.1])],
 )
 
 
 class Encoder:
-    """Retrieves `found`, or raises it; `asked` is what for."""
+    """An encoder that retrieves `found`, or raises it; `asked` is its last arguments."""
 
     found, asked = BY_MEANING, ()
 
@@ -39,7 +39,7 @@ class Encoder:
 
 @pytest.fixture
 def found(monkeypatch):
-    """Retrieve in this process, where a model finds what `Encoder` says."""
+    """Retrieve in this process, with a model that returns `Encoder.found`."""
 
     def run(command, **how):
         return subprocess.CompletedProcess(command, retrieval.main(command[3:]))
@@ -71,7 +71,7 @@ def test_fused_lists_are_cut_at_the_depth_and_lose_no_query(found, monkeypatch):
     assert docs == ["b", "c"]
     assert scores.tolist() == pytest.approx([1 / 61 + 1 / 62, 1 / 61])
     assert fused.documents_of("r")[0] == ["d", "a"]
-    # Of equal sums the order by meaning stands: c is first by meaning, b by words.
+    # Equal sums are in the order by meaning: c is first by meaning, b by words.
     monkeypatch.setattr(Encoder, "found", Ranking.from_lists([("q", ["c", "d"], [0.9, 0.8])]))
     assert found("fused").documents_of("q")[0] == ["c", "b"]
 

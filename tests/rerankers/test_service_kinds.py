@@ -1,6 +1,6 @@
-"""Every reranker that asks a service, and the judge, meet the same faults of it.
+"""Every reranker that uses a service, and the judge, with the same faults of the service.
 
-What a single request may meet: `test_remote.py`.
+Faults of a single request: `test_remote.py`.
 """
 
 import pytest
@@ -28,7 +28,7 @@ FAULTS = {
 
 @pytest.fixture
 def asked(server):
-    """What comes of three documents by one kind, as text."""
+    """The result of three documents by one kind, as text."""
 
     def of(kind, *faults, **settings):
         server.forget(settings.pop("service_key", ""))

@@ -11,7 +11,7 @@ USUAL = {spec.name: spec.default for spec in SPECS}
 
 
 def test_settings_and_ranges_are_as_approved(approved):
-    """Defaults fill what is not given, and texts become typed values. What is refused:
+    """Defaults fill missing settings, and texts become typed values. Refused settings:
     `test_refused.py`."""
 
     def parsed(given):
@@ -19,7 +19,7 @@ def test_settings_and_ranges_are_as_approved(approved):
         assert all(type(found[spec.name]) is spec.type for spec in SPECS)
         return {name: value for name, value in found.items() if value != USUAL[name]}
 
-    # A free text keeps its blanks and a name loses them.
+    # Spaces around a free text are preserved; around a name they are removed.
     given = [{}, {"scale": 2}, {"batch_size": "16", "scale": "1e-1"}, {"prompt": "query: "}]
     given += [{"dtype": " bfloat16 ", "model": " tiny "}]
     given += [{"fast": text} for text in ("yes", "TRUE", "on", "1", " No ", "off", "0")]
@@ -39,7 +39,7 @@ def test_the_nearest_name_is_looked_for_in_any_case_and_there_may_be_none():
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
 def test_every_kind_describes_itself_and_accepts_its_own_defaults(kind):
-    # A cascade is described anew whenever there are other kinds to choose from.
+    # The settings of a cascade depend on the other kinds: they are built again when these change.
     assert get(kind.name.upper()) is get(kind.name)
     assert get(kind.name).name == kind.name
     assert kind.title and kind.meaning

@@ -15,7 +15,7 @@ from tests.rerankers.conftest import one_tls_context as one_tls_context
 
 @pytest.fixture(scope="session")
 def make_dataset():
-    """Queries q0, q1, … each with `depth` of the documents d0, d1, … in an order of its own."""
+    """Queries q0, q1, … each with `depth` of the documents d0, d1, … in a separate order."""
 
     def make(queries=6, documents=8, depth=5, without_candidates=(), query_text="", doc_text=None):
         rng = np.random.default_rng(queries)
@@ -101,7 +101,7 @@ def until_told(monkeypatch):
 
         def cancelled():
             cancel()
-            # At the second beat that is told, what the first one was told is known.
+            # At the second failed beat, the worker knows the result of the first one.
             assert all(told.acquire(timeout=300) for _ in range(2))
 
         monkeypatch.setattr(runs_worker, "BEAT_SECONDS", 0.01)

@@ -1,4 +1,4 @@
-"""A reranker by a clock that it turns itself, and what a run by it shows."""
+"""A reranker with a simulated clock, and a summary of its runs."""
 
 import math
 import zlib
@@ -69,7 +69,7 @@ def go(dataset, model, **options):
 
 
 def told(run, model):
-    """What became of each query, what was measured, and which queries each call had."""
+    """Return the state of each query, the measurements, and the queries of each call."""
     lines = []
     for query, state, reason, *numbers in run.queries.itertuples(index=False):
         known = dict(zip(run.queries.columns[3:], numbers, strict=True))

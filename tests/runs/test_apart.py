@@ -1,4 +1,4 @@
-"""A command in a process of its own, which ends in ways that Ray ends it."""
+"""A command in a separate process, which ends in the ways in which Ray ends it."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""How the work on what a worker claimed ends, with nothing of a worker but that."""
+"""The end of work on a claimed item, tested without the rest of a worker."""
 
 import threading
 
@@ -52,9 +52,9 @@ def test_an_error_in_words_is_kept_and_any_other_with_its_kind_and_no_key(carrie
 
 
 def test_work_beats_until_it_is_told_that_it_was_lost(carried_out, monkeypatch):
-    """A beat that cannot be written is not told anything; the next one may be."""
+    """A beat that fails to write returns nothing; the next one may succeed."""
     monkeypatch.setattr(worker, "BEAT_SECONDS", 0.001)
-    # At the last beat, what the one before was told is known.
+    # At the last beat, the result of the one before is known.
     answers, told = ["error", True, "error", False, False], threading.Event()
 
     def beat(*_of):

@@ -60,8 +60,8 @@ def told(run):
 
 
 def test_fused_runs_are_as_approved(dataset, approved):
-    """They name their parts and claim no time: nothing was scored. What failed in one has failed,
-    also where another skipped it; it is never half a result."""
+    """Fused runs name their parts and have no times: nothing was scored. A query that failed in one
+    run has failed, also if another run skipped it; it never has a partial result."""
     first = a_run(dataset, "first", {"q1": "done", "q2": "skipped"})
     second = a_run(dataset, "second", {"q1": "done", "q2": "failed"})
     runs = {

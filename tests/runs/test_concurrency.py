@@ -1,4 +1,4 @@
-"""Throughput with several clients: measured, bounded in time, and honest about what is shared."""
+"""Throughput with several clients: measurement, time limit, and warnings about shared resources."""
 
 import heapq
 import math
@@ -29,7 +29,7 @@ class Clock:
         self.expect(0)
 
     def expect(self, clients):
-        """Time stands still until so many clients have begun."""
+        """Stop the clock until `clients` clients have begun."""
         self._clients, self._begun = clients, set()
 
     def wait(self, until):
@@ -41,7 +41,7 @@ class Clock:
             self._waits[threading.current_thread()] = until
             while self.now < until:
                 self._pass()
-                # Clients that end tell nobody.
+                # Clients that end do not notify.
                 self._change.wait(0.01)
             del self._waits[threading.current_thread()]
 
@@ -54,7 +54,7 @@ class Clock:
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
-    """The time of what is measured here."""
+    """The simulated clock of the measurements."""
     made = Clock()
     for name in ("perf_counter", "process_time"):
         monkeypatch.setattr(concurrency.time, name, lambda: made.now)
@@ -100,7 +100,7 @@ class Slots:
 
 
 def levels(reranker, requests, clients, seconds):
-    """As `measure`, with clients that begin together."""
+    """Return the levels of `measure`, with clients that begin together."""
     found = []
     for count in clients:
         reranker.clock.expect(count)
@@ -227,7 +227,7 @@ def test_a_run_measures_the_levels_it_is_asked_for_with_nothing_from_a_cache(
 
 @pytest.mark.parametrize("good", [0, 2])
 def test_a_reranker_that_goes_before_or_while_it_is_measured_ends_it(good):
-    """Two are asked before the clock starts."""
+    """Two requests are sent before the clock starts."""
     asked = []
 
     def answer(request):

@@ -1,4 +1,4 @@
-"""Explanations by a worker: effects of a made-up model exact, cancelled, failed, kept."""
+"""Explanations by a worker: effects of a made-up model exact, cancelled, failed, cached."""
 
 import math
 import threading
@@ -183,8 +183,8 @@ def test_a_service_is_asked_in_calls_of_many_with_the_key_that_was_typed(
     explainer.serve()
     said = str(find().error)
     assert "The key of the service is missing" in said, "a service is not kept: it holds a key"
-    # One of three calls fails; to ask again may cost money. Two are under way together, so the
-    # fault is of a text, not of a place.
+    # One of three calls fails; it is not retried, because retries may cost money. Two calls are
+    # active at the same time, so the fault belongs to a text, not to a position.
     server.fault_of = lambda body: {"short": 1} if body["query"] == "gift" else {}
     monkeypatch.setattr(occlusion, "REMOTE_BATCH", 2)
     about = ask("far", level="query")
@@ -195,7 +195,7 @@ def test_a_service_is_asked_in_calls_of_many_with_the_key_that_was_typed(
 
 @pytest.mark.parametrize(("remote", "sizes"), [(True, [25, 5]), (False, [16, 14])])
 def test_so_many_variants_are_put_to_a_reranker_between_two_looks(remote, sizes):
-    """Those of one query are one request."""
+    """Variants of one query are one request."""
     variants = [TextVariant("one" if at < 20 else "other", f"text {at}") for at in range(30)]
     calls = list(occlusion.in_calls("q", "d", variants, remote))
     texts = [[text for request in call for text in request.documents] for call in calls]

@@ -18,7 +18,7 @@ def threads(told=None, **capabilities):
 
 
 def test_threads_are_those_that_scoring_keeps_busy(monkeypatch):
-    """Another machine leaves the processor idle, which is no contention."""
+    """Another machine's work leaves the processor idle, which is not contention."""
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     assert threads() == 1
     assert threads(across_queries=True) == machine()["threads"] >= 1

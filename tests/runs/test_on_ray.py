@@ -42,7 +42,7 @@ ONE = Timing(sample=1)
 
 @pytest.fixture(scope="module")
 def address():
-    """A cluster of two CPUs and no GPU, in a process of its own."""
+    """A cluster of two CPUs and no GPU, in a separate process."""
     # With a token, Ray would write one to the home folder.
     unlike = {"RAY_AUTH_MODE": "disabled", "OMP_NUM_THREADS": ""}
     host = subprocess.Popen(
@@ -86,7 +86,7 @@ def test_two_actors_rank_as_one_process_does(make_dataset, address, tmp_path):
     here = str(os.getpid())
     assert len(set(log.read_text().split()) - {here}) == 2
     assert run.machine["ray_actors"] == 2 and run.machine["node"]
-    # One query is timed alone; the others share the time of both actors.
+    # One query is timed separately; the others share the time of both actors.
     assert run.measured.serial_queries == 1
     assert run.measured.pairs == 39 * 5
     assert not run.measured.contended
@@ -94,7 +94,7 @@ def test_two_actors_rank_as_one_process_does(make_dataset, address, tmp_path):
 
 def test_a_query_that_kills_three_actors_fails_alone(make_dataset, address, tmp_path):
     dataset, log = make_dataset(queries=9), tmp_path / "pids"
-    # Not the query that is timed alone.
+    # Not the query that is timed separately.
     poison = random_order(dataset.queries["query_id"], ONE.seed)[-1]
     run = scored(dataset, address, poison=f"ask {poison}", log=str(log))
     queries = run.queries.set_index("query_id")
@@ -143,7 +143,7 @@ def test_a_model_that_is_not_on_a_machine_of_the_cluster_is_said(make_dataset, a
 @pytest.mark.parametrize("client", ["", "ray://"])
 @pytest.mark.parametrize("hangs_up", [True, False])
 def test_an_address_that_takes_calls_and_is_no_cluster_is_said(client, hangs_up):
-    """However busy the machine, it is not the time that ends one that hangs up."""
+    """A closed connection is reported immediately, even if the machine is busy."""
     code = "import sys; from rankdash.core.runs.on_ray import cluster; "
     code += f"cluster.ANSWER_SECONDS = {600.0 if hangs_up else 1.0}; cluster.connect(sys.argv[1])"
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -29,7 +29,7 @@ def test_plans_and_timings_are_as_approved(make_dataset, approved):
         return changed(made, candidates=in_order)
 
     cases = {f"depth {depth}": partial(plan, three, depth) for depth in (1, 2, None, 0)}
-    # What could not be scored anyway was not left out by the sample.
+    # Queries that cannot be scored are not counted as excluded by the sample.
     for wanted in (["q1", "q2"], ["q2"], [], ["q0", "q99"]):
         cases[f"asked for {wanted}"] = partial(plan, holes, 2, wanted)
     read, empty = {"needs_text": True}, {"without_text": "empty"}

@@ -1,4 +1,4 @@
-"""The worker process as a server holds it: started, kept alive, and gone with its parent."""
+"""The worker process of a server: started, restarted, and ended with its parent."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ time.sleep(600)
 
 
 def is_alive(pid):
-    """Not a process that has ended and waits for its parent to ask how."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -89,7 +89,7 @@ def test_a_job_is_run_by_real_bm25_and_becomes_a_run(workspace, worker, submit, 
 
 
 def test_sigterm_leaves_a_job_that_can_be_resumed(worker, submit, row, server, wait_until):
-    """The second request is under way."""
+    """The second request is active."""
     server.fault_of = lambda body: {"hang": 600.0} if len(server.seen) == 2 else {}
     settings = {"base_url": server.url, "key_variable": "none", "concurrency": 1}
     job_id = submit("endpoint", settings)
@@ -150,7 +150,7 @@ class Process:
 
 @pytest.fixture
 def started(monkeypatch):
-    """What is started instead of workers."""
+    """Fake processes that are started instead of workers."""
     made = []
 
     def start(command, **how):

@@ -158,7 +158,7 @@ def test_runs_are_as_approved(make_dataset, workspace, approved):
         "a greater depth scores new pairs only": partial(ran, eight, **cache),
         "a smaller one nothing": partial(ran, eight, depth=2, **cache),
         "the same again nothing": partial(ran, eight, **cache),
-        # Of the sample, and of half where blocks need the rest; or of every query.
+        # Latencies of the sample, and of half of it if blocks need the rest; or of every query.
         **{
             f"known, {latency}, {sample}, in blocks {able.across_queries}": partial(
                 ran, eight, capabilities=able, timing=Timing(latency, sample=sample), **cache
@@ -254,7 +254,7 @@ def test_a_latency_has_no_waits_and_no_index_work_in_it_and_a_failure_none(make_
 
 
 def test_batches_last_about_a_second_as_approved(make_dataset, approved):
-    """What costs no time comes in batches up to the largest."""
+    """Without a cost in time, batches have the largest size."""
     made = {
         "blocks": ({"queries": 900}, Stub(), {"timing": NEVER}),
         "free": ({"queries": 4000, "documents": 1, "depth": 1}, Stub(), {"timing": NEVER,
@@ -275,7 +275,7 @@ def test_a_block_keeps_as_many_requests_under_way_as_are_allowed(make_dataset):
     for allowed, blocks in ((4, [5, 5]), (8, [8, 2])):
         service = Service(concurrency=allowed)
         run = go(make_dataset(queries=20), service, capabilities=remote)
-        # Half of the queries alone for their latency; then what takes a second, and no fewer.
+        # Half of the queries singly for their latency; then batches of a second, and no fewer.
         assert list(map(len, service.calls)) == [1] * 10 + blocks
         assert run.measured.together == max(blocks)
 
@@ -312,7 +312,7 @@ def test_depths_caches_and_kills_in_any_order_end_like_an_unbroken_run(
         assert not done & {query for call in second.calls[1:] for query in call}
         measured = run.measured
         assert measured.scored_pairs + measured.cached_pairs == (10 - len(failing)) * depth
-        # What failed is not kept.
+        # Failures are not cached.
         assert cache.pairs <= (10 - len(failing)) * 6
 
 
@@ -433,7 +433,7 @@ def test_results_come_back_from_the_rows_they_are_kept_as(make_dataset, workspac
     assert go(make_dataset(queries=4), Stub(), done=kept).measured.repeated_ms == (
         run.measured.repeated_ms
     )
-    # A row of an older version has what it kept.
+    # A row of an older version has the fields that it stored.
     row = to_row(QueryResult("q", "done", scores=np.array([0.5])))
     lacking = dict.fromkeys(("read", "full", "repeated_ms", "calls")) | {"cached": math.nan}
     (found,) = results_from(pd.DataFrame([row | lacking]))
@@ -449,7 +449,7 @@ def test_what_a_service_bills_as_no_number_is_not_added(make_dataset):
 
 
 def test_many_equal_scores_keep_first_stage_order(make_dataset):
-    """So many that a sort which is not stable would change it."""
+    """With this many scores an unstable sort changes the order."""
     dataset = make_dataset(queries=1, documents=60, depth=60)
     run = go(dataset, Stub(usual=lambda request: Scored(np.arange(60) % 2 * 1.0)))
     given = dataset.candidates.documents_of("q0")[0]

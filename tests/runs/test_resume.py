@@ -1,4 +1,4 @@
-"""What a run goes on from: settings that were settled, and a file of results."""
+"""Resumed runs: resolved settings, and a file of results."""
 
 import json
 
@@ -51,7 +51,7 @@ def test_results_that_a_full_disk_has_no_room_for_are_an_error_and_those_before_
     assert [each.query_id for each in ResultsFile(kept, wish).results] == ["q0", "q1"]
     file.add(results[2:])
     assert len(ResultsFile(kept, wish).results) == 4
-    # What a kill left of a line is written over.
+    # A partial line after a kill is overwritten.
     kept.write_bytes(kept.read_bytes()[:-5])
     file = ResultsFile(kept, wish)
     assert [each.query_id for each in file.results] == ["q0", "q1", "q2"]

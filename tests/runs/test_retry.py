@@ -1,4 +1,4 @@
-"""A service that refuses requests or fails on queries: what is counted, and what is tried again."""
+"""A service that refuses requests or fails on queries: counts and retries."""
 
 import threading
 from collections import Counter
@@ -13,8 +13,8 @@ from rankdash.core.workspace.jobs.queue import Owner, Queue
 
 @pytest.fixture
 def service(server):
-    """broken: queries that it fails on. refusals: how many requests of each query it refuses first.
-    asked: requests of each."""
+    """A service that fails. broken: queries that it fails on. refusals: number of requests of each
+    query that it refuses first. `asked` counts the requests of each query."""
     server.broken, server.refusals, server.asked = set(), {}, Counter()
 
     def fault(body):
@@ -30,7 +30,7 @@ def service(server):
 
 @pytest.fixture
 def started(submit, service):
-    """The id of a job that asks the service."""
+    """The id of a job that uses the service."""
     settings = {"dialect": "tei", "base_url": service.url, "key_variable": "none", "retries": 3}
     return submit("endpoint", settings, name="service")
 
@@ -76,7 +76,7 @@ def test_only_the_failed_query_is_asked_again_and_the_run_that_lacks_it_stays(
     assert before.left_out == {"q2": "failed"}
     assert jobs.retryable(workspace, started).failed == 1
     service.broken, service.asked = set(), Counter()
-    # Nothing comes from the score cache: what is done is known.
+    # Without the score cache: results of done queries are stored with the job.
     workspace.score_cache.clear()
     again = jobs.retry(workspace, started, "service (2)")
     work(workspace)

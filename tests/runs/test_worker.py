@@ -26,7 +26,7 @@ from tests.runs.stub import Stub, failed, scored
 
 
 class Made(Stub):
-    """Its runtime turns its scores round; "auto" is that of the machine."""
+    """A reranker with scores of a different sign per runtime; "auto" is the machine's runtime."""
 
     name, machine = "bm25", "first"
 
@@ -142,12 +142,12 @@ def test_a_job_goes_on_where_it_stopped_by_the_runtime_that_it_began_with(
     monkeypatch.setattr(Made, "machine", "second")
     assert work().state == "done"
     run = workspace.run(job_id)
-    # Nothing was kept of a job that was stopped at once.
+    # A job that was stopped immediately has stored nothing.
     assert run.machine["runtime"] == ("first" if after else "second")
     scores = np.concatenate([run.ranking.documents_of(query)[1] for query in run.ranking.query_ids])
     assert (scores > 0).all() if after else (scores < 0).all()
     assert run.settings["runtime"] == "auto"
-    # The first query warms up: both times where it was left open, else the next one does.
+    # The first query warms up: twice if it was open, else the next one does.
     counts = Counter(asked())
     assert counts.total() == 6 + 1 + after
     assert all(counts[query] == 2 for query in kept)

@@ -1,4 +1,4 @@
-"""What the tests of the store share: work to be done, folders to be looked at, harm to be done."""
+"""Shared by the tests of the store: stored work, contents of folders, damage to files."""
 
 import os
 import sqlite3
@@ -37,7 +37,7 @@ from rankdash.core.workspace import Workspace
 root = Path(sys.argv[1])
 workspace = Workspace.open(root)
 """
-"""What the code of another process begins with; its first argument is the folder."""
+"""First lines of another process's code; its first argument is the folder."""
 OLD = Path(__file__).with_name("old") / "workspace.zip"
 """A workspace of a version before folders had records, made by commit c86af1b."""
 
@@ -54,7 +54,7 @@ def submit_judge(workspace: Workspace, dataset_id: str, name: str, **more: Any) 
 
 
 def grade(pair: tuple[str, str], value: float | None = 2.0, error: str = "") -> dict[str, Any]:
-    """What a judge said of a pair."""
+    """Return a judge's answer for a pair."""
     own = {"grade": value, "reason": "看" * (value is not None), "error": error, "kind": ""}
     return {"query_id": pair[0], "doc_id": pair[1], **own, "answers": "[]"}
 
@@ -77,7 +77,7 @@ def judge(
 
 
 def explain(workspace: Workspace, asked: Asked, **how: Any) -> None:
-    """Ask for an explanation and end the work on it. how: its `result`, or an `error`."""
+    """Request an explanation and end the work on it. how: its `result`, or an `error`."""
     explanations, owner = Explanations(workspace), Owner()
     explanations.ask(asked)
     explanations.claim(owner)
@@ -94,7 +94,7 @@ def plain(value: object) -> object:
 
 
 def plan_of(workspace: Workspace, dataset_id: str) -> object:
-    """The plan with its pauses, and what was said since it began."""
+    """Return the plan with its pauses, and the corrections since its start."""
     plans = LabelPlans(workspace)
     if (plan := plans.newest(dataset_id)) is None:
         return None
@@ -136,7 +136,7 @@ def content_of(root: Path) -> dict[Path, bytes]:
 
 
 def make_old(*folders: Path) -> None:
-    """As if nobody had touched them for as long as a save may take."""
+    """Make folders older than any save that is still running."""
     then = time.time() - SWEEP_AFTER_SECONDS - 1
     for folder in folders:
         os.utime(folder, (then, then))
@@ -181,7 +181,7 @@ def parquet_files(root: Path) -> list[Path]:
 
 
 def without_hash(file: Path, table: Any, of: str = "") -> None:
-    """As a version wrote tables that wrote no hash."""
+    """Write a table without a hash, as earlier versions did."""
     pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
 

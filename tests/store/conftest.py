@@ -27,7 +27,7 @@ def stored(workspace, make_dataset, make_run):
 
 @pytest.fixture(scope="session")
 def make_dataset():
-    """A small data set with what is easily lost: leading zeros, missing text, ties, Chinese."""
+    """A small data set with fragile values: leading zeros, missing text, ties, Chinese."""
 
     def make(name="small", salt="", ties="stable"):
         queries, docs = ["007", "7", "二"], ["1", "01", "NA"]
@@ -105,7 +105,7 @@ def make_run():
 
 @pytest.fixture
 def python():
-    """Run Python code in a process of its own, in the project's root; do not wait."""
+    """Run Python code in a separate process, in the project's root; do not wait."""
     running = []
 
     def start(code, *arguments):
@@ -149,7 +149,7 @@ def on(monkeypatch):
 
 @pytest.fixture
 def open_folder():
-    """A folder that every user may look into; those of pytest are private."""
+    """A folder that every user can read; pytest's folders are private."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield folder

@@ -67,7 +67,7 @@ def save(workspace, dataset):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, make_dataset, make_run):
-    """The folder of a workspace with something of everything that is shared, and of what is not."""
+    """The folder of a workspace with each kind of shared data, and with data that is not shared."""
     workspace = Workspace(tmp_path_factory.mktemp("made") / "home")
     plain = make_dataset("Shop")
     tables = (plain.queries, plain.documents, plain.qrels, plain.candidates)
@@ -132,7 +132,8 @@ def shared(home):
 
 
 def repacked(content: bytes, change: Callable, keep_list=False) -> bytes:
-    """The file with `change` made to its parts (name → bytes); the list follows unless kept."""
+    """Return the file with `change` made to its parts (name → bytes); update the list of parts
+    unless `keep_list`."""
     parts = unzipped(content)
     head = json.loads(parts.pop(MANIFEST))
     change(parts, head)
@@ -150,7 +151,7 @@ def unzipped(content: bytes) -> dict[str, bytes]:
 
 
 def retold(content: bytes, kind: str, change: Callable) -> bytes:
-    """The file with a change made to what it says about a data set or a run."""
+    """Return the file with a change of the fields of a data set or a run."""
 
     def rewrite(parts, _head):
         name = named(parts, "about.json", kind)
@@ -162,7 +163,7 @@ def retold(content: bytes, kind: str, change: Callable) -> bytes:
 
 
 def told(kind: str, *path, **fields) -> Callable[[bytes], bytes]:
-    """The file with other fields in what it says about a data set or a run, or in a row there."""
+    """Return a function that changes fields of a data set or a run, or of a row there."""
 
     def change(about):
         reduce(getitem, path, about).update(fields)
@@ -246,11 +247,11 @@ def test_progress_is_told(full, other):
         assert told == [(1, 2), (2, 2)]
 
 
-# What is here already stays.
+# Existing data is not replaced.
 
 
 class Two(NamedTuple):
-    """The workspace that is exported, one that is imported into, and how to make more."""
+    """The exported workspace, the importing workspace, and functions that make more data."""
 
     full: Workspace
     home: Workspace
@@ -260,7 +261,7 @@ class Two(NamedTuple):
 
 
 def of_ones_own(two):
-    """A data set, a run, a note, a label and a scenario of one's own stay."""
+    """The user's data set, run, note, label and scenario stay."""
     dataset = two.dataset("My name")
     save(two.home, dataset)
     mine = replace(two.run(dataset, name="mine"), reading=None)
@@ -271,7 +272,7 @@ def of_ones_own(two):
 
 
 def one_thing_alone(two):
-    """A tag and a withdrawn label differ, and the names of who said the same do not count."""
+    """A tag and a withdrawn label differ; different authors of an equal value do not count."""
     save(two.home, two.dataset("Shop"))
     Notes(two.home).keep(two.shop, "二", ["another"], "看一下")
     layer = Corrections(two.home)
@@ -318,7 +319,7 @@ def older(two):
 
 
 def own_plan(two, own=PLAN | {"seed": 4}):
-    """A plan of one's own stays, and labels of the other come along."""
+    """The user's plan stays, and the file's labels are added."""
     bring(two.home, exported(two.full))
     LabelPlans(two.full).begin(two.shop, PLAN, "")
     Corrections(two.full).correct(two.shop, ("7", "1"), 2.0, "Ann")
@@ -327,12 +328,12 @@ def own_plan(two, own=PLAN | {"seed": 4}):
 
 
 def own_labels(two):
-    """Where labels are here already no plan comes."""
+    """If there are labels already, no plan is added."""
     own_plan(two, None)
 
 
 def unreadable_plan(two):
-    """A plan that cannot be read is left out, and its labels come along."""
+    """A plan that cannot be read is omitted, and its labels are added."""
     LabelPlans(two.full).begin(two.shop, {"seed": 3}, "")
     Corrections(two.full).correct(two.shop, ("7", "1"), 2.0, "Ann")
 
@@ -356,7 +357,7 @@ def other_settings(two):
 
 
 def damaged(two, file=""):
-    """Beside what is damaged: a whole data set and a whole run."""
+    """Add an intact data set and an intact run to the damaged data."""
     save(two.full, two.dataset("whole", salt="!"))
     two.full.save_run(two.run(two.full.dataset(two.shop), "run-2", name="whole"))
     if file:
@@ -365,7 +366,7 @@ def damaged(two, file=""):
 
 
 def damaged_judge(two):
-    """What cannot be read of a judge and of a note is not exported."""
+    """Unreadable parts of a judge and of a note are not exported."""
     damaged(two)
     with two.full.database.writing() as db:
         db.execute("UPDATE judges SET usage = '[' WHERE name = 'Mine'")
@@ -378,14 +379,14 @@ def damaged_run(two):
 
 
 def damaged_dataset(two):
-    """A damaged data set is not exported, nor are its runs; alone it is refused."""
+    """A damaged data set is not exported, nor are its runs; its own export is refused."""
     damaged(two, f"datasets/{two.shop}-*/documents.parquet")
     with pytest.raises(StoreError, match="changed since it was written"):
         exported(two.full, [two.shop])
 
 
 def listed(home: Workspace) -> str:
-    """What can differ between a workspace and a file, a line each."""
+    """Return the possible differences between a workspace and a file, one per line."""
     runs = [(each.id, each.name, len(home.run(each.id).ranking)) for each in home.runs()]
     lines = [f"runs {runs}"]
     scenarios = assumptions.read_scenarios(home.setting("scenarios") or "{}").values()
@@ -470,7 +471,7 @@ def test_a_labelling_plan_goes_along_with_what_was_said_since_it_began(
 
 
 class Full(io.BytesIO):
-    """A file on a disk that is full after so many bytes."""
+    """A file on a disk that is full after `room` bytes."""
 
     room = 0
 
@@ -489,7 +490,7 @@ def test_a_full_disk_is_one_error_and_none_comes_later(full, monkeypatch, room):
     with pytest.raises(OSError, match="No space") as refused:
         archive.export(full, target, "1.2.3")
     target.close()
-    # What holds the frames of the error holds the archive.
+    # The frames of the traceback have references to the archive.
     refused.value.with_traceback(None)
     del refused
     gc.collect()
@@ -516,7 +517,7 @@ def twice(content):
     target = io.BytesIO(content)
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(target, "a") as more:
         name = named(more.namelist(), "qrels.parquet")
-        # The same content too: which of them is meant is not for us to say.
+        # Also with the same content, because it is not known which one is meant.
         more.writestr(name, more.read(name))
     return target.getvalue()
 

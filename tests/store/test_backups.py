@@ -72,12 +72,12 @@ def test_a_workspace_that_stays_open_is_copied_on_each_day_and_seven_are_kept(fi
     fill_days(filled, on, 9)
     kept = checksums.backups(filled.root)
     assert len(kept) == checksums.BACKUPS_KEPT == 7
-    # A copy holds what was there when its day began, and how many there had been.
+    # A copy has the data of the start of its day, and the number of copies before it.
     assert ask(kept[-1], "SELECT value FROM settings WHERE key = 'n'") == ["7"]
     made = f"SELECT value FROM settings WHERE key = '{checksums.BACKUPS_MADE}'"
     counts = [int(value) for copy in kept for value in ask(copy, made)]
     assert counts == list(range(counts[0], counts[0] + 7))
-    # What a person put among the copies stays.
+    # A user's file in the folder of copies stays.
     assert theirs.read_bytes() == b"mine"
 
 

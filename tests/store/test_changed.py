@@ -26,7 +26,7 @@ def test_every_stored_file_carries_its_hash(workspace, stored):
     assert len(files) == 6 + 7
     for file in files:
         assert file.read_bytes().count(b"rankdash.sha256") == 1
-        # Where Parquet itself would not look: behind the first mark.
+        # Behind the first mark, which Parquet itself does not check.
         builders.flip(file, 0, 0)
         with pytest.raises(StoreError, match="has changed since it was written"):
             tables.refuse_changed(file)
@@ -132,7 +132,7 @@ def test_a_table_without_a_hash_gets_none_if_it_is_damaged_or_the_disk_is_full(
         assert [workspace.damage(*each) for each in without_hashes.items()] == [None, None]
     assert not any(tables.refuse_changed(file) for file in builders.parquet_files(workspace.root))
     (file,) = workspace.root.glob("datasets/*/qrels.parquet")
-    # Within a page, which has a checksum of its own.
+    # Within a page, which has a separate checksum.
     builders.flip(file, 60, 0)
     changed = file.read_bytes()
     again = Workspace(workspace.root)
@@ -165,7 +165,7 @@ def rows(written, tmp_path):
     return Workspace.open(shutil.copytree(written, tmp_path / "rows"))
 
 
-# What is read of a workspace and its data set, and what a changed bit makes of it.
+# Reads of a workspace and its data set, and the results after a changed bit.
 ROWS = {
     "label": (
         lambda w, d: [each.label for each in Corrections(w).all(d)],

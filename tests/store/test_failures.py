@@ -1,5 +1,5 @@
-"""A workspace that cannot be used says which file, and what to do. On a full disk all there is can
-be seen, exported elsewhere and deleted; what is written is refused, and nothing is lost."""
+"""Errors about an unusable workspace name the file and the remedy. On a full disk all data can be
+seen, exported elsewhere and deleted; writes are refused, and nothing is lost."""
 
 import errno
 import io
@@ -63,7 +63,7 @@ def test_what_the_disk_and_sqlite_say_is_said_in_words(tmp_path, approved):
         number = getattr(errno, name)
         of_part = words(OSError(number, "so it is", "part"), Path("whole"))
         said[name] = words(OSError(number, "so it is"), Path("whole"))
-        # What the disk names is what it is about.
+        # If the error names a file, the message names it too.
         assert of_part == said[name].replace("whole", "part")
     for name in SQLITE:
         error = sqlite3.OperationalError("so it is")
@@ -172,7 +172,7 @@ def test_what_may_not_be_written_is_named(open_folder, python, home, how, closed
 
 @pytest.mark.parametrize(("room", "said"), [(50_000, "Free some space"), (3_000, "has room")])
 def test_a_full_disk_leaves_nothing_behind(tmp_path, make_dataset, room, said):
-    """Where the tables do not fit, and where the database does not."""
+    """Disks with too little room for the tables, and with too little for the database."""
     target = Workspace.open(tmp_path / "target")
     large = make_dataset(salt=os.urandom(100_000).hex() if room == 50_000 else "")
     with room_for(room), pytest.raises(StoreError, match=said) as refused:

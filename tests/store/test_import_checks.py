@@ -1,4 +1,4 @@
-"""Tables from elsewhere are taken if they are what the store itself would have written."""
+"""Imported tables are accepted only if the store itself could have written them."""
 
 import math
 from dataclasses import replace
@@ -59,14 +59,14 @@ TEXTS = pa.table({"query_id": ["a"], "text": pa.nulls(1), "type": ["t"]})
 
 
 class Row(NamedTuple):
-    """As of a note or a label, of which it is asked whether the data set has them."""
+    """Ids of a note or a label, which the data set must contain."""
 
     query_id: str = ""
     doc_id: str = ""
 
 
 def ranking_of(data, **changes):
-    """What is made of the three tables of a ranking of two queries, with columns changed."""
+    """Return the ranking that is read from three tables with changed columns."""
     ranking = Ranking.from_lists([("a", ["x", "y"], [2.0, 1.0]), ("b", ["y", "x"], [3.0, 0.5])])
     columns = {
         "rows": {"document": ranking.docs, "score": ranking.scores, "given": ranking.given},

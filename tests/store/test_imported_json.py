@@ -1,5 +1,5 @@
-"""Whatever JSON stands in a workspace file, it is refused in words, or what is stored of it can be
-read again, with complete settings."""
+"""Any JSON in a workspace file is either refused with a message, or stored so that it can be read
+again, with complete settings."""
 
 import itertools
 import json
@@ -89,7 +89,7 @@ def test_what_is_imported_can_be_read(parts, tmp_path, step):
                 refused += 1
                 continue
             accepted += 1
-            # A plan is left out by name.
+            # An omitted plan is reported by name.
             assert wrong not in ("not JSON", "deep") or found.findings, case
             for dataset_id in found.datasets:
                 assert readable(workspace, dataset_id), case
@@ -164,7 +164,7 @@ def test_a_row_of_a_file_is_one_that_the_store_may_write(parts, kind, at_most, t
         JudgedPairRow: judge["pairs"][0],
     }[kind]  # fmt: skip
     if kind is JudgedPairRow:
-        # A judge checks what is on its scale.
+        # A judge checks that grades are on its scale.
         kind, too_much = JudgePart, {"pairs": [given | too_much]}
         given = judge
     found = fitted(given | at_most, kind)

@@ -13,7 +13,7 @@ from tests.store.builders import HEAD, ask, version
 
 @pytest.fixture
 def of_version(tmp_path, monkeypatch, make_dataset, make_run):
-    """Fill a workspace as the version with so many steps does; returns its folder."""
+    """Fill a workspace as the version with `steps` steps does; return its folder."""
 
     def make(steps):
         with monkeypatch.context() as older:

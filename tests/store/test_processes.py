@@ -1,5 +1,5 @@
-"""Several real processes use one workspace at once, as two browsers and a command line do; and one
-that dies in the middle of a save or a delete leaves nothing listed and no litter, and never a
+"""Several real processes use one workspace at the same time, such as two browsers and a command
+line; a process that dies during a save or a delete leaves no listed entry, no files, and never a
 workspace that looks damaged."""
 
 import pytest

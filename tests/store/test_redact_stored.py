@@ -1,4 +1,4 @@
-"""What earlier versions kept of keys leaves the workspace, and nothing else does."""
+"""Parts of keys that earlier versions stored are removed from the workspace, and nothing else."""
 
 import json
 import math
@@ -26,7 +26,7 @@ LOG = (b"\xff ERROR it refused the request (401): ", b". And so on.\nINFO all is
 
 
 def cut(text, then=""):
-    """As the version before kept what a service said: its first 300 characters."""
+    """Return the first 300 characters of an error, as the version before stored them."""
     return text[:300] + then
 
 
@@ -97,8 +97,8 @@ def old(tmp_path, monkeypatch, make_dataset, make_run):
 
 
 def holding(root, text):
-    """The files with the text in them; Parquet is compressed, so its columns are read. The room
-    that is held in reserve is random bytes, which hold any short text now and then."""
+    """Return the files that contain the text; Parquet is compressed, so its columns are read. The
+    reserve file consists of random bytes, which contain any short text now and then."""
     found = []
     for file in root.rglob("*"):
         if file.is_file() and not file.name.endswith("-reserve"):

@@ -26,8 +26,8 @@ from tests.store import builders
 
 @pytest.fixture(scope="module")
 def in_use(tmp_path_factory):
-    """A workspace of the version before folders had records, in use, a day after its last copy: its
-    folder, and all that it holds."""
+    """A workspace of the version before folders had records, in use, a day after its last backup:
+    its folder, and all its data."""
     root = tmp_path_factory.mktemp("kept") / "old"
     with zipfile.ZipFile(builders.OLD) as packed:
         packed.extractall(root)
@@ -44,7 +44,7 @@ def in_use(tmp_path_factory):
 
 @pytest.fixture
 def kept(in_use, tmp_path, on):
-    """A copy of it, and all that it holds; no one has touched it for a while."""
+    """A copy of the folder, older than any running save, and all its data."""
     whole, before = in_use
     on("2020-01-02")
     root = shutil.copytree(whole, tmp_path / "kept")
@@ -180,8 +180,8 @@ def test_nothing_is_deleted_all_can_be_looked_at_and_a_repair_brings_it_back(
         ]
         lines.append("all of it" if found == before else there)
         said.append((harm, "\n".join(lines)))
-        # The room that is kept for a delete, and the empty file of the lock, for which another
-        # process may be waiting.
+        # The reserve for deletes, and the empty lock file, for which another process may be
+        # waiting.
         beside = {file.name: file.stat().st_size > 0 for file in root.glob(f"{DATABASE}-*")}
         assert beside == {f"{DATABASE}-repair": False, f"{DATABASE}-reserve": True}
     approved("store/repairs", masked(table(said), folder=f"{re.escape(str(tmp_path))}/\\w+"))
@@ -269,11 +269,11 @@ def test_no_file_is_left_of_the_stand_in(root):
     assert not place.exists()
 
 
-# What a database is made anew from.
+# Sources of a new database.
 
 
 def copied(made):
-    """The database went on after its copy, and says so often that it was copied."""
+    """Change the database after its backup; `made` is the number of backups that it records."""
 
     def arrange(home):
         notes = Notes(home)
@@ -316,7 +316,7 @@ def without_a_dataset(home):
 
 
 def without_runs(home):
-    """As if their rows lay on a page that cannot be read: nothing took the others along."""
+    """Remove the rows of runs, as if on an unreadable page, without their dependent rows."""
     file = home.root / DATABASE
     for folder in builders.folders_of(home.root, "runs"):
         shutil.rmtree(folder)
@@ -347,7 +347,7 @@ def with_work(home):
     lose_copies(home.root)
 
 
-# What is arranged, and what is asked of the database that is made.
+# The change of the workspace, and the queries to the new database.
 ANEW = {
     "of two that count the same the database counts": copied("2"),
     "a copy that counts more comes first": copied("1"),

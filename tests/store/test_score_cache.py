@@ -38,7 +38,7 @@ def scores(cache, fingerprint, query, documents):
 
 
 def fill(cache, count, of="q", documents=50):
-    """Scores of so many queries; returns the documents."""
+    """Write scores of `count` queries; return the documents."""
     names = [f"document {n}" for n in range(documents)]
     for n in range(count):
         cache.write("m", [(f"{of}{n}", names, found(np.arange(float(documents))))])
@@ -70,7 +70,7 @@ def test_model_query_and_document_all_tell_pairs_apart(cache):
     assert scores(cache, "m", "ask", ["b", "a"]) == [2.0, 1.0]
     assert scores(cache, "n", "ask", ["a"]) == [3.0]
     assert scores(cache, "m", "other", ["a"]) == [4.0]
-    # Where one text ends and the next begins is told apart too.
+    # The boundary between two texts is part of the key.
     for model, query in (("ma", "sk"), ("n", "other")):
         assert np.isnan(scores(cache, model, query, ["a"])).all()
 
@@ -101,7 +101,7 @@ def test_answers_are_kept_by_the_same_key_within_the_same_limit(cache):
     assert (cache.pairs, cache.read_answers("m", asked[:1])) == (0, [""])
 
 
-# What is on the disk.
+# Data on the disk.
 
 
 def test_a_score_or_an_answer_that_changed_on_the_disk_is_not_cached(cache, file):

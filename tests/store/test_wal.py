@@ -1,5 +1,5 @@
-"""The log that a killed process leaves: a flipped bit in it is named before SQLite drops what is
-behind it, and what a kill leaves by itself is not."""
+"""The log that a killed process leaves: a flipped bit in it is reported before SQLite drops the
+frames after it; an ordinary log after a kill is not reported."""
 
 import random
 import shutil
@@ -36,9 +36,8 @@ with workspace.database.reading() as kept:
 
 @pytest.fixture
 def copied(workspace, make_dataset, tmp_path):
-    """Copy a workspace in use, as a killed process leaves it; returns its log. restarted: the log
-    begins anew, with older frames behind it. open_: a change has reached the log, which is not
-    committed."""
+    """Copy a workspace in use, as after a killed process; return its log. restarted: the log begins
+    again, followed by older frames. open_: a change is in the log but not committed."""
     workspace.save_dataset(make_dataset())
 
     def copy(restarted=False, open_=False):

@@ -123,7 +123,7 @@ def test_counts_that_were_written_as_broken_numbers_are_read():
     assert (found.pairs, found.computed_tokens) == (3, 4.0)
 
 
-# What lists say.
+# Contents of lists.
 
 
 def test_what_lists_tell_without_loading_it_is_as_approved(
@@ -146,7 +146,7 @@ def test_what_lists_tell_without_loading_it_is_as_approved(
     cases |= {f"run {row.name}": row for row in workspace.runs(dataset.id)}
     cases |= several("recorded of {}", workspace.recorded, ["run-1", "p"])
     cases["runs of another"] = workspace.runs("another")
-    # The latencies of what is done; of one that is not known nothing is said.
+    # Latencies of done queries only; unknown ones are not included.
     for timed in (FEWEST_TIMED, FEWEST_TIMED - 1):
         states = ["done"] * timed + ["failed", "skipped", "skipped"]
         latencies = [*[10.0, 20.0, 30.0, 40.0, 50.0][-timed:], 9000.0, np.nan, 9000.0]

@@ -1,4 +1,4 @@
-"""The four billing units against the worked tables, and what must hold for any numbers."""
+"""The four billing units against the worked tables, and properties for any numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Where an option begins to pay, and which options no other beats."""
+"""The break-even of an option, and the options that no other dominates."""
 
 import math
 
@@ -23,7 +23,7 @@ CASES = {
             (Price(1.0, "hour"), 1e-311),
         )
     },
-    # A search at $0.001 that is worth $0.01 needs a tenth more quality, or a twentieth where each
+    # A search at $0.001 with a value of $0.01 needs a tenth more quality, or a twentieth if each
     # percent counts twice.
     **several(
         "the least quality above {}, {}",

@@ -75,7 +75,7 @@ DOUBLED = measured(1.0, 1.0, 1.0, "proven")
 MACHINES = (Machines(146.0, 1000.0),)
 STILL = Gain(NO_CHANGE)
 TINY = 2.2e-311
-# What an LLM saves on 4 × 400 tokens for 0.625 a million is what the search costs.
+# The tokens that an LLM saves, 4 × 400 at 0.625 per million, cost as much as the search.
 READS = {"passages": 10.0, "llm_price": 0.625}
 MONTH = DAYS_PER_MONTH
 
@@ -91,7 +91,7 @@ def within(cost: float, gain: float, **assumed: float) -> Outcome:
 
 
 CASES = {
-    # 20.8333 % better brings 0.0020833 a search; the reranker pays from 0.48 of that on.
+    # 20.8333 % better brings 0.0020833 per search; the reranker pays off at 0.48 of it or more.
     "the published example": lambda: outcome(option(), PUBLISHED),
     "a one-off cost is paid back in two months": lambda: outcome(
         option(), replace(PUBLISHED, setup_cost=6_590.2777)
@@ -301,7 +301,7 @@ gains = st.floats(0.001, 2.0)
 @given(gains, st.floats(1e-4, 1.0), st.floats(0, 0.99), st.floats(0.05, 1.0))
 def test_the_return_at_break_even_is_zero(gain: float, part: float, upkeep: float, share: float):
     scenario = replace(PUBLISHED, traffic_share=share)
-    # Costs are a part of what the gain brings at the highest elasticity, 10.
+    # Costs are a part of the value of the gain at the highest elasticity, 10.
     most = outcome(Option("x", 0.0, changed(gain)), replace(scenario, elasticity=10.0))
     a_month = part * most.value_per_month.value
     cost = (1 - upkeep) * a_month / (scenario.searches_per_day * DAYS_PER_MONTH)
@@ -309,7 +309,7 @@ def test_the_return_at_break_even_is_zero(gain: float, part: float, upkeep: floa
     needed = outcome(Option("x", cost, changed(gain)), scenario).break_even_elasticity.value
     assert needed == pytest.approx(10 * part)
     at = outcome(Option("x", cost, changed(gain)), replace(scenario, elasticity=min(needed, 10.0)))
-    # What is lost in the last digit of a sum is no loss.
+    # The rounding error of a sum is not a loss.
     assert at.roi.value == pytest.approx(0, abs=1e-9)
     assert at.break_even_price.value == pytest.approx(cost * 1000, rel=1e-6)
 

@@ -65,7 +65,7 @@ CONTENTS = {
         "unit": "search", "chunk_tokens": 100.0, "currency": "eur", "as_of": "2026-01-02T03:04:05",
         "model": "m",
     }),
-    # What an example once said is forgotten, and what is one's own is not.
+    # The rate of an unchanged example is dropped; your own values are not.
     "an example of a machine": listed(HOUR),
     "a machine of one's own": listed(HOUR | {"source": "mine"}),
     "a rate of one's own": listed(HOUR | {"searches_per_second": 21.0}),

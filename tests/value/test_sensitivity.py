@@ -1,4 +1,4 @@
-"""What a result hangs on."""
+"""Sensitivity of a result to its inputs."""
 
 from dataclasses import replace
 
@@ -68,7 +68,7 @@ CASES = {
         ),
     ),
     "no price": lambda: [sensitivity.input_value(BARE, SCENARIO, name) for name in (PRICE, GAIN)],
-    # What is not known has no net.
+    # An unknown value has no net.
     **{
         f"unknown {place}": lambda option=option: (
             sensitivity.net_per_month(option, SCENARIO),

@@ -155,7 +155,7 @@ def test_a_profile_of_ones_own_is_read_from_its_file_or_named_by_it(tmp_path, ap
         ("MINE.JSON", "\ufeff\n  " + MINE.to_json()),
         ("mine.toml", AS_TOML),
         ("mine.toml", "\ufeff" + AS_TOML),
-        # What it is is told by its content.
+        # The format is detected by the content.
         ("mine.toml", MINE.to_json()),
     ):
         (tmp_path / name).write_text(text, encoding="utf-8")

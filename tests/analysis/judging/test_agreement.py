@@ -153,7 +153,7 @@ def test_which_system_lifted_a_document_and_which_the_judge_favours() -> None:
     assert favour.difference == pytest.approx(4 / 3)
     assert favour.proven
     assert favour.low < 4 / 3 < favour.high
-    # As the t interval of a difference of a mean that varies and one that does not.
+    # The t interval of the difference between a mean with variance and a constant mean.
     spread = np.std([2.0 if n % 3 == 0 else 1.0 for n in range(12)], ddof=1)
     assert favour.high - 4 / 3 == pytest.approx(2.200985 * spread / 12**0.5, rel=1e-6)
     table = found.by_group({"lifted": lifted}).set_index(["by", "group"])

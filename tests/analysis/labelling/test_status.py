@@ -1,4 +1,4 @@
-"""A labelling plan of several comparisons has the status of the one that needs most labels."""
+"""A labelling plan of several comparisons has the status of its slowest comparison."""
 
 from dataclasses import replace
 from math import nan

@@ -112,7 +112,7 @@ HEADERS = {
     **dict.fromkeys(("相关性评分（0-3）", "relevance (0 to 3)", "Label [1-4]", "相关度评分"), 1),
     # An unused column that resembles labels is reported.
     **dict.fromkeys(("relevance by Anna", "人工相关判断"), 1),
-    # A header that says that 1 is best is detected in any order; other grades are not.
+    # A header that marks 1 as the best grade is detected in any order; other grades are not.
     **dict.fromkeys(("grade (1 = best)", "rating (1 is the best)", "等级（1表示最好）"), -1),
     **dict.fromkeys(("grade (10 = best)", "grade (3 = best, 1 = worst)"), -1),
 }

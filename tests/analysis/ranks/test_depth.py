@@ -138,8 +138,8 @@ def test_the_last_digits_of_a_sum_are_no_gain():
 
 
 def test_a_loss_as_sure_as_the_gain_of_the_full_depth_is_no_gain():
-    """Eight queries lose their first document at depth 5 and gain another one from depth 10, where
-    eight others gain."""
+    """Eight queries lose their first document at depth 5. At depths of 10 or more they gain
+    another, and eight others gain."""
     found = {f"q{place}": [f"d{d}" for d in range(10)] for place in range(40)}
     lifted = {(f"q{place}", "d2"): 3.0 for place in range(8)}
     cuts, first = cuts_of(found, lifted | {(f"q{place}", "d7"): 5.0 for place in range(16)})
@@ -202,7 +202,7 @@ CASES = {
     "the full depth has the proof of its verdict": lambda: _curve(6),
     "a shallower one that does less": lambda: _curve(5, 1),
     "nobody is helped": lambda: _curve(0, full=False),
-    # A correction for many systems applies, even if the depths alone need a weaker one.
+    # A correction for many systems applies, even if a weaker one suffices for the depths.
     **{f"eight are helped, full: {full}": lambda full=full: _curve(8, depths=(20,), full=full)
        for full in (False, True)},
     **several("twelve, and {} deeper", lambda deeper: _curve(12, deeper), (5, 8)),

@@ -16,7 +16,7 @@ hits = st.lists(
 
 
 def side(low: float, high: float) -> int:
-    """Return 1 for an interval above 0, -1 for one below, 0 for one that contains 0."""
+    """Return 1 for an interval above 0, -1 for one below, 0 for an interval that contains 0."""
     return int(low > 0) - int(high < 0)
 
 

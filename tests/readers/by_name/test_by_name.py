@@ -1,7 +1,7 @@
-"""Data sets by name: what is fetched, what is left aside, and what is said where it cannot be.
+"""Data sets by name: the downloaded files, the ignored ones, and the errors.
 
-The hub is a server of this test that speaks its wire; ir_datasets is the real package, which finds
-the file it would download already in its folder.
+The hub is a server of this test with the same HTTP API; ir_datasets is the real package, with the
+file that it would download already in its folder.
 """
 
 import itertools
@@ -78,7 +78,7 @@ class Forked:
     def __init__(self, command, *, stdout, env, **_streams) -> None:
         self._process = _FORKS.Process(target=fetch, args=(command[3:], stdout.name, env))
         with pytest.MonkeyPatch.context() as patch:
-            # A new process runs the __main__ of its parent, where a test of pages leaves the app.
+            # A new process runs the __main__ of its parent, which is the app after a test of pages.
             patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
             self._process.start()
         self.poll, self.kill = lambda: self._process.exitcode, self._process.kill
@@ -92,7 +92,7 @@ class Forked:
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path, monkeypatch) -> None:
-    """Caches of its own, and no server outside this machine."""
+    """Use separate caches, and no server outside this machine."""
     monkeypatch.setattr(subprocess, "Popen", Forked)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.setenv("HF_ENDPOINT", NOWHERE)
@@ -253,7 +253,7 @@ def test_a_data_set_of_ir_datasets_is_read_by_a_process_that_imports_none_of_it(
 
 def test_what_ir_datasets_cannot_open_is_explained(monkeypatch, approved):
     pytest.importorskip("ir_datasets", reason="the extra ir_datasets is not installed")
-    # Every server is asked through a proxy that is not there, also where a network is.
+    # Every server is requested through a proxy that does not exist, also if there is a network.
     for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(variable, NOWHERE)
     monkeypatch.setenv("NO_PROXY", "")

@@ -34,7 +34,7 @@ def large(table: pa.Table) -> bytes:
 
 
 def repeated(text: str, rows: int) -> dict[str, pa.Array]:
-    """A text that stands once in the file and in each of so many rows of the table."""
+    """Return a text stored once in the file and used in each of `rows` rows of the table."""
     once, data = pa.array([text]), text.encode()
     view = struct.pack("<i4sii", len(data), data[:4], 0, 0)
     if len(data) <= 12:

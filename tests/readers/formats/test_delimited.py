@@ -96,7 +96,7 @@ def test_a_field_that_does_not_end_is_read_no_further_than_a_field_may_be_long()
     with pytest.raises(LimitError, match="more than 40 characters") as refused:
         delimited.read(text, ",", "x", limits)
     assert refused.value.line == 3
-    # Where a mark may be a plain character, it is one.
+    # A quotation mark that can be a plain character is a plain character.
     table = delimited.read(text.replace(",", "\t").replace("s\n", "s\t0\n"), "\t", "x", limits)
     assert (len(table), table.frame["query"][1]) == (51, '"bwords')
     assert csv.field_size_limit() == limit_elsewhere
@@ -117,7 +117,7 @@ def test_which_character_separates_and_by_which_line_a_row_is_called(approved):
     tables = (
         *("query,label\na,1\nb,2\n", "query,label\na,1\n\nb,2\n", 'query,label\n"a\nb",1\nb,2\n'),
         *("q1,d1,1\nq1,d2,0\nq2,d3,1\n", "sep=,\nquery,label\na,1\n"),
-        # A first row like the others is no header: numbers below a number, an id of its own.
+        # A first row like the others is not a header: numbers below a number, a unique id.
         *("a,2024\nb,2023\n", "a,2024\n", "d1,some text\nd2,x y\nd3,z\n"),
         *("d1,some text\nd1,x y\nd3,z\n", 'q1,"d1",1\nq1,d2,0\nq2\n'),
     )
@@ -129,7 +129,7 @@ def test_which_character_separates_and_by_which_line_a_row_is_called(approved):
         # Without names seven tenths of the rows have as many fields; two names are enough.
         *("one thing,another\n" * n + "nothing\n" * (10 - n) for n in (7, 6)),
         *(f"query;{name}\n" + "nothing\n" * 9 for name in ("label", "words")),
-        # Of a sample that was cut whole rows only count.
+        # In a truncated sample only whole rows count.
         "one;two\nthree;four\n" + "x" * 300_000 + ";five\n",
         "one;two\nthree;four\nfive\n",
         *(

@@ -101,7 +101,7 @@ OF_TEXTS: list[Callable[[list[Text]], str]] = [
 def test_any_text_comes_back_as_it_was(rows, write):
     parsed = read([Source("x", write(rows).encode())])
 
-    # A column of nothing but tokens such as "q1" holds ids, and then there is no text.
+    # A column with only tokens such as "q1" contains ids, and then there is no text.
     queries, documents = (
         dict(zip(table[key], table["text"].where(table["text"].notna(), table[key]), strict=True))
         for table, key in ((parsed.queries, "query_id"), (parsed.documents, "doc_id"))

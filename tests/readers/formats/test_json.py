@@ -1,5 +1,5 @@
-"""JSON and JSON lines: rows and entries that hold lists, with the true line of each, and where one
-shape ends and the next begins."""
+"""JSON and JSON lines: rows and entries with lists, each with its true line, and the limits between
+the shapes."""
 
 import json
 from collections.abc import Callable
@@ -224,11 +224,11 @@ WHOLE = {
 TURNS = [{"number": 1, "utterance": "a"}]
 SHAPES: dict[str, tuple[Callable[[object], bool], list[object]]] = {
     "json_layouts": (json_layouts.matches, [
-        # A pair is what was retrieved and what is relevant.
+        # A pair: the retrieved documents and the relevant ones.
         [[["d1", "d2"], ["d1"]]], [[["d1", "d2"], {"d1": 1}]], [[[111, 222], [222]]],
         [[[1, 0], [0]]], [[["d1"], ["d1"], ["d2"]]], [[["d1"]]], [[["d1"], "d1"]],
         [[["d1"], [1.5]]],
-        # A list of few numbers are grades.
+        # Short lists of numbers are grades.
         [1, 0, 2.5], [0, 1] * MOST_GRADES, [1, "d"], [[0, 1], [100, 0]], [[0, 1], [-100, 0]],
         [[0, 1], [101, 0]], [[0, 1], [*range(12)]], [[0, 1], [*range(13)]], [[0, 1], []],
         {"q1": [1, 0], "q2": "text"}, {"a": 1, "b": 2}, {}, [], "x",
@@ -245,7 +245,7 @@ SHAPES: dict[str, tuple[Callable[[object], bool], list[object]]] = {
         {"q": {"a": 1, "b": 2, "c": "x"}}, {"q": {"a": 1, "b": "x"}}, {"q": {"a": True, "b": 1}},
         {"q": {"a": 1, "b": 1, "label": 1}}, {"q": {"a": 1, "label": 1}},
     ]),
-    # Texts stand beside what is relevant, which is said once.
+    # Texts next to the list of relevant documents, which occurs once.
     "collection": (json_layouts.is_collection, [
         WHOLE, {**WHOLE, "queries": {}}, {**WHOLE, "queries": {}, "corpus": {}}, [WHOLE],
         {**WHOLE, "relevant_docs": {}}, {**WHOLE, "relevant_docs": {"q1": "d1"}},

@@ -1,5 +1,5 @@
-"""The shapes of JSON in which tutorials and frameworks write what was retrieved and is relevant: of
-each the values, ids and names are those of the file."""
+"""The shapes of JSON in which tutorials and frameworks write retrieved and relevant documents: for
+each, the values, ids and names equal the file's."""
 
 import itertools
 import json
@@ -69,7 +69,7 @@ def test_the_example_of_a_known_shape_is_one():
     assert len(parse({"x.json": str(example)}).qrels) == 1
 
 
-# The worked examples by which people learn evaluation.
+# The worked examples of tutorials about evaluation.
 # Two queries: grades, the scores of the first stage, the scores of a reranker.
 GRADES = ([3, 1, 2, 0], [0, 1, 2, 0])
 FIRST = ([0.9, 0.8, 0.7, 0.6], [0.9, 0.8, 0.7, 0.6])
@@ -88,7 +88,7 @@ def entries(truth: str, first: str, reranked: str, *, texts: bool, queries: bool
 
 
 def arranged(listed: list[dict]) -> dict[str, object]:
-    """The same entries as people write them down."""
+    """Return the same entries in the usual arrangements."""
     return {
         "entries": listed,
         **{f"in {key}": {key: listed} for key in ("data", "results", "retrieved", "documents")},

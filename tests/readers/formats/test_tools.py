@@ -1,4 +1,4 @@
-"""What other tools write: each file in the shape of its tool, and each broken in the usual ways."""
+"""Files of other tools: each in the shape of its tool, and each broken in the usual ways."""
 
 import io
 import json

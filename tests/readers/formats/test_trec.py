@@ -98,7 +98,7 @@ def test_a_file_is_a_run_qrels_or_plain_labels_by_its_lines(approved):
         # Two short ids and a number are plain labels.
         *(PLAIN, f"{'q' * 100} d1 1", f"{'q' * 101} d1 1", f"q1 {'d' * 101} 1", "q1\td 1\t1"),
         *("文 d1 1", "q1 d1 one", "q1 d1 1 2"),
-        # A label of qrels stands behind an iteration.
+        # In qrels the label follows an iteration and a document.
         *(QRELS_LINE, "q1 12 d1 1", "q1 q1 d1 2.5", "q1 q1 d1 superb", "q1 0 d1 superb"),
         *("q1 7 d1 relevant", "q1 x d1 1", "q1 0 d1"),
     ]
@@ -112,7 +112,7 @@ def test_a_file_is_a_run_qrels_or_plain_labels_by_its_lines(approved):
     ]
     listed = [*([line] for line in one), *shares]
     cases = {" | ".join(lines): shape_of("\n".join(lines)) for lines in listed}
-    # Ids hold blanks where four fifths of the lines have tabs; a padded line makes blanks separate.
+    # Ids may contain spaces if four fifths of lines have tabs. In a padded line spaces separate.
     texts = {
         **{
             f"{tabbed} of 10 lines have tabs": "\n".join(

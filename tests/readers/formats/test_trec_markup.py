@@ -93,7 +93,7 @@ def test_a_document_and_a_topic_have_their_own_parts(approved):
         "<doc><docno>1</docno><title>Topic: <b>T</b></title><style>b{}</style>x</doc>",
         "<doc><docno>1</docno>a<![CDATA[<b> & ]]>c<!-- d -->e</doc>",
         "out <doc><docno>1</docno>a</doc> side",
-        # A topic has a number and what it asks.
+        # A topic has a number and a question.
         "<top><num>Number: 0051<desc>Description: What?</top>",
         *("<top><num>0051<title>Title: a  b<desc>c</top>", "<top><num>Topic: 000</top>"),
         "<topic number='7'><question>How?</question><query>short</query></topic>",
@@ -119,5 +119,5 @@ def test_lines_are_those_of_the_file_behind_comments_and_cdata():
 
 @pytest.mark.parametrize("piece", ["<a ", "<![x ", "<!--", "<![CDATA[", "</", "&#"])
 def test_markup_that_never_ends_is_text_and_takes_no_time(piece):
-    # The parser alone would look through the rest of the file at each: hours for these.
+    # Without this, the parser would search the rest of the file at each: hours for these.
     assert len(table(f"<doc><docno>1</docno><text>{piece * 60_000}")) == 1

@@ -1,4 +1,4 @@
-"""Several files of one data set: joined by id, each thing settled once and told."""
+"""Several files of one data set: joined by id, with each conflict resolved once and reported."""
 
 import json
 
@@ -232,8 +232,8 @@ def test_what_files_say_twice_is_settled_by_a_rule_and_told(approved):
     approved("readers/settled.en", shown(cases))
 
 
-# The surest name wins, and what was reranked is none, whatever it was made from. One alone: these
-# names only say that it is the first stage.
+# The most specific name wins, and a reranked run is not the first stage, whatever it reranked. A
+# single run is the first stage under each of these names.
 NAMES = (
     *("initial rerank_bm25_title", "rerank_minilm run_bm25", "a_rerank first_stage"),
     *("monot5 baseline", "b a", "first_stage initial", "candidates first_stage"),
@@ -330,7 +330,7 @@ def test_files_are_called_by_a_telling_name_or_none(approved):
     files += [
         f"corpus.jsonl queries.jsonl {name} run.trec" for name in (*labels, "test_qrels_2024.txt")
     ]
-    # The name of the labels goes before that of the texts, and a folder before both.
+    # The name of the labels takes precedence over the texts' name, and a folder over both.
     files += [f"clinic.jsonl queries.jsonl {name}" for name in ("medquad.qrels", "qrels.tsv")]
     files += ["shop/corpus.jsonl shop/queries.jsonl shop/qrels/test.tsv"]
     contents = (CORPUS, QUERIES, QRELS, RUN)

@@ -1,4 +1,4 @@
-"""Labels whose lowest grade is the best, as in Cranfield: found, put right by command, and said."""
+"""Labels whose lowest grade is the best, as in Cranfield: detected, reversed on request, shown."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from rankdash.core.readers import Source
 from rankdash.core.readers.loading import load
 
 # query, document, grade: 1 is the best, 4 of minimum interest, -1 (or 5) not relevant. Each query's
-# documents stand in the order in which the search found them.
+# documents are in the order of the first stage.
 GRADES = {"184": 1, "29": 1, "31": 2, "12": 3, "486": -1, "51": 4}
 CRANQREL = "".join(f"{q} {doc} {grade}\n" for q in range(1, 7) for doc, grade in GRADES.items())
 FOUND = "".join(
@@ -50,7 +50,7 @@ def test_the_best_grade_is_found_beside_labels_below_0_and_reversed_labels_are_r
     assert type(put_right.report).from_json(put_right.report.to_json()).reversed_at == 5
     own = put_right.dataset.qrels.query("query_id == '1'").set_index("doc_id")["label"]
     assert own.to_dict() == RIGHT
-    # Also a 5 for what is not relevant; of several labels of a pair the best one is the highest.
+    # Also a 5 for documents that are not relevant; of several labels of a pair the best is used.
     odd = load(sources(CRANQREL.replace(" -1\n", " 5\n") + "1 184 3\n"), worst_label=5)
     own = odd.dataset.qrels.query("query_id == '1'").set_index("doc_id")["label"]
     assert own.to_dict() == {**RIGHT, "486": 0}

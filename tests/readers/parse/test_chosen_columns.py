@@ -92,7 +92,7 @@ def test_each_file_takes_the_columns_that_it_has_and_others_are_refused(tmp_path
         assert main([*arguments, "--json"]) == code
         return json.loads(capsys.readouterr().out)
 
-    # A column of the labels too says nothing of the ranking.
+    # A column of the labels does not affect the ranking.
     for columns, mrr in ((("score=s",), 1.0), (("score=score",), 0.75), ((), 0.75)):
         chosen = (*NAMES, *columns)
         [system] = said(0, "evaluate", labels, run, "-m", "mrr", *chosen)["systems"].values()

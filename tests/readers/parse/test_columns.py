@@ -127,7 +127,7 @@ def test_what_each_column_is_read_as(approved):
 
 
 def test_who_is_asked_for_columns_sees_the_first_rows_and_what_to_do():
-    """Also as an error of a format, for those who cannot ask."""
+    """Also as an error of a format, without a user who can choose."""
     with pytest.raises(FormatError) as needed:
         parse({"x.csv": "wer,was,lang\n" + "q,a long passage,en\n" * 9})
     assert isinstance(needed.value, MappingNeeded)
@@ -137,7 +137,7 @@ def test_who_is_asked_for_columns_sees_the_first_rows_and_what_to_do():
 
 
 def cells(**columns: str) -> pd.DataFrame:
-    """A row for each word of a column; a bar stands for a blank."""
+    """Return a row for each word of a column; a bar is replaced by a space."""
     return pd.DataFrame(
         {name: [cell.replace("|", " ") for cell in text.split()] for name, text in columns.items()}
     )
@@ -153,22 +153,22 @@ def test_what_a_column_is_by_its_name_and_its_cells(approved):
     pairs, label, sides = {"query_id": "q q", "doc_id": "a b"}, {"label": "1 0"}, queries | docs
     tokens = {"query": "q1 q2", "document": "d1 d2"}
     frames = [
-        # Of the side that is spoken of.
+        # The named side.
         *(query | text, queries | text, docs | text, sides | text, query | document | text),
         *(ids | query, ids | document, ids | title, ids | query | document, ids | query | text),
         *(ids | text, title, queries | title, query | title, queries | query | title),
-        # Ids alone, of both sides: a table of queries alone holds their texts, however short.
+        # Only ids, of both sides. In a table of queries only, the values are texts, however short.
         *(tokens, {"query": "q1 q2"}, sides | tokens, tokens | label),
-        # A score beside a rank or a label is a system's, beside such a score it is a label.
+        # Next to a rank or a label, a score is a system's; next to such a score it is a label.
         *(pairs | {"rank": "1 2", "score": "1 0"}, pairs | label | {"score": "1 0"}),
         pairs | {"bm25": "2.5 2", "score": "0.5 0.25"},
         {"query_id": "q q", "corpus_id": "a b", "score": "0.5 0.25"},
         {"query_id": "q q", "corpus_id": "a b", "score": "1 0"},
         *(pairs | {"score": score} for score in ("0.5 0.25", "1 0")),
-        # What values and not names decided is doubted.
+        # A decision by values, not by names, is marked as uncertain.
         *({"query_id": "q q"} | document | {"score": score} for score in ("1 0", "0.5 1")),
         {"query_id": "q q"} | document | {"grade": "1 0"},
-        # An id that rows of one query share is that of the query.
+        # An id that rows of one query share is the query's.
         *(
             {"id": own, "query": of, "document": "t t t", "label": "1 1 1"}
             for own, of in (("1 1 2", "g g p"), ("1 2 3", "g g p"), ("1 1 2", "g p p"))
@@ -176,9 +176,9 @@ def test_what_a_column_is_by_its_name_and_its_cells(approved):
         # More than half of the cells of a label can be read.
         {"query": "gift gift", "document": "text text", "relevance_note": "2 long|words"},
         {"query": "g g g", "document": "t t t", "relevance_note": "2 0 long|words"},
-        # A column of more than nine tenths of numbers is no text.
+        # A column with more than nine tenths of numbers is not a text.
         *({"a": " ".join(["1.5"] * n + ["words"] * (20 - n))} for n in (18, 19)),
-        # Where a side has its ids, a column of words is no text of it.
+        # If a side has ids, a column of words is not its text.
         *(sides | label | note, queries | label | note, docs | label | note),
         # Tables of ids and texts.
         *({"ID": "1", "Text": "a", "url": "u"}, {"id": "1", "ID": "1", "texts": "a"}),

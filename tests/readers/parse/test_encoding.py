@@ -1,4 +1,4 @@
-"""Encodings: found, told where they were guessed, refused by line where none fits."""
+"""Encodings: detected, reported if guessed, refused by line if none fits."""
 
 import codecs
 import tracemalloc
@@ -51,11 +51,11 @@ def test_an_encoding_is_told_by_its_bytes(approved):
         *(b"a\0" * 20, b"\0a" * 20, b"a\0" * 19 + b"\0\0", b"a\0" * 18 + b"\0\0" * 2),
         *(b"\0a" * 19 + b"\0\0", b"\0a" * 18 + b"\0\0" * 2, b"a\0bb", b"a\0bbb" * 2),
         # Four good characters of UTF-8 for a bad byte make broken UTF-8. The second byte of 丂 is
-        # that of @.
+        # the byte of @.
         *("é".encode() * good + "丂".encode("gb18030") for good in (3, 4)),
         # Half of the second bytes are high in Chinese.
         *(text.encode("gb18030") for text in ("的丂", "的丂丂")),
-        # More than a third of controls are no text.
+        # With more than a third of control characters it is not a text.
         *(b"\0ab", b"\0a", b"\t\n\x1b"),
     )
     cases = {repr(each): partial(decode, each, "x") for each in samples}

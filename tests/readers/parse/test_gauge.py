@@ -1,4 +1,4 @@
-"""What a file holds is counted before anything is made of it, whatever its bytes are cut into."""
+"""The content of a file is counted before it is parsed, for any size of the chunks."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ SMALL = ReadLimits(
 
 @pytest.fixture(params=[1, 3, 7, 1 << 20])
 def cut(request, monkeypatch) -> int:
-    """Files are looked at in chunks of so many bytes."""
+    """Read files in chunks of this number of bytes."""
     monkeypatch.setattr(unpack, "CHUNK", request.param)
     return request.param
 
@@ -131,7 +131,7 @@ def test_an_archive_of_the_same_bytes_again_and_again_is_refused():
     packed = gzip.compress(content)
     times = len(content) // len(packed)
     assert len(parse({"x.gz": packed}, limits=ReadLimits(unpacked_ratio=times + 1)).qrels) == 1
-    # What is small may be packed as small as it likes.
+    # The ratio of small files is not limited.
     small = gzip.compress(b"query,document,label\n" + b"a,b,1\n" * 500_000)
     assert len(parse({"x.gz": small}).qrels) == 1
     with pytest.raises(LimitError, match=f"more than {times:,} times as large") as refused:

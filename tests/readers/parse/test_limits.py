@@ -12,7 +12,7 @@ from rankdash.core.readers.formats.json_layouts import read_collection
 from tests.readers.reading import limits, parse, shown
 from tests.readers.samples import SAME, arrow, csv, excel, parquet, shape
 
-# What holds three rows of five columns, and a longest field of thirteen characters.
+# Files with three rows of five columns; the longest field has thirteen characters.
 ALIKE = {
     **SAME,
     "Excel": excel(pd.read_csv(io.BytesIO(SAME["CSV"]))),

@@ -11,7 +11,7 @@ from rankdash.core.readers.parse.limits import Refusals
 from tests.readers.reading import shown
 from tests.readers.samples import lines, parquet, shape
 
-# Questions of an FAQ. The search finds the answer of the first and not those of the others.
+# Questions of an FAQ. The search finds the answer to the first question only.
 FAQ = """query_id,query,doc_id,document,label,rank
 q1,How do I return it?,a1,Send it back.,1,1
 q1,How do I return it?,a9,Our shops.,0,2
@@ -104,7 +104,7 @@ def test_rows_with_values_missing_or_bad(approved):
 
 
 def test_five_rows_are_shown_of_all_that_were_refused_for_one_reason():
-    """As two tables of one file may be refused for it; in whatever order, the first is named."""
+    """For two tables of one file with the same reason; the first row is named, in any order."""
     made = Refusals("x.csv")
     made.add("bad_label", [4, 3, 2], ["a", "b", "c"])
     made.add("bad_label", [5, 6, 7], ["d", "e", "f"])

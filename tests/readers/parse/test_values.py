@@ -1,5 +1,5 @@
-"""Labels: numbers as they are, words by a stated table, the rest refused by line; of several people
-the one that they come to, and how far they agree."""
+"""Labels: numbers as they are, words by a stated table, the rest refused by line; several labels of
+a pair resolved to one, with the agreement of the annotators."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""A judge over real HTTP on 127.0.0.1: what it is sent, and what is made of its answers."""
+"""A judge over real HTTP on 127.0.0.1: its requests, and the results of its answers."""
 
 import math
 import re
@@ -147,7 +147,7 @@ def test_the_cost_before_is_near_the_bill(make, server):
 SCALES = [
     *("2: perfect\n1: related\n0: irrelevant", "Rate it on a scale of 0–10.", "请打分，0到5分。"),
     "- 0：不相关\n- 1：相关\n- 2：很相关\n- 3：完全相关\n- 4：满分",
-    # Not the scale, or not one that is told in full.
+    # Not a scale, or an incomplete one.
     *("Read 0 to 100 words of it.", "1: read it. \n2: think.", "3: good"),
     "A grade from 0 to 3, or a score of 0-4.",
 ]

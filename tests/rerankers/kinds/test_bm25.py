@@ -59,7 +59,7 @@ def test_a_changed_text_is_scored_as_an_indexed_one_would_be(method):
     twice = scores_of(reranker, f"{query} refund")
     assert twice["d1"] > indexed["d1"]
     assert scores_of(reranker, f"{query} refund", changed) == pytest.approx(twice, rel=1e-5)
-    # Long and short is a text beside the corpus, whatever else is asked about with it.
+    # The length of a new text is relative to the corpus, independent of the other documents.
     for doc in DOCUMENTS:
         alone = scores_of(reranker, query, DOCUMENTS | {doc: changed[doc]})
         assert alone == pytest.approx(indexed, rel=1e-5)
@@ -122,8 +122,8 @@ TEXTS = {
 
 
 def test_words_by_language_are_as_approved(approved):
-    """Chinese gives its characters, words and the words within them, so that texts that are cut
-    differently still share something."""
+    """Chinese yields its characters, words and the words within them, so that texts that are
+    segmented differently still have words in common."""
     rows = [(language, text) for language, texts in TEXTS.items() for text in texts]
     cases = {f"{language} {text!r}": words(text, language) for language, text in rows}
     approved("rerankers/words", results(cases))

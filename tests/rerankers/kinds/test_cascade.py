@@ -1,4 +1,4 @@
-"""Two rerankers one after the other: what the second reads, how stages stay apart, what fails."""
+"""Two rerankers one after the other: the input of the second, separate stages, failures."""
 
 import itertools
 import math
@@ -44,7 +44,7 @@ SECOND = {"a": 9.0, "b": -50.0, "c": -40.0, "d": 9.0}
 
 
 def test_what_two_stages_make_of_documents_is_as_approved(approved):
-    """Raw scores of the second; those of the first would stand above them on one scale."""
+    """The second stage's scores are raw; on one scale the first stage's would rank above them."""
 
     def ranked(first, second, top=2, queries="q"):
         found = cascade(first, second, top).score([request(query=name) for name in queries])

@@ -1,5 +1,5 @@
-"""Rerank services over real HTTP on 127.0.0.1, working and broken. Waiting is done by a clock that
-the test holds, so the pauses cost no time. What a single request may meet: `../test_remote.py`."""
+"""Rerank services over real HTTP on 127.0.0.1, working and broken. Pauses use a clock that the test
+controls, so they cost no time. Faults of a single request: `../test_remote.py`."""
 
 import json
 import math
@@ -217,8 +217,8 @@ def test_where_a_key_is_found_and_may_be_sent_is_as_approved(monkeypatch, approv
 
 
 def echoes():
-    """What services answer that show the key, or a part of it: in the middle of what is looked at,
-    over each of its ends, and cut by the service itself."""
+    """Yield answers of services that show the key, or a part of it: in the middle of the redacted
+    text, over each of its ends, and truncated by the service."""
     header = {"Accept": "*/*", "Authorization": f"Bearer {SECRET}"}
     for length in range(300 - len(SECRET), 300):
         yield {"message": "x" * (length - 1) + " " + SECRET}
@@ -256,7 +256,7 @@ def test_a_key_that_could_be_a_word_is_not_looked_for(length, hidden):
     ) != hidden
 
 
-# The estimate and the name of what is cached.
+# The estimate and the fingerprint.
 
 
 def estimated(requests, **settings):

@@ -27,7 +27,7 @@ def made(model, **settings):
 
 
 def vectors(folder, text, limit=32):
-    """The last layer of the transformer, by transformers alone: one text, no padding."""
+    """Return the last layer of the transformer, by plain transformers: one text, no padding."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -66,7 +66,7 @@ def test_scores_are_those_of_the_definition(encoder, bi_folder):
 
 
 def test_portions_and_what_is_kept_change_nothing(bi_folder, monkeypatch):
-    """Each long text is a portion of its own; what is cut off it counts for its length alone."""
+    """Each long text is a separate portion; its truncated part counts only by its length."""
     docs = [*DOCS, *(f"{text} {'card ' * 15_000}" for text in ("the cat", "return", "the cat"))]
     requests = [request(docs=docs), request("the cat", docs[::-1], "p")]
     expected = [made(bi_folder).score([request(each.query, [doc])])[0].scores[0]
@@ -104,7 +104,7 @@ def test_an_approximate_runtime_tells_how_far_it_agrees(bi_folder):
 
 @pytest.fixture(scope="module")
 def colbert(bi_folder, tmp_path_factory):
-    """A model that says it was trained for late interaction: transformer, projection, mask."""
+    """A model with the configuration of late interaction: transformer, projection, mask."""
     import torch
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Dense, Normalize

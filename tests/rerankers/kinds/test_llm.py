@@ -1,4 +1,4 @@
-"""Language models over real HTTP on 127.0.0.1: what they are sent, and what is made of answers."""
+"""Language models over real HTTP on 127.0.0.1: the requests, and the results of the answers."""
 
 import math
 import re
@@ -109,7 +109,7 @@ def test_the_environment_may_say_where_the_models_are(make, server, monkeypatch,
     server.key = "sk-of-the-rack-4711"
     reranker = make(kind, base_url="", key_variable="")
     assert reranker.score([ask(DOCUMENTS[:2])])[0].error == ""
-    # What a run keeps is where it went.
+    # A run stores the address that was used.
     assert reranker.settings["base_url"] == address
     # The key still goes nowhere else.
     with pytest.raises(UnavailableError, match=rf"sent only to {re.escape(address)}"):
@@ -181,7 +181,7 @@ def test_a_text_is_cut_to_its_beginning_and_0_is_all_of_it():
 
 
 def answer(*top, usage=None):
-    """What a service says that answers yes: its tokens with their logarithms, and its counts."""
+    """Return a service's answer "yes": its tokens with log probabilities, and token counts."""
     listed = [{"token": token, "logprob": value} for token, value in top]
     choice = {"message": {"content": "yes"}, "logprobs": {"content": [{"top_logprobs": listed}]}}
     return {"status": 200, "text": {"choices": [choice], "usage": usage}}
@@ -211,7 +211,7 @@ def always(*texts):
 LIKELY, NO, UNLIKELY = ("yes", -0.5), ("no", -1.0), ("yes", -2.0)
 COUNTS = {"prompt_tokens": 7, "completion_tokens": 2}
 PRICES = {"price_in": 5e5, "price_out": 1e6}
-# What is asked of whom: kind, documents, settings, what the model answers, faults.
+# Cases by kind: documents, settings, the model's answers, faults.
 POINTWISE = {
     "yes or no": (2, {}),
     "a grade": (2, {"answer": "grade"}),
@@ -259,7 +259,7 @@ PAIRWISE = {
 
 
 def test_what_models_make_of_documents_is_as_approved(make, server, approved):
-    """The best documents first, the scores, the notes of calls and what was asked."""
+    """The best documents first, the scores, the notes of calls and the prompts."""
     cases = {}
     for kind, scenarios in zip(KINDS, (POINTWISE, LISTWISE, PAIRWISE), strict=True):
         for name, (count, settings, *more) in scenarios.items():

@@ -87,8 +87,8 @@ def test_a_model_of_tokens_has_an_answer_for_each_that_is_no_padding():
 
 
 def test_plans_frames_and_prompts_are_as_approved(approved):
-    """Rows are as wide as a multiple and no wider than a model reads; a batch ends before it wastes
-    a fiftieth on padding; a prompt stands before a text or around it."""
+    """Rows are padded to a multiple, up to the model's limit; a batch ends before padding exceeds a
+    fiftieth; a prompt is before a text or around it."""
 
     def planned(lengths, budget, *how):
         found = plan_batches(np.array(lengths), budget, *how)

@@ -1,4 +1,4 @@
-"""A graph made from a model's files, against the same model by PyTorch; what is left to PyTorch."""
+"""Graphs made from a model's files, compared with PyTorch; models that only PyTorch runs."""
 
 import dataclasses
 import json
@@ -174,7 +174,7 @@ UNUSUAL = {
         *({"hidden_size": 64}, {"num_hidden_layers": 1}, {"num_hidden_layers": 3}),
         {"layer_norm_eps": None},
     ],
-    # PyTorch gives both texts of a pair one token type with a tokenizer of no class of its own.
+    # If a tokenizer has no class, PyTorch uses one token type for both texts of a pair.
     "tokenizer_config.json": [
         *({"do_lower_case": False}, {"tokenizer_class": "XLMRobertaTokenizer"}),
         {"tokenizer_class": "PreTrainedTokenizerFast"},

@@ -46,8 +46,8 @@ def test_what_was_measured_counts_on_its_machine_if_it_can_be_read_and_no_half_i
 
 
 class Timed:
-    """Takes so many seconds for two batches, by a clock that it moves itself; the first take
-    longer."""
+    """A runtime that takes `seconds` for two batches, by a clock that it moves; the first batches
+    take longer."""
 
     budget = 1024
 
@@ -65,7 +65,7 @@ class Timed:
     ("taken", "choice", "seconds", "rounds"),
     [
         *((1.0, "torch", *limit) for limit in [(0.0, 1), (3.0, 1), (3.1, 2), (6.0, 2)]),
-        # What is clear is not measured longer.
+        # A clear result needs no more measurements.
         *((far, "torch", 1000.0, 3) for far in (0.5, 1.0, 1.3)),
         *((far, "onnx", 1000.0, 3) for far in (1.5, 2.0, 9.0)),
         *((near, "torch", 1000.0, 50) for near in (1.35, 1.375)),

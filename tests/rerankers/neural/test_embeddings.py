@@ -1,4 +1,4 @@
-"""What is encoded, kept and counted of texts, whatever model does it."""
+"""Encoding, caching and counting of texts, with any model."""
 
 import os
 from pathlib import Path

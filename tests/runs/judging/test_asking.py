@@ -1,4 +1,4 @@
-"""The loop that asks: batches that never hold too much, whatever ends it."""
+"""The loop that sends questions: batches of limited size, however the loop ends."""
 
 import itertools
 import threading
@@ -26,7 +26,7 @@ def taken(batches):
 
 @pytest.fixture
 def asked(settings, server):
-    """Ask so many questions; the batches that were handed on. reply: is called for each answer."""
+    """Send `count` questions; return the batches. reply: function called for each answer."""
 
     def asked(count, reply=lambda body: None, concurrency=1, keep=None, **how):
         batches = []
@@ -53,13 +53,13 @@ def test_no_more_is_under_way_or_unkept_than_may_be_lost(asked, server):
     def keep(batch):
         kept[0] += len(batch)
 
-    # A clock that stands: batches come by their size alone.
+    # If the clock does not move, batches depend only on their size.
     batches = asked(350, reply, 8, keep=keep, clock=lambda: 0.0)
     assert taken(batches) == list(range(350))
     assert len(batches) >= 4
     assert most[0] <= MOST_UNKEPT
     assert server.most_at_once > 1
-    # One that runs hands on early.
+    # With a running clock, batches are passed on early.
     ticks = itertools.count()
     batches = asked(12, clock=lambda: float(next(ticks)))
     assert (taken(batches), len(batches)) == (list(range(12)), 12)
@@ -111,8 +111,8 @@ def test_a_sample_takes_queries_with_human_labels_first():
 
 
 def test_cost_and_time_before_are_as_approved(settings, tmp_path, server, approved):
-    """What is answered costs nothing before, be it whole pairs or some of the repeats; another
-    prompt is another question. A pair without a text is not asked."""
+    """Cached answers cost nothing, whether of whole pairs or of some of the repeats; another prompt
+    is another question. A pair without a text is not sent."""
     store = Workspace(tmp_path / "workspace").score_cache
     twice = Judge({**settings, "repeats": 2, "per_minute": 120, "price_in": 1.0})
     once, thrice = (Judge({**settings, "repeats": n, "price_in": 1.0}) for n in (1, 3))

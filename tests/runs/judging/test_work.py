@@ -1,4 +1,4 @@
-"""Judges in a worker: counted, kept, cancelled, resumed, and apart from people's labels."""
+"""Judges in a worker: counted, stored, cancelled, resumed, and separate from human labels."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def grades_of(rows, judge_id):
 def test_lives_of_judges_are_as_approved(
     add, rows, served, server, pairs, workspace, dataset, make_dataset, monkeypatch, approved
 ):
-    """The steps of each judge. Three pairs are never asked: d7 has no text."""
+    """The steps of each judge. Three pairs are never sent: d7 has no text."""
     lives = {}
 
     def step(name, judge_id, resumed=None, handover=None):

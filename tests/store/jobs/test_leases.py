@@ -139,7 +139,7 @@ class Grading(Work):
         self.ids[name] = name
 
     def progress(self, _name, _who):
-        """What it has graded says how far it is."""
+        """Do nothing: the number of graded pairs is the progress."""
 
 
 @pytest.mark.parametrize("kind", [Work, Questions, Grading])
@@ -179,7 +179,7 @@ def test_a_worker_is_silent_after_ten_seconds(monkeypatch):
 
 
 def test_a_process_of_this_machine_is_asked_whether_it_lives(monkeypatch):
-    # One that may not be asked is alive, and another user's.
+    # A process without permission to signal is alive, and another user's.
     answers, asked = [None, ProcessLookupError, PermissionError], []
 
     def kill(pid, signal):
@@ -191,7 +191,7 @@ def test_a_process_of_this_machine_is_asked_whether_it_lives(monkeypatch):
     row = {"host": Owner().host, "pid": 77, "heartbeat": time.time()}
     assert [lost(row) for _each in answers] == [False, True, False]
     assert not lost(row | {"host": "elsewhere"})
-    # Signal 0 asks and does nothing.
+    # Signal 0 only checks that the process exists.
     assert asked == [(77, 0)] * 3
 
 
@@ -202,7 +202,7 @@ def test_an_error_about_a_file_can_be_kept():
     assert leases.problem_from_json(leases.problem_to_json(None)) is None
 
 
-# Judges alone.
+# Only judges.
 
 
 def test_answers_lost_with_each_worker_add_up(workspace, stored):
@@ -217,7 +217,7 @@ def test_answers_lost_with_each_worker_add_up(workspace, stored):
     assert said == [2, 5, 6]
 
 
-# Explanations alone.
+# Only explanations.
 
 
 def test_an_answer_stays_with_its_question_and_goes_with_the_run(workspace, stored):
@@ -225,7 +225,7 @@ def test_an_answer_stays_with_its_question_and_goes_with_the_run(workspace, stor
     assert explanations.find(asked) is None
     for state, result in (("failed", None), ("done", '{"score": 1}')):
         number = explanations.ask(asked)
-        # Asked again it starts over.
+        # A second request starts over.
         row = explanations.find(asked)
         assert (number, row.done, row.total, row.live) == (asked.id, 0, 0, True)
         assert explanations.claim(ME).asked == asked

@@ -1,4 +1,4 @@
-"""Jobs: what they were asked with, how far they are, and their batches until the end."""
+"""Jobs: their requests, their progress, and their batches until the end."""
 
 import math
 from dataclasses import replace
@@ -34,8 +34,8 @@ def me():
 
 
 def test_what_a_job_tells_of_itself_is_as_approved(queue, dataset_id, monkeypatch, approved):
-    """A time is called by the step in which it was. A retry has the first cold start until it tells
-    of its own."""
+    """A time is named after its step. A retry has the first cold start until it reports a new
+    one."""
     asked = {
         "dataset_id": dataset_id, "name": "n", "reranker": "bm25", "settings": {"k1": 1.2},
         "depth": 5, "sample": 9, "seed": 7, "timing": {"repeats": 3}, "without_text": "empty",
@@ -119,7 +119,7 @@ def test_batches_are_kept_until_the_job_is_done_and_the_latest_counts(queue, job
     assert [scores[0] for scores in rows["scores"]] == [1.0, 3.0]
     assert [list(counts) for counts in rows["full"]] == [[5, 9], [5, 9]]
     folder = workspace.root / "jobs" / job
-    # What another worker says ends nothing.
+    # Another worker cannot end the job.
     assert not queue.finish(job, Owner(), "done")
     assert queue.row(job).state == "running"
     for state in ("interrupted", "failed"):

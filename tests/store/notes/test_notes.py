@@ -1,5 +1,5 @@
-"""Notes on queries, runs and labels, pins, corrected labels and plans: kept, replaced, undone, and
-deleted with what they are on."""
+"""Notes on queries, runs and labels, pins, corrected labels and plans: stored, replaced, undone,
+and deleted with their subject."""
 
 from dataclasses import replace
 from functools import partial
@@ -29,7 +29,7 @@ from tests.results import results, several
 HOSTILE = "=1+1 <script>![x](http://evil.invalid)</script>\n\n第二行"
 PAIR, OTHER = ("7", "01"), ("007", "1")
 MASKS = {"moment": r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00", "id": r"\b[0-9a-f]{16}\b", "long": "x{1000,}"}
-# Kind → what keeps one about a data set that has the run "one", and what is kept about it.
+# Kind → function that stores one on a data set with the run "one", and function that reads all.
 KINDS = {
     "note": (lambda w, d: Notes(w).keep(d, "7", ["tag"], ""), lambda w, d: Notes(w).all(d)),
     "correction": (
@@ -84,7 +84,7 @@ def test_each_is_of_its_data_set_survives_a_restart_and_goes_with_it(
     assert kept(workspace, other) == before
 
 
-# Steps in order, each with what is kept after it.
+# Steps in order, each with the stored values after it.
 
 
 def queries(w, d, _other):
