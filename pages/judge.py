@@ -1,4 +1,4 @@
-"""Judge: a language model's grades, how far they agree with people's, and what they are worth."""
+"""Page Judge: grades from an LLM judge, their agreement with human labels, and their value."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.stored import read_only
 
 head = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
-# Directly in a row a title would be higher than on other pages.
+# Without this container, the title would be higher than on other pages.
 head.container(width="content").title(_p("page", "Judge"))
 study = view.study("judge")
 page_damaged.judges(study.stored_id)

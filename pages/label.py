@@ -1,4 +1,4 @@
-"""Label: which documents to label, one at a time, until it is settled which ranking is better."""
+"""Page Label: documents to label, one at a time, until the comparison is conclusive."""
 
 import streamlit as st
 
@@ -43,7 +43,7 @@ fold(
 if not read_only():
     fold(
         _("Start a new labelling plan"),
-        # Of another plan it is another one, which is closed.
+        # Another plan needs another key, so that its expander starts closed.
         f"label.another.{labelling.kept.id}",
         ":material/restart_alt:",
         lambda: page_plan.draw(dataset_id, labelling),

@@ -1,4 +1,4 @@
-"""Latency: which systems answer in time, how surely, and on which machine."""
+"""Page Latency: which systems meet the latency target, with intervals and the machine."""
 
 import streamlit as st
 
@@ -19,8 +19,8 @@ if not timed:
         "latency",
         _("No latency measured yet"),
         _(
-            "A run times queries one at a time, on a warm model, with their own documents. None of "
-            "the systems compared has such times."
+            "A run measures the latency of each query separately, with its own documents, after a "
+            "warm-up. None of the compared systems has such measurements."
         ),
         "run",
     )
@@ -32,13 +32,13 @@ fold(
     lambda: page_readout.details(study, timed, target_ms),
 )
 fold(
-    _("All numbers as a table"),
+    _("Table of all measurements"),
     "latency.numbers",
     ":material/table:",
     lambda: page_readout.numbers(study, timed),
 )
 fold(
-    _("The machine, its load, and versions"),
+    _("Machine, load and versions"),
     "latency.machines",
     ":material/memory:",
     lambda: page_readout.machines(study, timed),

@@ -103,7 +103,7 @@ def sample_queries(dataset: Dataset, size: int, seed: int) -> tuple[str, ...]:
     if size < 1:
         raise SettingError(
             "A sample needs at least 1 query, not {size}.",
-            remedy="Leave the sample empty to take all queries.",
+            remedy="Leave the sample empty to use all queries.",
             size=size,
         )
     counts = np.diff(dataset.candidates.offsets)

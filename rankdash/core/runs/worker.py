@@ -221,7 +221,7 @@ def _refuse_all_failed(run: Run) -> None:
     if len(failed) and not (run.queries["state"] == "done").any():
         raise RerankerError(
             "None of the {count} queries could be scored. First failure: {reason}.",
-            remedy="Resume retries them.",
+            remedy="Select Resume to retry them.",
             count=len(failed),
             reason=str(failed["reason"].iloc[0]).rstrip("."),
         )

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import (
-    all_of,
     level_percent,
 )
-from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study.costs import Choice
 from rankdash.core.study.study import Study
@@ -52,10 +51,10 @@ def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
 
 def grounds(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """Draw what the answer depends on: certainty, caveats, and assumptions at their defaults."""
-    cautions = cost_words_module.cautions(choice, scenario.latency_target_ms)
+    caveats = cost_words_module.caveats(choice, scenario.latency_target_ms)
     facts = [
         cost_words.sureness(context(study), choice),
-        _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
+        _("Caveats: {cautions}.", cautions=caveats) if caveats else "",
         cost_words_module.passages(choice, scenario),
         prices.defaults(study.money or Money()),
         *(markdown_safe(each, _LONGEST_NOTE) for each in busy_notes(study)),

@@ -199,10 +199,29 @@ def depths(study: Study, choice: Choice) -> None:
         )
     )
     with st.expander(_("As a table")):
-        table = curve.table.assign(p95=by_depth.p95, cost=cost)
+        table = curve.table.assign(p95=by_depth.p95, cost=cost).rename(columns=_depth_titles())
         st.dataframe(
             table, hide_index=True, placeholder="–", alt=_("Quality, p95 and cost by depth")
         )
+
+
+def _depth_titles() -> dict[str, str]:
+    return {
+        "depth": _p("column", "depth"),
+        "mean": _p("column", "mean"),
+        "low": _p("column", "low"),
+        "high": _p("column", "high"),
+        "gain": _p("column", "gain"),
+        "gain_low": _("gain, low"),
+        "gain_high": _("gain, high"),
+        "gain_proven": _("gain proven"),
+        "behind": _("below the best depth"),
+        "behind_low": _("below the best depth, low"),
+        "behind_high": _("below the best depth, high"),
+        "behind_proven": _("proven below the best depth"),
+        "p95": _("p95, ms"),
+        "cost": _("cost of 1,000 searches"),
+    }
 
 
 def _recommended(study: Study, choice: Choice, curve: DepthCurve) -> str:

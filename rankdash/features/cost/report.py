@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from rankdash.core.base.i18n import all_of, enumerated, level_percent, paragraph
+from rankdash.core.base.i18n import enumerated, level_percent, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import defused, html_safe
@@ -28,11 +28,11 @@ def draw(draft: Draft) -> str:
     sentences = []
     for challenger in study.challengers:
         choice = draft.choice(challenger)
-        cautions = words.cautions(choice, money.assumptions.latency_target_ms)
+        caveats = words.caveats(choice, money.assumptions.latency_target_ms)
         sentences += [
             words_costs.headline(draft.context, choice, money.assumptions),
             words_costs.sureness(draft.context, choice),
-            _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
+            _("Caveats: {cautions}.", cautions=caveats) if caveats else "",
             words.passages(choice, money.assumptions),
         ]
     chart = charts_worth.worth(study)

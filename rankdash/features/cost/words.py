@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 
-from rankdash.core.base.i18n import all_of, brief, ngettext, number, signed_percent
+from rankdash.core.base.i18n import brief, ngettext, number, signed_percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import meets
@@ -48,6 +49,12 @@ def cautions(choice: Choice, target_ms: float, *, latency: bool = True) -> list[
     return sentences
 
 
+def caveats(choice: Choice, target_ms: float, *, latency: bool = True) -> str:
+    """Return the caveats of `cautions` joined by semicolons; "" if there are none."""
+    remarks = cautions(choice, target_ms, latency=latency)
+    return reduce(lambda one, other: _("{one}; {other}", one=one, other=other), remarks or [""])
+
+
 # Figures of each option, one row each.
 
 
@@ -76,7 +83,7 @@ def figures(
             *_amounts(choice, context),
             _p95(study, choice, target_ms),
             "" if choice.bill is None else of(choice.bill),
-            all_of(cautions(choice, target_ms, latency=False)),
+            caveats(choice, target_ms, latency=False),
         ]
         for choice in choices
     ]

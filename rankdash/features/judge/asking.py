@@ -1,4 +1,4 @@
-"""Ask a judge about pairs of query and document: several at once, handed on in small batches."""
+"""Calls to a judge for many pairs: concurrent, with results in small batches."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _SERVER_ERROR = 500
 
 @dataclass(frozen=True)
 class Question:
-    """A pair with its texts; a text that there is not is "". again: whether an answer to it could
-    not be read before."""
+    """Pair with its texts; a missing text is "". again: whether a previous answer could not be
+    parsed."""
 
     query_id: str
     doc_id: str
@@ -55,10 +55,10 @@ class Question:
 
 @dataclass(frozen=True)
 class JudgedPair:
-    """What came of a pair.
+    """Result for a pair.
 
-    answer: the grade and its reason, or why there is none. answers: each repeat. calls: the
-    requests that were made for it now.
+    answer: the grade and its reason, or the reason for a missing grade. answers: each repeat.
+    calls: the requests for this result.
     """
 
     query_id: str
@@ -69,7 +69,7 @@ class JudgedPair:
 
 
 class AnswerStore(Protocol):
-    """Where answers are kept for later judges, such as `core.workspace.score_cache.ScoreCache`."""
+    """Cache of answers, such as `core.workspace.score_cache.ScoreCache`."""
 
     def read_answers(
         self, fingerprint: str, pairs: Sequence[tuple[str, str]], *, use: bool = True
@@ -83,8 +83,8 @@ def questions(
     pairs: Sequence[tuple[str, str]],
     unread: Collection[tuple[str, str]] = (),
 ) -> list[Question]:
-    """Return (query id, document id) pairs with the texts that the data set has of them. unread:
-    the pairs with an answer that could not be read."""
+    """Return (query id, document id) pairs with their texts in the data set. unread: pairs with an
+    answer that could not be parsed."""
     queries, documents = dataset.query_text().to_dict(), dataset.document_text().to_dict()
     return [
         Question(
@@ -100,8 +100,8 @@ def questions(
 def cached_answers(
     cache: AnswerStore, fingerprint: str, pairs: Sequence[Question], *, use: bool = True
 ) -> dict[tuple[str, str], tuple[Answer, ...]]:
-    """(query text, document text) → the answers that are kept, of those pairs that have any. use:
-    whether this counts as use."""
+    """Return (query text, document text) → cached answers, for pairs that have any. use: whether to
+    count this as a use of the cache."""
     texts = [(pair.query, pair.document) for pair in pairs]
     cached = cache.read_answers(fingerprint, texts, use=use)
     return {
@@ -121,24 +121,24 @@ def ask(
     cancelled: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Ask about every pair, as many at once as the judge's settings say.
+    """Grade every pair, with the concurrency in the judge's settings.
 
-    on_batch: called about once a second with what has come, in the order in which it came; at no
-        time have more than `MOST_UNKEPT` pairs been begun that it has not been given.
-    on_begin: called before pairs are asked that cost something, with (query id, document id) →
-        what that is at least.
-    cache: where answers are kept; those that were read are, failures never.
-    cancelled: asked a few times a second. clock: seconds, monotonic.
+    on_batch: called about once per second with new results, in order of arrival. At most
+        `MOST_UNKEPT` started pairs are not yet passed to it.
+    on_begin: called before pairs that cost something are started, with (query id, document id) →
+        minimum cost.
+    cache: for parsed answers; failures are not cached.
+    cancelled: called a few times per second. clock: seconds, monotonic.
 
-    Whatever ends it, the pairs that were asked by then are handed on first. An endpoint that
-    answers one request after the other with an error of its own has gone, unless at most
-    `MOST_UNKEPT` pairs are left: those may each fail whenever they are asked.
+    Before this function ends or raises, it passes on all completed pairs. If an endpoint answers
+    with errors of its own, it is treated as unavailable, unless at most `MOST_UNKEPT` pairs remain:
+    these may fail individually on every attempt.
 
-    Raises UnavailableError where the endpoint refuses every request alike, and Cancelled.
+    Raises UnavailableError if the endpoint refuses every request, and Cancelled.
     """
     judge.prepare()
     work = _Asking(judge, cache, on_batch, on_begin)
-    todo = iter(work.known(pairs))
+    todo = iter(work.looked_up(pairs))
     pool = ThreadPoolExecutor(judge.concurrency, thread_name_prefix="judge")
     flushed, stop = clock(), False
     try:
@@ -147,7 +147,7 @@ def ask(
             if not stop:
                 work.begin(todo, pool)
             elif work.ready:
-                # What is under way may take a while, and a worker that has to end is not patient.
+                # Running calls may take long, and a worker that must stop has little time.
                 work.flush()
             if not work.under_way:
                 break
@@ -165,7 +165,7 @@ def ask(
 
 
 class _Asking:
-    """What is under way, and what came and was not handed on yet."""
+    """Running calls, and results that were not passed on yet."""
 
     def __init__(
         self,
@@ -183,8 +183,8 @@ class _Asking:
         self.ready: list[tuple[Question, JudgedPair]] = []
         self.problem: BaseException | None = None
 
-    def known(self, pairs: Sequence[Question]) -> Sequence[Question]:
-        """The pairs, once what is cached of them is looked up."""
+    def looked_up(self, pairs: Sequence[Question]) -> Sequence[Question]:
+        """Return the pairs after a lookup of their cached answers."""
         self._left = len(pairs)
         if self._cache is not None:
             self._cached = cached_answers(self._cache, self._fingerprint, pairs)
@@ -195,7 +195,7 @@ class _Asking:
         return len(self.ready) + len(self.under_way) >= MOST_UNKEPT
 
     def begin(self, todo: Iterator[Question], pool: ThreadPoolExecutor) -> None:
-        """Keep as many pairs under way as are allowed at once."""
+        """Start calls up to the allowed concurrency."""
         room = MOST_UNKEPT - len(self.ready) - len(self.under_way)
         free = min(self._judge.concurrency - len(self.under_way), room)
         begun = list(islice(todo, max(free, 0)))
@@ -206,7 +206,7 @@ class _Asking:
             self.under_way[pool.submit(self._ask, pair)] = pair
 
     def _least(self, pair: Question) -> Usage:
-        """What asking about a pair costs at least: the tokens of the prompt."""
+        """Return the minimum cost of a pair: the tokens of its prompts."""
         cached = self._cached.get((pair.query, pair.document), ())[: self._judge.repeats]
         calls = self._judge.repeats - len(cached)
         if not calls or no_text(pair.query, pair.document):
@@ -216,7 +216,7 @@ class _Asking:
         return Usage(calls, billed=every, estimated=calls)
 
     def collect(self, seconds: float) -> None:
-        """Wait for the next answer, at most so long, and take all that have come."""
+        """Wait up to `seconds` for the next answer, and take all that have arrived."""
         for future in wait(self.under_way, seconds, FIRST_COMPLETED).done:
             pair = self.under_way.pop(future)
             problem = future.exception()
@@ -231,14 +231,14 @@ class _Asking:
             self._left -= 1
 
     def _may_be_its_own(self, problem: BaseException) -> TypeGuard[GoneError]:
-        # Loads the HTTP client, which a worker that asks no service needs no time for.
+        # This loads the HTTP client; workers that call no service start faster without it.
         from rankdash.core.rerankers.remote.client import GoneError
 
         answered = isinstance(problem, GoneError) and problem.call.status >= _SERVER_ERROR
         return answered and self._left <= MOST_UNKEPT
 
     def flush(self) -> None:
-        """Hand on what has come."""
+        """Pass on the results that have arrived."""
         batch, self.ready = self.ready, []
         if not batch:
             return
@@ -259,19 +259,19 @@ class _Asking:
         return JudgedPair(pair.query_id, pair.doc_id, graded.answer, graded.answers, graded.calls)
 
 
-# Judges as a server sees them: what one would be asked and cost, and queueing it.
+# Judges on the server: cost estimate and queue.
 
-# So many pairs tell what the others cost.
+# Number of pairs in the sample for a cost estimate.
 _LOOKED_AT = 400
 _SEED = 7
 
 
 @dataclass(frozen=True)
 class JudgeRequest:
-    """A wish for a judge.
+    """Request for a judge.
 
-    name: as people call it; "" for the name of its model. systems: what the rankings are called
-    whose first `depth` documents make the pairs. pairs: (query id, document id).
+    name: "" for the name of its model. systems: names of the rankings whose first `depth` documents
+    are in the pairs. pairs: (query id, document id).
     """
 
     dataset_id: str
@@ -283,12 +283,12 @@ class JudgeRequest:
 
 
 def submit(workspace: Workspace, request: JudgeRequest, judge_id: str | None = None) -> str:
-    """Queue a judge and return its id. Nobody is asked here.
+    """Queue a judge and return its id. This function makes no calls.
 
-    judge_id: where the worker was given a key for it before; None for a new one.
+    judge_id: if the worker already received a key for it; None for a new one.
 
-    Raises SettingError for settings that cannot be used, DataError where there is no pair, and
-    StoreError for an unknown data set.
+    Raises SettingError for invalid settings, DataError without pairs, and StoreError for an unknown
+    data set.
     """
     judge = Judge(request.settings)
     return StoredJudges(workspace).submit(
@@ -313,18 +313,18 @@ def pairs_of(
 ) -> list[Pair]:
     """Return the (query id, document id) pairs of a pool, by query.
 
-    queries: so many of its queries, with all of their pairs: first those of `labelled`, the queries
-    with human labels, then others, each sampled at random with the seed; None for all.
+    queries: number of queries, each with all of its pairs: first those in `labelled` (queries with
+    human labels), then others, each sampled at random with the seed. None for all.
 
-    Raises SettingError if `queries` is under 1.
+    Raises SettingError if `queries` is below 1.
     """
     if queries is not None and queries < 1:
         raise SettingError(
             "A sample needs at least 1 query, not {size}.",
-            remedy="Leave the sample empty to take all queries.",
+            remedy="Leave the sample empty to use all queries.",
             size=queries,
         )
-    # A judge is corrected on queries that it and people both looked at.
+    # Only queries with both grades and human labels can correct a judge.
     human = set(labelled)
     order = sorted(random_order(pool.query_ids, seed), key=lambda query: query not in human)
     sampled = set(order[:queries])
@@ -337,12 +337,12 @@ def pairs_of(
 def estimate(
     judge: Judge, pairs: Sequence[Question], cache: AnswerStore | None = None
 ) -> tuple[Estimate, int]:
-    """What a judge would cost, from a sample of the pairs, and how many of them the cache answers
-    already: these cost nothing. cache: None for none."""
-    known = {} if cache is None else cached_answers(cache, judge.fingerprint(), pairs, use=False)
-    # How often each pair is still to be asked.
+    """Estimate the cost of a judge from a sample of the pairs. Also return the number of cached
+    pairs, which cost nothing."""
+    cached = {} if cache is None else cached_answers(cache, judge.fingerprint(), pairs, use=False)
+    # Remaining repeats of each pair.
     remaining = {
-        pair: judge.repeats - len(known.get((pair.query, pair.document), ())[: judge.repeats])
+        pair: judge.repeats - len(cached.get((pair.query, pair.document), ())[: judge.repeats])
         for pair in pairs
         if no_text(pair.query, pair.document) is None
     }
@@ -358,20 +358,20 @@ def estimate(
 
 
 def seconds_of(judge: Judge, calls: int, before: float | None = None) -> float:
-    """How long so many calls take about; NaN where nothing tells it.
+    """Estimate the seconds of a number of calls; NaN if unknown.
 
-    before: calls a second of an earlier judge with the same model; None where there is none.
+    before: calls per second of an earlier judge with the same model; None without one.
     """
     limit = float(judge.settings["per_minute"]) / 60
     rates = [rate for rate in (limit, before or 0.0) if rate > 0]
     return calls / min(rates) if rates else float("nan")
 
 
-# Judges as a worker runs them: one after the other, each batch kept before the next.
+# Judges in the worker: one at a time; each batch is stored before the next.
 
 
 class Judging:
-    """Runs judges for a worker. Used by one thread."""
+    """Runner of judges in a worker. Used by one thread."""
 
     def __init__(
         self,
@@ -387,8 +387,8 @@ class Judging:
         self._rows = StoredJudges(workspace)
 
     def serve(self, between: Callable[[], object] = lambda: None) -> bool:
-        """Run the judge that has waited longest; False where none waits. Errors end the judge, not
-        the worker. between: called after each batch."""
+        """Run the judge that has waited longest; return False if none is waiting. Errors end the
+        judge, not the worker. between: called after each batch."""
         row = self._rows.claim(self._owner)
         if row is None:
             return False
@@ -419,7 +419,7 @@ class Judging:
 
 
 class _Keeper:
-    """Keeps batches, with what they cost and how fast they come."""
+    """Writer of batches, with their cost and rate."""
 
     def __init__(
         self,
@@ -474,14 +474,14 @@ def _row(pair: JudgedPair) -> dict[str, object]:
 
 
 def _refuse_all_failed(rows: StoredJudges, judge_id: str) -> None:
-    """A judge without one grade has failed."""
+    """Raise RerankerError if a judge has no grade at all."""
     row = rows.row(judge_id)
     if row.graded or not row.total:
         return
     errors = rows.grades(judge_id)["error"]
     raise RerankerError(
-        "None of the {count} pairs could be graded. First failure: {reason}.",
-        remedy="Resume retries them.",
+        "The judge graded none of the {count} pairs. First error: {reason}.",
+        remedy="Select Resume to retry them.",
         count=row.total,
         reason=str(errors.iloc[0]).rstrip("."),
     )

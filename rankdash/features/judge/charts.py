@@ -1,4 +1,4 @@
-"""Charts of a judge beside people's labels."""
+"""Charts of a judge compared with human labels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from rankdash.kit.drawing.draw import Drawing
 
 
 def three_ways(study: Study, challenger: str) -> Drawing | None:
-    """The change by people alone, by the judge alone and corrected; None without a judge."""
+    """Draw the change by human labels only, by the judge only, and corrected; None without a
+    judge."""
     if study.judge is None:
         return None
     verdict = verdicts(study, study.judge)[challenger]
     ways = three_ways_of(verdict.three)
-    # Nothing is proven by a judge alone.
+    # The judge alone proves nothing.
     p = [verdict.three.people.p, math.nan, verdict.p]
     table = pd.DataFrame(
         {
@@ -41,8 +42,8 @@ def three_ways(study: Study, challenger: str) -> Drawing | None:
 
 
 def label_curve(study: Study, challenger: str) -> Drawing | None:
-    """What labelling more queries would bring, without the judge and with it; None where nothing
-    can be corrected."""
+    """Draw the effect of labelling more queries, with and without the judge; None if the judge
+    cannot be corrected."""
     if study.judge is None:
         return None
     verdict = verdicts(study, study.judge)[challenger]
@@ -52,17 +53,18 @@ def label_curve(study: Study, challenger: str) -> Drawing | None:
     return label_curve_chart(curves, title)
 
 
-# How narrow an interval becomes with more of people's queries, without a judge and with each.
+# Width of the interval by the number of human-labelled queries, without a judge and with each
+# judge.
 
 _HEIGHT = 320
 Curve = Sequence[tuple[int, float, float]]
-"""Queries, half the interval of people alone, and half the corrected one."""
+"""Number of queries, half-width with human labels only, half-width corrected."""
 
 
 def _label_curve_alt(curves: Mapping[str, Curve], metric: str) -> str:
     sentences = [
         _(
-            "{judge}: ±{both} in place of ±{alone} at {n} queries, ±{last} at {all}.",
+            "{judge}: ±{both} instead of ±{alone} at {n} queries, ±{last} at {all}.",
             judge=judge,
             both=style.number(curve[0][2]),
             alone=style.number(curve[0][1]),
@@ -73,7 +75,8 @@ def _label_curve_alt(curves: Mapping[str, Curve], metric: str) -> str:
         for judge, curve in curves.items()
     ]
     return _(
-        "Half the interval of the change in {metric} by the queries that people labelled. {curves}",
+        "Half-width of the interval of the change in {metric} by the number of human-labelled "
+        "queries. {curves}",
         metric=metric,
         curves=" ".join(sentences),
     )
@@ -81,9 +84,9 @@ def _label_curve_alt(curves: Mapping[str, Curve], metric: str) -> str:
 
 @draw.chart(_label_curve_alt)
 def label_curve_chart(ink: style.Ink, curves: Mapping[str, Curve], metric: str) -> go.Figure:
-    """A line for people alone, and one for each judge with people.
+    """Draw a line for human labels only, and one for each judge with human labels.
 
-    curves: judge → its points, in order of queries, at least one; the first is what there is now.
+    curves: judge → its points, in order of queries, at least one; the first is the present state.
     metric: its title.
     """
     alone = [(n, people) for n, people, _both in max(curves.values(), key=len)]
@@ -110,7 +113,7 @@ def label_curve_chart(ink: style.Ink, curves: Mapping[str, Curve], metric: str) 
         ink,
         _HEIGHT,
         shapes=[draw.upright(now, ink.line, "dot", layer="below")],
-        xaxis=style.axis(_("queries that people labelled"), tickformat=",d", nticks=6),
+        xaxis=style.axis(_("human-labelled queries"), tickformat=",d", nticks=6),
         yaxis=style.axis(
             _("± {metric}", metric=style.short(metric)), tickformat=".2~f", rangemode="tozero"
         ),

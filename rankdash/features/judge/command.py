@@ -1,4 +1,4 @@
-"""`judge`: a language model's grades, and how far they can be trusted."""
+"""Command `judge`: grades from an LLM judge, and their agreement with human labels."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ from rankdash.kit.commands.rankings import (
     study_of,
 )
 
-# Options of their own.
+# Options with a separate command-line argument.
 _APART = ("prompt", "guidelines", "repeats")
 
 
 def add(parser: Parser) -> None:
     parser.description = (
-        "Have a language model grade how relevant documents are. Its grades are kept apart from "
-        "people's labels and never become labels."
+        "Grade the relevance of documents with an LLM judge. Its grades are stored separately and "
+        "are never used as human labels."
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
-    _add_run(actions.add_parser("run", help="ask a chat endpoint for the grades of a pool"))
+    _add_run(actions.add_parser("run", help="grade a pool with a chat endpoint"))
     _add_agreement(
-        actions.add_parser("agreement", help="say how far judges agree with people's labels")
+        actions.add_parser("agreement", help="measure how well judges agree with human labels")
     )
 
 
 def _add_run(parser: Parser) -> None:
     parser.description = (
-        "Ask a chat endpoint for the grade of each document in the first ranks of the rankings, "
-        "with its reason, and write them as CSV or JSON lines. What fails has no grade and its "
-        "reason, never 0, and makes the exit code 1. Run again with the same file, it asks for the "
-        "grades that are missing."
+        "Grade each document in the first ranks of the rankings with a chat endpoint, and write "
+        "the grades with their reasons as CSV or JSON lines. Failed pairs have an empty grade "
+        "(never 0) and an error, and the exit code is 1. Run the command again with the same file "
+        "to grade the missing pairs."
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.closing = lambda: "\n".join(
@@ -90,45 +90,43 @@ def _add_run(parser: Parser) -> None:
     parser.several(
         "--run",
         "FILE",
-        "the rankings whose first documents are graded (default: those of the data)",
+        "rankings whose first documents are graded (default: the rankings in the data)",
         also=("--runs",),
     )
     parser.number(
-        "--depth", "how many documents of each ranking (default: %(default)s)", kind=int, default=10
+        "--depth", "number of documents per ranking (default: %(default)s)", kind=int, default=10
     )
     parser.number(
         "--sample",
-        "this many queries, with all their documents: first those with labels, then others, each "
-        "drawn at random",
+        "number of queries, with all their documents: first queries with labels, then others, each "
+        "sampled at random",
         kind=int,
     )
-    parser.number(
-        "--seed", "the same seed draws the same queries (default: %(default)s)", kind=int, default=0
-    )
+    parser.number("--seed", "random seed of the sample (default: %(default)s)", kind=int, default=0)
     parser.option(
         "--template",
         "NAME",
-        f"the prompt: {' or '.join(JUDGE)}, or a text file with a prompt of your own that contains "
-        "{query} and {document}, may contain {guidelines}, and asks for the reason first and then "
-        "for a last line such as Grade: 2 (default: %(default)s)",
+        f"the prompt: {' or '.join(JUDGE)}, or a text file with a custom prompt. It must contain "
+        "{query} and {document}, may contain {guidelines}, and must request first the reason and "
+        "then a last line such as Grade: 2 (default: %(default)s)",
         default="graded",
     )
-    parser.option("--guidelines", "FILE", "a text file with what people who label go by")
+    parser.option("--guidelines", "FILE", "a text file with the annotation guidelines")
     parser.number(
         "--repeats",
-        f"how often each pair is asked, up to {MOST_REPEATS}; more than once shows how far the "
-        "judge agrees with itself (default: %(default)s)",
+        f"number of grades per pair, up to {MOST_REPEATS}; repeats show how consistent the judge "
+        "is (default: %(default)s)",
         kind=int,
         default=1,
     )
     add_settings(parser, "a setting of the endpoint or the judge; may be repeated")
-    parser.option("--name", "NAME", "what the judge is called (default: its model)", default="")
-    parser.flag("--yes", "start without asking, once the cost is shown")
+    parser.option("--name", "NAME", "name of the judge (default: its model)", default="")
+    parser.flag("--yes", "start without confirmation after the cost is shown")
     parser.option(
         "--out",
         "FILE",
-        "the grades: CSV where the name ends in .csv, JSON lines where it ends in .jsonl; one "
-        "that is there goes on",
+        "file of grades: CSV if the name ends in .csv, JSON lines if it ends in .jsonl; an "
+        "existing file is resumed",
         also=("-o",),
         required=True,
     )
@@ -139,10 +137,10 @@ def _add_run(parser: Parser) -> None:
 
 def _add_agreement(parser: Parser) -> None:
     parser.description = (
-        "Say how far judges agree with people's labels, and which way they err. High agreement "
-        "alone is no licence: a judge that errs in favour of one system turns a verdict around, "
-        "which the rankings (--run) show. For the verdict that people's labels make of a judge's "
-        "grades, see `compare --judge`."
+        "Measure how well judges agree with human labels, and whether they over-rate or "
+        "under-rate. High agreement is not enough: a judge that favours one system can reverse "
+        "the verdict. Pass the rankings (--run) to measure this bias. For the verdict from a "
+        "judge corrected with human labels, see `compare --judge`."
     )
     parser.several(
         "--judge",
@@ -155,28 +153,28 @@ def _add_agreement(parser: Parser) -> None:
     parser.several(
         "--data",
         "PATH",
-        "the files with the texts: also by script and length of the query and by length of the "
-        f"document, and the pairs whose text speaks to a judge{NAMES}",
+        "files with the texts: adds groups by script and length of the query and by length of the "
+        f"document, and lists possible prompt injections{NAMES}",
     )
     parser.several(
         "--run",
         "FILE",
-        "rankings, the first as the baseline: also by kind of query and by which of them ranks a "
-        "document higher, on what these show",
+        "rankings, first the baseline: uses only their documents, and adds groups by kind of query "
+        "and by the ranking that ranks a document higher",
         also=("--runs",),
     )
     parser.number(
-        "--depth", "how many documents of each ranking (default: %(default)s)", kind=int, default=10
+        "--depth", "number of documents per ranking (default: %(default)s)", kind=int, default=10
     )
     parser.number(
-        "--threshold", "the lowest label that is relevant (default: %(default)g)", default=1.0
+        "--threshold", "lowest label that counts as relevant (default: %(default)g)", default=1.0
     )
     add_label_rules(parser)
     parser.formats(("text", "json"))
     parser.set_defaults(command=_agreement)
 
 
-# What `judge agreement` does.
+# Implementation of `judge agreement`.
 
 _KAPPAS = (("kappa", "kappa"), ("quadratic", "quadratic kappa"))
 _MOST_PAIRS = 20
@@ -201,17 +199,17 @@ def _agreement(arguments: argparse.Namespace) -> int:
 
 
 def _study(arguments: argparse.Namespace) -> Study | None:
-    """The rankings and the texts; None where neither is given."""
+    """Return the study of the rankings and texts; None without both."""
     if not (arguments.data or arguments.run):
         return None
     if arguments.depth < 1:
         raise SettingError("The depth must be at least 1, not {depth}.", depth=arguments.depth)
     labels = Path(arguments.qrels).resolve()
     paths = {Path(each).resolve() for each in arguments.data}
-    known = not paths.isdisjoint({labels, labels.parent})
+    included = not paths.isdisjoint({labels, labels.parent})
     baseline, *challengers = arguments.run or [None]
     files = Files(
-        data=[] if not paths else [*arguments.data, *([] if known else [arguments.qrels])],
+        data=[] if not paths else [*arguments.data, *([] if included else [arguments.qrels])],
         qrels=None if paths else arguments.qrels,
         baseline=baseline,
         challengers=challengers,
@@ -233,10 +231,10 @@ def _pool(study: Study | None, depth: int) -> LabelPool | None:
 
 @dataclass(frozen=True)
 class Agreed:
-    """A judge beside people, on the pairs of the rankings where these are given.
+    """Judge compared with human labels, on the pairs of the rankings if there are any.
 
-    groups: as of `agreement_groups`; by label and grade alone without a study. favours: of each
-    challenger, by name. flagged: as of `judge.verdict.flagged`; None where there are no texts.
+    groups: as in `agreement_groups`; without a study, only by label and grade. favours: for each
+    challenger, by name. flagged: as in `judge.verdict.flagged`; None without texts.
     """
 
     found: JudgeAgreement
@@ -282,7 +280,7 @@ class Agreed:
 
 
 def _numbers(each: Agreed) -> dict[str, Any]:
-    """All of it for JSON."""
+    """Return all results for JSON."""
     stats, matrix = each.found, each.found.unweighted
     return {
         "judge": stats.judge,
@@ -314,7 +312,7 @@ def _row(row: pd.Series) -> dict[str, Any]:
 
 
 def _of_system(study: Study | None, row: pd.Series) -> dict[str, str]:
-    """The fields of a group by system, which are named by its id elsewhere."""
+    """Return the fields of a group by system, with its name instead of its id."""
     if study is None or row["by"] not in study.challengers:
         return {}
     by = f"ranked higher by, {study.name(row['by'])}"
@@ -328,21 +326,20 @@ def _say(each: Agreed) -> None:
         out(_bias(favour))
     out(
         f"{one_line(stats.judge)}: {all_pairs['pairs']:,} pairs of {all_pairs['queries']:,} "
-        f"queries that people and the judge graded; {stats.without_grade:,} labels without a "
-        "grade\n"
+        f"queries with a human label and a grade; {stats.without_grade:,} labels without a grade\n"
     )
     if stats.copied:
         out(f"Warning: {copied_sentence(stats)}\n")
     if stats.binary:
         out(
-            f"The scales differ (labels up to {stats.highest:g}, grades up to {stats.top:g}): both "
-            "are compared as relevant (1) or not (0), labels from "
-            f"{stats.threshold:g} and grades from {stats.cut:g} upwards.\n"
+            f"The scales differ (labels up to {stats.highest:g}, grades up to {stats.top:g}). Both "
+            "are compared as relevant (1) or not relevant (0): labels of at least "
+            f"{stats.threshold:g} and grades of at least {stats.cut:g} are relevant.\n"
         )
     out(
-        f"The same grade on {all_pairs['agree']:.0%}, the judge higher on {all_pairs['over']:.0%}, "
-        f"lower on {all_pairs['under']:.0%}. Relevant by people "
-        f"{all_pairs['people_relevant']:.0%}, by the judge {all_pairs['judge_relevant']:.0%}.\n"
+        f"Same grade: {all_pairs['agree']:.0%}, judge higher: {all_pairs['over']:.0%}, "
+        f"judge lower: {all_pairs['under']:.0%}. Relevant by human label: "
+        f"{all_pairs['people_relevant']:.0%}, by the judge: {all_pairs['judge_relevant']:.0%}.\n"
     )
     for name, title in _KAPPAS:
         low, high = all_pairs[f"{name}_low"], all_pairs[f"{name}_high"]
@@ -351,7 +348,7 @@ def _say(each: Agreed) -> None:
         shown = f"{value:.2f} ({ends})"
         if math.isnan(value):
             few = all_pairs["pairs"] < FEWEST_PAIRS
-            shown = f"not of fewer than {FEWEST_PAIRS} pairs" if few else "no value"
+            shown = f"needs at least {FEWEST_PAIRS} pairs" if few else "no value"
         out(f"{title}: {shown}\n")
     out(_matrix(stats.unweighted))
     out(_groups(each))
@@ -360,15 +357,15 @@ def _say(each: Agreed) -> None:
 
 
 def _bias(favour: Favour) -> str:
-    """Which system the judge favours; "" if that is not known."""
+    """Return which system the judge favours; "" if unknown."""
     if math.isnan(favour.difference):
         return ""
     ends = f"{favour.low:+.2f} to {favour.high:+.2f}"
-    verdict = "not proven that the judge favours one of them"
+    verdict = "not proven that the judge favours one of the two"
     if math.isnan(favour.low):
         ends, verdict = "no interval", "too few queries to prove it"
     elif favour.proven:
-        verdict = "the judge errs in favour of one of them"
+        verdict = "the judge favours one of the two"
     return (
         f"Bias: what {one_line(favour.challenger)} ranks higher gets {favour.difference:+.2f} "
         f"grades more from the judge, compared with the human labels, than what the baseline ranks "
@@ -377,7 +374,7 @@ def _bias(favour: Favour) -> str:
 
 
 def _groups(each: Agreed) -> str:
-    rows = [["by", "group", "pairs", "same", "higher", "lower", "judge less people", "kappa"]]
+    rows = [["by", "group", "pairs", "same", "higher", "lower", "judge minus human", "kappa"]]
     rows += [
         [
             one_line(group_kind(each.study, row["by"])),
@@ -393,10 +390,10 @@ def _groups(each: Agreed) -> str:
 
 
 def _flagged(pairs: pd.DataFrame) -> str:
-    """The pairs whose text speaks to a judge, the first of them by name."""
+    """Return possible prompt injections, the first pairs by id."""
     if not len(pairs):
-        return "\nNo text speaks to a judge.\n"
-    lines = [f"\n{len(pairs):,} pairs have a text that speaks to a judge, to be read:\n"]
+        return "\nNo possible prompt injections.\n"
+    lines = [f"\nPossible prompt injections in {len(pairs):,} pairs; review them:\n"]
     lines += [
         f"  query {one_line(row['query_id'])}, document {one_line(row['doc_id'])}: "
         f"{'no grade' if math.isnan(row['grade']) else format(row['grade'], 'g')}\n"
@@ -408,7 +405,7 @@ def _flagged(pairs: pd.DataFrame) -> str:
 
 
 def _matrix(kappa: Kappa) -> str:
-    """People's labels in rows, the judge's grades in columns."""
+    """Return the matrix of human labels (rows) by judge's grades (columns)."""
     grades = [f"{grade:g}" for grade in kappa.grades]
     rows = [["label \\ grade", *grades]]
     rows += [

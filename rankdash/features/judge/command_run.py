@@ -1,4 +1,4 @@
-"""`judge run`: grade a pool into a file that can be resumed."""
+"""Command `judge run`: grade a pool into a file that can be resumed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _REPORT_SECONDS = 5.0
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Say what it costs, ask, and write; progress, failures and the bill go to standard error."""
+    """Show the cost, confirm, grade and write; progress, failures and cost go to standard error."""
     judge = _judge(arguments)
     target = target_of(arguments.out)
     spare_the_input(target, [*arguments.data, *arguments.run])
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             ask(judge, requested, on_batch=progress.take, on_begin=file.begin)
         except RerankerError:
-            # Every request has ended, so that nothing more is paid for.
+            # All requests have ended, so there are no further costs.
             with suppress(RankdashError, OSError):
                 file.close(pairs)
             raise
@@ -106,21 +106,21 @@ def _text_of(file: str, option: str) -> str:
     except FileNotFoundError as problem:
         raise SettingError(
             "There is no file {file} for {option}.",
-            remedy="The prompts by name are {names}; give one of them, or a text file."
+            remedy="Pass the name of a built-in prompt ({names}) or a text file."
             if option == "--template"
-            else "Give a text file.",
+            else "Pass a text file.",
             file=file,
             option=option,
             names=" and ".join(JUDGE),
         ) from problem
     except UnicodeDecodeError as problem:
         raise SettingError(
-            "The file {file} is no text in UTF-8.", remedy="Save it as UTF-8.", file=file
+            "The file {file} is not UTF-8 text.", remedy="Save it as UTF-8.", file=file
         ) from problem
 
 
 def _pool(arguments: argparse.Namespace) -> tuple[Dataset, LabelPool]:
-    """The texts, and the first documents of the rankings."""
+    """Return the data set, and the pool of the first documents of the rankings."""
     if arguments.depth < 1:
         raise SettingError("The depth must be at least 1, not {depth}.", depth=arguments.depth)
     rules = {"conflict": arguments.conflict, "worst_label": arguments.worst_label}
@@ -153,20 +153,19 @@ def _pool(arguments: argparse.Namespace) -> tuple[Dataset, LabelPool]:
 
 def _say_cost(judge: Judge, pool: LabelPool, pairs: int, requested: list[Question]) -> None:
     before, _ = estimate(judge, requested)
-    done = f", {pairs - len(requested):,} of them asked before" if len(requested) < pairs else ""
+    done = f", {pairs - len(requested):,} of them graded before" if len(requested) < pairs else ""
     sys.stderr.write(
         f"{pairs:,} pairs of query and document from {len(pool.systems)} "
         f"ranking{'s' if len(pool.systems) > 1 else ''}{done}.\n"
     )
     if pool.excluded:
         sys.stderr.write(
-            f"warning: excluded, because not every ranking has them: {len(pool.excluded):,} "
-            "queries\n"
+            f"warning: {len(pool.excluded):,} queries excluded: they are not in every ranking\n"
         )
     if not before.calls:
         return
     price = (
-        "price not known: --set price_in=… and price_out=…, in $ for a million tokens"
+        "price unknown: use --set price_in=… and price_out=…, in $ per million tokens"
         if math.isnan(before.dollars)
         else f"about ${before.dollars:,.{2 if before.dollars >= 1 else 4}f}"
     )
@@ -174,13 +173,13 @@ def _say_cost(judge: Judge, pool: LabelPool, pairs: int, requested: list[Questio
     at_least = "" if math.isnan(seconds) else f", at least {duration(seconds)}"
     sys.stderr.write(
         f"About {before.calls:,} calls to {printable(urlsplit(judge.place.base_url).netloc)}, "
-        f"{before.tokens_in:,.0f} tokens read and {before.tokens_out:,.0f} written, "
+        f"{before.tokens_in:,.0f} input and {before.tokens_out:,.0f} output tokens, "
         f"{price}{at_least}.\n"
     )
 
 
 def _agree(yes: bool) -> None:
-    """Raises SpecError unless the person says yes."""
+    """Raise SpecError unless the user confirms."""
     if yes:
         return
     if sys.stdin is not None and sys.stdin.isatty():
@@ -188,17 +187,17 @@ def _agree(yes: bool) -> None:
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
             return
-    raise SpecError("Nothing was asked.", remedy="Give --yes to start.")
+    raise SpecError("Nothing was sent.", remedy="Add --yes to start.")
 
 
 class _Progress:
-    """Keeps batches, and says every few seconds how far it is."""
+    """Writer of batches that reports progress every few seconds."""
 
     def __init__(self, file: GradesFile, total: int) -> None:
         self._file, self._total, self._done, self._failed = file, total, 0, 0
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         self._pace = Pace()
-        self._pace.mark(self._told, 0)
+        self._pace.mark(self._reported, 0)
 
     def take(self, batch: list[JudgedPair]) -> None:
         self._file.add(batch)
@@ -206,8 +205,8 @@ class _Progress:
         self._failed += sum(not pair.answer.graded for pair in batch)
         now = time.monotonic()
         self._pace.mark(now, self._done)
-        if now - self._told >= _REPORT_SECONDS:
-            self._told = now
+        if now - self._reported >= _REPORT_SECONDS:
+            self._reported = now
             seconds = self._pace.seconds_left(self._total - self._done)
             rest = "" if seconds is None else f", {_left(seconds)}"
             sys.stderr.write(
@@ -230,7 +229,7 @@ def _finish(file: GradesFile, pairs: list[Pair]) -> int:
             reason=str(rows[0]["error"]).rstrip("."),
         )
     reasons = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
-    why = f" ({reasons}; run the command again to ask for them once more)" if failed else ""
+    why = f" ({reasons}; run the command again to retry them)" if failed else ""
     sys.stderr.write(
         f"{len(rows) - failed:,} graded, {failed:,} without a grade{why}. "
         f"Written: {place_name(file.path)}\n"
@@ -238,22 +237,21 @@ def _finish(file: GradesFile, pairs: list[Pair]) -> int:
     fewer = sum(row["grade"] is not None and None in row["grades"] for row in rows)
     if fewer:
         sys.stderr.write(
-            f"{fewer:,} of them graded from fewer answers than asked: others failed or could not "
-            "be read.\n"
+            f"{fewer:,} of them use fewer repeats than requested: the others failed or could not "
+            "be parsed.\n"
         )
     return INCOMPLETE if failed else DONE
 
 
-# A judge's grades as a file that grows while the judge is asked, and that later runs go on with.
-#
-# Rows are appended batch by batch; a later row of a pair replaces an earlier one. At the end the
-# file is written anew with one row for each pair.
+# File of a judge's grades, written during the run and resumed by later runs.  Rows are appended
+# batch by batch; a later row of a pair replaces an earlier one. At the end the file is rewritten
+# with one row for each pair.
 
 COLUMNS = (
     *("query_id", "doc_id", "grade", "error", "kind", "reason", "grades"),
     *("judge", "model", "template", "top", "time", "calls", "billed"),
 )
-# A pair that is asked about, and one whose answer is lost with the program that asked.
+# A started pair, and a pair whose answer was lost because the program ended.
 _BEGUN, _LOST = "begun", "lost"
 _IDENTITY = ("model", "template", "top")
 
@@ -263,9 +261,9 @@ Pair = tuple[str, str]
 
 @dataclass
 class GradesFile:
-    """The grades of one judge, in memory and in the file.
+    """Grades of one judge, in memory and in the file.
 
-    rows: pair → its row. used: what all calls came to, those of earlier attempts included.
+    rows: pair → its row. used: all calls, including those of earlier attempts.
     """
 
     path: Path
@@ -277,10 +275,10 @@ class GradesFile:
 
     @classmethod
     def open(cls, path: Path, name: str, judge: Judge) -> GradesFile:
-        """The file with what is in it already.
+        """Open the file with its rows.
 
-        Raises DataError for an ending that is not known, for a file of something else, and for one
-        of another judge: another model, prompt or scale.
+        Raises DataError for an unknown file extension, for another kind of file, and for the grades
+        of another judge (another model, prompt or scale).
         """
         if path.suffix not in (".csv", ".jsonl"):
             raise DataError(
@@ -297,25 +295,25 @@ class GradesFile:
             with _guarded(path, line):
                 if any(str(row[each]) != str(identity[each]) for each in _IDENTITY):
                     raise DataError(
-                        "This file has the grades of another judge: model {model}, prompt "
-                        "{prompt}.",
-                        remedy="Give --out another name, or ask that judge: it has the same model, "
-                        "prompt, guidelines and scale.",
+                        "This file contains the grades of another judge: model {model}, "
+                        "prompt {prompt}.",
+                        remedy="Pass another name to --out, or use the same model, prompt, "
+                        "guidelines and scale.",
                         line=line,
                         model=str(row["model"]),
                         prompt=str(row["template"]),
                     )
                 file._take(row)
-        # What was asked when a program died was paid for, too.
+        # Calls of a program that died were paid for, too.
         for row in list(file._begun.values()):
             file._take(row | {"kind": _LOST})
-        # What a program that died left unfinished is not in it any more.
+        # Rewrite the file without the incomplete rows of a program that died.
         file._write(file.rows.values())
         return file
 
     def pending(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """Those of the pairs that no answer came for yet, or, where all have one, those without a
-        grade: so many failures in a row would look like an outage."""
+        """Return the pairs without an answer. If all have one, return the pairs without a grade:
+        many failures in a row would otherwise look like an outage."""
         none = {"kind": _LOST, "grade": None}
         rows = [(pair, self.rows.get(pair, none)) for pair in pairs]
         failed = [pair for pair, row in rows if row["grade"] is None]
@@ -323,12 +321,12 @@ class GradesFile:
 
     @property
     def unread(self) -> set[Pair]:
-        """The pairs with an answer that could not be read."""
+        """Pairs with an answer that could not be parsed."""
         return {pair for pair, row in self.rows.items() if row["kind"] == "unreadable"}
 
     def begin(self, begun: Mapping[Pair, Usage]) -> None:
-        """Append what is asked about now, with what it costs at least, in case no answer is kept.
-        Raises what `outfile.append` raises."""
+        """Append the started pairs with their minimum cost, in case no answer is stored. Raises
+        what `outfile.append` raises."""
         self._append(
             {
                 "query_id": pair[0],
@@ -355,7 +353,7 @@ class GradesFile:
             self._take(row)
 
     def close(self, order: Iterable[Pair]) -> None:
-        """Write one row for each pair, those of `order` first and in that order."""
+        """Write one row for each pair, first the pairs of `order`."""
         places = dict.fromkeys([pair for pair in order if pair in self.rows])
         self._write(self.rows[pair] for pair in places | dict.fromkeys(self.rows))
 
@@ -377,7 +375,7 @@ class GradesFile:
         self.used += usage
         before = self.rows.get(pair)
         if before is not None:
-            # It was asked before: what that cost stays in the sum.
+            # Add the cost of earlier attempts.
             total = Usage(**before["billed"]) + usage
             row = {**row, "billed": asdict(total), "calls": total.calls}
         self.rows[pair] = row
@@ -408,14 +406,14 @@ class GradesFile:
         return csv_line(str(cells[name]) for name in COLUMNS)
 
     def _write(self, rows: Iterable[Row]) -> None:
-        """The whole file, or the one before where this program dies."""
+        """Write the whole file; if the program dies, the previous file remains."""
         heading = [csv_line(COLUMNS)] if self.path.suffix == ".csv" else []
         text = "".join([*heading, *map(self._line, rows)])
         files.write(self.path, text.encode("utf-8", "replace"))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """(line, row). Raises DataError for a file of something else."""
+    """Yield (line, row). Raises DataError for another kind of file."""
     text = path.read_bytes().decode("utf-8", "replace")
     whole = text[: text.rfind("\n") + 1]
     if path.suffix == ".jsonl":
@@ -429,7 +427,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
         if not table or tuple(table[0][1]) != COLUMNS:
             raise ValueError
     for number, cells in table[1:]:
-        # A row that was being written when the program died lacks cells.
+        # The last row is incomplete if the program died while writing it.
         if len(cells) == len(COLUMNS):
             with _guarded(path, number):
                 row = _checked(_from_cells(cells))
@@ -439,7 +437,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
 def _guarded(path: Path, line: int) -> AbstractContextManager[None]:
     return guarded(
         str(path),
-        "This is no file of grades that `rankdash judge run` wrote.",
+        "This file was not written by `rankdash judge run`.",
         "Use another name for --out.",
         line=line,
     )

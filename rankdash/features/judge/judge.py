@@ -1,8 +1,8 @@
-"""A language model that grades pairs of query and document, one call a pair and repeat.
+"""LLM judge: grades pairs of query and document, one call per pair and repeat.
 
-The prompts are in the manner of UMBRELA: Upadhyay et al., "UMBRELA: UMbrela is the (Open-Source
-Reproduction of the) Bing RELevance Assessor" (2024). The reason comes before the grade, so that
-the grade rests on it.
+The prompts follow UMBRELA: Upadhyay et al., "UMBRELA: UMbrela is the (Open-Source Reproduction of
+the) Bing RELevance Assessor" (2024). The reason comes before the grade, so that the grade depends
+on it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from rankdash.core.rerankers.remote.chat import (
 )
 from rankdash.core.rerankers.remote.connection import Clock, Estimate
 
-# An answer is a sentence or two; a model that is asked for them rarely writes more than this.
+# An answer is one or two sentences; models that are instructed so rarely write more tokens.
 _MOST_TOKENS, _USUAL_TOKENS = 400, 80
 _FORM = "Grade:"
 _AGAIN_TEMPERATURE = 0.7
 
-# How prompts say their scale.
+# Patterns of scales in prompts.
 _LISTED = re.compile(r"^[^\w\n]*([0-9]{1,3})\s*[:：=]", re.MULTILINE)
 _SCALE = re.compile(r"grade|scale|score|rat(?:e|ing)|分|等级", re.IGNORECASE)
 _RANGE = re.compile(
@@ -45,7 +45,7 @@ _RANGE = re.compile(
 
 @dataclass(frozen=True)
 class JudgeKind:
-    """What a form asks for a judge with one of the prompts, or one's own.
+    """Settings of a judge with a built-in or custom prompt.
 
     settings: those that the prompt leaves open. fixed: those that it sets.
     """
@@ -66,14 +66,14 @@ KINDS: Mapping[str, JudgeKind] = {
     )
     for name, fixed in {**prompts.JUDGE, OWN: {}}.items()
 }
-"""Name of a prompt, or OWN → what is asked for such a judge."""
+"""Name of a prompt, or OWN → settings of such a judge."""
 
 
 @dataclass(frozen=True)
 class Graded:
-    """What a judge says of a pair: all its repeats together, and each.
+    """Grade of a pair: all repeats combined, and each repeat.
 
-    calls: the requests that were made for it; none for answers that were cached.
+    calls: the requests for this grade; empty for cached answers.
     """
 
     answer: Answer
@@ -82,11 +82,11 @@ class Graded:
 
 
 class Judge:
-    """Grades pairs by one model and one prompt. May be used by several threads after `prepare`.
+    """Judge with one model and one prompt. Thread-safe after `prepare`.
 
-    settings: those of `SETTINGS`; what is not given has its default, and texts are understood.
+    settings: those of `SETTINGS`; missing ones have their defaults, and texts are parsed.
 
-    Raises SettingError for a setting that cannot be used.
+    Raises SettingError for an invalid setting.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Judge:
         prompts.check(prompt, ("query", "document"), ("guidelines",))
         if _FORM not in prompt:
             raise SettingError(
-                "The prompt must ask for a last line such as {form} 2.",
+                "The prompt must request a last line such as {form} 2.",
                 remedy="End it with: First write the reason. Then end with a line of its own that "
                 "holds the grade alone, in this form: {form} N",
                 form=_FORM,
@@ -106,11 +106,13 @@ class Judge:
         described_top = _top_of(prompt)
         if described_top is not None and described_top != self.top:
             raise SettingError(
-                "The prompt describes grades from 0 to {told}, but the highest grade is set to "
-                "{top}.",
-                remedy="Set the highest grade (top) to {told}, or give a prompt of your own that "
-                "describes grades from 0 to {top}.",
-                told=described_top,
+                "The prompt describes grades from 0 to {described}, but the highest grade is set "
+                "to {top}.",
+                remedy=(
+                    "Set the highest grade (top) to {described}, or use a prompt that describes "
+                    "grades from 0 to {top}."
+                ),
+                described=described_top,
                 top=self.top,
             )
 
@@ -120,7 +122,7 @@ class Judge:
 
     @property
     def top(self) -> int:
-        """The highest grade; the lowest is 0."""
+        """Highest grade; the lowest is 0."""
         return int(self.settings["top"])
 
     @property
@@ -133,27 +135,27 @@ class Judge:
 
     @property
     def template_hash(self) -> str:
-        """Twelve characters that are the same for the same prompt, guidelines, scale, system
-        message and cut of documents."""
+        """Hash (12 characters) of prompt, guidelines, scale, system message and the length at which
+        documents are truncated."""
         fields = ("system", "prompt", "guidelines", "top", "document_characters")
         return digest([repr(self.settings[name]).encode() for name in fields])[:12]
 
     @property
     def place(self) -> connection.Place:
-        """Where its key is looked for."""
+        """Sources of its API key."""
         return key_place(self.settings)
 
     def prepare(self) -> None:
-        """Open the connection. Raises UnavailableError where a key is missing."""
+        """Open the connection. Raises UnavailableError if a key is missing."""
         self._chat.open()
 
     def fingerprint(self) -> str:
-        """A hash of the model and of all it is told but the texts of a pair: with the same one, the
-        same texts are the same question."""
+        """Return a hash of the model and everything it receives except the texts of a pair: equal
+        hashes and equal texts mean an equal request."""
         return self._chat.fingerprint("judge", self.template_hash)
 
     def prompt(self, query: str, document: str) -> str:
-        """What the model is sent for a pair."""
+        """Return the prompt for a pair."""
         return prompts.fill(
             self.settings["prompt"],
             {
@@ -166,12 +168,12 @@ class Judge:
     def grade(
         self, query: str, document: str, cached: Sequence[Answer] = (), *, again: bool = False
     ) -> Graded:
-        """Ask for a pair as often as the settings say, less the answers that are cached.
+        """Request the grades of a pair that are not cached, up to the number of repeats.
 
-        again: whether an answer could not be read before. The same request would bring the same
-        answer, so the form is asked for once more at the end, and the temperature is above 0.
+        again: whether a previous answer could not be parsed. The same request would return the same
+        answer, so the prompt repeats the required form and the temperature is above 0.
 
-        Raises UnavailableError where the endpoint refuses every request alike.
+        Raises UnavailableError if the endpoint refuses every request.
         """
         answers, calls = list(cached[: self.repeats]), []
         prompt, budget = self.prompt(query, document), self._chat.budget()
@@ -190,18 +192,18 @@ class Judge:
         return Graded(combined(every, self.settings["combine"]), every, tuple(calls))
 
     def least(self, query: str, document: str) -> Mapping[str, float]:
-        """What one call about a pair is billed at least, for its prompt, by unit."""
+        """Return the minimum billed amount of one call for a pair, by unit: its prompt."""
         return self._chat.read_only(self.prompt(query, document))
 
     def estimate(self, pairs: Sequence[tuple[str, str]]) -> Estimate:
-        """What (query text, document text) pairs would cost."""
+        """Estimate the cost of (query text, document text) pairs."""
         estimate = self._chat.estimate([(self.prompt(*pair), _USUAL_TOKENS) for pair in pairs])
         return estimate.scaled(self.repeats)
 
 
 def _top_of(prompt: str) -> int | None:
-    """The highest grade that a prompt describes, by its lines such as "2: highly relevant" or words
-    such as "a scale of 0–3"; None where it says none in these forms."""
+    """Return the highest grade that a prompt describes, by lines such as "2: highly relevant" or
+    text such as "a scale of 0–3"; None if it describes none in these forms."""
     listed = {int(grade) for grade in _LISTED.findall(prompt)}
     if len(listed) > 1 and listed == set(range(len(listed))):
         return max(listed)
@@ -211,21 +213,21 @@ def _top_of(prompt: str) -> int | None:
 
 
 def no_text(query: str, document: str) -> Graded | None:
-    """What becomes of a pair that nobody can be asked about; None where it has both texts."""
+    """Return the result of a pair without query or document text; None if it has both."""
     if query.strip() and document.strip():
         return None
     error = "the document has no text" if query.strip() else "the query has no text"
     return Graded(Answer(math.nan, error=error, kind="no_text"), ())
 
 
-# What a judge answers: a reason and a last line with the grade. All else is no grade, with why.
+# Answers of a judge: a reason, and a last line with the grade. Anything else is an error.
 
 Kind = Literal[
     "rate_limit", "server_error", "time_out", "no_connection", "refused", "unreadable", "no_text"
 ]
 NO_GRADE: tuple[Kind, ...] = get_args(Kind)
-"""Why there is no grade. unreadable: an answer came that is not in the form that was asked for.
-no_text: the query or the document has none, so that nobody was asked."""
+"""Reasons for a missing grade. unreadable: the answer does not have the required form. no_text: the
+query or the document has no text, so no call was made."""
 
 
 _GRADE = re.compile(
@@ -238,8 +240,8 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer. grade: NaN where none could be read; then `error` says why, and `kind` which of
-    `KINDS` that is."""
+    """One answer. grade: NaN if none could be parsed; then `error` is the reason, and `kind` one of
+    `KINDS`."""
 
     grade: float
     reason: str = ""
@@ -252,14 +254,14 @@ class Answer:
 
 
 def read_answer(reply: Said, top: int) -> Answer:
-    """The grade, from 0 to `top`, and the reason before it.
+    """Parse the grade, from 0 to `top`, and the reason before it.
 
-    The last line must hold the grade and nothing else, a reason must stand before it, and no other
-    line may name another grade: of an answer in any other form no grade is taken.
+    The last line must contain only the grade, a reason must come before it, and no other line may
+    contain a different grade. Any other answer has no grade.
     """
     if reply.error:
         return unanswered(reply.call, reply.error)
-    # Halves of characters and ends of texts are in no file and no database.
+    # Files and databases cannot store lone surrogates and NUL characters.
     text = reply.text.encode("utf-8", "replace").decode().replace("\0", " ")
     lines = [line for line in text.splitlines() if line.strip()]
     matches = [_GRADE.fullmatch(line) for line in lines]
@@ -280,16 +282,16 @@ def read_answer(reply: Said, top: int) -> Answer:
 
 
 def unanswered(call: Call, error: str = "") -> Answer:
-    """What there is instead of an answer; error: why, where the call does not say it."""
+    """Return a missing answer. error: the reason, unless the call has one."""
     error = error or call.error
     return Answer(math.nan, error=error, kind=_kind(call, error))
 
 
 def combined(answers: Sequence[Answer], how: Combine) -> Answer:
-    """The grade of several answers to the same question, with the reason of one that gave it; of
-    the grades given, the lower median or the most frequent, the lowest of equally frequent ones.
+    """Combine answers to the same question: the lower median, or the most frequent grade (the
+    lowest of equally frequent ones), with the reason of one such answer.
 
-    No grade where not more than half of the answers have one: the first error says why.
+    There is no grade unless more than half of the answers have one; the first error is the reason.
     """
     graded = [answer for answer in answers if answer.graded]
     if 2 * len(graded) <= len(answers):
@@ -300,7 +302,7 @@ def combined(answers: Sequence[Answer], how: Combine) -> Answer:
 
 
 def _most_frequent(grades: Sequence[float]) -> float:
-    """Of sorted grades; `most_common` keeps the order of equally frequent ones."""
+    """Return the most frequent of sorted grades, the lowest if several are equally frequent."""
     return Counter(grades).most_common(1)[0][0]
 
 

@@ -1,4 +1,4 @@
-"""What a judge found: its agreement with people, the verdict that it corrects, and its pairs."""
+"""Results of an LLM judge: agreement with human labels, corrected verdict, and pairs to review."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _HEIGHT = 420
 
 
 def draw(study: Study, row: JudgeRow, challenger: str) -> None:
-    """The verdict on a challenger: by people, by the judge, and corrected."""
+    """Draw the verdict on a challenger: human labels only, judge only, and corrected."""
     judge = stored.judgements(row)
     judged = replace(plan.under_way(study), judge=judge)
     shared(draw_verdict, judged, challenger)
@@ -80,14 +80,14 @@ def draw(study: Study, row: JudgeRow, challenger: str) -> None:
 
 
 def draw_agreement(study: Study, row: JudgeRow) -> None:
-    """How far the judge agrees with people."""
+    """Draw how well the judge agrees with human labels."""
     judge = stored.judgements(row)
     judged = replace(plan.under_way(study), judge=judge)
-    st.subheader(_("Agreement with people"), anchor=False)
+    st.subheader(_("Agreement with human labels"), anchor=False)
     agreement = agreed(judged, judge)
     if not len(agreement.pairs):
         st.info(
-            _("People have labelled none of the documents that the judge graded."),
+            _("None of the documents that the judge graded has a human label."),
             icon=":material/info:",
         )
         view.link("label", _("Label documents"), ":material/label:")
@@ -97,14 +97,14 @@ def draw_agreement(study: Study, row: JudgeRow) -> None:
 
 
 def _lost(study: Study, judge: Judgements) -> list[tuple[str, str]]:
-    """The pairs of people's queries that were asked and have no grade."""
+    """Return the pairs of human-labelled queries that the judge tried and did not grade."""
     missing = pd.concat([each.lost for each in verdicts(study, judge).values()])
     failed = missing[missing["kind"] != "not_asked"]
     return list(dict.fromkeys(zip(failed["query_id"], failed["doc_id"], strict=True)))
 
 
 def _beside(row: JudgeRow) -> None:
-    """Whether this judge's verdict is shown beside people's elsewhere."""
+    """Draw the toggle that shows this judge's verdict on Overview and in the report."""
 
     def changed() -> None:
         address.choose(view.JUDGE, row.id if st.session_state[key] else None)
@@ -123,13 +123,13 @@ def _agreement(agreement: JudgeAgreement) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.html(_matrix(agreement.unweighted))
-        st.caption(_("Rows: people's label. Columns: the judge's grade."))
+        st.caption(_("Rows: human label. Columns: judge's grade."))
     with right:
         pairs = ngettext("{n} pair", "{n} pairs", len(agreement.pairs))
         queries = ngettext("{n} query", "{n} queries", int(overall["queries"]))
         st.markdown(
             _(
-                "People and the judge both graded {pairs} of {queries}.",
+                "Human label and judge's grade for {pairs} of {queries}.",
                 pairs=pairs,
                 queries=queries,
             )
@@ -147,7 +147,7 @@ def _agreement(agreement: JudgeAgreement) -> None:
                     [_("same grade"), percent(overall["agree"]), ""],
                     [_("judge higher"), percent(overall["over"]), ""],
                     [_("judge lower"), percent(overall["under"]), ""],
-                    [_("relevant by people"), percent(overall["people_relevant"]), ""],
+                    [_("relevant by human label"), percent(overall["people_relevant"]), ""],
                     [_("relevant by the judge"), percent(overall["judge_relevant"]), ""],
                 ],
             )
@@ -155,8 +155,8 @@ def _agreement(agreement: JudgeAgreement) -> None:
         if len(agreement.pairs) < FEWEST_PAIRS or int(overall["queries"]) < FEWEST_QUERIES:
             st.caption(
                 _(
-                    "A kappa needs at least {n} pairs, and an interval at least {queries} queries "
-                    "too.",
+                    "Kappa needs at least {n} pairs. Its interval also needs at least {queries} "
+                    "queries.",
                     n=number(FEWEST_PAIRS, 0),
                     queries=number(FEWEST_QUERIES, 0),
                 )
@@ -164,9 +164,9 @@ def _agreement(agreement: JudgeAgreement) -> None:
         if agreement.binary:
             st.caption(
                 _(
-                    "The scales differ (labels up to {highest}, grades up to {top}): both are "
-                    "compared as relevant (1) or not (0), labels from {n} and grades from {grade} "
-                    "upwards.",
+                    "The scales differ (labels up to {highest}, grades up to {top}). Both are "
+                    "compared as relevant (1) or not relevant (0): labels of at least {n} and "
+                    "grades of at least {grade} are relevant.",
                     highest=plain(agreement.highest),
                     top=plain(agreement.top),
                     n=plain(agreement.threshold),
@@ -175,8 +175,8 @@ def _agreement(agreement: JudgeAgreement) -> None:
             )
         st.caption(
             _(
-                "Agreement alone is no licence: a judge that agrees well and favours one system "
-                "turns a verdict around."
+                "High agreement is not enough: a judge that favours one system can reverse the "
+                "verdict."
             )
         )
 
@@ -226,17 +226,17 @@ def _groups(study: Study, judge: Judgements) -> None:
         st.html(table_html(headings, rows))
     st.caption(
         _(
-            "Same, higher, lower: the share of the pairs that the judge grades so, against people. "
-            "Difference: the judge's grade less people's, the mean."
+            "Share of pairs that the judge grades the same as, higher than or lower than the "
+            "human label. Difference: mean of judge grade minus human label."
         )
     )
 
 
-# Several judges of a data set beside each other: which of them saves most.
+# Comparison of several judges of a data set by how many labels they save.
 
 
 def draw_choice(study: Study, rows: Sequence[JudgeRow], challenger: str) -> None:
-    """rows: judges with grades, at least two."""
+    """Draw the table of judges. rows: at least two judges with grades."""
     by_judge, study = {}, plan.under_way(study)
     for row in rows:
         judge = stored.judgements(row)
@@ -261,23 +261,23 @@ def draw_choice(study: Study, rows: Sequence[JudgeRow], challenger: str) -> None
             _("judge only"),
             _("judge corrected with human labels"),
         ),
-        *(_("worth × the labels"), _("queries saved")),
+        *(_("labelled query counts (×)"), _("labelled queries saved")),
     ]
     st.html(table_html(headings, cells))
     st.caption(
         _(
-            "The judge that makes the change most certain comes first. One with a higher kappa may "
-            "save less: what counts is how well its changes follow people's."
+            "Sorted by how much each judge narrows the interval. A higher kappa may save less: "
+            "what matters is how well its changes correlate with those from human labels."
         )
     )
 
 
-# The verdict on a challenger by people, by a judge, and by the judge corrected by people.
+# Verdict on a challenger: human labels only, judge only, and judge corrected with human labels.
 
 
 def draw_verdict(study: Study, challenger: str, framed: bool = False) -> None:
-    """What the judge is worth, the three ways on one axis, and what speaks against the judge; the
-    sentences folded. The study has a judge."""
+    """Draw the value of the judge, the three intervals on one axis, and warnings. More sentences
+    are behind an expander. The study has a judge."""
     if study.judge is None:
         return
     with st.container(border=framed):
@@ -299,18 +299,18 @@ def draw_verdict(study: Study, challenger: str, framed: bool = False) -> None:
             st.warning(markdown_safe(warning, 800), icon=":material/warning:")
         if worth:
             notes.insert(0, sentence)
-        with st.expander(_("In sentences, with caveats"), icon=":material/notes:"):
+        with st.expander(_("Explanation and caveats"), icon=":material/notes:"):
             st.markdown("\n".join(f"- {markdown_safe(each, 800)}" for each in notes))
 
 
 def _ways(study: Study, verdict: JudgedVerdict) -> list[tuple[str, str, str]]:
-    """A title, a picture and numbers for each of the three ways, which share one axis."""
+    """Return title, picture and numbers of the three intervals, which share one axis."""
     ways, level = three_ways(verdict.three), study.statistics.level
     axis = interval.common_axis(
         end for _title, change in ways for end in (change.mean, change.low, change.high)
     )
     rows: list[tuple[str, str, str]] = []
-    # By the judge alone nothing is proven.
+    # The judge alone proves nothing.
     for (title, change), p in zip(ways, (verdict.three.people.p, math.nan, verdict.p), strict=True):
         numbers = [ngettext("{n} query", "{n} queries", change.n)]
         if math.isfinite(change.low):
@@ -318,34 +318,33 @@ def _ways(study: Study, verdict: JudgedVerdict) -> list[tuple[str, str, str]]:
             numbers.insert(0, f"{level_percent(level)} {ends}")
         if math.isfinite(change.mean):
             numbers.insert(0, signed(change.mean, 4))
-        said = " · ".join(numbers)
+        summary = " · ".join(numbers)
         picture = interval.interval_html(
             change.mean,
             change.low,
             change.high,
             axis,
-            f"{title}: {said}",
+            f"{title}: {summary}",
             proven=is_proven(change.low, change.high, p, level),
             labelled=not rows,
         )
-        rows.append((title, picture, said))
+        rows.append((title, picture, summary))
     return rows
 
 
 def curve(study: Study, challenger: str) -> None:
-    """How much more of people's queries would narrow the interval, where that can be said."""
+    """Draw how more human-labelled queries would narrow the interval, if it can be predicted."""
     drawn = charts.label_curve(study, challenger)
     if drawn is not None:
         fold(
-            _("What labelling more queries would bring"),
+            _("Effect of labelling more queries"),
             f"judge.curve.{challenger}",
             ":material/show_chart:",
             lambda: widgets_charts.draw(drawn, key=f"judge.curve.{challenger}.chart"),
         )
 
 
-# Pairs of query and document to read: where judge and people differ, and texts that speak to a
-# judge.
+# Pairs to review: different grades, and possible prompt injections.
 
 _MOST, _LONGEST, _CELL = 500, 5_000, 200
 
@@ -357,8 +356,8 @@ def draw_pairs(study: Study, row: JudgeRow) -> None:
     if len(differing):
         fold(
             ngettext(
-                "{n} pair that people and the judge grade differently",
-                "{n} pairs that people and the judge grade differently",
+                "{n} pair with different human label and judge's grade",
+                "{n} pairs with different human label and judge's grade",
                 len(differing),
             ),
             "judge.differing",
@@ -369,16 +368,16 @@ def draw_pairs(study: Study, row: JudgeRow) -> None:
     if len(speaking):
         st.warning(
             ngettext(
-                "{n} pair has a text that speaks to a judge, such as an order to give a high "
-                "grade. Read it: its grade may not be the judge's own.",
-                "{n} pairs have a text that speaks to a judge, such as an order to give a high "
-                "grade. Read them: their grades may not be the judge's own.",
+                "Possible prompt injection in {n} pair, such as an instruction to give a high "
+                "grade. Review this pair before you trust its grade.",
+                "Possible prompt injection in {n} pairs, such as an instruction to give a high "
+                "grade. Review these pairs before you trust their grades.",
                 len(speaking),
             ),
             icon=":material/flag:",
         )
         fold(
-            _("Texts that speak to a judge"),
+            _("Possible prompt injections"),
             "judge.flagged",
             ":material/flag:",
             lambda: _read(study, row, speaking, "flagged"),
@@ -393,8 +392,8 @@ def _repeats(row: JudgeRow) -> None:
     if consistency.pairs:
         st.caption(
             _(
-                "With {n} repeats, the judge gave the same grade on {same} of the pairs; kappa "
-                "between its repeats {kappa}.",
+                "With {n} repeats, the judge gave {same} of the pairs the same grade every time. "
+                "Kappa between repeats: {kappa}.",
                 n=consistency.repeats,
                 same=percent(consistency.same),
                 kappa=number(consistency.kappa, 2),
@@ -403,10 +402,10 @@ def _repeats(row: JudgeRow) -> None:
     if fewer := stored.from_fewer_answers(row):
         st.caption(
             ngettext(
-                "{n} pair has a grade from fewer than {asked} answers, because others failed or "
-                "could not be read.",
-                "{n} pairs have a grade from fewer than {asked} answers, because others failed or "
-                "could not be read.",
+                "{n} pair has a grade from fewer than {asked} repeats, because other answers "
+                "failed or could not be parsed.",
+                "{n} pairs have a grade from fewer than {asked} repeats, because other answers "
+                "failed or could not be parsed.",
                 fewer,
                 asked=number(consistency.repeats, 0),
             )
@@ -414,13 +413,13 @@ def _repeats(row: JudgeRow) -> None:
 
 
 def _read(study: Study, row: JudgeRow, pairs: pd.DataFrame, key: str) -> None:
-    """A table of pairs, and the one that is chosen in full."""
+    """Draw a table of pairs, and the selected pair with its full texts."""
     data, shown = study.dataset, pairs.head(_MOST)
     names = data.names_of(shown["doc_id"])
-    # The grades first: however long the texts are, they are in sight.
+    # Grades come first: long texts must not move them out of view.
     grades = {_p("column", "Judge"): shown["grade"].map(_grade)}
     if "label" in shown:
-        grades[_p("column", "People")] = shown["label"].map(plain)
+        grades[_p("column", "Human label")] = shown["label"].map(plain)
         grades[_p("column", "Difference")] = shown["difference"].map(lambda each: signed(each, 0))
     columns = {
         **grades,
@@ -436,10 +435,10 @@ def _read(study: Study, row: JudgeRow, pairs: pd.DataFrame, key: str) -> None:
         column_config=dict.fromkeys(grades, st.column_config.TextColumn(width="small")),
     )
     if len(pairs) > len(shown):
-        st.caption(_("The first {n} are shown.", n=number(_MOST, 0)))
+        st.caption(_("Only the first {n} pairs are shown.", n=number(_MOST, 0)))
     places = chosen["selection"]["rows"]
     if not places:
-        st.caption(_("Choose a row to read the pair and the judge's reason."))
+        st.caption(_("Select a row to see the texts and the judge's reason."))
         return
     _pair(study, row, shown.iloc[places[0]])
 
@@ -449,7 +448,7 @@ def _grade(grade: float) -> str:
 
 
 def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
-    """Texts as they are: nothing in them is markup."""
+    """Draw the texts unformatted: they must not be rendered as Markdown."""
     data = study.dataset
     graded = stored.grades(row)
     pair_grades = graded[
@@ -465,7 +464,7 @@ def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
         if "label" in pair:
             st.caption(
                 _(
-                    "People: {label}, judge: {grade} ({difference})",
+                    "Human label: {label}, judge: {grade} ({difference})",
                     label=plain(pair["label"]),
                     grade=plain(pair["grade"]),
                     difference=signed(pair["difference"], 0),
@@ -473,7 +472,7 @@ def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
             )
         for answer in [each for answers in pair_grades["answers"] for each in answers]:
             grade = _("no grade") if answer["grade"] is None else plain(answer["grade"])
-            st.caption(_("The judge's reason, grade {grade}", grade=grade))
+            st.caption(_("Judge's reason for grade {grade}", grade=grade))
             st.text(answer["reason"] or reason_text(answer["error"]))
 
 
@@ -508,7 +507,7 @@ def _failures(study: Study, row: JudgeRow) -> None:
 
 
 def repeats(row: JudgeRow) -> Repeats | None:
-    """How far the judge agrees with itself; None where each pair was asked once."""
+    """Return how consistent the judge's repeats are; None if each pair was graded once."""
     requested = int(row.settings.get("repeats", 1))
     if requested < 2:
         return None

@@ -1,4 +1,4 @@
-"""A new judge: a language model that is asked, or a file of grades."""
+"""Form for a new judge: an LLM to call, or a file of grades."""
 
 from __future__ import annotations
 
@@ -53,29 +53,31 @@ Settings = Mapping[str, SettingValue]
 
 
 def draw_answer(study: Study) -> None:
-    """Draw how far a judge can be trusted while there is none, and what it is for."""
+    """Draw what a judge is for, and how human labels will show how far to trust it."""
     lead = _("**No LLM judge has graded documents of this data set yet.**")
     if n := study.dataset.labelled_queries:
         trust = ngettext(
-            "Human labels of {n} query will show how far it can be trusted.",
-            "Human labels of {n} queries will show how far it can be trusted.",
+            "Human labels of {n} query will show how far to trust it.",
+            "Human labels of {n} queries will show how far to trust it.",
             n,
         )
     else:
-        trust = _("Label documents to see how far it can be trusted.")
+        trust = _("Label documents to see how far to trust it.")
     st.markdown(f"{lead} {trust}")
-    st.caption(_("Its grades never become labels: they lower how many labels people have to give."))
+    st.caption(
+        _("Its grades are never used as labels. They reduce how many human labels are needed.")
+    )
 
 
 def draw(study: Study) -> None:
-    """Offered are the baseline and the leader; without labels, which name none, all systems."""
+    """Draw the form. Default systems: baseline and best challenger, or all without labels."""
     dataset_id, compared = study.stored_id, study.chosen
     if study.dataset.labelled_queries and (leader := best_challenger(study)) is not None:
         compared = (study.baseline, leader)
     settings_form.clear({row.id for row in stored.judge_rows(dataset_id).values() if row.live})
     if not stored.dataset(dataset_id).has_texts:
         st.info(
-            _("This data set has no texts, so there is nothing for a judge to read."),
+            _("A judge needs texts, and this data set has none."),
             icon=":material/block:",
         )
         return
@@ -86,7 +88,7 @@ def draw(study: Study) -> None:
     name = st.text_input(
         _("Name of the judge"),
         max_chars=LONGEST_JUDGE_NAME,
-        placeholder=_("that of its model"),
+        placeholder=_("Default: name of the model"),
         key="judge.name",
         persist_state="session",
     )
@@ -144,13 +146,13 @@ def draw(study: Study) -> None:
 def _pool_choice(
     dataset_id: str, compared: Sequence[str]
 ) -> tuple[tuple[str, ...], int, int | None]:
-    """The systems, the depth, and how many queries; None for all."""
+    """Draw the choice of systems, depth and number of queries (None for all)."""
     names = {
         each: shortened(system.name, 60) for each, system in stored.systems(dataset_id).items()
     }
     queries = len(stored.dataset(dataset_id).queries)
     chosen = st.multiselect(
-        _("Systems whose documents are judged"),
+        _("Systems to judge"),
         list(names),
         default=[each for each in names if each in compared],
         format_func=names.__getitem__,
@@ -158,13 +160,13 @@ def _pool_choice(
     )
     left, right = st.columns(2)
     depth = left.number_input(
-        _("Documents of each system and query"),
+        _("Documents per system and query"),
         1,
         _DEEPEST,
         _DEPTH,
         key="judge.depth",
         persist_state="session",
-        help=_("The first k of each ranking, as on the page Label."),
+        help=_("The first k documents of each ranking, as on the page Label."),
     )
     sample = right.slider(
         _p("field", "Queries"),
@@ -175,7 +177,7 @@ def _pool_choice(
         persist_state="session",
         help=_(
             "Fewer queries cost less. Queries with human labels come first, then a random sample "
-            "of the others, always the same one (seed {seed}), with all their documents.",
+            "of the others (fixed seed {seed}), each with all its documents.",
             seed=_SEED,
         ),
     )
@@ -183,11 +185,12 @@ def _pool_choice(
 
 
 def _kind(dataset_id: str) -> JudgeKind:
-    """What is asked for the prompt that is chosen; the guidelines begin as those of people."""
+    """Draw the choice of a prompt; return its settings. Guidelines default to those of
+    annotators."""
     titles = {
-        "graded": _("graded, 0 to 3 (in the manner of UMBRELA)"),
+        "graded": _("graded, 0 to 3 (UMBRELA style)"),
         "binary": _("relevant or not"),
-        OWN: _("a prompt of one's own"),
+        OWN: _("custom prompt"),
     }
     chosen = st.selectbox(
         _p("field", "Prompt"),
@@ -198,7 +201,7 @@ def _kind(dataset_id: str) -> JudgeKind:
     )
     kind = KINDS[chosen]
     if prompt := kind.fixed.get("prompt"):
-        with st.expander(_("What the judge is told"), key=f"judge.told.{chosen}"):
+        with st.expander(_("Judge prompt"), key=f"judge.told.{chosen}"):
             st.code(str(prompt), language=None, wrap_lines=True)
     plan = LabelPlans(workspace()).newest(dataset_id)
     if plan is None or not plan.guidelines:
@@ -211,14 +214,14 @@ def _kind(dataset_id: str) -> JudgeKind:
 
 
 def _pool(dataset_id: str, systems: tuple[str, ...], depth: int) -> LabelPool:
-    def made() -> LabelPool:
+    def pool() -> LabelPool:
         return pool_of(stored.rankings(dataset_id, systems), depth, fewest=1)
 
-    return cache(("judge pool", dataset_id, systems, depth), made)
+    return cache(("judge pool", dataset_id, systems, depth), pool)
 
 
 def _labelled(dataset_id: str) -> list[str]:
-    """The ids of the queries with human labels, in the data or given in rankdash."""
+    """Return the ids of queries with human labels, from the data or added in rankdash."""
     revision = Corrections(workspace()).revision(dataset_id)
     data = stored.dataset(stored.with_corrections(dataset_id, revision) if revision else dataset_id)
     query_ids: list[str] = data.labels["query_id"].texts.to_pylist()
@@ -226,12 +229,12 @@ def _labelled(dataset_id: str) -> list[str]:
 
 
 def _draw_effort(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
-    """How many grades, how long and how much money it takes, before the start."""
-    # What is told and how long it is, and how often; not how it is sent. And what is answered.
+    """Draw the estimated number of grades, time and cost."""
+    # Everything that changes the number or length of texts; not connection settings.
     key = (judge.fingerprint(), judge.repeats, judge.settings["price_in"], len(pairs))
     graded = sum(row.graded for row in stored.judge_rows(dataset_id).values())
-    known = (OptionalCache(workspace()).pairs, graded)
-    more = (judge.settings["price_out"], hash(tuple(pairs)), *known)
+    cached = (OptionalCache(workspace()).pairs, graded)
+    more = (judge.settings["price_out"], hash(tuple(pairs)), *cached)
     before, answered = cache(
         ("judge estimate", dataset_id, *key, *more), partial(_estimate, dataset_id, judge, pairs)
     )
@@ -250,17 +253,17 @@ def _draw_effort(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
     parts = [
         (
             checked,
-            _("{n} of queries with human labels, which correct the judge", n=number(checked, 0)),
+            _("{n} in queries with human labels, which correct the judge", n=number(checked, 0)),
         ),
         (0, ""),
-        (rest, _("{n} of other queries", n=number(rest, 0))),
+        (rest, _("{n} in other queries", n=number(rest, 0))),
     ]
     st.html(parts_html(parts, grades))
     if answered:
         traffic.append(
             ngettext(
-                "{n} of them already answered (score cache)",
-                "{n} of them already answered (score cache)",
+                "{n} of them in the score cache",
+                "{n} of them in the score cache",
                 answered,
             )
         )
@@ -273,7 +276,7 @@ def _estimate(dataset_id: str, judge: Judge, pairs: list[Pair]) -> tuple[Estimat
 
 
 def _rate(dataset_id: str, judge: Judge) -> float | None:
-    """Calls a second of the last judge of that model at that address; None where none is known."""
+    """Return calls per second of the last judge with this model and address; None if unknown."""
     same = [
         row.calls_per_second
         for row in stored.judge_rows(dataset_id).values()
@@ -284,7 +287,7 @@ def _rate(dataset_id: str, judge: Judge) -> float | None:
     return same[-1] if same else None
 
 
-# A judge that graded elsewhere, as a file of its grades.
+# Import of grades from another judge.
 
 _HIGHEST = 100
 _SAID, _GENERATION = "judge.file.said", "judge.file.generation"
@@ -294,14 +297,14 @@ def draw_file(dataset_id: str) -> None:
     if ignored := st.session_state.pop(_SAID, 0):
         st.info(
             ngettext(
-                "{n} row of the file is of no query and document of this data set.",
-                "{n} rows of the file are of no query and document of this data set.",
+                "{n} row matches no query and document of this data set.",
+                "{n} rows match no query and document of this data set.",
                 ignored,
             ),
             icon=":material/info:",
         )
     fold(
-        _("Add a judge from a file of its grades"),
+        _("Import a judge's grades from a file"),
         "judge.file",
         ":material/upload_file:",
         lambda: _upload(dataset_id),
@@ -310,7 +313,7 @@ def draw_file(dataset_id: str) -> None:
 
 def _upload(dataset_id: str) -> None:
     files = uploader(
-        _("CSV or JSON lines of query_id, doc_id and grade"),
+        _("CSV or JSON lines with query_id, doc_id and grade"),
         f"judge.file.{st.session_state.get(_GENERATION, 0)}",
         type=["csv", "tsv", "jsonl", "json"],
     )
@@ -320,29 +323,29 @@ def _upload(dataset_id: str) -> None:
     try:
         tried([source])
         judge, _noticed = judgements_in(source)
-        known, top = _known(dataset_id, judge), _top(judge)
+        matching, top = _matching(dataset_id, judge), _top(judge)
         judge_id = StoredJudges(workspace()).add(
-            dataset_id, judge.name, judge.model, top, known.table
+            dataset_id, judge.name, judge.model, top, matching.table
         )
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
         return
-    st.session_state[_SAID] = len(judge) - len(known)
+    st.session_state[_SAID] = len(judge) - len(matching)
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
     page_list.show(judge_id)
     st.rerun()
 
 
-def _known(dataset_id: str, judge: Judgements) -> Judgements:
-    """The grades of the queries and documents of the data set. Raises DataError for none."""
+def _matching(dataset_id: str, judge: Judgements) -> Judgements:
+    """Return the grades that match pairs of the data set. Raises DataError if none match."""
     data, rows = stored.dataset(dataset_id), judge.table
     matching = rows["query_id"].isin(data.queries["query_id"]) & rows["doc_id"].isin(
         data.documents["doc_id"]
     )
     if not matching.any():
         raise DataError(
-            "None of the {count} grades is of a query and document of this data set.",
-            remedy="Check that query and document ids are those of the data set.",
+            "None of the {count} grades match a query and document of this data set.",
+            remedy="Check that the query and document ids match those in the data set.",
             count=len(rows),
         )
     return Judgements(judge.name, judge.scale, rows[matching].reset_index(drop=True), judge.model)
@@ -352,8 +355,9 @@ def _top(judge: Judgements) -> int:
     low, top = judge.scale
     if low or top % 1 or top > _HIGHEST:
         raise DataError(
-            "The scale of a judge goes from 0 to a whole number up to {most}.",
-            remedy="Give grades on such a scale, with its highest grade in a column named top.",
+            "A judge's scale must go from 0 to a whole number of at most {most}.",
+            remedy="Use grades on this scale, with the highest possible grade in a column named "
+            "top.",
             most=_HIGHEST,
         )
     return int(top)

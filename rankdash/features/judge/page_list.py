@@ -1,4 +1,4 @@
-"""Judges under way: how far each is, what failed, what it cost, and what can be done about it."""
+"""Stored judges: progress, failures, cost and actions."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ _SHOWN = "judge_shown"
 
 
 def show(judge_id: str) -> None:
-    """The page is about this judge from now on."""
+    """Select this judge on the page."""
     address.choose(_SHOWN, judge_id)
 
 
 def chosen(dataset_id: str) -> JudgeRow | None:
-    """The judge that the page is about: the newest unless another is chosen; None for none."""
+    """Draw the choice of a judge if there are several; the newest is the default. None without
+    judges."""
     rows = stored.judge_rows(dataset_id)
     if not rows:
         return None
@@ -53,7 +54,7 @@ def chosen(dataset_id: str) -> JudgeRow | None:
 
 
 def draw(row: JudgeRow) -> None:
-    """The card of a judge; polls once a second while it is live."""
+    """Draw the card of a judge; it polls once per second while the judge is running."""
 
     @st.fragment(run_every=redraw.seconds(row))
     def card() -> None:
@@ -74,8 +75,7 @@ def draw(row: JudgeRow) -> None:
 
 
 def ask_again(row: JudgeRow, pairs: Sequence[tuple[str, str]]) -> None:
-    """A button that asks for (query id, document id) pairs again, where they failed and all others
-    were asked."""
+    """Draw a button that retries (query id, document id) pairs, if all other pairs were tried."""
     if pairs and row.can_resume and not row.open and not read_only():
         label = ngettext("Retry {n} document", "Retry these {n} documents", len(pairs))
         _resume(row, label, "lost", st.container(), st.container(), pairs)
@@ -89,8 +89,8 @@ def _resume(
     action: DeltaGenerator,
     pairs: Sequence[tuple[str, str]] = (),
 ) -> None:
-    """The button that queues a judge again, and its key. name: of the button. pairs: those alone
-    that are asked again; none for all."""
+    """Draw the button that queues a judge again, with its key field. name: of the button. pairs:
+    only these are retried; empty for all."""
     with text:
         entry = settings_form.draw_key_field(
             KINDS[OWN], row.settings, f"judge.{name}.{row.id}", fixed=True
@@ -121,7 +121,7 @@ def _state(row: JudgeRow) -> str:
 
 
 def _identity(row: JudgeRow) -> list[str]:
-    """What makes it this judge and no other."""
+    """Return model, prompt, scale and date of a judge."""
     parts = [_("grades 0 to {top}", top=row.top), moment(row.created)]
     if row.template:
         parts.insert(0, _("prompt {hash}", hash=markdown_safe(row.template, 12)))
@@ -158,7 +158,7 @@ def _progress(row: JudgeRow, text: DeltaGenerator) -> None:
 
 
 def _bill(row: JudgeRow) -> list[str]:
-    """What its calls came to so far."""
+    """Return the calls, tokens and cost so far."""
     billed = row.usage.get("billed", {})
     estimated = int(row.usage.get("estimated", 0))
     parts = [ngettext("{n} call", "{n} calls", int(row.usage.get("calls", 0)))]
@@ -171,12 +171,14 @@ def _bill(row: JudgeRow) -> list[str]:
         amounts.append(scenario.dollars(billed["dollars"]))
     parts += [_("at least {amount}", amount=each) if estimated else each for each in amounts]
     if estimated:
-        parts.append(ngettext("{n} call estimated", "{n} calls estimated", estimated))
+        parts.append(
+            ngettext("{n} call with estimated tokens", "{n} calls with estimated tokens", estimated)
+        )
     if row.unsettled and not row.live:
         parts.append(
             ngettext(
-                "{n} answer was lost with the worker",
-                "{n} answers were lost with the worker",
+                "{n} answer was lost because the worker stopped",
+                "{n} answers were lost because the worker stopped",
                 row.unsettled,
             )
         )
@@ -210,8 +212,8 @@ def _actions(row: JudgeRow, text: DeltaGenerator, action: DeltaGenerator) -> Non
             _("Delete this judge?"),
             [
                 name_safe(row.name),
-                ngettext("{n} grade is lost.", "{n} grades are lost.", row.graded),
-                _("Labels that people gave stay."),
+                ngettext("{n} grade will be deleted.", "{n} grades will be deleted.", row.graded),
+                _("Human labels are kept."),
             ],
             lambda: judges.delete(row.id),
         )

@@ -1,4 +1,4 @@
-"""`label`: which documents to label, and what the labels say so far, for any front end."""
+"""Command `label`: sample documents to label, add labels, and report the current result."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ from rankdash.kit.html.tables import qrels_bytes
 
 def add(parser: Parser) -> None:
     parser.description = (
-        "Label to the verdict: say which documents to label next so that few labels settle which "
-        "ranking is better, take the labels, and say how sure the answer is. Every action but plan "
-        "reads the plan, one file with all draws and answers; answers are only ever appended."
+        "Find the better of two rankings with few labels: choose the documents to label next, add "
+        "the labels, and report the result with its uncertainty. All actions except plan read the "
+        "plan: one file with the sample and all answers. Answers are only appended."
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
     for name, help_line, put in (
         ("plan", "make a plan from rankings", _add_plan),
-        ("next", "say which pairs to label next", _add_next),
+        ("next", "list the pairs to label next", _add_next),
         ("add", "add labels to a plan", _add_add),
-        ("status", "say what the labels say so far", _add_status),
+        ("status", "report the current result", _add_status),
     ):
         action = actions.add_parser(name, help=help_line)
         if name != "plan":
@@ -77,119 +77,121 @@ def add(parser: Parser) -> None:
 
 def _add_plan(parser: Parser) -> None:
     parser.description = (
-        "Pool the rankings and draw the order in which pairs of query and document are to be "
-        "labelled, each with a known probability."
+        "Pool the rankings and sample the order in which to label pairs of query and document, "
+        "each with a known sampling probability."
     )
     parser.several(
         "--run",
         "FILE",
-        "the rankings, in any form that is read; at least two. Each is compared with the first",
+        "at least two rankings, in any supported format. Each is compared with the first",
         also=("--runs",),
         required=True,
     )
     parser.option(
         "--metric",
         "SPEC",
-        f"a sum over documents with a cutoff: {', '.join(ADDITIVE)} (default: %(default)s)",
+        f"additive metric with a cutoff: {', '.join(ADDITIVE)} (default: %(default)s)",
         default="dcg@10",
     )
-    parser.number("--top", "the highest label of the scale, such as 3 for grades 0 to 3")
+    parser.number("--top", "highest label of the scale, such as 3 for grades 0 to 3")
     parser.number(
-        "--threshold", "the lowest label that is relevant (default: %(default)g)", default=1.0
+        "--threshold", "lowest label that counts as relevant (default: %(default)g)", default=1.0
     )
-    parser.option("--qrels", "FILE", "labels that are there already; they are not asked for again")
+    parser.option("--qrels", "FILE", "existing labels; they are used and not requested again")
     parser.choice(
         "--mode",
         MODES,
-        "what is drawn. weight: pairs, each in proportion to what it weighs in the difference, "
-        "which takes the fewest labels; random: pairs, all equally likely; query: queries, all "
-        "equally likely, each with all of its documents (default: %(default)s)",
+        "sampling mode. weight: pairs, in proportion to their weight in the difference (needs the "
+        "fewest labels); random: pairs, all equally likely; query: queries, all equally likely, "
+        "each with all of its documents (default: %(default)s)",
         default="weight",
     )
-    parser.flag("--all-pairs", "compare every ranking with every other")
+    parser.flag("--all-pairs", "compare all pairs of rankings")
     parser.number(
         "--confidence",
-        "the confidence of all intervals together, at every look (default: %(default)s)",
+        "joint confidence of all anytime-valid intervals (default: %(default)s)",
         default=LEVEL,
     )
-    parser.number(
-        "--seed", "the same seed draws the same order (default: %(default)s)", kind=int, default=1
+    parser.number("--seed", "random seed of the sample (default: %(default)s)", kind=int, default=1)
+    parser.option(
+        "--out", "FILE", "the plan to write; an existing file is never overwritten", required=True
     )
-    parser.option("--out", "FILE", "the plan to write; an existing file is kept", required=True)
     parser.set_defaults(command=make)
 
 
 def _add_next(parser: Parser) -> None:
     parser.description = (
-        "Say which pairs to label next. Nothing in it tells which system ranks a document, or "
-        "where. All who ask before an answer is added get the same pairs."
+        "List the pairs to label next. The list does not reveal which system ranks a document, or "
+        "at which rank. Until an answer is added, every call returns the same pairs."
     )
-    parser.option("--rater", "NAME", "who labels (default: nobody's name)", default="")
-    parser.number("--count", "how many pairs at most (default: %(default)s)", kind=int, default=1)
+    parser.option("--rater", "NAME", "name of the annotator (default: anonymous)", default="")
+    parser.number("--count", "maximum number of pairs (default: %(default)s)", kind=int, default=1)
     parser.number(
         "--double",
-        "the share of pairs that a second rater gets too, from 0 to 1 (default: 0)",
+        "share of pairs that a second annotator also labels, from 0 to 1 (default: 0)",
         default=0.0,
     )
     parser.several("--data", "PATH", "files with the texts of queries and documents")
     parser.choice(
         "--order",
         ORDERS,
-        "draws: as they were drawn, so that the estimate counts each label at once. effect: those "
-        "first that can move the difference most; such labels are no random sample, so they wait "
-        "in the estimate until the draws before them have one (default: %(default)s)",
+        "draws: in sampling order, so that each label counts in the estimate immediately. effect: "
+        "pairs with the largest possible effect on the difference first; such labels are not a "
+        "random sample, so they count only after all pairs sampled before them have labels "
+        "(default: %(default)s)",
         default=ORDERS[0],
     )
     parser.option(
         "--out",
         "FILE",
-        "write them as CSV to fill in, with an empty label, the draw and its probability, for "
-        "label add; replaced if it exists; - is standard output",
+        "write the pairs as CSV with an empty label, the draw and its sampling probability; fill "
+        "it in for label add. An existing file is replaced; - is standard output",
     )
     parser.set_defaults(command=draw_actions)
 
 
 def _add_add(parser: Parser) -> None:
     parser.description = (
-        "Add the labels of a file, or one label. Without --rater, a column rater, annotator or who "
-        "says whose each is. A later label of a rater replaces an earlier one for the same pair."
+        "Add the labels of a file, or one label. Without --rater, annotators are read from a "
+        "column rater, annotator or who. A later label by the same annotator replaces an earlier "
+        "one."
     )
     parser.add_argument(
         "labels",
         metavar="LABELS",
         nargs="?",
-        help="a file of labels, in any form that is read; - is standard input",
+        help="a file of labels, in any supported format; - is standard input",
     )
     parser.option("--query", "ID", "for one label: the id of its query")
     parser.option("--doc", "ID", "for one label: the id of its document")
     parser.number("--label", "for one label: the label")
-    parser.flag("--cannot-tell", "for one label: that it cannot be told")
-    parser.option("--rater", "NAME", "who labelled (default: nobody's name)", default="")
+    parser.flag("--cannot-tell", 'for one label: the answer "cannot tell"')
+    parser.option("--rater", "NAME", "name of the annotator (default: anonymous)", default="")
     parser.set_defaults(command=take)
 
 
 def _add_status(parser: Parser) -> None:
     parser.description = (
-        "Report what the labels say so far: the difference, also relative to the baseline, with an "
-        "interval that is valid however often one looks, whether it is conclusive, and how many "
-        "more labels it takes. Queries without a relevant document count as 0."
+        "Report the current result: the difference (also relative to the baseline) with an "
+        "anytime-valid interval, whether it is conclusive, and how many more labels are needed. "
+        "Queries without a relevant document count as 0."
     )
     parser.option(
         "--judge",
         "FILE",
-        "grades of a judge, such as a language model, on the same scale; they lower how many "
-        "labels are needed, and cannot make the answer wrong",
+        "grades of an LLM judge on the same scale, used as predictions; they reduce how many "
+        "labels are needed and cannot bias the result",
     )
     parser.option(
         "--out",
         "FILE",
-        "also write the labels as CSV, with the draw, its probability, rater and time, or as TREC "
-        "qrels where the name ends in .qrels; replaced if it exists; - is standard output",
+        "also write the labels: as TREC qrels if the name ends in .qrels, else as CSV with draw, "
+        "sampling probability, rater and time. An existing file is replaced; - is standard output",
     )
     parser.set_defaults(command=tell)
 
 
-# What `label plan`, `next`, `add` and `status` do.
+# Implementation of `label plan`, `next`, `add` and `status`.
 
 ORDERS = ("draws", "effect")
 
@@ -200,8 +202,8 @@ def make(arguments: argparse.Namespace) -> int:
     target = target_of(arguments.out)
     if target.exists():
         raise DataError(
-            "This file exists, and a plan holds labels.",
-            remedy="Give --out another name, or move the file.",
+            "This file exists; a plan may contain labels.",
+            remedy="Pass another name to --out, or move the file.",
             file=arguments.out,
         )
     joined = read_beside((), names_of(arguments.run), columns=columns_of(arguments.columns))
@@ -210,11 +212,11 @@ def make(arguments: argparse.Namespace) -> int:
     if arguments.top is None and qrels is None:
         raise SpecError(
             "The highest label of the scale is missing.",
-            remedy="Give --top, such as 3 for grades 0 to 3, or 1 for relevant or not.",
+            remedy="Add --top, such as 3 for grades 0 to 3, or 1 for relevant or not.",
         )
     top = arguments.top if qrels is None or arguments.top is not None else qrels["label"].max()
     if not 0 < arguments.confidence < 1:
-        raise SpecError("--confidence is a share between 0 and 1, such as 0.95.")
+        raise SpecError("--confidence must be between 0 and 1, such as 0.95.")
     metric = Additive.of(arguments.metric, top=float(top), threshold=arguments.threshold)
     pool = pool_of({name: each.ranking for name, each in joined.rankings.items()}, metric.k)
     systems = range(len(pool.systems))
@@ -233,7 +235,7 @@ def make(arguments: argparse.Namespace) -> int:
         mode=arguments.mode,
         share=VALUE_SHARE,
     )
-    # Never over a plan that somebody else made in between.
+    # Never overwrite a plan that another process wrote in between.
     files.create(target, write_plan(plan))
     numbers = {
         "mode": plan.mode,
@@ -253,8 +255,8 @@ def make(arguments: argparse.Namespace) -> int:
     )
     if pool.excluded:
         sys.stderr.write(
-            f"warning: excluded, because not every ranking has them: {len(pool.excluded):,} "
-            f"queries, such as {one_line(', '.join(pool.excluded[:3]))}\n"
+            f"warning: {len(pool.excluded):,} queries (such as "
+            f"{one_line(', '.join(pool.excluded[:3]))}) excluded: they are not in every ranking\n"
         )
     return DONE
 
@@ -262,15 +264,15 @@ def make(arguments: argparse.Namespace) -> int:
 def draw_actions(arguments: argparse.Namespace) -> int:
     plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
     if not 0 <= arguments.double <= 1:
-        raise SpecError("--double is a share from 0 to 1, such as 0.1.")
+        raise SpecError("--double must be from 0 to 1, such as 0.1.")
     done, most = Answered.of(plan.pool, answers), max(arguments.count, 0)
     largest = arguments.order == "effect"
     pairs = next_pairs(plan, done, arguments.rater, most, doubled=arguments.double, largest=largest)
     if largest:
         sys.stderr.write(
-            "warning: Largest effect first is no random sample: a difference computed from such "
-            "labels is biased. The estimate counts each once the draws before it have a "
-            "label.\n"
+            "warning: These labels are not a random sample: a difference computed from them alone "
+            "is biased. A label counts in the estimate once all pairs sampled before it have "
+            "labels.\n"
         )
     if arguments.out is not None:
         return _fill_in(plan, pairs, arguments)
@@ -283,12 +285,12 @@ def draw_actions(arguments: argparse.Namespace) -> int:
     for card in cards:
         sys.stdout.write("\t".join(one_line(text) for text in card.values()) + "\n")
     if not cards:
-        sys.stderr.write("Every pair that can make a difference has a label.\n")
+        sys.stderr.write("All pairs that can change the result have labels.\n")
     return DONE
 
 
 def _fill_in(plan: LabelPlan, pairs: Integers, arguments: argparse.Namespace) -> int:
-    """Write the pairs as a file to fill in."""
+    """Write the pairs as a CSV file with empty labels."""
     target = target_of(arguments.out)
     spare_the_input(target, [arguments.plan, *arguments.data])
     none = pd.Series(dtype=object)
@@ -308,9 +310,7 @@ def _fill_in(plan: LabelPlan, pairs: Integers, arguments: argparse.Namespace) ->
 
 def _say_bare(bare: int, pairs: int) -> None:
     if bare:
-        sys.stderr.write(
-            f"warning: Documents without a text in these files: {bare:,} of {pairs:,}.\n"
-        )
+        sys.stderr.write(f"warning: {bare:,} of {pairs:,} documents have no text in these files.\n")
 
 
 def _with_texts(cards: list[dict[str, str]], data: Sequence[str]) -> list[dict[str, str]]:
@@ -342,7 +342,7 @@ def take(arguments: argparse.Namespace) -> int:
     new = _as_in(plan, _new_answers(arguments))
     inside = _inside(plan, new, arguments.labels or "")
     added = _without_known(plan, new[inside])
-    # Refused before anything is written: a plan has one scale.
+    # Check before any write: all labels of a plan must be on its scale.
     plan.metric.gains(added["label"].to_numpy(dtype=np.float64))
     files.append(Path(arguments.plan), [write_answers(added)])
     progress = status(plan, Answered.of(plan.pool, pd.concat([answers, added], ignore_index=True)))
@@ -350,7 +350,7 @@ def take(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         return _json(numbers)
     ignored = (
-        f", {numbers['ignored']:,} for other pairs or known before ignored"
+        f", {numbers['ignored']:,} ignored (for other pairs, or already in the plan)"
         if numbers["ignored"]
         else ""
     )
@@ -360,7 +360,7 @@ def take(arguments: argparse.Namespace) -> int:
 
 
 def _as_in(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
-    """The rows with ids as the plan spells them, where a file for a spreadsheet changed them."""
+    """Return the rows with ids as spelled in the plan, in case a spreadsheet changed them."""
     respelled = table.copy()
     for at, name in enumerate(("query_id", "doc_id")):
         spellings = as_in(table[name], set(plan.pool.index.levels[at]))
@@ -371,8 +371,8 @@ def _as_in(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_known(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
-    """The rows but for what nobody said anew: labels that were there before the plan, as the file
-    of its labels has them."""
+    """Return the rows without unchanged labels from before the plan, which exported files
+    contain."""
     places = plan.pool.index.get_indexer(pd.MultiIndex.from_frame(table[["query_id", "doc_id"]]))
     changed = (plan.known[places] != table["label"]) | (table["rater"] != "")
     selected: pd.DataFrame = table[changed]
@@ -380,13 +380,13 @@ def _without_known(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _inside(plan: LabelPlan, table: pd.DataFrame, file: str) -> npt.NDArray[np.bool_]:
-    """Which rows are for a pair of the plan. Raises DataError where none is."""
+    """Return which rows match a pair of the plan. Raises DataError if none match."""
     pairs = pd.MultiIndex.from_frame(table[["query_id", "doc_id"]])
     matches: npt.NDArray[np.bool_] = pairs.isin(plan.pool.index)
     if not matches.any():
         raise DataError(
-            "None of the {count} labels is for a pair of this plan.",
-            remedy="Check that query and document ids are those of the rankings.",
+            "None of the {count} labels match a pair of this plan.",
+            remedy="Check that the query and document ids match those in the rankings.",
             file=file,
             count=len(table),
         )
@@ -406,8 +406,8 @@ def _new_answers(arguments: argparse.Namespace) -> pd.DataFrame:
     if one:
         if not arguments.cannot_tell and not math.isfinite(arguments.label):
             raise SpecError(
-                "--label is no number: {label}.",
-                remedy="Give a grade of the plan's scale, or --cannot-tell.",
+                "--label is not a number: {label}.",
+                remedy="Use a grade on the plan's scale, or --cannot-tell.",
                 label=str(arguments.label),
             )
         label = np.nan if arguments.cannot_tell else arguments.label
@@ -420,7 +420,7 @@ def _new_answers(arguments: argparse.Namespace) -> pd.DataFrame:
         return table.assign(rater=arguments.rater, time=now)
     table, findings = rated
     if arguments.rater or not table["rater"].any():
-        # Labels of one person: conflicts are resolved as in any file.
+        # With one annotator, conflicting labels are resolved as in any file of labels.
         unsure = table[table["label"].isna()]
         labels = [labels_of(arguments.labels, arguments, sources)] * (len(unsure) < len(table))
         once = pd.concat([*labels, unsure], ignore_index=True).drop_duplicates(list(COLUMNS[:2]))
@@ -450,7 +450,7 @@ def tell(arguments: argparse.Namespace) -> int:
 
 
 def _file_of(labels: pd.DataFrame, ending: str) -> bytes:
-    """The labels as CSV, or as TREC qrels, which hold no draws and nothing that cannot be told."""
+    """Return the labels as CSV, or as TREC qrels, without draws and "cannot tell" answers."""
     if ending != ".qrels":
         return _csv(labels)
     decided = labels[labels["label"] != CANNOT_TELL]
@@ -469,21 +469,21 @@ def _say(progress: LabelStatus) -> None:
     sys.stdout.write(one_line(effort_sentence(progress)) + "\n")
     if progress.saved:
         sys.stdout.write(
-            f"With the judge, about {progress.saved:,} labels fewer than without it so far; the "
-            "result rests on people's labels.\n"
+            f"The judge has saved about {progress.saved:,} labels; the result still rests on human "
+            "labels.\n"
             if progress.saved > 0
-            else f"The judge has cost about {-progress.saved:,} labels so far.\n"
+            else f"The judge has added about {-progress.saved:,} labels.\n"
         )
     for rater in progress.raters:
         sys.stdout.write(
             f"{one_line(rater.name) or _NAMELESS}: {rater.answers:,} answers, "
-            f"{rater.cannot_tell:,} of them cannot tell\n"
+            f'{rater.cannot_tell:,} of them "cannot tell"\n'
         )
     for agreement in progress.agreements:
         kappa = agreement.unweighted
         names = " and ".join(one_line(name) or _NAMELESS for name in agreement.raters)
         value = (
-            "no kappa, since both gave one label only"
+            "no kappa (both used only one grade)"
             if math.isnan(kappa.kappa)
             else f"kappa {kappa.kappa:.2f} ({kappa.low:.2f} to {kappa.high:.2f})"
         )

@@ -1,4 +1,4 @@
-"""Label: a card with the document to label, its keys, who labels, and how far each query is."""
+"""Page Label: document card with keys, annotators, and progress per query."""
 
 from __future__ import annotations
 
@@ -42,29 +42,30 @@ from rankdash.kit.widgets.text import (
     terms,
 )
 
-# Of this process: others know nothing of its windows.
+# Identifies this process; other processes cannot check its windows.
 _SERVER = uuid.uuid4().hex
-# Session: the plan whose conclusive result was seen.
+# Session: the plan for which the user chose to continue after a conclusive result.
 _ON = "labelling.goes_on"
-# More than can be in other people's hands.
+# More documents than other annotators can have open.
 _AHEAD = 200
 
 
 @st.fragment
 def draw(dataset_id: str, plan_id: str, who: str) -> None:
-    """Each key draws only this anew. plan_id: of the plan that the rest of the page is about."""
+    """Draw the labelling part of the page; each key redraws only this. plan_id: the plan in the
+    rest of the page."""
     labelling = plan.current(dataset_id)
     if labelling is None:
         st.rerun()
     if labelling.kept.id != plan_id:
         st.session_state[REPLACED] = True
         st.rerun()
-    # Who labels waits for the card, and not for the result above it.
+    # The card is drawn first because annotators wait for it.
     strip = st.container()
     if read_only():
         st.caption(_("This workspace is read-only: you cannot add anything here."))
     elif not who:
-        st.caption(_("Type your name to begin: it is stored with each label."))
+        st.caption(_("Enter your name to start. It is stored with each label."))
     elif PAUSED in st.session_state:
         LabelPlans(workspace()).take(plan_id, [], _owner())
         paused(labelling, who)
@@ -83,12 +84,15 @@ def draw(dataset_id: str, plan_id: str, who: str) -> None:
 
 
 def _conclusive(labelling: Labelling) -> None:
-    """What to do with a conclusive result; "Label on" folds it up."""
+    """Draw what to do after a conclusive result, until the user continues to label."""
     if st.session_state.get(_ON) == labelling.kept.id:
         return
     with st.container(border=True):
         st.markdown(
-            _("The result is conclusive, and more labels do not take it back. They narrow it.")
+            _(
+                "The result is conclusive. More labels cannot reverse it; they only narrow the "
+                "interval."
+            )
         )
         with st.container(horizontal=True):
             view.link("overview", _("See the verdict"), ":material/gavel:")
@@ -126,7 +130,7 @@ def _next_card(labelling: Labelling, who: str) -> None:
 
 
 def _owner() -> str:
-    """This window: a reload is another one."""
+    """Return an id of this window; a reload has another one."""
     context = get_script_run_ctx()
     return f"{_SERVER}.{context.session_id if context else ''}"
 
@@ -138,26 +142,27 @@ def _is_closed(owner: str) -> bool:
 
 
 def _nothing_left(labelling: Labelling, who: str, is_open: bool) -> None:
-    """is_open: whether others have the last documents before them."""
+    """Draw what an annotator sees without a document. is_open: whether others have the last ones
+    open."""
     if is_open:
         st.info(
             _(
-                "The documents that are left are open in other windows. One that is not labelled "
-                "there is free again after ten minutes."
+                "The remaining documents are open in other windows. They become available again "
+                "after 10 minutes."
             ),
             icon=":material/hourglass_empty:",
         )
-        st.button(_("Look again"), key="labelling.again", icon=":material/refresh:")
+        st.button(_("Check again"), key="labelling.again", icon=":material/refresh:")
         return
     mine = sum(each.answers for each in labelling.status.raters if each.name == who)
     st.success(
-        _("No document is left for you. Labelled by you: {n}.", n=number(mine, 0)),
+        _("No documents left to label. You labelled {n}.", n=number(mine, 0)),
         icon=":material/done_all:",
     )
     view.link("overview", _p("page", "Overview"), ":material/arrow_forward:")
 
 
-# One document of one query, to be labelled: nothing on it tells who ranked it, where, or how.
+# Card of one document of a query. It does not reveal which systems ranked it, or at which rank.
 
 _LONGEST_TEXT, _LONGEST_NAME = 20_000, 90
 _STYLE = """<style>
@@ -177,7 +182,7 @@ _STYLE = """<style>
 
 
 def draw_card(labelling: Labelling, pair: Pair) -> None:
-    """The query, and title and text of the document with the words of the query marked."""
+    """Draw the query, and title and text of the document with query terms highlighted."""
     data = stored.dataset(labelling.kept.dataset_id)
     query = data.query_names[pair[0]]
     row = data.documents.iloc[data.document_places[pair[1]]]
@@ -189,7 +194,7 @@ def draw_card(labelling: Labelling, pair: Pair) -> None:
     elif title:
         body = html_safe(_("(no text)"))
     else:
-        body = html_safe(_("(no title and no text; its id is {id})", id=pair[1]))
+        body = html_safe(_("(no title and no text; id: {id})", id=pair[1]))
     more = "…" if len(text) > _LONGEST_TEXT else ""
     st.html(
         f"{_STYLE}<div class='rd-label'><div class='rd-head'>"
@@ -201,7 +206,8 @@ def draw_card(labelling: Labelling, pair: Pair) -> None:
 
 
 def query_so_far(labelling: Labelling, query_id: str, who: str) -> None:
-    """A person's own labels of a query, the last one first: alike documents get alike labels."""
+    """Draw the annotator's labels for this query, newest first, so that similar documents get
+    similar labels."""
     previous = labelling.answered.latest
     previous = previous[(previous["query_id"] == query_id) & (previous["rater"] == who)][::-1]
     if len(previous):
@@ -222,7 +228,7 @@ def _marked(text: str, query_terms: QueryTerms) -> str:
 
 
 def _place(labelling: Labelling, pair: Pair) -> str:
-    """Which of its query's documents this is, where all of them are labelled in a row."""
+    """Return the position of the document in its query, if whole queries are labelled."""
     if labelling.settings.mode != "query":
         return ""
     done, every = labelling.of_query(pair[0])
@@ -230,39 +236,38 @@ def _place(labelling: Labelling, pair: Pair) -> str:
     return f" · {html_safe(place)}"
 
 
-# The keys of a card: grades, "cannot tell", back, a note and a pause; each saves at once.
+# Keys of a card: grades, "cannot tell", back, note and pause; each stores immediately.
 
 UNREAD_SECONDS = 0.6
-"""Nobody reads a document in less: such a key was meant for the one before."""
+"""Minimum reading time: an earlier key was meant for the previous document."""
 
 PAUSED, REPLACED = "labelling.paused", "labelling.replaced"
 _AGAIN, _SHOWN, _NOTES = "labelling.shown_again", "labelling.shown", "labelling.notes"
-# Session: why the last key saved nothing, until it is said.
+# Session: why the last key stored nothing, until it is shown.
 _REFUSED = "labelling.refused"
-# The key of the container of keys without a button to see.
+# Key of the container of invisible buttons.
 _UNSEEN = "labelling-unseen"
 
 
 def appears(pair: Pair) -> None:
-    """A card is drawn; from when it is first, its keys wait until it can have been read."""
+    """Record when a card was first drawn: its keys are ignored for `UNREAD_SECONDS`."""
     if st.session_state.get(_SHOWN, ("", 0.0))[0] != pair:
         st.session_state[_SHOWN] = pair, time.monotonic()
 
 
 def taken_back(labelling: Labelling, who: str) -> tuple[Pair, float | None] | None:
-    """The document that a person went back to, and what they had labelled it; None where they did
-    not, or under another plan."""
+    """Return the document that the annotator went back to, and its former label; None without one
+    in this plan."""
     withdrawn: dict[tuple[str, str], tuple[Pair, float | None]] = st.session_state.get(_AGAIN, {})
     return withdrawn.get((labelling.kept.id, who))
 
 
 def draw_keys(labelling: Labelling, pair: Pair, who: str) -> None:
-    # A callback must draw nothing.
+    # Callbacks must not draw: the message is drawn here.
     if refused := st.session_state.pop(_REFUSED, None):
         st.toast(refused, icon=":material/keyboard:")
-    # The name of the card is part of each key: a key that is pressed twice, the second time before
-    # the next document is on screen, must not label that one.
-    # It holds the name of the person too: a note is one's own.
+    # The card is part of each key, so that a double press does not label the next document. The key
+    # also contains the annotator, because notes are personal.
     card = digest([part.encode("utf-8", "surrogatepass") for part in (*pair, who)])
     again = taken_back(labelling, who)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -292,8 +297,8 @@ def draw_keys(labelling: Labelling, pair: Pair, who: str) -> None:
             on_click=_back,
             args=(labelling, last, who),
             help=_(
-                "Takes your last label back and shows its document again. Press it again for "
-                "the one before."
+                "Withdraws your last label and shows its document again. Press again for the "
+                "label before it."
             ),
         )
         st.button(
@@ -302,14 +307,14 @@ def draw_keys(labelling: Labelling, pair: Pair, who: str) -> None:
             icon=":material/pause:",
             shortcut="p",
             on_click=_pause,
-            help=_("The time of the pause does not count."),
+            help=_("The pause does not count as labelling time."),
         )
     _digits_off_scale(labelling, card)
     _note(labelling.kept.dataset_id, pair, who, card)
 
 
 def _digits_off_scale(labelling: Labelling, card: str) -> None:
-    """Answer a digit that is no grade, so that nobody takes it for a label."""
+    """Handle digits that are not grades, so that annotators do not take them for labels."""
     st.html(f"<style>.st-key-{_UNSEEN} {{ display: none; }}</style>")
     with st.container(key=_UNSEEN):
         for digit in range(int(labelling.grades[-1]) + 1, 10):
@@ -324,14 +329,14 @@ def _digits_off_scale(labelling: Labelling, card: str) -> None:
 
 def _off_scale(digit: int, top: float) -> None:
     st.session_state[_REFUSED] = _(
-        "Not saved: {digit} is not a grade. The grades are 0 to {top}.",
+        "Not saved: {digit} is not a grade. Use a grade from 0 to {top}.",
         digit=digit,
         top=plain(top),
     )
 
 
 def paused(labelling: Labelling, who: str) -> None:
-    """What stands in place of a card during a pause."""
+    """Draw the pause in place of a card."""
     st.info(_("Paused. All labels are saved."), icon=":material/pause:")
     st.button(
         _p("button", "Continue"),
@@ -344,7 +349,7 @@ def paused(labelling: Labelling, who: str) -> None:
 
 
 def _note(dataset_id: str, pair: Pair, who: str, card: str) -> None:
-    # Another name once it is stored, so that the field lets go of the cursor and the keys.
+    # A stored note changes the key, so that the field loses the focus and the shortcuts work again.
     key = f"labelling.note.{card}.{st.session_state.get(_NOTES, 0)}"
     st.text_input(
         _p("field", "Note"),
@@ -353,7 +358,7 @@ def _note(dataset_id: str, pair: Pair, who: str, card: str) -> None:
         key=key,
         on_change=_keep_note,
         args=(dataset_id, pair, who, key),
-        placeholder=_("Note on this document; Enter stores it"),
+        placeholder=_("Note on this document (press Enter to save)"),
         label_visibility="collapsed",
     )
 
@@ -378,7 +383,7 @@ def _answer(labelling: Labelling, pair: Pair, label: float | None, who: str) -> 
     shown, since = st.session_state.get(_SHOWN, (pair, 0.0))
     if shown == pair and time.monotonic() - since < UNREAD_SECONDS:
         st.session_state[_REFUSED] = _(
-            "Not saved: the key came before the document could be read. Press it again."
+            "Not saved: the key was pressed too soon to read the document. Press it again."
         )
         return
     if not _in_force(labelling):
@@ -388,8 +393,8 @@ def _answer(labelling: Labelling, pair: Pair, label: float | None, who: str) -> 
 
 
 def _in_force(labelling: Labelling) -> bool:
-    """Whether the plan is still the one that labels are given for: another one may have another
-    scale, or its data set is gone."""
+    """Return whether the plan is still current: a new one may have another scale, or the data set
+    may be deleted."""
     newest = LabelPlans(workspace()).newest(labelling.kept.dataset_id)
     same = newest is not None and newest.id == labelling.kept.id
     if not same:
@@ -398,7 +403,7 @@ def _in_force(labelling: Labelling) -> bool:
 
 
 def _back(labelling: Labelling, pair: Pair, who: str) -> None:
-    """Take one's own last answer about a pair back; what others said of it is in force again."""
+    """Withdraw the annotator's last answer for a pair; earlier answers by others apply again."""
     if not _in_force(labelling):
         return
     dataset_id, layer = labelling.kept.dataset_id, Corrections(workspace())
@@ -424,14 +429,14 @@ def _continue(plan_id: str, who: str) -> None:
     LabelPlans(workspace()).resume(plan_id, who)
 
 
-# Who labelled how much, which grades each gave, and how far two people agree.
+# Annotators: number of labels, grades, and agreement.
 
 
 def draw_people(labelling: Labelling) -> None:
-    """A table of people, and a sentence for each two with a document in common."""
+    """Draw a table of annotators, and the agreement of each two with documents in common."""
     progress = labelling.status
     if not progress.raters:
-        st.caption(_("Nobody has labelled yet."))
+        st.caption(_("No labels yet."))
         return
     rows = [
         [
@@ -445,17 +450,17 @@ def draw_people(labelling: Labelling) -> None:
     grades = [f"{grade:g}" for grade in labelling.grades]
     st.html(
         table_html(
-            [_p("column", "Person"), _p("column", "Documents"), *grades, _("cannot tell")], rows
+            [_p("column", "Annotator"), _p("column", "Documents"), *grades, _("cannot tell")], rows
         )
     )
     if math.isfinite(progress.seconds):
-        st.caption(_("{time} for a document, at the median.", time=duration(progress.seconds)))
+        st.caption(_("Median time per document: {time}.", time=duration(progress.seconds)))
     for each in progress.agreements:
         one, other = each.raters
         kappa = each.quadratic
         st.markdown(
             _(
-                "{one} and {other}: the same grade for {share} of {n} documents, quadratic kappa "
+                "{one} and {other}: same grade for {share} of {n} documents, quadratic kappa "
                 "{kappa} ({low} … {high}).",
                 one=name_safe(one),
                 other=name_safe(other),
@@ -468,26 +473,26 @@ def draw_people(labelling: Labelling) -> None:
         )
 
 
-# Who labels in this window.
+# Annotator in this window.
 
 _WHO = "analyst"
 _NAME, _TYPED = "labelling.name", "labelling.who"
 
 
 def rater_name() -> str:
-    """Logged in, or the name that was typed in this window; "" before there is one."""
-    known: str = language.person_name() or st.session_state.get(_NAME, "")
-    return known
+    """Return the name of the logged-in user, or the name entered in this window, or ""."""
+    name: str = language.person_name() or st.session_state.get(_NAME, "")
+    return name
 
 
 def ask_rater() -> None:
-    """A field for the name, and a button for the one that was typed here last."""
+    """Draw a field for the name, and a button for the last name entered in this workspace."""
     field, same = st.columns([2, 1], vertical_alignment="bottom")
     with field:
         _field("")
     before = workspace().setting(_WHO)
     if before:
-        # Never by itself: another person may sit at this window.
+        # Never automatic: another person may use this window.
         same.button(
             _("Continue as {name}", name=name_safe(before)),
             key="labelling.same",
@@ -497,9 +502,9 @@ def ask_rater() -> None:
 
 
 def change_rater() -> None:
-    """The name, and a field for another one; nothing where somebody is logged in."""
+    """Draw the name with a field to change it; nothing if the user is logged in."""
     if not language.person_name():
-        # A field that stays under the cursor would take the keys that are meant for the document.
+        # A permanent field would receive the keys that are meant for the document.
         with st.popover(name_safe(rater_name()), icon=":material/person:"):
             _field(rater_name())
 
@@ -523,6 +528,3 @@ def _remember() -> None:
 
 def _call(who: str) -> None:
     st.session_state[_NAME] = who
-
-
-# The queries of a plan with their labels so far.

@@ -1,4 +1,4 @@
-"""A labelling plan: its form, its notes, and how far its estimate is."""
+"""Labelling plan: form, notes, and expected number of labels."""
 
 from __future__ import annotations
 
@@ -45,15 +45,14 @@ from rankdash.kit.widgets.text import markdown_safe, paragraphs_safe, shortened
 
 _DOUBLE = (0.0, 0.1, 0.2, 0.5, 1.0)
 _DEEPEST = 100
-# A usual time for a label.
+# Seconds per label, a usual time.
 _SECONDS = 10
 
 
 @dataclass(frozen=True)
 class _Effort:
-    """Labels until conclusive on three labelled sets, by 1,000 simulated plans each: the lowest and
-    the highest of their medians, and of what was enough for nine in ten
-    (tests/benchmarks/labelling.py)."""
+    """Labels until conclusive on three labelled sets, with 1,000 simulated plans each: lowest and
+    highest median, and lowest and highest 90th percentile (tests/benchmarks/labelling.py)."""
 
     half_low: int
     half_high: int
@@ -62,12 +61,13 @@ class _Effort:
 
 
 _WEIGHT, _RANDOM = _Effort(177, 423, 256, 684), _Effort(299, 898, 458, 1327)
-# With the grades of either judge of the simulation as the guess.
+# With either simulated judge's grades as predictions.
 _WITH_JUDGE = _Effort(176, 209, 250, 264)
 
 
 def draw(dataset_id: str, before: Labelling | None) -> None:
-    """before: what is labelled now, which the new plan replaces; None where there is no plan."""
+    """Draw the form. before: the current labelling, which the new plan replaces; None without a
+    plan."""
     if read_only():
         st.caption(_("This workspace is read-only: you cannot add anything here."))
         return
@@ -86,8 +86,8 @@ def draw(dataset_id: str, before: Labelling | None) -> None:
             value="" if before is None else before.kept.guidelines,
             max_chars=LONGEST_GUIDELINES,
             key="labelling.guidelines",
-            placeholder=_("shown beside each document; may stay empty"),
-            help=_("Headings (#), lists (-) and emphasis (*) of Markdown are shown as such."),
+            placeholder=_("shown next to each document; optional"),
+            help=_("Supports Markdown headings (#), lists (-) and emphasis (*)."),
         )
     if len(settings.systems) < 2:
         return
@@ -110,8 +110,8 @@ def draw(dataset_id: str, before: Labelling | None) -> None:
 def _one_ranking() -> None:
     st.info(
         _(
-            "There is one ranking only. Labels settle which of two is better: upload another one "
-            "with the data, or run a reranker."
+            "There is only one ranking. Labelling compares two: upload another ranking with the "
+            "data, or run a reranker."
         ),
         icon=":material/info:",
     )
@@ -120,7 +120,7 @@ def _one_ranking() -> None:
 
 
 def _compared(names: dict[str, str], last: LabelSettings) -> tuple[str, ...]:
-    """The baseline and the systems to compare with it; offered are those of a plan."""
+    """Draw the choice of baseline and systems. last: settings that give the defaults."""
     left, right = st.columns(2)
     baseline = left.selectbox(
         _p("field", "Baseline"),
@@ -143,7 +143,7 @@ def _compared(names: dict[str, str], last: LabelSettings) -> tuple[str, ...]:
 def _settings(
     dataset_id: str, systems: tuple[str, ...], last: LabelSettings, before: Labelling | None
 ) -> LabelSettings:
-    """What is chosen, with the seed 0; offered is what another plan had."""
+    """Draw the settings; return them with seed 0. last: settings that give the defaults."""
     measure = parse_measure(last.metric)
     left, right = st.columns(2)
     metric = left.selectbox(
@@ -153,8 +153,8 @@ def _settings(
         format_func=lambda name: parse_measure(f"{name}@10").metric.title,
         key="labelling.metric",
         help=_(
-            "A sum over documents, so that some of the labels are enough to estimate it. NDCG, MAP "
-            "and recall need all labels of a query."
+            "An additive metric (a sum over documents) can be estimated from a sample of labels. "
+            "NDCG, MAP and recall need all labels of a query."
         ),
     )
     depth = right.number_input(
@@ -163,7 +163,7 @@ def _settings(
         _DEEPEST,
         min(measure.k or _DEEPEST, _DEEPEST),
         key="labelling.depth",
-        help=_("Documents within the first k of any ranking are labelled."),
+        help=_("Documents in the first k of any ranking are labelled."),
     )
     mode = left.selectbox(
         _("Documents to label"),
@@ -172,8 +172,8 @@ def _settings(
         format_func=_modes().__getitem__,
         key="labelling.mode",
         help=_(
-            "The first needs the fewest labels. All of them give an unbiased result; the last one "
-            "also gives queries with complete labels, which NDCG, MAP and recall need."
+            "All three give an unbiased result. The first needs the fewest labels. The last also "
+            "gives queries with complete labels, which NDCG, MAP and recall need."
         ),
     )
     top = right.selectbox(
@@ -186,12 +186,12 @@ def _settings(
         key="labelling.top",
     )
     double = left.selectbox(
-        _("Share labelled by two people"),
+        _("Share labelled by two annotators"),
         _DOUBLE,
         index=_DOUBLE.index(last.double) if last.double in _DOUBLE else 0,
         format_func=percent,
         key="labelling.double",
-        help=_("Their agreement (kappa) shows how far the labels can be trusted."),
+        help=_("Their agreement (kappa) shows how reliable the labels are."),
     )
     with right:
         judge = _judge(dataset_id, float(top), last.judge) if mode != "query" else ""
@@ -212,16 +212,16 @@ def _settings(
 
 
 def _judge(dataset_id: str, top: float, last: str) -> str:
-    """The id of the judge whose grades are the guess; "" for none. Asked where there is one with
-    that scale."""
+    """Draw the choice of a judge for predictions; return its id, or "". Only judges with the same
+    scale are offered."""
     judges = labels_plan.guessing(dataset_id, top)
     if not judges:
         scales = {row.top for row in stored.judge_rows(dataset_id).values() if row.graded}
         if scales:
             st.caption(
                 _(
-                    "The grades of a judge can be the guess where the highest grade is that of "
-                    "the judge: {grades}.",
+                    "A judge's grades can be used as predictions if the highest grade equals the "
+                    "judge's: {grades}.",
                     grades=enumerated([number(each, 0) for each in sorted(scales)]),
                 )
             )
@@ -238,17 +238,18 @@ def _judge(dataset_id: str, top: float, last: str) -> str:
         ),
         key=f"labelling.judge.{top:g}",
         help=_(
-            "Its grades are a guess of the labels, which lowers how many people have to give. It "
-            "cannot change which result they give, and people do not see its grades."
+            "Its grades are used as predictions, so fewer human labels are needed. They cannot "
+            "bias the result, and annotators do not see them."
         ),
     )
     return chosen
 
 
 def _usual(dataset_id: str) -> LabelSettings:
-    """The leader against the baseline, on the scale that the labels of the data have."""
-    known = stored.dataset(dataset_id).label_values
-    top = min(max(int(known[-1]) if known else 1, 1), SCALES[-1])
+    """Return default settings: best challenger against baseline, on the scale of the data's
+    labels."""
+    values = stored.dataset(dataset_id).label_values
+    top = min(max(int(values[-1]) if values else 1, 1), SCALES[-1])
     systems, base = stored.systems(dataset_id), address.one("base")
     baseline = base if base in systems else FIRST_STAGE
     others = tuple(each for each in systems if each != baseline)
@@ -258,7 +259,8 @@ def _usual(dataset_id: str) -> LabelSettings:
 
 
 def _leader(study: Study) -> str:
-    """The best challenger by the labels, without any by the newest judge; else the newest."""
+    """Return the best challenger by labels, or without labels by the newest judge; else the
+    newest."""
     if study.dataset.labelled_queries:
         return best_challenger(study) or study.challengers[-1]
     graded = [row for row in stored.judge_rows(study.stored_id).values() if row.graded]
@@ -271,40 +273,40 @@ def _leader(study: Study) -> str:
 
 def _modes() -> dict[str, str]:
     return {
-        "weight": _("Those that weigh most in the difference"),
+        "weight": _("Documents with the largest weight in the difference"),
         "random": _("A random sample of documents"),
-        "query": _("All documents of a query, one query after the other"),
+        "query": _("All documents of a query, one query after another"),
     }
 
 
 def _keep(top: float, changed: float | None) -> bool:
-    """What becomes of the labels that were given before; asked, since a 1 on a scale up to 1 may
-    not be a 1 on a scale up to 3."""
+    """Draw whether existing labels count, because a grade may mean something else on another
+    scale."""
     if changed is not None:
         st.warning(
             _(
-                "The scale changes from 0–{before} to 0–{top}: the same grade may mean something "
-                "else now.",
+                "The scale changes from 0–{before} to 0–{top}. The same grade may now have "
+                "another meaning.",
                 before=f"{changed:g}",
                 top=f"{top:g}",
             ),
             icon=":material/straighten:",
         )
     options = {
-        True: _("count, as far as they are on this scale"),
+        True: _("count, if they are on this scale"),
         False: _("do not count: label these documents again"),
     }
     return st.radio(
-        _("Labels given in rankdash so far"),
+        _("Existing labels from rankdash"),
         options,
         format_func=options.__getitem__,
         key=f"labelling.keep.{changed is None}",
-        help=_("They stay stored either way. The drawing of documents starts anew."),
+        help=_("They are kept in either case. Sampling restarts."),
     )
 
 
 def _offer(dataset_id: str, settings: LabelSettings) -> bool:
-    """Say what there is to label; whether there is anything."""
+    """Draw what can be labelled; return whether there is anything."""
     try:
         plan = labels_plan.offered(dataset_id, settings)
     except RankdashError as error:
@@ -324,8 +326,8 @@ def _offer(dataset_id: str, settings: LabelSettings) -> bool:
 
 
 def _draw_verdict(study: Study) -> None:
-    """The verdict of Overview on the challenger in focus, in a line."""
-    # What Overview starts with, if it was not opened yet.
+    """Draw the verdict of Overview on the challenger in focus in one line."""
+    # Overview starts with cutoff 10.
     if address.one("k") is None:
         study = replace(study, cutoff=10)
     if not study.challengers:
@@ -349,10 +351,10 @@ def _draw_verdict(study: Study) -> None:
 
 
 def _draw_effort(count: int, settings: LabelSettings) -> None:
-    """How many labels it may take, and how long. count: all there are."""
+    """Draw the expected number of labels and their time. count: of all labels."""
     estimate, all_time = _effort(settings), duration(count * _SECONDS)
     most = _(
-        "At most {n} labels, about {time} at {seconds} seconds each.",
+        "At most {n} labels, about {time} at {seconds} seconds per label.",
         n=number(count, 0),
         time=all_time,
         seconds=_SECONDS,
@@ -379,10 +381,10 @@ def _draw_effort(count: int, settings: LabelSettings) -> None:
         )
     )
     words = _(
-        "In simulations on three labelled sets, half of the plans were conclusive after "
-        "{half_low} to {half_high} labels ({short} to {long} at {seconds} seconds each), "
-        "depending on the set, and nine in ten after {most_low} to {most_high}. Rankings that "
-        "are alike can take all {n}.",
+        "In simulations on three labelled data sets, 50% of the plans were conclusive after "
+        "{half_low} to {half_high} labels ({short} to {long} at {seconds} seconds per label), "
+        "depending on the data set, and 90% after {most_low} to {most_high}. Similar rankings may "
+        "need all {n}.",
         half_low=low,
         half_high=high,
         most_low=most_low,
@@ -391,13 +393,13 @@ def _draw_effort(count: int, settings: LabelSettings) -> None:
         n=number(count, 0),
         **times,
     )
-    # Of thousands of documents what it takes would be a thin line.
+    # For thousands of documents, the expected part would be a thin line: shorten the axis.
     shown = min(count, round(1.5 * estimate.most_high))
     ends = (0, estimate.half_low, estimate.half_high, estimate.most_high, shown)
     texts = (
-        _("half of the simulated plans: {low} to {high} labels", low=low, high=high),
+        _("50% of the simulated plans: {low} to {high} labels", low=low, high=high),
         "",
-        _("nine in ten: {low} to {high}", low=most_low, high=most_high),
+        _("90%: {low} to {high}", low=most_low, high=most_high),
         _("all: {n} labels, {time}", n=number(count, 0), time=all_time),
     )
     steps = [end - start for start, end in pairwise(ends)]
@@ -405,7 +407,8 @@ def _draw_effort(count: int, settings: LabelSettings) -> None:
 
 
 def _effort(settings: LabelSettings) -> _Effort | None:
-    """What such a plan took in the simulations; None for whole queries, which are another unit."""
+    """Return the simulated effort for the settings; None for whole queries, which were not
+    simulated."""
     if settings.mode == "query":
         return None
     if settings.mode == "random":
@@ -423,7 +426,7 @@ def _facts(dataset_id: str, plan: LabelPlan) -> list[str]:
         )
     ]
     if labelled := int(plan.weighs.sum()) - len(plan.order):
-        facts.append(ngettext("{n} has a label.", "{n} have a label.", labelled))
+        facts.append(ngettext("{n} of them has a label.", "{n} of them have labels.", labelled))
     if pool.excluded:
         facts.append(
             ngettext(
@@ -435,36 +438,37 @@ def _facts(dataset_id: str, plan: LabelPlan) -> list[str]:
     if textless := sum(doc in data.textless for doc in pool.doc_ids[plan.order]):
         facts.append(
             ngettext(
-                "{n} of them has neither title nor text: it is shown by its id.",
-                "{n} of them have neither title nor text: they are shown by their ids.",
+                "{n} of them has neither title nor text and is shown by its id.",
+                "{n} of them have neither title nor text and are shown by their ids.",
                 textless,
             )
         )
     return facts
 
 
-# What holds for every document of a plan: guidelines, keys, and what does not count.
+# Notes for all documents of a plan: guidelines, keys, and labels that do not count.
 
 
 def replaced() -> None:
-    """Say once that the plan is another one than a moment ago, which somebody else began."""
+    """Show once that another user started a new plan."""
     if st.session_state.pop(REPLACED, False):
         st.warning(
             _(
-                "A new labelling plan was started meanwhile. Labels given before are stored; the "
-                "last key may not have counted."
+                "Another user started a new labelling plan. Earlier labels are stored; the last "
+                "key may not have been saved."
             ),
             icon=":material/restart_alt:",
         )
 
 
 def ended(dataset_id: str) -> None:
-    """Say that there was a plan, where there is none that can go on."""
+    """Show that the last plan has ended if it cannot be resumed."""
     if LabelPlans(workspace()).newest(dataset_id) is not None:
         st.info(
             _(
-                "The last labelling plan has ended: one of its rankings is gone, or another "
-                "version of rankdash wrote it. Its labels are stored and count in the next one."
+                "The last labelling plan has ended: one of its rankings was deleted, or another "
+                "version of rankdash wrote the plan. Its labels are stored and count in the next "
+                "plan."
             ),
             icon=":material/info:",
         )
@@ -479,8 +483,8 @@ def draw_plan_notes(labelling: Labelling) -> None:
             )
     st.caption(
         _(
-            "Keys: a digit for the grade, U for cannot tell, B for back, P for a pause. A key "
-            "counts once the document has been there for half a second."
+            "Keys: digits for grades, U for “cannot tell”, B for back, P for pause. Keys are "
+            "ignored for 0.6 s after a document appears."
         )
     )
     if excluded := labelling.plan.pool.excluded:
@@ -500,27 +504,24 @@ def draw_plan_notes(labelling: Labelling) -> None:
         if settings.keep:
             st.caption(
                 _(
-                    "The scale changed from 0–{before} to 0–{top} on {when}. Labels that are on "
-                    "the new scale count unchanged.",
+                    "The scale changed from 0–{before} to 0–{top} on {when}. Earlier labels that "
+                    "are on the new scale count unchanged.",
                     **changed,
                 )
             )
         else:
             st.caption(
                 _(
-                    "The scale changed from 0–{before} to 0–{top} on {when}. Labels given before "
-                    "do not count.",
+                    "The scale changed from 0–{before} to 0–{top} on {when}. Earlier labels do "
+                    "not count.",
                     **changed,
                 )
             )
     if labelling.off_scale:
         st.caption(
             ngettext(
-                "{n} label is above the highest grade and does not count here.",
-                "{n} labels are above the highest grade and do not count here.",
+                "{n} label is above the highest grade and does not count.",
+                "{n} labels are above the highest grade and do not count.",
                 labelling.off_scale,
             )
         )
-
-
-# What the labels given so far say of a comparison: the difference, and whether it is settled.

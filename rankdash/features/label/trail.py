@@ -1,8 +1,10 @@
-"""A plan with all its draws and answers as one text, so that every estimate can be made again.
+"""File of a labelling plan with its sample and all answers, from which every estimate can be
+recomputed.
 
-JSON lines: one that says what is to be settled, one for each pair of the pool with its ranks and
-its draw, then one for each answer in the order in which they came. Answers are only ever appended,
-so that a program that dies loses none, and two that write at once keep both.
+JSON lines: one with the settings, one for each pair of the pool with its ranks and its draw, then
+one for each answer in order of arrival. Answers are only appended, so a program that dies loses
+none,
+and concurrent writers keep both.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ from rankdash.core.sampling.label_plan import (
 )
 
 _KIND = "rankdash label plan 1"
-_NO_PLAN = "The file is not a label plan."
-_REMEDY = "Give the file that `rankdash label plan` wrote, unchanged."
+_NO_PLAN = "This is not a labelling plan file."
+_REMEDY = "Use the unmodified file written by `rankdash label plan`."
 
 
 class _Head(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -65,7 +67,7 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True, tag="answer", tag_fiel
 
 
 def write_plan(plan: LabelPlan) -> bytes:
-    """The plan without answers."""
+    """Return the plan without answers, as bytes."""
     pool = plan.pool
     head = _Head(
         kind=_KIND,
@@ -100,7 +102,7 @@ def write_plan(plan: LabelPlan) -> bytes:
 
 
 def write_answers(answers: pd.DataFrame) -> bytes:
-    """Rows of answers, to append to a plan."""
+    """Return rows of answers to append to a plan, as bytes."""
     columns = (answers[name].tolist() for name in COLUMNS)
     return _lines(
         _Answer(query, doc, _or_none(label), rater, time)
@@ -113,16 +115,15 @@ def _or_none(value: float) -> float | None:
 
 
 def _lines(rows: Iterable[msgspec.Struct]) -> bytes:
-    """Ids may hold halves of characters, which JSON escapes."""
+    """Return rows as JSON lines. JSON escapes lone surrogates, which ids may contain."""
     texts = (json.dumps(msgspec.to_builtins(row)) for row in rows)
     return "".join(f"{text}\n" for text in texts).encode()
 
 
 def read_plan(content: bytes, file: str) -> tuple[LabelPlan, pd.DataFrame]:
-    """The plan and its answers. A last line without its end is left out: what
-    wrote it died.
+    """Read a plan and its answers, without an incomplete last line (left by a program that died).
 
-    Raises DataError, with the line, for anything else that is no plan.
+    Raises DataError, with the line, for any other content.
     """
     rows = _rows(content.split(b"\n")[:-1], file)
     head = next(rows, None)
@@ -192,7 +193,7 @@ def _plan(head: _Head, pairs: list[_Pair], file: str) -> LabelPlan:
         mode=head.mode,
         share=head.share,
     )
-    # An estimate goes by the probability of each draw, which follows from the rest of the plan.
+    # Estimates use the sampling probability of each draw, which follows from the rest of the plan.
     written = np.array([pairs[at].probability for _, at in sampled], dtype=np.float64)
     with np.errstate(all="ignore"):
         if not np.allclose(plan.probabilities, written, rtol=1e-6, atol=0):

@@ -1,4 +1,4 @@
-"""Charts of the latency of a query: its percentiles and its distribution."""
+"""Charts of query latency: percentiles and distribution."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _TARGET_MS = 500.0
 
 
 def latency(study: Study, target_ms: float | None = None) -> Drawing | None:
-    """The percentiles of each system beside the target; None where nothing was measured."""
+    """Draw the percentiles of each system with the target; None without measured latencies."""
     target = latency_target(study) if target_ms is None else target_ms
     systems = rows(study, target)
     return latency_rows_chart(*_drawn_from(study, systems, target)) if systems else None
 
 
 def distribution(study: Study, target_ms: float) -> Drawing:
-    """The share of queries that each system answers within a time."""
+    """Draw the share of queries that each system answers within a time."""
     return latency_ecdf_chart(*_drawn_from(study, rows(study, target_ms), target_ms))
 
 
@@ -46,20 +46,21 @@ def _drawn_from(
 
 
 def latency_target(study: Study) -> float:
-    """What 95 % of the queries should be answered within, in milliseconds."""
+    """Return the target for p95, in milliseconds."""
     return _TARGET_MS if study.money is None else study.money.assumptions.latency_target_ms
 
 
 def timed(study: Study) -> dict[str, Times]:
-    """The systems of which a latency was measured, in the order of the leaderboard."""
+    """Return the systems with measured latencies, in leaderboard order."""
     times = study_latency.timed(study)
     return {row.system: times[row.system] for row in standings(study) if row.system in times}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One system. steps: ms and share, as from `study.latency.ecdf`. met: None under
-    `FEWEST_TIMED` queries. noise: what disturbed its measurement, in two words at the most."""
+    """One system. steps: ms and share, as from `study.latency.ecdf`. met: None if fewer than
+    `FEWEST_TIMED` queries were timed. noise: what disturbed the measurement, in one or two
+    words."""
 
     system: str
     name: str
@@ -74,7 +75,7 @@ class Row:
 
     @property
     def answer(self) -> str:
-        """Whether it meets the target, in two or three words."""
+        """Short text: whether the system meets the target."""
         if self.met is None:
             return without_p95(self.summary.n)
         return {
@@ -90,7 +91,7 @@ class Row:
 
 
 def rows(study: Study, target_ms: float) -> list[Row]:
-    """A row for each system of which a latency was measured, in the order of the leaderboard."""
+    """Return a row for each system with measured latencies, in leaderboard order."""
     inverted = {
         system
         for each in study_latency.inversions(study)
@@ -108,7 +109,7 @@ def rows(study: Study, target_ms: float) -> list[Row]:
 
 
 def _facts(row: Row, target_ms: float) -> list[str]:
-    """All that the chart shows of a system, and p99, in words."""
+    """Return everything that the chart shows of a system, and p99, as text."""
     summary, facts = row.summary, []
     for name, value, (low, high) in (
         ("p50", summary.p50, summary.p50_interval),
@@ -141,7 +142,7 @@ def _hover(row: Row, target_ms: float) -> str:
 
 
 class _Scale:
-    """The axis of milliseconds: from 0, or logarithmic where times differ more than tenfold."""
+    """Axis of milliseconds: linear from 0, or logarithmic if times differ more than tenfold."""
 
     def __init__(self, times: Sequence[float]) -> None:
         known = [each for each in times if math.isfinite(each) and each > 0]
@@ -158,11 +159,11 @@ class _Scale:
         self.axis: dict[str, Any] = style.axis(title, **layout)
 
     def at(self, ms: float) -> float:
-        """Where an annotation stands on the axis."""
+        """Return the coordinate of an annotation on the axis."""
         return math.log10(max(ms, 1e-6)) if self.log else ms
 
     def share(self, ms: float) -> float:
-        """How far right a time is drawn, 0 to 1."""
+        """Return the horizontal position of a time, from 0 to 1."""
         low, high = self.axis["range"]
         return float((self.at(ms) - low) / (high - low))
 
@@ -171,14 +172,14 @@ _LINEAR, _ROOM = 10, 0.04
 
 
 def _round_ticks(highest: float) -> list[float]:
-    """At most six ticks from 0."""
+    """Return up to six ticks from 0."""
     unit: float = 10.0 ** math.floor(math.log10(highest))
     step = next(unit * each for each in (0.2, 0.5, 1, 2) if 5.0 * unit * each >= highest)
     return [step * place for place in range(math.floor(highest / step) + 1)]
 
 
 def _target(target_ms: float, scale: _Scale, ink: style.Ink) -> dict[str, Any]:
-    """The dashed line of the target, with its words at the foot of the chart."""
+    """Return the dashed line of the target, with its label at the bottom of the chart."""
     words = draw.note(
         scale.at(target_ms),
         0,
@@ -191,20 +192,20 @@ def _target(target_ms: float, scale: _Scale, ink: style.Ink) -> dict[str, Any]:
     return {"shapes": [draw.target_line(target_ms, ink)], "annotations": [words]}
 
 
-# A row for each system: its name and its answer above a bar from p50 to p95.
+# One row for each system: name and answer above a bar from p50 to p95.
 
 _ROW = 50
 _FURNITURE = 110
-# Of the height of a row, from its middle.
+# Share of the height of a row, from its middle.
 _NAME_AT, _BAR_AT, _BAR = 0.26, -0.18, 0.28
-# Of a name with its answer, as a phone has room for; a name is not cut to fewer than the last.
+# Longest name with its answer on a phone; names are not shortened below the second number.
 _COLUMNS, _FEWEST_COLUMNS = 50, 18
 _MARGIN = {"l": 8, "r": 16}
-# The share of a phone's plot that the percentiles take.
+# Share of a phone's plot that the percentiles take.
 _NUMBERS = 0.45
 
 
-# Of what stays as it is when a row is chosen.
+# Rows that are not selected are not faded.
 _UNFADED: Mapping[str, Any] = {"unselected": {"marker": {"opacity": 1}}}
 
 
@@ -226,9 +227,9 @@ def latency_rows_chart(
     target_ms: float,
     level: float = LEVEL,
 ) -> go.Figure:
-    """A row for each system: a bar from p50 to p95, hatched where the measurement was disturbed,
-    the interval of p95 as a line, and the target as a dashed line. The mark at p95 is hollow where
-    too few queries say whether it meets the target. marks: system → its mark."""
+    """Draw a row for each system: a bar from p50 to p95 (hatched if the measurement was disturbed),
+    the interval of p95 as a line, and the target as a dashed line. The mark at p95 is hollow if too
+    few queries decide about the target. marks: system → its mark."""
     ends = [each.p95_interval for each in (row.summary for row in systems)]
     times = [time for row in systems for time in (row.summary.p50, row.summary.p95 or math.nan)]
     slowest = [row.slowest for row in systems if row.summary.p95 is not None]
@@ -259,7 +260,7 @@ def _areas(
     target_ms: float,
     ink: style.Ink,
 ) -> style.Trace:
-    """All of each row, for the pointer: grey once it is chosen."""
+    """Return a clickable area for each row; a selected row is grey."""
     start, end = (10**each if scale.log else each for each in scale.axis["range"])
     return draw.bar(
         [end - start] * len(systems),
@@ -277,7 +278,7 @@ def _areas(
 def _row_traces(row: Row, at: float, mark: style.Mark, ink: style.Ink) -> list[style.Trace]:
     summary, sure = row.summary, row.sure
     value = summary.p50 if summary.p95 is None else summary.p95
-    # Hollow says here that the answer is not sure, and not which system it is.
+    # A hollow mark means an uncertain answer here, not another system.
     symbol = mark.symbol.removesuffix("-dot").removesuffix("-open") + ("" if sure else "-open")
     point = draw.scatter(
         [value], [at], "markers", marker=draw.marker(mark.colour, symbol, 11), **_UNFADED
@@ -300,7 +301,7 @@ def _row_traces(row: Row, at: float, mark: style.Mark, ink: style.Ink) -> list[s
         [at, at],
         "lines+markers",
         line={"color": mark.colour, "width": 2},
-        # With too few queries for an upper end it points on from the slowest one.
+        # Without an upper end (too few queries), the interval continues beyond the slowest query.
         marker={
             "symbol": ["line-ns", "line-ns" if math.isfinite(high) else "triangle-right"],
             "size": 10,
@@ -315,8 +316,8 @@ def _row_traces(row: Row, at: float, mark: style.Mark, ink: style.Ink) -> list[s
 
 
 def _row_words(row: Row, at: float, scale: _Scale, ink: style.Ink) -> list[style.Trace]:
-    """The name with the answer, and the percentiles at that side of the bar which has room for
-    them, else beside the name."""
+    """Return the name with the answer, and the percentiles next to the bar if there is room for
+    them, else next to the name."""
     summary, end = row.summary, row.summary.p50
     numbers = f"p50 {brief(summary.p50)}"
     if summary.p95 is not None:
@@ -362,7 +363,7 @@ def _row_keys(systems: Sequence[Row], level: float, ink: style.Ink) -> list[styl
     return keys
 
 
-# The share of queries that are answered within a time.
+# Empirical distribution of the latency.
 
 _FEWEST_ROWS = 5
 
@@ -380,8 +381,8 @@ def latency_ecdf_chart(
     target_ms: float,
     level: float = LEVEL,
 ) -> go.Figure:
-    """A step curve for each system, p50 and p95 marked on it, and the target as a dashed line; as
-    high as `latency_rows_chart`, whose place it takes. marks: system → its mark."""
+    """Draw a step curve for each system with p50 and p95 marked, and the target as a dashed line.
+    Its height equals `latency_rows_chart`, which it replaces. marks: system → its mark."""
     times = [float(ms) for row in systems for ms in (row.steps["ms"].iloc[0], row.slowest)]
     scale = _Scale([target_ms, *times])
     traces = [

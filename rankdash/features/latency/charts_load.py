@@ -1,4 +1,4 @@
-"""Charts of throughput, of the lengths of texts, and of what latency grows with."""
+"""Charts of throughput, text lengths, and latency by documents or tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SPLIT = 0.5
 
 @dataclass(frozen=True)
 class Measurement:
-    """One system and its levels, in the order they were measured."""
+    """One system with its concurrency levels, in the order of measurement."""
 
     system: str
     name: str
@@ -57,8 +57,8 @@ def throughput_chart(
     *,
     target_ms: float,
 ) -> go.Figure:
-    """Above the rate, below p95 and p50 (thin) on a log axis with the target dashed; a ring
-    around the highest rate whose p95 meets it. marks: system → its mark."""
+    """Draw throughput on top; below it p95 and p50 (thin) on a log axis with the target dashed. A
+    ring marks the highest throughput that meets the target. marks: system → its mark."""
     traces: list[style.Trace] = []
     rings: list[Level] = []
     for each in measured:
@@ -97,14 +97,14 @@ def throughput_chart(
             anchor="y2",
         ),
         yaxis=style.axis(
-            _("queries a second"),
+            _("queries per second"),
             domain=[_SPLIT + 0.04, 1],
             range=[0, 1.18 * highest],
             tickformat=style.ticks(highest),
             nticks=5,
         ),
         yaxis2=style.axis(
-            _("p95 and, thin, p50, ms"),
+            _("p95 and p50 (thin), ms"),
             **draw.log_axis(draw.reach(waits, 0.16), short=True),
             domain=[0, _SPLIT - 0.04],
         ),
@@ -174,28 +174,28 @@ def _rings(best: Sequence[Level], ink: style.Ink) -> style.Trace:
         [level.in_flight for level in best],
         [level.queries_per_second for level in best],
         "markers",
-        name=_("most within the target"),
+        name=_("highest throughput within the target"),
         marker=draw.marker(ink.text, "circle-open", 18),
     )
 
 
-# How long query and document are together, in the model's tokens, and what it did not read.
+# Lengths of query and document together, in the model's tokens, and the truncated part.
 
 _HEIGHT_TOKEN_LENGTHS = 320
 
 
 def _token_lengths_alt(lengths: TokenLengths, name: str) -> str:
-    """What the chart says, in words. name: of the system."""
-    cut = _("None is cut.")
+    """Return the chart as text. name: of the system."""
+    cut = _("No pair is truncated.")
     if lengths.limit is not None:
         cut = _(
-            "{n:,} are cut; at most {limit:,} tokens are read.", n=lengths.cut, limit=lengths.limit
+            "{n:,} are truncated; the model reads at most {limit:,} tokens.",
+            n=lengths.cut,
+            limit=lengths.limit,
         )
     return ngettext(
-        "Lengths of {n} pair in {name}: half have up to {p50:,} tokens, 95 in 100 up to {p95:,}. "
-        "{cut}",
-        "Lengths of {n} pairs in {name}: half have up to {p50:,} tokens, 95 in 100 up to {p95:,}. "
-        "{cut}",
+        "Lengths of {n} pair in {name}: half have up to {p50:,} tokens, 95% up to {p95:,}. {cut}",
+        "Lengths of {n} pairs in {name}: half have up to {p50:,} tokens, 95% up to {p95:,}. {cut}",
         lengths.pairs,
         name=name,
         p50=round(lengths.p50),
@@ -206,8 +206,8 @@ def _token_lengths_alt(lengths: TokenLengths, name: str) -> str:
 
 @draw.chart(_token_lengths_alt)
 def token_lengths_chart(ink: style.Ink, lengths: TokenLengths, *, name: str) -> go.Figure:
-    """A bar for each range of lengths, hatched where pairs were cut; a line at what was read of
-    those at most. The last bar gathers what is longer."""
+    """Draw a bar for each range of lengths, hatched for truncated pairs, and a line at the longest
+    input of the model. The last bar contains all longer pairs."""
     table = lengths.table
     width = float(table["stop"].iloc[0] - table["start"].iloc[0])
     ranges = list(zip(table["start"], table["stop"], strict=True))
@@ -216,13 +216,13 @@ def token_lengths_chart(ink: style.Ink, lengths: TokenLengths, *, name: str) -> 
     names = [
         _("{start:,} to {last:,}", start=int(start), last=int(stop) - 1)
         if math.isfinite(stop)
-        else _("from {start:,} on", start=int(start))
+        else _("{start:,} or more", start=int(start))
         for start, stop in ranges
     ]
     traces: list[style.Trace] = []
     for column, title, look in (
-        ("whole", _("read to the end ({n:,})"), {"color": style.BETTER, "line": {"width": 0}}),
-        ("cut", _("cut ({n:,}, {share:.0%})"), draw.hatched(style.WORSE, "/", ink)),
+        ("whole", _("read completely ({n:,})"), {"color": style.BETTER, "line": {"width": 0}}),
+        ("cut", _("truncated ({n:,}, {share:.0%})"), draw.hatched(style.WORSE, "/", ink)),
     ):
         counts = [int(each) for each in table[column]]
         if not sum(counts):
@@ -253,13 +253,13 @@ def token_lengths_chart(ink: style.Ink, lengths: TokenLengths, *, name: str) -> 
                 [lengths.limit, lengths.limit],
                 [0, 1.08 * highest],
                 "lines",
-                name=_("most read: {n:,}", n=lengths.limit),
+                name=_("model limit: {n:,}", n=lengths.limit),
                 line={"color": ink.text, "width": 1.5, "dash": "dash"},
             )
         )
     last = int(table["start"].iloc[-1])
     beyond = math.isinf(ranges[-1][1])
-    # The last bar gathers what is longer, and its tick says so.
+    # The last bar contains all longer pairs, as its tick shows.
     regular = list(range(0, round(end) + 1, max(int(width) * 5, 1)))
     ticks = [*(tick for tick in regular if tick < last - 2 * width), last] if beyond else regular
     return style.finish(
@@ -270,7 +270,7 @@ def token_lengths_chart(ink: style.Ink, lengths: TokenLengths, *, name: str) -> 
         legend={"traceorder": "normal"},
         xaxis=style.axis(
             _(
-                "tokens of query and document, before cutting<br>{name}",
+                "tokens of query and document, before truncation<br>{name}",
                 name=style.short(name),
             ),
             tickvals=ticks,
@@ -283,10 +283,11 @@ def token_lengths_chart(ink: style.Ink, lengths: TokenLengths, *, name: str) -> 
     )
 
 
-# Latency against what a query asks of the system: its documents, or its tokens.
+# Latency by documents or tokens of a query.
 
 MOST_MARKS = 1000
-"""Of more queries, all systems together, a share is drawn by chance."""
+"""Highest number of drawn queries, all systems together; of more queries, a random sample is
+drawn."""
 
 RULES_OF_THUMB = pd.DataFrame(
     {
@@ -296,7 +297,7 @@ RULES_OF_THUMB = pd.DataFrame(
         "p99": [150, 400, 800, 1500],
     }
 )
-"""Milliseconds by documents reranked, as tutorials copy them from each other; no measurement."""
+"""Milliseconds by reranked documents that tutorials copy from each other; not measurements."""
 
 _FIT_HEIGHT = 400
 _LINE_POINTS = 40
@@ -304,7 +305,8 @@ _LINE_POINTS = 40
 
 @dataclass(frozen=True)
 class Cloud:
-    """One system. points: x (documents or tokens) and ms, a row a query. fit: None for no line."""
+    """One system. points: x (documents or tokens) and ms, one row per query. fit: None for no
+    line."""
 
     system: str
     name: str
@@ -335,10 +337,8 @@ def _latency_fit_alt(clouds: Sequence[Cloud], against: Against) -> str:
                 high=int(fit.last),
             )
         )
-    title = (
-        _("documents of the query") if against == "documents" else _("tokens read for the query")
-    )
-    return _("Latency against {x}. {systems}", x=title, systems=" ".join(sentences))
+    title = _("documents per query") if against == "documents" else _("tokens read per query")
+    return _("Latency by {x}. {systems}", x=title, systems=" ".join(sentences))
 
 
 @draw.chart(_latency_fit_alt)
@@ -350,12 +350,10 @@ def latency_fit_chart(
     *,
     rules: bool = False,
 ) -> go.Figure:
-    """A mark for each query on a log axis, and each system's line, which bends there unless it goes
-    through 0. rules: whether the rules of thumb are drawn (by documents only). marks: system → its
-    mark."""
-    title = (
-        _("documents of the query") if against == "documents" else _("tokens read for the query")
-    )
+    """Draw a mark for each query on a log axis, and a line for each system, which is curved on this
+    axis unless it goes through 0. rules: whether to draw the rules of thumb (by documents only).
+    marks: system → its mark."""
+    title = _("documents per query") if against == "documents" else _("tokens read per query")
     share = min(1.0, MOST_MARKS / max(sum(len(cloud.points) for cloud in clouds), 1))
     traces: list[style.Trace] = []
     lines: list[style.Trace] = []
@@ -364,7 +362,7 @@ def latency_fit_chart(
         traces.append(_queries(cloud, mark, share, title))
         if cloud.fit is not None:
             lines.append(_line_fit(cloud.fit, mark))
-    # In front of every query.
+    # Lines are drawn in front of the marks.
     traces += lines
     times = [float(ms) for cloud in clouds for ms in cloud.points["ms"]]
     farthest = max((float(cloud.points["x"].max()) for cloud in clouds), default=1.0)
@@ -386,7 +384,7 @@ def latency_fit_chart(
 
 
 def _across(clouds: Sequence[Cloud], farthest: float) -> list[float]:
-    """From 0, unless that would leave much of the chart empty."""
+    """Return the range of the X axis: from 0, unless most of the chart would then be empty."""
     nearest = min((float(cloud.points["x"].min()) for cloud in clouds), default=0.0)
     room = 0.05 * (farthest - nearest if nearest > 0.4 * farthest else farthest)
     return [nearest - max(room, 1.0) if nearest > 0.4 * farthest else 0.0, farthest + max(room, 1)]
@@ -425,7 +423,7 @@ def _queries(cloud: Cloud, mark: style.Mark, share: float, title: str) -> style.
 def _line_fit(fit: Fit, mark: style.Mark) -> style.Trace:
     x = np.linspace(fit.first, fit.last, _LINE_POINTS)
     ms = fit.intercept + fit.slope * x
-    # Below 0 there is no time, and a log axis has no place for it.
+    # Times are above 0, and a log axis cannot show other values.
     drawn = ms > 0
     return draw.scatter(
         x[drawn].tolist(),

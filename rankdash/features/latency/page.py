@@ -1,4 +1,4 @@
-"""Latency by documents and tokens, the throughput under load, and the lengths of texts."""
+"""Latency by documents and tokens, throughput under load, and text lengths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rankdash.kit.widgets.view import pick_system, safe_name
 
 
 def load(study: Study, target_ms: float) -> None:
-    """The throughput beside the lengths of texts."""
+    """Draw the throughput next to the text lengths."""
     throughput, lengths = st.columns(2, gap="medium")
     with throughput:
         draw_throughput(study, target_ms)
@@ -33,9 +33,9 @@ def load(study: Study, target_ms: float) -> None:
 
 
 def growth(study: Study) -> None:
-    """Latency against documents or tokens, with a line where the points carry one."""
+    """Draw latency by documents or tokens, with a line if the points justify one."""
     timings = latency.timed(study)
-    st.subheader(_("Latency by length and number of documents"), anchor=False)
+    st.subheader(_("Latency by tokens or documents per query"), anchor=False)
     varied = any(times.documents[0] != times.documents[1] for times in timings.values())
     tokens = any(len(latency.cloud(study, system, "tokens")[0]) for system in timings)
     drawn, beside = st.columns([7, 5], gap="medium")
@@ -80,12 +80,12 @@ def growth(study: Study) -> None:
         if sum(len(cloud.points) for cloud in clouds) > charts_load.MOST_MARKS:
             st.caption(
                 _(
-                    "About {n} queries are drawn at random; the rest are in the table.",
+                    "The chart shows a random sample of about {n} queries; the table contains all.",
                     n=number(charts_load.MOST_MARKS, 0),
                 )
             )
     fold(
-        _("Lines and points as tables"),
+        _("Tables of lines and points"),
         "latency.lines",
         ":material/table:",
         lambda: _growth_tables(clouds, against),
@@ -93,26 +93,27 @@ def growth(study: Study) -> None:
 
 
 def growth_sentence(study: Study, cloud: charts_load.Cloud, against: Against) -> str:
-    """Return what a system's latency grows with, or why no line is drawn."""
+    """Return how a system's latency grows, or why no line is drawn."""
     name, line = safe_name(study, cloud.system), cloud.fit
     if line is None:
         if len(cloud.points) < FEWEST_FITTED:
             return _(
-                "**{system}**: no line is drawn for fewer than {n} queries.",
+                "**{system}**: a line needs at least {n} queries.",
                 system=name,
                 n=number(FEWEST_FITTED, 0),
             )
         return _(
-            "**{system}**: no line is drawn, because the queries do not differ in it.", system=name
+            "**{system}**: no line, because all queries have the same value on the X axis.",
+            system=name,
         )
-    # A thousand tokens: one alone costs next to nothing.
+    # Per thousand tokens: the slope per token is too small to read.
     unit = 1 if against == "documents" else 1000
     slope, low, high = (_significant(unit * each) for each in (line.slope, line.low, line.high))
-    each = _("ms a document") if against == "documents" else _("ms a thousand tokens")
+    each = _("ms per document") if against == "documents" else _("ms per 1,000 tokens")
     n = number(line.n, 0)
     if line.low <= 0 <= line.high:
         return _(
-            "**{system}**: {n} queries show no proven growth ({low} … {high} {each}).",
+            "**{system}**: no proven growth with {n} queries ({low} … {high} {each}).",
             system=name,
             n=n,
             low=low,
@@ -120,7 +121,7 @@ def growth_sentence(study: Study, cloud: charts_load.Cloud, against: Against) ->
             each=each,
         )
     return _(
-        "**{system}**: {slope} {each} ({level}: {low} … {high}), by {n} queries.",
+        "**{system}**: {slope} {each} ({level}: {low} … {high}), from {n} queries.",
         system=name,
         level=level_percent(study.statistics.level),
         slope=slope,
@@ -132,7 +133,7 @@ def growth_sentence(study: Study, cloud: charts_load.Cloud, against: Against) ->
 
 
 def _significant(value: float) -> str:
-    """Two digits that say something, whatever the size."""
+    """Return the value with two significant digits."""
     if value == 0:
         return number(0, 0)
     size = math.floor(math.log10(abs(value)))
@@ -145,7 +146,7 @@ def _growth_tables(clouds: list[charts_load.Cloud], against: Against) -> None:
         {
             _p("column", "system"): cloud.name,
             _p("column", "queries"): cloud.fit.n,
-            _("ms each"): cloud.fit.slope,
+            _("ms per unit"): cloud.fit.slope,
             _p("column", "low"): cloud.fit.low,
             _p("column", "high"): cloud.fit.high,
             _("ms at 0"): cloud.fit.intercept,
@@ -158,12 +159,12 @@ def _growth_tables(clouds: list[charts_load.Cloud], against: Against) -> None:
             pd.DataFrame(lines),
             hide_index=True,
             row_height=name_rows(cloud.name for cloud in clouds),
-            alt=_("The line of each system"),
+            alt=_("Fitted line of each system"),
         )
         st.caption(
             _(
-                "Theil–Sen: the median of the slopes of every two queries (of at most 600), which "
-                "outliers hardly move."
+                "Theil–Sen estimator: the median slope over all pairs of queries (of up to 600 "
+                "queries). Outliers have little effect."
             )
         )
     points = pd.concat([cloud.points.assign(system=cloud.name) for cloud in clouds])
@@ -176,17 +177,17 @@ def _growth_tables(clouds: list[charts_load.Cloud], against: Against) -> None:
         st.dataframe(rules, hide_index=True, alt=_("Rules of thumb from tutorials, ms"))
         st.caption(
             _(
-                "Rules of thumb from tutorials, in milliseconds: copied without naming a machine "
-                "or a model. They are no measurement."
+                "Rules of thumb from tutorials, in milliseconds. The tutorials name neither a "
+                "machine nor a model. They are not measurements."
             )
         )
 
 
-# How many queries a second each system serves with several under way, where it was measured.
+# Throughput: queries per second with several concurrent queries.
 
 
 def draw_throughput(study: Study, target_ms: float) -> None:
-    """The throughput with several queries under way at once, where it was measured."""
+    """Draw the throughput of the systems for which it was measured."""
     st.subheader(_("Throughput, concurrency"), anchor=False)
     measured, without = [], []
     for system in study.chosen:
@@ -207,7 +208,7 @@ def draw_throughput(study: Study, target_ms: float) -> None:
             key="latency.throughput",
         )
         fold(
-            _("Every level as a table"),
+            _("Table of all concurrency levels"),
             "latency.levels",
             ":material/table:",
             lambda: _levels_table(measured),
@@ -215,8 +216,9 @@ def draw_throughput(study: Study, target_ms: float) -> None:
     if without:
         st.caption(
             _(
-                "Not measured: {names}. Throughput cannot be derived from latency: concurrent "
-                "queries share the machine. Open “What is measured” when you start a run.",
+                "Not measured: {names}. Throughput cannot be derived from latency because "
+                "concurrent queries share the machine. To measure it, open “What is measured” "
+                "before you start a run.",
                 names=enumerated(without),
             )
         )
@@ -228,7 +230,7 @@ def _best_in_words(study: Study, each: charts_load.Measurement, target_ms: float
     name = safe_name(study, each.system)
     if best is None:
         return _(
-            "**{system}**: at no measured level is p95 within {target} ms.",
+            "**{system}**: p95 is above {target} ms at every measured concurrency.",
             system=name,
             target=brief(target_ms),
         )
@@ -268,19 +270,19 @@ def _levels_table(measured: list[charts_load.Measurement]) -> None:
             (_p("column", "queries/s"), _p("column", "pairs/s"), _p("column", "seconds")), decimal
         ),
         row_height=name_rows(each.name for each in measured),
-        alt=_("Throughput at each level"),
+        alt=_("Throughput by concurrency"),
     )
 
 
-# How long query and document are together, and how much of them a model does not read.
+# Lengths of query and document together, and the part that the model does not read.
 
 
 def draw_tokens(study: Study) -> None:
-    """The lengths of the pairs of one system, and what it did not read."""
+    """Draw the lengths of one system's pairs, and how many are truncated."""
     readers = [
         system for system in study.chosen if latency.token_lengths(study, system) is not None
     ]
-    st.subheader(_("How much the model reads"), anchor=False)
+    st.subheader(_("Text length and truncation"), anchor=False)
     system = readers[0] if readers else None
     if len(readers) > 1:
         label = _p("field", "System")
@@ -292,8 +294,8 @@ def draw_tokens(study: Study) -> None:
     if lengths.cut:
         st.markdown(
             _(
-                "**{share} of the pairs are cut**: {unread} of all tokens are never read. Half of "
-                "the pairs have up to {p50} tokens, 95% up to {p95}.",
+                "**{share} of the pairs are truncated**: the model never sees {unread} of all "
+                "tokens. Half of the pairs have up to {p50} tokens, 95% up to {p95}.",
                 share=_share(lengths.cut / lengths.pairs),
                 unread=_share(lengths.unread),
                 p50=number(lengths.p50, 0),
@@ -303,14 +305,14 @@ def draw_tokens(study: Study) -> None:
     else:
         st.markdown(
             _(
-                "Every pair is read to its end. Half have up to {p50} tokens, 95% up to {p95}.",
+                "No pair is truncated. Half of the pairs have up to {p50} tokens, 95% up to {p95}.",
                 p50=number(lengths.p50, 0),
                 p95=number(lengths.p95, 0),
             )
         )
     draw(charts_load.token_lengths_chart(lengths, name=study.name(system)), key="latency.lengths")
     fold(
-        _("Lengths as a table"),
+        _("Table of lengths"),
         "latency.length_table",
         ":material/table:",
         lambda: _length_table(lengths.table),
@@ -323,7 +325,7 @@ def _share(value: float) -> str:
 
 def _length_table(table: pd.DataFrame) -> None:
     shown = table.assign(stop=table["stop"].where(table["stop"] < math.inf) - 1)
-    titles = [_("tokens, from"), _p("range", "to"), _("read to the end"), _p("token", "cut")]
+    titles = [_("from (tokens)"), _p("range", "to"), _("read completely"), _p("token", "truncated")]
     st.dataframe(
         shown.set_axis(titles, axis="columns"),
         hide_index=True,

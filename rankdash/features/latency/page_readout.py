@@ -1,4 +1,4 @@
-"""Which systems meet the target: the chart, its details, and tables of what was measured."""
+"""Systems that meet the latency target: chart, details, and tables of measurements."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _MOST_NAMES = 2
 
 
 def target() -> float:
-    """The time that 95 % of queries should be answered in, chosen or typed, in milliseconds."""
+    """Draw the choice of the target for p95; return it in milliseconds."""
     usual = {REAL_TIME: _("Target: 500 ms, real time"), BATCH: _("Target: 2,000 ms, batch")}
     chosen = whole_ms(address.one("target"))
     return float(
@@ -62,22 +62,21 @@ def target() -> float:
                 value, _("Target: {ms}", ms=milliseconds(float(value)))
             ),
             accept_new_options=True,
-            placeholder=_("Choose one, or type milliseconds."),
+            placeholder=_("Choose a target or enter milliseconds."),
             width=230,
         )
     )
 
 
 def whole_ms(value: str | None) -> str:
-    """Return whole milliseconds from what was typed or stands in the address; else the usual
-    target."""
+    """Return whole milliseconds from an entered text or the address; by default 500."""
     digits = (value or "").removesuffix("ms").replace(",", "").strip()
     fits = digits.isascii() and digits.isdigit() and 0 < int(digits[:9]) <= _LONGEST_MS
     return str(int(digits)) if fits else REAL_TIME
 
 
 def draw(study: Study, timings: dict[str, Times]) -> float:
-    """Who meets the target, and the chart that shows it. Return the target in milliseconds."""
+    """Draw which systems meet the target, with the chart. Return the target in milliseconds."""
     line = st.empty()
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         shown = pickers.pick_one(
@@ -103,12 +102,12 @@ def draw(study: Study, timings: dict[str, Times]) -> float:
         _one(safe_name(study, row), timings[row], target_ms, study.statistics.level)
     else:
         address.lose("row", row)
-        st.caption(_("Click a system to read how it was measured."))
+        st.caption(_("Click a system to see its measurement details."))
     not_timed(study, timings)
     if notes := busy_notes(study):
         with st.container(horizontal=True, vertical_alignment="center"):
-            said = "  \n".join(f":material/speed: {markdown_safe(each, 400)}" for each in notes)
-            st.caption(said, width="content")
+            text = "  \n".join(f":material/speed: {markdown_safe(each, 400)}" for each in notes)
+            st.caption(text, width="content")
             view.link("run", _("Measure again"), ":material/arrow_forward:")
     return target_ms
 
@@ -120,14 +119,14 @@ def _chart(study: Study, target_ms: float, shown: str) -> tuple[Any, str] | None
 
 
 def _choose_row(key: str) -> None:
-    """The system that was clicked has its sentences below, until a second click."""
+    """Show the details of the clicked system until the second click."""
     clicked = [point["customdata"] for point in st.session_state[key]["selection"]["points"]]
     address.choose("row", clicked[0] if clicked else None)
     address.publish()
 
 
 def answer(study: Study, target_ms: float) -> str:
-    """Return which systems meet the target, which miss it, and for which that is not sure."""
+    """Return which systems meet the target, miss it, or have too few queries to be sure."""
     by_kind: dict[str, list[str]] = {"meets": [], "misses": [], "": []}
     rows = charts.rows(study, target_ms)
     kind: str
@@ -150,19 +149,19 @@ def answer(study: Study, target_ms: float) -> str:
 
 
 def not_timed(study: Study, timings: dict[str, Times]) -> None:
-    """A line for the chosen systems without a latency, and one for those measured elsewhere."""
+    """List the chosen systems without a latency, and those measured on another machine."""
     without = [
         _("{system} ({why})", system=safe_name(study, system), why=_why_not(study, system))
         for system in study.chosen
         if system not in timings
     ]
     if without:
-        st.caption(_("Without a latency: {systems}.", systems=enumerated(without)))
+        st.caption(_("No latency: {systems}.", systems=enumerated(without)))
     elsewhere = [safe_name(study, each) for each, times in timings.items() if times.run.shipped]
     if elsewhere:
         st.caption(
             _(
-                "Shipped with the sample, not measured on this machine: {systems}.",
+                "From the sample data, not measured on this machine: {systems}.",
                 systems=enumerated(elsewhere),
             )
         )
@@ -171,20 +170,23 @@ def not_timed(study: Study, timings: dict[str, Times]) -> None:
 def _why_not(study: Study, system: str) -> str:
     times = latency.times(study, system)
     if times is None:
-        return _("the order before reranking")
+        return _("ranking without reranking; adds no latency")
     if times.run.reranker == FUSION:
-        return _("fused from systems of which not all have a latency")
+        return _("fused from systems, at least one without a latency")
     if times.run.measured is None:
-        return _("read from a file, or run by an older version")
+        return _("imported from a file, or run by an older version of rankdash")
     if times.apart.cached_pairs:
-        return _("all scores came from the cache: run it again with the latency measured always")
+        return _(
+            "all scores came from the cache; to measure latency, run it again with “always: score "
+            "again”"
+        )
     if not times.apart.untimed:
         return _("all queries failed")
-    return _("scored in batches: run it with the latency measured")
+    return _("scored in batches; run it again and measure the latency")
 
 
 def details(study: Study, timings: dict[str, Times], target_ms: float) -> None:
-    """All that was measured of each system, in sentences, and the others against the fastest."""
+    """Draw the measurements of each system as text, and a comparison with the fastest."""
     for system, times in timings.items():
         _one(safe_name(study, system), times, target_ms, study.statistics.level)
     _compared(study, timings)
@@ -197,12 +199,16 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
     facts = []
     if met is not None:
         facts.append(
-            _("{within} of {n} within the target", within=number(met.within, 0), n=number(met.n, 0))
+            _(
+                "{within} of {n} queries within the target",
+                within=number(met.within, 0),
+                n=number(met.n, 0),
+            )
         )
     facts += _of_calls(times)
     lines = [" · ".join(facts)] if facts else []
     if where := where_measured(times.run):
-        lines.append(_("These times are {where}.", where=markdown_safe(where, 300)))
+        lines.append(_("These latencies are {where}.", where=markdown_safe(where, 300)))
     if measured is not None and measured.contended:
         lines.append(
             ngettext(
@@ -221,7 +227,7 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
 
 
 def _compared(study: Study, timings: dict[str, Times]) -> None:
-    """The others against the fastest, on the queries timed in both."""
+    """Draw the latency ratio of each system to the fastest, on the queries timed in both."""
     first = min(timings, key=lambda system: timings[system].summary.p50)
     sentences = []
     for system in timings:
@@ -233,8 +239,8 @@ def _compared(study: Study, timings: dict[str, Times]) -> None:
     st.markdown("  \n".join(sentences))
     st.caption(
         _(
-            "Query by query, in the geometric mean. The runs were measured one after the other, so "
-            "a change in the machine's load shows as a difference too."
+            "Geometric mean of the ratios per query. The runs were measured one after another, so "
+            "a change in the machine's load also appears as a difference."
         )
     )
 
@@ -258,8 +264,8 @@ def _ratio_in_words(study: Study, first: str, system: str, ratio: Ratio) -> str:
     )
     if ratio.unlike:
         text += " " + ngettext(
-            "{n} of them had another number of documents.",
-            "{n} of them had another number of documents.",
+            "{n} of them had a different number of documents.",
+            "{n} of them had a different number of documents.",
             ratio.unlike,
         )
     return text
@@ -295,7 +301,7 @@ def _interval(summary: LatencySummary, level: float) -> str:
     if math.isfinite(low) and math.isfinite(high):
         return _("{queries}, {level} interval {low} … {high}", high=brief(high), **params)
     if math.isfinite(low):
-        return _("{queries}, {level} interval from {low} up", **params)
+        return _("{queries}, {level} interval at least {low}", **params)
     return _("{queries}, too few for an interval", queries=queries)
 
 
@@ -307,12 +313,12 @@ def _documents(span: tuple[int, int]) -> str:
 
 
 def _of_calls(times: Times) -> list[str]:
-    """Where the time of a call to a service goes, as far as it tells."""
+    """Return how the time of a service call is divided, as far as the service reports it."""
     parts = call_parts(times.run)
     if parts is None or not math.isfinite(parts.server):
         return []
     text = _(
-        "of a call, {server} ms in the model and {rest} ms on the network",
+        "per call: {server} ms in the model and {rest} ms on the network",
         server=brief(parts.server),
         rest=brief(parts.rest),
     )
@@ -322,19 +328,19 @@ def _of_calls(times: Times) -> list[str]:
 
 
 def numbers(study: Study, timings: dict[str, Times]) -> None:
-    """Everything that was measured, a row a system."""
+    """Draw a table of all measurements, one row for each system."""
     columns: dict[str, Any] = {
         _p("column", "system"): st.column_config.TextColumn(width="medium"),
         **dict.fromkeys(
             [_("cold start, s"), _p("column", "pairs/s"), _p("column", "tokens/s")], _format("%.1f")
         ),
-        _("timed how often"): _format("%.0f"),
+        _p("column", "repeats"): _format("%.0f"),
     }
     rows = pd.DataFrame([_row(study.name(system), times) for system, times in timings.items()])
     timed = (
         *("p50", "p90", "p95", "p99", _("first call")),
         *(_("p50, low"), _("p50, high"), _("p95, low"), _("p95, high")),
-        *(_p("column", "mean"), _("standard deviation"), _("deviation of repeats")),
+        *(_p("column", "mean"), _("standard deviation"), _("standard deviation of repeats")),
     )
     st.dataframe(
         signed_cells(rows, {}, times=[each for each in timed if each in rows]),
@@ -346,8 +352,8 @@ def numbers(study: Study, timings: dict[str, Times]) -> None:
     )
     st.caption(
         _(
-            "Times in milliseconds, warm, one query at a time. Low and high are the ends of the "
-            "{level} interval. A pair is a query with one document.",
+            "Times are in milliseconds, measured one query at a time after a warm-up. Low and "
+            "high are the ends of the {level} interval. A pair is a query and one document.",
             level=level_percent(study.statistics.level),
         )
     )
@@ -377,8 +383,8 @@ def _row(name: str, times: Times) -> dict[str, object]:
     if measured is not None:
         row |= {
             _("first call"): measured.first_call_ms,
-            _("timed how often"): measured.repeats,
-            _("deviation of repeats"): times.repeats_deviation,
+            _p("column", "repeats"): measured.repeats,
+            _("standard deviation of repeats"): times.repeats_deviation,
             _p("column", "pairs/s"): measured.pairs_per_second,
             _p("column", "tokens/s"): measured.tokens_per_second,
         }
@@ -395,11 +401,11 @@ def _or_nan(value: float | None) -> float:
 
 
 def machines(study: Study, timings: dict[str, Times]) -> None:
-    """The machine, the threads, the load and the versions, a column a system."""
+    """Draw a table of machine, threads, load and versions, one column for each system."""
     titles = {study.name(system): _conditions(times) for system, times in timings.items()}
     table = pd.DataFrame(titles).fillna("")
     table.index.name = _("measured on")
-    st.dataframe(table, alt=_("The machine of each run"))
+    st.dataframe(table, alt=_("Machine of each run"))
 
 
 def _conditions(times: Times) -> dict[str, str]:
@@ -407,7 +413,7 @@ def _conditions(times: Times) -> dict[str, str]:
     titles: dict[str, str] = {}
     if measured is not None:
         titles[_("threads in use")] = number(measured.threads, 0)
-        titles[_("processor seconds a second")] = number(measured.cpu_per_wall, 2)
+        titles[_("CPU seconds per second")] = number(measured.cpu_per_wall, 2)
         titles[_("load average, start → end")] = (
             f"{number(measured.load_start, 1)} → {number(measured.load_end, 1)}"
         )
@@ -418,12 +424,12 @@ def _conditions(times: Times) -> dict[str, str]:
         "os": _("operating system"),
         "device": _p("machine", "device"),
         "runtime": _p("column", "runtime"),
-        "tokens_in_a_batch": _("tokens in a batch"),
-        "calibration": _("runtimes, measured"),
-        "model_package": _("package of the model"),
-        "model_sha256": _("SHA-256 of the model"),
-        "model_origin": _("origin of the model"),
-        "model_licence": _("licence of the model"),
+        "tokens_in_a_batch": _("tokens per batch"),
+        "calibration": _("benchmark of runtimes"),
+        "model_package": _("model package"),
+        "model_sha256": _("model SHA-256"),
+        "model_origin": _("model origin"),
+        "model_licence": _("model licence"),
         "activation": _p("machine", "activation"),
         SHIPPED_WITH: _("shipped with"),
     }

@@ -1,4 +1,4 @@
-"""How long a query takes, what was measured, and where."""
+"""Section of the report on latency: measured times and their conditions."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def draw(draft: Draft) -> str:
     if not timed:
         return listed(sentences)
     notes = _(
-        "Times in milliseconds of one query with its own documents, alone, on a warm system; in "
-        "brackets the {level} interval, without an upper end where too few queries were timed. "
-        "p90 and p95 need at least {fewest} queries, p99 needs {n}.",
+        "Times are in milliseconds for one query and its documents, without other queries, after "
+        "a warm-up. In brackets: the {level} interval, without an upper end if too few queries "
+        "were timed. p90 and p95 need at least {fewest} queries, p99 needs {n}.",
         level=level_percent(study.statistics.level),
         fewest=number(FEWEST_TIMED, 0),
         n=number(P99_NEEDS, 0),
@@ -50,13 +50,13 @@ def draw(draft: Draft) -> str:
 
 
 def _sentences(study: Study, system: str, run: Run) -> list[str]:
-    """Where a system was measured, and what its times do not include."""
+    """Return where a system was measured, and what its latencies exclude."""
     name, sentences = study.name(system), []
     if where := where_measured(run):
-        sentences.append(_("The times of {system} are {where}.", system=name, where=where))
+        sentences.append(_("The latencies of {system} are {where}.", system=name, where=where))
     if parts := left_out_of_times(apart(run), run.measured):
         sentences.append(
-            _("Not included in the times of {system}: {parts}.", system=name, parts=parts)
+            _("The latency of {system} does not include: {parts}.", system=name, parts=parts)
         )
     return sentences
 
@@ -101,7 +101,7 @@ def _quantiles(study: Study) -> str:
 
 
 def _with_ends(value: float, ends: tuple[float, float]) -> str:
-    """A quantile and how surely it is known: few queries tell no upper end of a high one."""
+    """Return a quantile with its interval, which has no upper end if few queries were timed."""
     low, high = ends
     if math.isfinite(low) and math.isfinite(high):
         return f"{brief(value)} ({brief(low)} … {brief(high)})"
@@ -136,12 +136,15 @@ def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> s
         ),
         _p("column", "failed"),
     )
-    text = _("Throughput, measured at this many concurrent clients and not derived from latency:")
+    text = _(
+        "Throughput, measured with the listed numbers of concurrent clients (not derived from "
+        "latency):"
+    )
     return prose(text) + table(PageTable(head, rows, frozenset(range(1, 6))))
 
 
 def _machines(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
-    """Where each was measured, as far as the run tells."""
+    """Return a table of the machine of each run, as far as it was recorded."""
     rows = []
     for system, run, _summary in timed:
         measured = run.measured
@@ -160,5 +163,5 @@ def _machines(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str
         *(_("load average, start → end"), _("operating system")),
     )
     content = filled(head, rows)
-    # Of a run from a file nothing is known but its name.
+    # A run from a file has no record of its machine.
     return table(content) if len(content.columns) > 1 else ""

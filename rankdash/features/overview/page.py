@@ -69,7 +69,7 @@ def draw(study: Study, in_focus: str) -> None:
             _part(study, "reasons", _("Reasons for changes"), reasons, in_focus)
         _part(study, "changes", _("Queries, most hurt first"), changes, in_focus)
     fold(
-        _("All numbers as a table"),
+        _("Table of all measurements"),
         "overview.table",
         ":material/table:",
         lambda: systems_table(study),

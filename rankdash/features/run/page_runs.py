@@ -323,7 +323,7 @@ def _times(run: Run) -> Iterator[str]:
             )
         )
     if where := where_measured(run):
-        yield _("These times are {where}.", where=markdown_safe(where, _LONGEST))
+        yield _("These latencies are {where}.", where=markdown_safe(where, _LONGEST))
     if math.isfinite(measured.load_start):
         yield _(
             "Load of the machine: {start} before, {end} after (load average over one minute).",

@@ -61,7 +61,7 @@ def test_the_sample_is_a_finished_comparison_whose_times_were_not_measured_here(
     assert re.search(r"BM25 without stemming.*?worse", board)
     assert app.button_group(key="address.trade").value == "p95"
     told = texts(open_page(app, "latency"))
-    assert "Shipped with the sample, not measured on this machine: " in told
+    assert "From the sample data, not measured on this machine: " in told
     open_page(app, "run")
     listed = next(table.value for table in app.dataframe if "remarks" in table.value)
     assert listed["remarks"].str.contains("shipped with the sample").all()
