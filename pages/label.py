@@ -17,8 +17,8 @@ labelling = plan.current(dataset_id)
 if labelling is None:
     st.caption(
         _(
-            "rankdash picks the documents whose labels say most about which ranking is better, "
-            "and says when it is settled."
+            "rankdash picks the documents whose labels best show which ranking is better, and "
+            "reports when the result is conclusive."
         )
     )
     page_plan.ended(dataset_id)

@@ -77,8 +77,12 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
                     _p("column", "assumption"): [row.name for row in rows],
                     _p("range", "from"): [row.low for row in rows],
                     _p("range", "to"): [row.high for row in rows],
-                    _("{net}, low end", net=span.net): [amount(row.net_low) for row in rows],
-                    _("{net}, high end", net=span.net): [amount(row.net_high) for row in rows],
+                    _("{net} at the low value", net=span.net): [
+                        amount(row.net_low) for row in rows
+                    ],
+                    _("{net} at the high value", net=span.net): [
+                        amount(row.net_high) for row in rows
+                    ],
                 }
             ),
             hide_index=True,
