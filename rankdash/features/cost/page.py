@@ -73,7 +73,7 @@ def draw(study: Study, in_focus: str) -> None:
     study = scenario.with_money(study)
     choices, assumed = study_costs.choices(study), scenario.assumptions()
     choice = next(each for each in choices if each.system == in_focus)
-    # It stays visible only within its container: place it beside the columns, not in one of them.
+    # It stays visible only within its container, so it is placed outside the columns.
     with st.container(key=narrow.IN_SIGHT):
         answer(study, choice, assumed)
     inputs, picture = st.container(key=narrow.BELOW).columns([1, 3], gap="medium")
@@ -141,7 +141,7 @@ def _why(why: str) -> str:
 
 
 def draw_table(study: Study, choices: Sequence[Choice]) -> None:
-    """Draw a row for each system."""
+    """Draw a table with a row for each system."""
     head, rows = figures(study, choices, page_inputs.context(study))
     st.dataframe(
         pd.DataFrame(rows, columns=head),

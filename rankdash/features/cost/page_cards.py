@@ -50,7 +50,7 @@ def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
 
 
 def grounds(study: Study, choice: Choice, scenario: Assumptions) -> None:
-    """Draw what the answer depends on: certainty, caveats, and assumptions at their defaults."""
+    """Draw the grounds of the answer: certainty, caveats, and assumptions at their defaults."""
     caveats = cost_words_module.caveats(choice, scenario.latency_target_ms)
     facts = [
         cost_words.sureness(context(study), choice),

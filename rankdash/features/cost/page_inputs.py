@@ -279,7 +279,7 @@ def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> N
         choose_listed(system, st.session_state[key])
         choose_amount("thousand", system, None)
 
-    # Options of a list are told apart by their text, so texts must be unique.
+    # A list identifies options by their text, so texts must be unique.
     usual = "–" if recorded is None else of(recorded)
     # Uploaded rankings recorded no price: show only the reason.
     if recorded is not None and recorded.lack != "price":
@@ -445,7 +445,7 @@ _KEY = "cost.currency"
 
 def choose_currency(prices: Iterable[ListedPrice]) -> None:
     """Draw the choice of a currency. Amounts change only once an exchange rate or a new value of a
-    search is entered. prices: those that need exchange rates."""
+    search is entered. prices: prices that may need an exchange rate."""
     now = scenario.currency()
     requested = address.one("into") or address.one("currency")
     into = requested if requested in scenario.CURRENCIES else now

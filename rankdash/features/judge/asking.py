@@ -130,9 +130,9 @@ def ask(
     cache: for parsed answers; failures are not cached.
     cancelled: called a few times per second. clock: seconds, monotonic.
 
-    Before this function ends or raises, it passes on all completed pairs. If an endpoint answers
-    with errors of its own, it is treated as unavailable, unless at most `MOST_UNKEPT` pairs remain:
-    these may fail individually on every attempt.
+    Before this function ends or raises, it passes on all completed pairs. An endpoint that
+    answers several requests in a row with server errors is treated as unavailable, unless at most
+    `MOST_UNKEPT` pairs remain: these may fail individually on every attempt.
 
     Raises UnavailableError if the endpoint refuses every request, and Cancelled.
     """

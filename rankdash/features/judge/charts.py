@@ -23,7 +23,7 @@ def three_ways(study: Study, challenger: str) -> Drawing | None:
         return None
     verdict = verdicts(study, study.judge)[challenger]
     ways = three_ways_of(verdict.three)
-    # The judge alone proves nothing.
+    # A judge without human labels proves nothing.
     p = [verdict.three.people.p, math.nan, verdict.p]
     table = pd.DataFrame(
         {

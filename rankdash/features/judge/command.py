@@ -265,7 +265,7 @@ class Agreed:
         if not len(agreed.pairs):
             raise DataError(
                 "The judge graded none of the {count} labelled pairs.",
-                remedy="Check that query and document ids are those of the labels.",
+                remedy="Check that the query and document ids match those in the labels.",
                 file=str(file),
                 count=len(labels),
             )

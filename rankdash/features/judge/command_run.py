@@ -263,7 +263,7 @@ Pair = tuple[str, str]
 class GradesFile:
     """Grades of one judge, in memory and in the file.
 
-    rows: pair → its row. used: all calls, including those of earlier attempts.
+    rows: pair → its row. used: all calls, including earlier attempts.
     """
 
     path: Path

@@ -30,7 +30,7 @@ from rankdash.core.rerankers.remote.chat import (
 )
 from rankdash.core.rerankers.remote.connection import Clock, Estimate
 
-# An answer is one or two sentences; models that are instructed so rarely write more tokens.
+# The prompts request one or two sentences; answers rarely need more tokens.
 _MOST_TOKENS, _USUAL_TOKENS = 400, 80
 _FORM = "Grade:"
 _AGAIN_TEMPERATURE = 0.7
@@ -47,7 +47,7 @@ _RANGE = re.compile(
 class JudgeKind:
     """Settings of a judge with a built-in or custom prompt.
 
-    settings: those that the prompt leaves open. fixed: those that it sets.
+    settings: not set by the prompt. fixed: set by the prompt.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Graded:
 class Judge:
     """Judge with one model and one prompt. Thread-safe after `prepare`.
 
-    settings: those of `SETTINGS`; missing ones have their defaults, and texts are parsed.
+    settings: as in `SETTINGS`; missing ones have their defaults, and texts are parsed.
 
     Raises SettingError for an invalid setting.
     """
@@ -99,8 +99,10 @@ class Judge:
         if _FORM not in prompt:
             raise SettingError(
                 "The prompt must request a last line such as {form} 2.",
-                remedy="End it with: First write the reason. Then end with a line of its own that "
-                "holds the grade alone, in this form: {form} N",
+                remedy=(
+                    "End it with: First write the reason. Then end with a separate line that "
+                    "contains only the grade, in this form: {form} N"
+                ),
                 form=_FORM,
             )
         described_top = _top_of(prompt)

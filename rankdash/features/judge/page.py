@@ -310,7 +310,7 @@ def _ways(study: Study, verdict: JudgedVerdict) -> list[tuple[str, str, str]]:
         end for _title, change in ways for end in (change.mean, change.low, change.high)
     )
     rows: list[tuple[str, str, str]] = []
-    # The judge alone proves nothing.
+    # A judge without human labels proves nothing.
     for (title, change), p in zip(ways, (verdict.three.people.p, math.nan, verdict.p), strict=True):
         numbers = [ngettext("{n} query", "{n} queries", change.n)]
         if math.isfinite(change.low):

@@ -53,7 +53,7 @@ Settings = Mapping[str, SettingValue]
 
 
 def draw_answer(study: Study) -> None:
-    """Draw what a judge is for, and how human labels will show how far to trust it."""
+    """Draw the purpose of a judge, and how human labels will show how far to trust it."""
     lead = _("**No LLM judge has graded documents of this data set yet.**")
     if n := study.dataset.labelled_queries:
         trust = ngettext(
@@ -185,8 +185,8 @@ def _pool_choice(
 
 
 def _kind(dataset_id: str) -> JudgeKind:
-    """Draw the choice of a prompt; return its settings. Guidelines default to those of
-    annotators."""
+    """Draw the choice of a prompt; return its settings. Annotation guidelines are the default
+    guidelines."""
     titles = {
         "graded": _("graded, 0 to 3 (UMBRELA style)"),
         "binary": _("relevant or not"),

@@ -54,7 +54,7 @@ def chosen(dataset_id: str) -> JudgeRow | None:
 
 
 def draw(row: JudgeRow) -> None:
-    """Draw the card of a judge; it polls once per second while the judge is running."""
+    """Draw the card of a judge; it polls once per second while the judge is queued or running."""
 
     @st.fragment(run_every=redraw.seconds(row))
     def card() -> None:
@@ -158,7 +158,7 @@ def _progress(row: JudgeRow, text: DeltaGenerator) -> None:
 
 
 def _bill(row: JudgeRow) -> list[str]:
-    """Return the calls, tokens and cost so far."""
+    """Return the calls, tokens and cost until now."""
     billed = row.usage.get("billed", {})
     estimated = int(row.usage.get("estimated", 0))
     parts = [ngettext("{n} call", "{n} calls", int(row.usage.get("calls", 0)))]

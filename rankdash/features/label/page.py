@@ -336,7 +336,7 @@ def _off_scale(digit: int, top: float) -> None:
 
 
 def paused(labelling: Labelling, who: str) -> None:
-    """Draw the pause in place of a card."""
+    """Draw a message and the button that ends the pause, in place of a card."""
     st.info(_("Paused. All labels are saved."), icon=":material/pause:")
     st.button(
         _p("button", "Continue"),

@@ -504,7 +504,7 @@ def draw_plan_notes(labelling: Labelling) -> None:
         if settings.keep:
             st.caption(
                 _(
-                    "The scale changed from 0–{before} to 0–{top} on {when}. Earlier labels that "
+                    "On {when}, the scale changed from 0–{before} to 0–{top}. Earlier labels that "
                     "are on the new scale count unchanged.",
                     **changed,
                 )
@@ -512,7 +512,7 @@ def draw_plan_notes(labelling: Labelling) -> None:
         else:
             st.caption(
                 _(
-                    "The scale changed from 0–{before} to 0–{top} on {when}. Earlier labels do "
+                    "On {when}, the scale changed from 0–{before} to 0–{top}. Earlier labels do "
                     "not count.",
                     **changed,
                 )

@@ -50,7 +50,7 @@ def draw(draft: Draft) -> str:
 
 
 def _sentences(study: Study, system: str, run: Run) -> list[str]:
-    """Return where a system was measured, and what its latencies exclude."""
+    """Return the origin of a system's latencies, and what they exclude."""
     name, sentences = study.name(system), []
     if where := where_measured(run):
         sentences.append(_("The latencies of {system} are {where}.", system=name, where=where))

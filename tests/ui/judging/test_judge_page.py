@@ -175,10 +175,11 @@ def test_texts_that_speak_to_a_judge_and_grades_of_fewer_answers_are_counted(wor
     row = ask(workspace, dataset_id, server, pairs, repeats=3, concurrency=1, retries=0)
     assert (row.graded, row.failed) == (5, 1)
     told = said(opened(workspace, dataset_id))
-    assert "3 pairs have a text that speaks to a judge" in told
+    assert "Possible prompt injection in 3 pairs" in told
     assert "With 3 repeats, the judge gave 100% of the pairs the same grade every time" in told
     assert (
-        "2 pairs have a grade from fewer than 3 answers, because others failed or could not be read"
+        "2 pairs have a grade from fewer than 3 repeats, because other answers failed or could "
+        "not be parsed"
     ) in told
 
 
