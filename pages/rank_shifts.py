@@ -34,7 +34,7 @@ component.when_seen(
     challenger,
 )
 fold(
-    _("Query by query, the most reordered first"),
+    _("Queries, most reordered first"),
     "shifts.by_query",
     ":material/list:",
     lambda: rank_shifts_page.by_query(study, challenger),

@@ -101,7 +101,7 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
     expect(chart).to_contain_text("1 → 12 · label 1")
     visit.go("Rank shifts")
     visit.sees("4 came in, 2 dropped out, 0 stayed")
-    visit.page.get_by_text("Query by query, the most reordered first").scroll_into_view_if_needed()
+    visit.page.get_by_text("Queries, most reordered first").scroll_into_view_if_needed()
     for name in ("Ranks in First stage", "Relevant documents: 6", "Agreement of each two"):
         expect(visit.page.get_by_label(re.compile(name)).first).to_be_attached()
     # A cell of the map lists its documents.
@@ -112,7 +112,7 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
     visit.sees("From 11–20 to 1: 4 documents.")
     visit.settle()
     # A mark of the chart is a query: a click opens it. Lower parts are drawn when visible.
-    visit.page.get_by_text("Query by query, the most reordered first").scroll_into_view_if_needed()
+    visit.page.get_by_text("Queries, most reordered first").scroll_into_view_if_needed()
     visit.settle()
     visit.page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, main.scrollHeight)")
     chart = visit.page.locator(".js-plotly-plot").filter(has_text="change in NDCG@10").first

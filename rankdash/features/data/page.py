@@ -109,7 +109,7 @@ def _range_of(spread: LabelSpread | None) -> str:
 def _characters(spread: LabelSpread | None) -> str:
     if spread is None:
         return _("no text")
-    return _("{n} characters at the median", n=number(spread.median, 0))
+    return _("median length: {n} characters", n=number(spread.median, 0))
 
 
 def _labels(report: CheckReport, sampled_from: int) -> None:
@@ -161,7 +161,7 @@ def _findings(report: CheckReport, boxed: Sequence[Finding]) -> None:
 
 
 def _actionable(finding: Finding) -> bool:
-    """Return True if a finding asks for an action."""
+    """Return True if a finding requires an action."""
     return finding.severity != "note" or bool(finding.remedy)
 
 

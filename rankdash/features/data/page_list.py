@@ -56,7 +56,7 @@ def draw(rows: Sequence[DatasetRow]) -> None:
     chosen = next((row for row in rows if row.id == opened), None)
     if chosen is None:
         return
-    st.caption(_("Open: {name}", name=markdown_safe(chosen.name, 80)))
+    st.caption(_("Current data set: {name}", name=markdown_safe(chosen.name, 80)))
     if not read_only():
         _change(chosen, rows)
     if stored.damage(chosen.id) is None:

@@ -94,7 +94,7 @@ def _spread(spread: LabelSpread | None) -> str:
     if spread.low == spread.high:
         return number(spread.low, 0)
     return _(
-        "{median} at the median, {low} to {high}",
+        "median {median}, {low} to {high}",
         median=number(spread.median, 0),
         low=number(spread.low, 0),
         high=number(spread.high, 0),

@@ -179,9 +179,9 @@ def _order(listing: Listing, titles: Mapping[str, str]) -> str:
         "helped": _("most helped first"),
         "changed": _("largest change first"),
         "headroom": _("largest potential gain left first"),
-        "lowest": _("lowest baseline first"),
-        "lowest_after": _("lowest after reranking first"),
-        "disagreement": _("rerankers disagree most first"),
+        "lowest": _("lowest baseline value first"),
+        "lowest_after": _("lowest value after reranking first"),
+        "disagreement": _("largest disagreement of rerankers first"),
         "latency": _("slowest first"),
         "given": _("as in the data"),
     }

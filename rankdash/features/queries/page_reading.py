@@ -282,7 +282,7 @@ def _grade(key: str, top: float) -> tuple[str, str]:
 
 
 def _effect(study: Study, challenger: str, query_id: str) -> str:
-    """Return what the last grades of the open query changed; "" if there are none."""
+    """Return the effect of the last grades of the open query; "" if there are none."""
     state = _state()
     last = state.get("effect")
     if last is None or last[:3] != (query_id, study.spec, challenger):

@@ -316,8 +316,8 @@ def blame(
 
 
 def query_faults(study: Study, challenger: str) -> pd.DataFrame:
-    """Return the faults of the queries that have one, as from `faults`, NaN where labels say too
-    little; and unlabelled, as in `Blame`. Index: query_id."""
+    """Return the faults of the queries that have one, as from `faults`, NaN if the labels are
+    not sufficient; and unlabelled, as in `Blame`. Index: query_id."""
     return study.once(
         table_key("faults", study, challenger),
         lambda: _query_faults(study, challenger, _rows(study, challenger)),

@@ -70,7 +70,7 @@ def destinations(study: Study, challenger: str) -> None:
     if cell:
         _documents_of(study, challenger, movements, cell, relevant_only=chosen != "all")
     fold(
-        _("These counts as tables"),
+        _("Counts as tables"),
         "shifts.counts",
         ":material/table:",
         lambda: _count_tables(table, way),
@@ -358,7 +358,7 @@ _MOST_PAIRS = 10
 def draw_agreement(study: Study, challenger: str) -> None:
     """Draw the agreement of each two systems; with many systems the chart shows only pairs with the
     challenger."""
-    st.subheader(_("Do the systems agree?"), anchor=False)
+    st.subheader(_("Agreement of the systems"), anchor=False)
     table = drawn = rank_shifts_study.agreement_table(study)
     names, level = study.names, study.statistics.level
     sentences = []

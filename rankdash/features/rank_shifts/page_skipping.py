@@ -92,7 +92,7 @@ def draw(study: Study, challenger: str) -> None:
     with cost:
         shared(_cost, study, challenger, margin, tolerance)
     fold(
-        _("Every threshold as a table"),
+        _("Thresholds as a table"),
         "shifts.thresholds",
         ":material/table:",
         lambda: _threshold_table(skipping),
@@ -138,7 +138,7 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
         money.number_input,
         amount,
         lambda value: None if value is None else f"{value:.10g}",
-        label=_("Price of reranking 1,000 searches"),
+        label=_("Reranking price per 1,000 searches"),
         min_value=0.0,
         max_value=_MOST_PAID,
         value=None,

@@ -558,7 +558,7 @@ def draw_timing(timed: Callable[[str], int], latency_s: float | None) -> Timing:
             persist_state="session",
         )
         seconds = right.number_input(
-            _("Seconds for each level of throughput"),
+            _("Seconds per concurrency level"),
             1.0,
             120.0,
             usual.seconds,
@@ -567,7 +567,7 @@ def draw_timing(timed: Callable[[str], int], latency_s: float | None) -> Timing:
             persist_state="session",
         )
         clients = st.pills(
-            _("Throughput at this many concurrent queries"),
+            _("Concurrent queries for throughput"),
             _CLIENTS,
             selection_mode="multi",
             help=_(
