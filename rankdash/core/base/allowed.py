@@ -34,7 +34,7 @@ def names(variable: str) -> frozenset[str]:
 
 
 def bound(address: str) -> None:
-    """Mark this process, and those that it starts, as a shared server if other machines can reach
+    """Mark this process and its child processes as a shared server if other machines can reach
     it, because of the address it is bound to or because RANKDASH_HOSTS is set."""
     if names(HOSTS) or not is_loopback(address):
         os.environ[SHARED] = YES

@@ -326,8 +326,8 @@ def whole_characters(text: str) -> tuple[str, int]:
 
 
 def hold(folder: Path, mark: str) -> int | None:
-    """Lock a new file `mark` in a folder that this process made. Return its descriptor, which keeps
-    the lock until it is closed or the process ends; None on Windows.
+    """Lock a new file `mark` in a folder that this process made. Return its descriptor; None on
+    Windows. The lock ends when the descriptor is closed or the process ends.
 
     mark: the name of a file that only rankdash writes. Raises OSError if it cannot be written.
     """

@@ -146,8 +146,11 @@ def _fill(text: str, values: Mapping[str, object]) -> str:
 
 
 def _is_han(text: str, neighbour: str) -> bool:
-    """Return whether the text begins as Han text does. Markdown does not recognise bold if a
-    bracket follows its asterisks and a letter precedes them, so only a letter counts there."""
+    """Return whether a text begins with a Han letter or Chinese punctuation, after any asterisks.
+
+    Markdown does not recognise bold if a bracket follows its asterisks and a letter precedes them,
+    so next to asterisks only a letter counts.
+    """
     marked = text.startswith("*") or neighbour.startswith("*")
     return bool((_HAN_LETTER if marked else _HAN).match(text.lstrip("*")))
 
@@ -160,7 +163,7 @@ def ngettext(one: str, many: str, n: int, **params: object) -> str:
 
 
 def error_text(error: RankdashError) -> str:
-    """Return what failed, where, and what to do, in the reader's language."""
+    """Return an error with its place and its remedy, in the reader's language."""
     if isinstance(error, RefusedFilesError):
         each = paragraph([error_text(inner) for inner in error.errors])
         return gettext(

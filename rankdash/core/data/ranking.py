@@ -46,9 +46,9 @@ from rankdash.core.data.measured import Measured
 def _tie_order(
     runs: Integers, ties: Ties, source_rows: Integers, by_id: Callable[[], Integers]
 ) -> Integers:
-    """Return the (T,) order of tied rows: by run of equal scores, then by the tie rule.
+    """Return the (T,) order of tied rows: by group of equal scores, then by the tie rule.
 
-    runs:  (T,) the run of equal scores that contains each row.
+    runs:  (T,) the group of equal scores that contains each row.
     source_rows: (T,) the row of each in the input of the ranking (the order of the rule "stable").
     by_id: returns their (T,) positions in descending order of document ids (the rule "trec", as in
         trec_eval).
@@ -97,7 +97,7 @@ class Groups:
     rows: Integers | None
 
     def arrange(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return (N,) row values in grouped order."""
+        """Return (N,) values of rows, reordered so that the rows of each group are adjacent."""
         return values if self.rows is None else values[self.rows]
 
 
@@ -557,8 +557,8 @@ def places_of(ranking: Ranking, lists: Integers, docs: Integers) -> tuple[Intege
 def _ranked_pairs(
     ranking: Ranking, docs: Integers, bounds: tuple[int, int]
 ) -> tuple[Integers, Integers]:
-    """Return `sort_pairs` of the rows of a ranking, restricted to rows of `docs` if possible, and
-    their row numbers."""
+    """Sort the (query, document) pairs of a ranking as `sort_pairs` does. Return the sorted pairs
+    and the row of each; rows with documents that are not in `docs` are omitted."""
     named = np.zeros(bounds[1], dtype=bool)
     named[docs] = True
     # Ranked documents that are in no pair need no lookup.

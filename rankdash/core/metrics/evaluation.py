@@ -180,7 +180,8 @@ def _absent_states(judged: Judged, left_out: Mapping[str, str]) -> npt.NDArray[n
 
 
 def _with_no_relevant(states: npt.NDArray[np.int8], nothing: Flags) -> npt.NDArray[np.int8]:
-    """Return the states with `no_relevant` for queries without a relevant label; failures stay."""
+    """Return the states with `no_relevant` for queries without a relevant label, except failed and
+    skipped queries."""
     here = nothing & ((states == _SCORED) | (states == _MISSING))
     return np.where(here, np.int8(_NO_RELEVANT), states)
 
@@ -234,11 +235,12 @@ def judge_again(
     queries: Collection[str],
     conventions: Conventions,
 ) -> Judged:
-    """Return what `judge` returns if only the labels of some queries differ from those of `before`;
-    only these queries are joined again.
+    """Return the same as `judge` after the labels of some queries changed, but join only these
+    queries again.
 
-    before: of the same ranking, under the same conventions. labels: query_id and doc_id as `Coded`,
-        label. Raises as `judge`.
+    before: the join with the previous labels, of the same ranking, under the same conventions.
+    labels: query_id and doc_id as `Coded`, label. queries: the queries with changed labels. Raises
+        as `judge`.
     """
     texts = labels["query_id"].texts
     if not alike(texts).equals(arrow_text(before.query_ids)):
@@ -296,9 +298,11 @@ def _pool(judged: Judged) -> _Rows:
 
 
 def _spliced(before: _Rows, replacement: _Rows, at: Integers, size: int) -> _Rows:
-    """Return the rows of `size` queries; rows of the queries at `at` come from `replacement`, with
-    its queries numbered from 0. before, replacement: (R,) the query of each row, and columns
-    (R,)."""
+    """Return `before` with the rows of some queries replaced, sorted by query.
+
+    before, replacement: (R,) the query of each row, and columns (R,). at: the indices in `before`
+        of the queries of `replacement`. size: the number of queries.
+    """
     unchanged = np.ones(size, dtype=bool)
     unchanged[at] = False
     rows = unchanged[before[0]]

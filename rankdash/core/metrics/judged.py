@@ -84,7 +84,7 @@ class Judged:
         for all."""
         stop = self.lengths if k is None else np.minimum(self.lengths, k)
         ends = np.array([self.starts, self.starts + stop])
-        # A count for every row is no larger than the rows if most are labelled.
+        # If most rows are labelled, counts for all rows need at most twice the memory.
         most = 2 * len(self.judged_rows) >= self.ranked
         bounds = self.judged_before[ends] if most else np.searchsorted(self.judged_rows, ends)
         count: Integers = np.diff(bounds, axis=0)[0].astype(np.int64)

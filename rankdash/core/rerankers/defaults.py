@@ -113,7 +113,8 @@ def preselection(data: Dataset, share: Callable[[str], float]) -> Preselection:
 def with_model(
     kind: RerankerKind, settings: Mapping[str, SettingValue], data: Dataset
 ) -> dict[str, SettingValue]:
-    """Return the settings of a reranker; without a model in them, add one that reads the texts."""
+    """Return the settings of a reranker. If they lack a model, add a model that supports the
+    language of the texts."""
     default = _default(kind)
     if not kind.models or not default or "model" in settings:
         return dict(settings)

@@ -265,7 +265,7 @@ class Scoring:
             yield results, pairs / response.seconds if response.seconds > 0 else math.inf
 
     def _request(self, query: str) -> Request:
-        """Return the query with those of its documents that have no cached score."""
+        """Return the query with its documents without a cached score."""
         request = self.requests.of(query)
         if query not in self.kept:
             return request

@@ -354,8 +354,8 @@ def expected_changes(
 
 
 def _shares(owner: Integers, cell: Integers, row: Integers, label: Integers, size: int) -> Floats:
-    """Return (R, L) the share of each of L labels among pairs like those of each row, without the
-    pairs of its own query.
+    """Return (R, L) the share of each of L labels among pairs similar to each row, without pairs of
+    the row's query.
 
     owner, cell: (R,) the row's query, -1 for queries without human labels, and its kind.
     row, label: (K,) of each labelled pair.

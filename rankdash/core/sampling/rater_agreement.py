@@ -247,7 +247,7 @@ def agreement(
     compared as relevant or not (`_grade_cut`). Fewer than `_MANY_LABELS` labels below the judge's
     highest grade may be on its scale, unless all are 0 and 1.
     """
-    # There may be more labels; only those of the judge's pairs are compared.
+    # Labels of pairs that the judge did not grade are not compared.
     judged = judgements.table[[*_PAIR, "grade"]]
     both = labels[[*_PAIR, "label"]].astype({"label": np.float64}).merge(judged, on=_PAIR)
     graded = both.dropna().reset_index(drop=True)

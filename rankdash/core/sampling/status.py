@@ -389,7 +389,7 @@ def _placed(plan: LabelPlan, draw: Floats) -> LabelPlan:
 
 
 def _filled(numbers: Floats) -> Floats:
-    """Return (n,) the numbers, with the unused ones from 1 to n for those that are missing."""
+    """Return (n,) the numbers, with NaN replaced by the unused numbers from 1 to n, ascending."""
     filled = numbers.copy()
     free = np.setdiff1d(np.arange(1.0, len(numbers) + 1), numbers)
     missing = np.flatnonzero(np.isnan(numbers))

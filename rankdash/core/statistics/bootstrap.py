@@ -89,7 +89,7 @@ class Columns:
         (C,): -1 if its mean is below 0, else 1.
 
         The resamples of a column then depend neither on the order of the queries nor on the queries
-        that other columns lack, and the resamples of a loss mirror those of the same gain.
+        that other columns lack, and a loss and an equal gain have mirrored resamples.
         """
         turned = np.empty_like(values, order="F")
         for at, column in enumerate(values.T):

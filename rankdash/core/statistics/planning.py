@@ -112,7 +112,7 @@ def plan(
 
 
 class _Queries:
-    """Differences of the existing queries, gains above 0, as distinct values with counts."""
+    """Differences of the existing queries (positive for a gain): distinct values with counts."""
 
     def __init__(
         self,
@@ -131,8 +131,8 @@ class _Queries:
         self._present = np.append(counts, self.n - counts.sum())
 
     def fewest(self, change: float, numbers: Integers) -> int | None:
-        """Return the least of the ascending `numbers` of additional queries that proves a true
-        change with enough power; None if none does.
+        """Return the smallest number of additional queries with power `POWER` for a true change;
+        None if all of the ascending `numbers` have less.
 
         Power grows with the number. The search first tries the numbers that the normal distribution
         predicts, corrected by each observed share of draws, and then bisects. The draws reach the
@@ -157,8 +157,8 @@ class _Queries:
         return int(numbers[high]) if high < len(numbers) else None
 
     def _foreseen(self, numbers: Integers, shares: Floats) -> Floats:
-        """Return the power for each number of additional queries, as a quantile, if sums were
-        normal, shape (N,)."""
+        """Return the power for each number of additional queries in the normal approximation, as
+        standard normal quantiles, shape (N,)."""
         from scipy.special import ndtri
 
         values = self._values
@@ -169,8 +169,8 @@ class _Queries:
         return np.asarray((total - needed) / (spread * np.sqrt(numbers)))
 
     def _tilted(self, change: float) -> Floats | None:
-        """Return the share of each distinct value, weighted exponentially so that the mean is
-        `change`; None if no weights achieve it."""
+        """Return the share of each distinct value, reweighted by exponential tilting so that the
+        mean is `change`; None if no weights achieve it."""
         if change <= _ROUNDING:
             return None
         shares: Floats = self._present / self.n
@@ -259,7 +259,8 @@ def _two_digits(most: int) -> Integers:
 
 
 def _common_step(values: Floats) -> float:
-    """Return the step that divides all values, 1 for a hit; about 0 without a common one."""
+    """Return the largest step of which all values are multiples, such as 1 for hit; about 0 if the
+    values have no common step."""
     step = 0.0
     for value in np.abs(values).tolist():
         while value > _SAME_STEP:

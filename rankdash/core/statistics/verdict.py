@@ -164,8 +164,8 @@ def decide(facts: Facts) -> Kind:
 
 
 def kind_of_gain(delta: float, before: float, worthwhile: float | None) -> Kind:
-    """Return the kind of a proven gain over a mean of `before`: always "better" if the user set no
-    minimum."""
+    """Return "better" for a proven gain of at least the user's minimum, else "small". before: the
+    baseline's mean. worthwhile: the minimum as a share of this mean; None: always "better"."""
     # A rounding error must not turn a gain of exactly the minimum into a small one; over a baseline
     # mean of 0, any proven gain is relevant.
     enough = worthwhile is None or delta >= worthwhile * before - _ROUNDING
@@ -191,8 +191,8 @@ def is_proven(low: float, high: float, p: float, level: float) -> bool:
 
 
 def has_width(low: float, high: float) -> bool:
-    """Return whether an interval shows how much other queries may differ. If all queries have the
-    same value, resampling always gives the same mean, and both ends equal it."""
+    """Return whether the ends of an interval differ. If all queries have the same value, resampling
+    always gives the same mean, and both ends equal it."""
     return high - low > _ROUNDING
 
 

@@ -348,7 +348,7 @@ def _relative_interval(study: Study, system: str) -> tuple[float, float]:
 
 
 def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> MeasuredChange:
-    """Return a change with the proof of a row of a comparison."""
+    """Return a change, with the proof that the verdict in `row` implies; 0 if none is implied."""
     if row["verdict"] not in _PROOFS:
         return MeasuredChange(0.0)
     low, high = map(float, interval)

@@ -198,7 +198,7 @@ def by_segment(
 
     Columns: segment; n (paired queries); left_out (queries of the segment without a difference);
     before, after, delta (means); low, high (interval of delta) and p, by the settings;
-    p_corrected over the segments of the table, regardless of what the settings correct together;
+    p_corrected over the segments of the table, regardless of the setting `family`;
     helped, same, hurt; size: "enough", "small" (fewer than `SMALL` queries) or "too_few" (fewer
     than `FEWEST_QUERIES`: low, high, p and p_corrected are NaN; without any query the means are
     NaN too).

@@ -5,10 +5,10 @@ For every query the perfect value splits exactly into:
     perfect = baseline + won + to_win + retriever
 
 `won` is challenger - baseline, `to_win` is ceiling - challenger, `retriever` is perfect - ceiling.
-The ceiling is the value of the challenger's documents in the order of their labels: of the first
-stage's candidates for a reranker, of its own list for any other system. No order of these documents
-exceeds the ceiling, so `to_win` and `retriever` are never negative for a query. A baseline that
-ranks other documents may exceed it.
+The ceiling is the value of the challenger's documents in the order of their labels. For a reranker
+these are the first stage's candidates, for any other system the documents of its list. No order of
+these documents exceeds the ceiling, so `to_win` and `retriever` are never negative for a query. A
+baseline that ranks other documents may exceed it.
 """
 
 from __future__ import annotations
@@ -316,9 +316,9 @@ _LISTS = ("precomputed", "fusion")
 
 
 def limits_of(study: Study, system: str) -> Ceilings:
-    """Return the limits of a system: for a run of a reranker, of the first stage's candidates down
-    to its depth; for any other system of its own list, if its documents differ from the
-    candidates."""
+    """Return the limits of a system. They are computed from the first stage's candidates, down to
+    the depth of a reranker, or, for any other system, from its list if its documents differ from
+    the candidates."""
     run = study.run(system)
     own_list = run is not None and run.reranker in _LISTS
     own_list = own_list and (study.adds_documents(system) or study.lacks_documents(system))

@@ -67,8 +67,8 @@ def quantiles_ms(study: Study, system: str) -> tuple[float, float]:
 
 @part("labels", "baseline", "metric", "conventions", "statistics")
 def trend(study: Study, systems: tuple[str, ...], *, every: bool) -> Trend:
-    """Return every system against the study's baseline. To show progress, call `evaluation` for
-    each system first. every: as for `trend_of_points`."""
+    """Compare systems with the study's baseline. To show progress, call `evaluation` for each
+    system first. every: as for `trend_of_points`."""
     values = {system: evaluation(study, system) for system in systems}
     return trend_of_points(values, study.baseline, study.spec, study.statistics, every=every)
 
@@ -94,7 +94,7 @@ _COMPARED = (
 
 @dataclass(frozen=True, eq=False)
 class Trend:
-    """Systems on one metric, against a baseline.
+    """Comparison of several systems with a baseline by one metric.
 
     frame: one row for each system, in the order of the argument.
 
@@ -117,7 +117,7 @@ class Trend:
 
     @property
     def apart(self) -> int:
-        """The number of systems that are not on the line."""
+        """The number of systems not compared, because they have values for too few queries."""
         return int((~self.frame["on_line"]).sum())
 
 
@@ -129,10 +129,11 @@ def trend_of_points(
     *,
     every: bool = False,
 ) -> Trend:
-    """Return every system against the baseline over the common queries of the line.
+    """Compare systems with the baseline over the queries for which all compared systems have a
+    value. A system with values for too few queries (`COVERED`) is not compared.
 
     evaluations: system → its evaluation; they are joined by query id. every: whether systems with
-    few answered queries are on the line too. The baseline always is, and a system without any value
+    few answered queries are compared too. The baseline always is, and a system without any value
     never.
 
     Raises the same errors as `statistics.compare`.

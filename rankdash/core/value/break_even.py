@@ -30,7 +30,7 @@ Reason = Literal[
 no_cost: no cost, so the return is undefined. loses: the return is below 0. tenfold: the return is
     more than ten times the cost, which no measurement of quality supports. no_gain: the quality
     does not rise. no_traffic: there are no searches. no_value: a search has no value. no_setup: no
-    one-off cost to pay back. never: it pays off for no value of the input. always: it pays off for
+    one-off cost to recover. never: it pays off for no value of the input. always: it pays off for
     any value of the input. unknown_cost: the option has no price. unknown_gain: no gain was
     measured. unset_price, unset_value, unset_both: the user did not set a price, the value of a
     search, or both.

@@ -63,7 +63,7 @@ class Searches:
     sizes: Integers
 
     def load(self, documents: float) -> Load:
-        """Return the mean search, with this number of documents."""
+        """Return the payload of the mean search if it sends this number of documents."""
         # The query is sent once with each document.
         query = float(np.average(self.query_tokens, weights=self.sizes))
         return Load(query, documents, float(self.document_tokens.mean()), self)
@@ -73,7 +73,7 @@ class Searches:
         return Searches(self.query_tokens * query, self.document_tokens * document, self.sizes)
 
     def units(self, documents: float, chunk_tokens: int) -> float:
-        """Return the mean search units of a search, with this mean number of documents."""
+        """Return the mean number of search units if searches send this mean number of documents."""
         ends = np.cumsum(self.sizes)
         room = np.repeat(_room(self.query_tokens, chunk_tokens), self.sizes)
         chunks = np.append(0.0, np.cumsum(_chunks(self.document_tokens, room)))
@@ -235,7 +235,8 @@ class Machines:
         return self.needed(searches_per_day) * self.per_month
 
     def beside(self, other: Machines | None) -> Machines:
-        """Return machines that do the work of both for each search, at the price of these."""
+        """Return these machines, at the same price, with their throughput if they also do the work
+        of `other` for each search."""
         if other is None:
             return self
         served = 1 / (1 / self.searches_per_day + 1 / other.searches_per_day)
@@ -305,9 +306,9 @@ class ListedPrice:
 
     @property
     def example(self) -> bool:
-        """True for an unchanged example: its source, or everything that determines the cost, equals
-        an example that ships with rankdash. Editing another column does not make it the user's own
-        price."""
+        """True if the price is an example that ships with rankdash: it has the same source, or the
+        same key and everything that determines the cost. Editing another column does not make it
+        the user's own price."""
         return any(
             self.source == each.source
             or (self.key == each.key and _paid_by(self) == _paid_by(each))

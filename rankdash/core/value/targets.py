@@ -360,7 +360,7 @@ def judge(target: Target, reached: Reached, targets: Targets) -> TargetRow:
     if band is None or status is None or math.isnan(reached.low):
         return TargetRow(target.metric, reached, target, status, excellent)
     grade = band.grade(reached.value)
-    # Advice for a system below its target does not apply to one that has reached it or cannot.
+    # A system that has reached its target, or cannot reach it, gets no advice on how to reach it.
     below = status in ("missed", "undecided") and reached.value < target.required
     advised = below and grade != band.grades[-1]
     return TargetRow(

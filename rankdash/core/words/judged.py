@@ -132,7 +132,7 @@ def three_ways(three: Corrected) -> list[tuple[str, MeanChange]]:
 
 
 def worth_sentence(verdict: JudgedVerdict) -> str:
-    """Return what the judge saves; "" if there is no corrected number."""
+    """Return a sentence on the worth of the judge; "" if there is no corrected number."""
     three = verdict.three
     if not math.isfinite(three.worth):
         return ""

@@ -93,8 +93,8 @@ def without_p95(timed: int) -> str:
 
 
 def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
-    """Return what the latencies of a run exclude, of its queries and of the preparation; "" if
-    nothing."""
+    """Return the queries and the preparation that the latencies of a run exclude; "" if nothing is
+    excluded."""
     sentences = []
     if measured is not None and measured.index_seconds > 0:
         sentences.append(

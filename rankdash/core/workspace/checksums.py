@@ -86,8 +86,8 @@ def keep_schema(db: sqlite3.Connection) -> None:
 
 
 def schema_fits(db: sqlite3.Connection) -> bool:
-    """Return whether tables, indexes and triggers match those of `keep_schema`, if it was called;
-    additional ones are allowed."""
+    """Return whether tables, indexes and triggers match the schema that `keep_schema` stored, if it
+    was called; additional ones are allowed."""
     row = db.execute("SELECT value FROM settings WHERE key = ?", (_SCHEMA,)).fetchone()
     try:
         return row is None or json.loads(row[0]).items() <= _schema(db).items()

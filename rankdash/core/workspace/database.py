@@ -380,7 +380,7 @@ class Database:
         """
         self.refuse_read_only()
         self.begin_day()
-        # On a full disk, an open connection may not see what is written.
+        # On a full disk, an open connection may not see later writes.
         self._let_go()
         with in_words(self.file), closing(self._connect("mode=rw")) as db:
             if durable:

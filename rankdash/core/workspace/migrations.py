@@ -74,7 +74,7 @@ def clean_rows(db: sqlite3.Connection) -> None:
 
 
 def _clean_copy(file: Path) -> None:
-    """Clean the rows of a backup; one that cannot be read is left unchanged."""
+    """Clean the rows of a backup; do not change a backup that cannot be read."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(file, isolation_level=None)) as copy:
         checksums.teach(copy)
         copy.execute("BEGIN IMMEDIATE")

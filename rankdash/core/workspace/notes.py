@@ -260,7 +260,7 @@ class Correction:
     """One entry of the log.
 
     label: None if the pair counts as not judged. who: "" if unknown. made: ISO 8601 in UTC.
-    withdrawn: whether it withdraws the earlier entries of the pair; never of one that is in force.
+    withdrawn: whether it withdraws the earlier entries of the pair; False for an entry in force.
     """
 
     query_id: str

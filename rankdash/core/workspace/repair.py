@@ -156,7 +156,8 @@ def _count(db: sqlite3.Connection) -> float:
 
 
 def _add(db: sqlite3.Connection, source: sqlite3.Connection) -> None:
-    """Add the missing rows that can be read and match their checksums."""
+    """Insert the rows of `source` that `db` lacks, if they are readable and match their
+    checksums."""
     tables = db.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
     ).fetchall()

@@ -3,8 +3,8 @@ current folder.
 
 A key is the name of an option, such as `baseline` or `max_hurt`, and applies to every command that
 has the option. A table `[gate]`, `[evaluate]`, `[compare]` or `[report]` applies to that command
-only and takes precedence; typed options take precedence over both. Keys and their types are those
-of the parsers. Paths are relative to the file, in whose folder the command runs.
+only and takes precedence; typed options take precedence over both. The parsers define keys and
+types. Paths are relative to the file, in whose folder the command runs.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ def scatter(
     """Return points, lines or text. mode: as in plotly. hover: a text for each point; without it
     there are no hover labels. settings: of plotly; without a name there is no legend entry.
 
-    Marks and text at the edge are drawn completely; lines are clipped there unless settings say
-    otherwise.
+    Marks and text at the edge are drawn completely; lines are clipped there, unless the settings
+    change this.
     """
     return {"mode": mode, "cliponaxis": "lines" in mode, **_trace("scatter", x, y, hover, settings)}
 
@@ -228,8 +228,8 @@ P = ParamSpec("P")
 def chart(
     alt: Callable[..., str],
 ) -> Callable[[Callable[Concatenate[Ink, P], go.Figure]], Callable[P, Drawing]]:
-    """Return a decorator that turns a function which draws a chart in an ink into one that returns
-    its `Drawing`.
+    """Return a decorator for functions that draw a chart in an ink; the decorated function returns
+    the `Drawing` of its chart.
 
     alt: returns the alternative text, from the parameters of the chart that it names.
     """

@@ -46,7 +46,7 @@ class PageTable:
 
 
 class Page:
-    """A page under construction. `chart` returns the place of a chart."""
+    """Builder of an HTML page. `chart` adds a chart and returns the element for the body."""
 
     def __init__(self, title: str, language: str) -> None:
         self._title = title
@@ -54,7 +54,7 @@ class Page:
         self._charts: list[Chart] = []
 
     def chart(self, chart: Chart) -> str:
-        """Return the HTML of the place of a chart."""
+        """Add a chart and return the HTML element in which it is drawn."""
         self._charts.append(chart)
         height = chart.light.layout.height or 400
         return (
@@ -307,7 +307,7 @@ DASH = "–"
 
 
 class Draft:
-    """A report under construction."""
+    """Builder of a report: its page, its study, and parts that several sections use."""
 
     def __init__(self, page: Page, study: Study) -> None:
         self.page = page
@@ -337,7 +337,7 @@ class Draft:
 
     @cached_property
     def choices(self) -> list[Choice]:
-        """The baseline without a reranker, then every challenger at its price."""
+        """The options of the cost comparison, as from `costs.choices`."""
         return choices(self.study)
 
     def choice(self, challenger: str) -> Choice:
@@ -383,8 +383,8 @@ def with_interval(value: str, low: float, high: float) -> str:
     return value if ends == DASH else f"{value} ({ends})"
 
 
-# The logo of a report: its type is detected from its content, and is never one that can contain
-# scripts.
+# The logo of a report: its type is detected from its content; a type that can contain scripts is
+# refused.
 
 LARGEST = 500_000
 """The size limit in bytes."""

@@ -270,9 +270,9 @@ _BLANKS = frozenset(" \t\n\r\v\f")
 def write_run(ranking: Ranking, path: Path, tag: str) -> None:
     """Write `query Q0 document rank score tag` lines, best first, replacing the file.
 
-    The scores are those of the ranking if they decrease from one rank to the next; scores that are
-    equal, missing or too close for single precision, which trec_eval uses, are decreased just
-    enough. The file appears when it is complete.
+    Scores that decrease from one rank to the next are written unchanged; scores that are equal,
+    missing or too close for single precision, which trec_eval uses, are decreased just enough. The
+    file appears when it is complete.
 
     Raises DataError if an id contains blanks, and the errors of `replacing`.
     """
@@ -350,7 +350,7 @@ def refuse_blanks(ids: Iterable[str], kind: str) -> None:
 
 # The name and the language of a downloaded file.
 #
-# One rule for every file: a document for people (the report, the page of one query, the charts) is
+# One rule for every file: a document to read (the report, the page of one query, the charts) is
 # in the language of the interface; a table or a file for a program (CSV, JSON, Parquet, TREC,
 # Markdown, LaTeX) is in English, with the same column names for every data set.
 

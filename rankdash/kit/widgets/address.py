@@ -188,7 +188,7 @@ def forget_lost() -> None:
 def publish() -> None:
     """Write the choices into the address, with one step of the browser's history per click.
 
-    Defaults that a page sets while it is drawn are no reason to write it: that would be a separate
+    Defaults that a page sets while it is drawn do not change the address: that would be a separate
     step, and going back would lead to the page again. A page sets the same defaults for the same
     address; when the address is written for another reason, it contains all of them.
     """

@@ -197,7 +197,7 @@ def show(
     The value is sent only if the widget does not already have it: sending would undo later changes
     by the user, such as the next press of an arrow key. Otherwise it is only the widget's initial
     value, for a widget that has reached the browser and is not ready there yet: it never receives
-    what the previous run sent.
+    the value of the previous run.
     """
 
     turns = _turns()

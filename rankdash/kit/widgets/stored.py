@@ -175,7 +175,7 @@ def _rows_of_queries(dataset_id: str) -> dict[str, npt.NDArray[np.intp]]:
 
 
 def judge_rows(dataset_id: str) -> dict[str, JudgeRow]:
-    """Return id → judge, oldest first, including those that wait or run."""
+    """Return id → judge, oldest first, including waiting and running judges."""
     listed = StoredJudges(workspace()).rows(stored(dataset_id))
     return {row.id: row for row in listed}
 

@@ -150,7 +150,7 @@ def _columns(rows: Sequence[Sequence[str]], used: Sequence[int]) -> list[list[st
 #   pieces; then the longest stretch of two or more characters that a piece and the text have in
 #   common is marked, from left to right. A single character is marked only if a piece has no other.
 #
-# The marks show what a reader would look for. They do not explain the score of a model.
+# The marks show words that a reader would look for. They do not explain the score of a model.
 
 Spans = list[tuple[int, int]]
 

@@ -32,7 +32,7 @@ def thinned(files: Sequence[Fetched], folder: Path) -> list[Fetched]:
     """Return the files, with reduced copies of large corpora, which are written to the folder. The
     original files may be in a cache and are not changed.
 
-    Raises what the readers raise for files of labels or rankings.
+    Raises the errors of the readers of labels and rankings.
     """
     texts = {file.path: count for file in files if (count := _texts(file))}
     tables: dict[str, list[Fetched]] = {}

@@ -63,7 +63,7 @@ def _missing_shards(files: Sequence[str]) -> dict[str, Finding]:
 
 
 def other_splits(files: Sequence[str]) -> tuple[frozenset[str], dict[str, Finding]]:
-    """Return the files of unused splits, and for each used split a finding, by its first file."""
+    """Return the files of the unused splits, and first file → finding for each used split."""
     folders: dict[str, dict[str, list[str]]] = {}
     for file in files:
         place = _place(file)
@@ -119,7 +119,7 @@ def quepid(tables: Tables) -> list[tuple[Table, Source]]:
 
 
 def _names(table: Table) -> dict[str, str]:
-    """Return plain name → column of a table with named columns and without fixed fields."""
+    """Return normalised name → column; {} for a table without column names or with fixed fields."""
     if not table.names or table.fields is not None:
         return {}
     return {plain(column): column for column in reversed(table.columns)}
@@ -147,8 +147,8 @@ def _quepid(table: Table) -> Table:
 
 
 def _are_raters(frame: pd.DataFrame) -> bool:
-    """Return whether all columns after the second contain few grades or nothing, and have unknown
-    names."""
+    """Return whether all columns after the second are annotators': with unknown names, and few
+    distinct grades or empty cells."""
     others = list(frame.columns[2:])
     if not others or set(fields_of(frame)) != {"query", "doc_id"}:
         return False

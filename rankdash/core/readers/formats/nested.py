@@ -122,14 +122,15 @@ def _one_list(record: Record) -> Record:
 
 
 def _side(value: object, name: str) -> bool:
-    """Return whether a value is a list of documents, or one text under an unambiguous name."""
+    """Return whether a value contains documents: a list of documents, or one text, except under
+    `pos` and `neg`."""
     if isinstance(value, list):
         return all(item is None or isinstance(item, str | dict) for item in value)
     return isinstance(value, str) and name not in ("pos", "neg")
 
 
 def _lists_of(record: Record) -> dict[str, str]:
-    """Return column of a row → key, for the keys of `record` with a list of known meaning."""
+    """Return column → key of `record`, for its recognised lists: documents, labels and scores."""
     keys: dict[str, str] = {}
     for key, value in record.items():
         column = _LISTS.get(plain(key), _SYSTEM if systems_in([key]) else None)
@@ -191,8 +192,8 @@ def _is_number(value: object) -> bool:
 
 
 def side_alone(record: Record) -> str | None:
-    """Return the key of not relevant documents in an entry that has neither relevant documents nor
-    documents with labels, or None."""
+    """Return the key of the non-relevant documents in an entry that lists no other documents; None
+    for any other entry."""
     if holds_lists([record]) or recognise(list(record)).keys() & _DOCUMENT:
         return None
     return next(

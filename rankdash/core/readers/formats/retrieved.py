@@ -209,7 +209,7 @@ def _numeric(values: Sequence[Any]) -> bool:
 
 
 def _beside(key: str, roles: Mapping[str, list[str]], records: Sequence[Record]) -> bool:
-    """Return whether the relevant "documents" are grades in the order of the retrieved."""
+    """Return whether a key for relevant documents contains one grade per retrieved document."""
     retrieved = roles["retrieved"][0]
     pairs: list[tuple[Any, Any]] = [(record.get(key), record.get(retrieved)) for record in records]
     lists = [pair for pair in pairs if all(isinstance(each, list) for each in pair)]
@@ -224,7 +224,8 @@ def _beside(key: str, roles: Mapping[str, list[str]], records: Sequence[Record])
 
 
 def _grades_of(key: str, others: Sequence[str], records: Sequence[Record]) -> bool:
-    """Return whether a list of numbers named relevant grades the documents of the other keys."""
+    """Return whether a key for relevant documents contains grades of the documents under the keys
+    `others`."""
     values = [record[key] for record in records if record.get(key) is not None]
     if not all(isinstance(value, list) and _numeric(value) for value in values):
         return False
@@ -249,7 +250,7 @@ def _names_documents(key: str, roles: Mapping[str, list[str]], records: Sequence
 
 
 class _Ids:
-    """The distinction of lists of ids and lists of texts, the same for all entries of a file."""
+    """Recognition of lists of document ids or texts, by one rule for all entries of a file."""
 
     def __init__(self, records: Sequence[Record], roles: Mapping[str, list[str]]) -> None:
         keys = [
@@ -378,13 +379,14 @@ class _Entry:
 
 
 def _agree(listed: Sequence[str], grades: Sequence[Any], relevant: Sequence[str]) -> bool:
-    """Return whether grades in the order of the listed documents agree with the relevant ones."""
+    """Return whether exactly the relevant documents of a list have a grade other than 0."""
     graded = {key for key, grade in zip(listed, grades, strict=False) if grade}
     return len(listed) == len(grades) and graded == set(listed) & set(relevant)
 
 
 def _of_the_query(shared: Record, made: str) -> Record:
-    """Return the values of the query; rename those with a name for a document's field."""
+    """Return the query's values, with " (query)" added to keys that name a field of documents.
+    made: the id for a query without id and text."""
     fields = {column: field for field, column in recognise(list(shared)).items()}
     named = {
         f"{key} (query)" if fields.get(key) in _OF_ROWS else key: value
@@ -476,7 +478,7 @@ def _paired(record: Record, key: str) -> bool:
 
 
 def _are_ids(record: Record, key: str) -> bool:
-    """Return whether the numbers are the ids of the entry's documents."""
+    """Return whether the numbers under the key are ids of the entry's documents, not grades."""
     documents, grades = nested.documents_in(record), record[key]
     same = documents is not None and set(map(str, grades)) == set(map(str, documents))
     return same and plain(key) in RELEVANT and len(set(grades)) == len(grades)

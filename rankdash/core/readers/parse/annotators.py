@@ -53,8 +53,8 @@ def refuse_rule(together: str) -> None:
 
 
 def raters_of(table: Table) -> tuple[str, ...]:
-    """Return the columns with one annotator's labels each, if there are at least two, or those that
-    the format defines."""
+    """Return the columns with one annotator's labels each: at least two, or the columns that the
+    format defines."""
     if table.raters or not table.names or table.fields is not None:
         return table.raters
     columns = [str(column) for column in table.frame.columns]

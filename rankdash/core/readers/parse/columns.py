@@ -165,13 +165,13 @@ def _field(column: str) -> str | None:
 
 
 def systems_in(columns: Sequence[str]) -> list[str]:
-    """Return the columns with the scores of a system each."""
+    """Return the columns that contain the scores of a reranker, by their names."""
     return [column for column in columns if _field(column) == "reranked"]
 
 
 def holds_scores(column: str, cells: pd.Series[str]) -> bool:
-    """Return whether a column without a known name contains scores: numbers with a name for scores,
-    or with fractions."""
+    """Return whether a column with an unknown name contains scores: numbers with fractions, or
+    numbers under a name that ends in a word for scores."""
     parsed = numbers(cells.to_numpy(dtype=object))
     called = plain(column).endswith(PLAIN_SCORE)
     return _numeric(cells) and (called or bool((parsed % 1 > 0).any()))
@@ -184,7 +184,7 @@ def names_a_value(column: str) -> bool:
 
 
 def known(columns: Sequence[str]) -> int:
-    """Return the number of known names, including ambiguous ones."""
+    """Return the number of columns with known names, including ambiguous names."""
     ambiguous = (*PLAIN_SCORE, *PLAIN_ID, *_PLAIN_TEXT)
     return sum(plain(name) in _FIELD_OF or plain(name) in ambiguous for name in columns)
 
@@ -374,8 +374,8 @@ def mapped(mapping: Mapping[str, str], frame: pd.DataFrame, file: str) -> dict[s
 
 
 # Checks for columns whose names or cells contradict their use: an unused column that looks like
-# labels, a label column with a name that says that 1 is the best grade, and a document column that
-# repeats so often that it probably contains kinds of documents.
+# labels, a label column with a name such as "1 is best", and a document column with so few values
+# that they are probably kinds of documents.
 
 # At least this many rows per document, in a file with at least `_ROWS` rows, indicate kinds of
 # documents.
@@ -385,7 +385,7 @@ _ONE_IS_BEST = re.compile(r"(^|\D)1(is|being|为|是|表示|代表|isthe)*(best|
 
 
 def suspicious(table: Table, fields: Mapping[str, str]) -> list[Finding]:
-    """Return the findings about the columns of a table with these fields."""
+    """Return findings about columns that are probably misread (see the comment above)."""
     if not table.names:
         return []
     findings = [_unused(table, fields), _reversed(table, fields), _few_documents(table, fields)]

@@ -223,7 +223,7 @@ _START = (1 << 18) + 1
 # Damaged UTF-8 has a few invalid bytes among many valid characters; a file in another encoding has
 # hardly any valid ones, because a random pair of high bytes is rarely valid UTF-8.
 _GOOD_PER_BAD = 4
-# The bytes before and after the first invalid one that are examined for this.
+# Number of bytes examined for this before and after the first invalid byte.
 _AROUND = 1 << 23
 _PIECE = 1 << 20
 # In Chinese text the second byte of a GB18030 pair is mostly a high one. In western text read as

@@ -38,9 +38,9 @@ def _within(quotes: npt.NDArray[np.bool_], before: bool) -> npt.NDArray[np.bool_
 
 
 def refuse_long_lines(data: bytes, file: str, limits: ReadLimits) -> None:
-    """Raise LimitError, with its number, for a line that is too long, and for more lines than the
-    limit of rows, not counting line breaks inside quotation marks. JSON and binary files are not
-    checked; in markup the number of lines is not limited."""
+    """Raise LimitError for a line that is too long (with the line number), or for too many lines
+    (line breaks inside quotation marks do not count). JSON and binary files are not checked; in
+    markup the number of lines is not limited."""
     first = _FIRST.match(data)
     kind = first[1] if first else b""
     if data.startswith(_BINARY) or kind in (b"[", b"{"):

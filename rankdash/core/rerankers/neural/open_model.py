@@ -149,7 +149,7 @@ class Opened:
     """Model ready to score.
 
     limit: maximum number of tokens per text or pair, special tokens included.
-    device: where it runs. note: a message for the user, or "".
+    device: as in PyTorch. note: a message for the user, or "".
     timed: calibration results, in seconds by runtime; empty without calibration.
     exact: opens the same model in an exact runtime, for comparison with an approximate one.
     """
@@ -167,15 +167,15 @@ class Opened:
     def compute(
         self, rows: Sequence[Ids], types: Sequence[Ids], runtime: Runtime | None = None
     ) -> Outputs:
-        """Return the model's output for each row, (rows, outputs), in its runtime or another
-        one."""
+        """Return the model's output for each row, (rows, outputs). runtime: None for the runtime in
+        which the model was opened."""
         return compute(rows, types, *self._how(runtime))
 
     def compute_each(
         self, rows: Sequence[Ids], types: Sequence[Ids], runtime: Runtime | None = None
     ) -> list[Outputs]:
-        """Do the same as `compute` for a model opened for "tokens": (tokens, outputs) for each
-        row."""
+        """Return the model's outputs for each token, (tokens, outputs) per row, if the model was
+        opened for "tokens". runtime: as for `compute`."""
         return compute_each(rows, types, *self._how(runtime))
 
     def _how(self, runtime: Runtime | None) -> tuple[Forward, Batching]:
@@ -186,8 +186,9 @@ class Opened:
     def alone(
         self, texts: Sequence[str], role: str, prompts: Mapping[str, str]
     ) -> tuple[list[Ids], list[Ids], list[int]]:
-        """Return token ids, token types and token counts before truncation of texts that are read
-        separately. role: "query" or "document"; an empty prompt means the model's own."""
+        """Tokenise texts that the model reads separately, not in pairs. Return token ids, types and
+        counts before truncation. role: "query" or "document"; an empty prompt means the model's
+        own."""
         prompt = prompts[role] or self.card.prompts.get(role, "")
         frame = self.subwords.frame
         room = max(1, self.limit - frame.size)
@@ -351,7 +352,8 @@ def _ready(
 
 
 def _candidates(exported: Exported, module: Any) -> dict[str, Runtime]:
-    """Return the exact runtimes to choose from; PyTorch only if it is already loaded."""
+    """Return the installed runtimes whose scores are exact; PyTorch only if its model is already
+    loaded."""
     candidates: dict[str, Runtime] = {
         name: exported.open(name)
         for name, kind in KINDS.items()

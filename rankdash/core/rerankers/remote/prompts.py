@@ -25,7 +25,7 @@ JUDGE: Mapping[str, Mapping[str, Any]] = _SHIPPED["judge"]
 
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 
-# rankdash's marks, and those of chat models for turns and reasoning: a server that parses the
+# rankdash's marks, and the marks of chat models for turns and reasoning: a server that parses the
 # latter in a document would treat the following text as a message.
 _MARKS = re.compile(
     r"<(?=\s*(?:/\s*)?(?:document|query|guidelines|think|thinking|s|start_of_turn|end_of_turn)\b|\|)"

@@ -363,8 +363,8 @@ def _silent(address: str, reason: str) -> UnavailableError:
 
 
 def _told_by_client(address: str) -> str:
-    """Return the error message of Ray's client if it connects without settings. With settings,
-    another version of Ray may fail to parse them and not report its version."""
+    """Connect Ray's client without settings and return the error message; "" if it connects. With
+    settings, another version of Ray may fail to parse them and not report its version."""
     from ray.util.client import RayAPIStub
 
     stub = RayAPIStub()
@@ -415,8 +415,9 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM)
 
 
 def needed(address: str) -> bool:
-    """Return whether a command must be started by `run_apart`: not with a Ray client, which already
-    uses another process, and not without Ray, which the command reports."""
+    """Return whether to start a command by `run_apart`. False for a Ray client, which already uses
+    another process; without Ray, which the command reports; and in a process that `run_apart`
+    started."""
     spec = find_spec("ray")
     installed = spec is not None and bool(spec.submodule_search_locations)
     return installed and not address.startswith("ray://") and _VARIABLE not in os.environ

@@ -350,7 +350,7 @@ class OnRay:
         return [member for member in self._members if member.ready]
 
     def _await_loaded(self) -> Loaded:
-        """Return what the first actor loaded, after loading in all actors that the cluster has
+        """Return the first actor's `Loaded`, after loading in all actors that the cluster has
         placed."""
         import ray
 
@@ -367,7 +367,7 @@ class OnRay:
             self._refuse_to_wait_for_ever()
 
     def _take_in(self) -> None:
-        """Mark loaded actors as ready; replace those that died while loading."""
+        """Mark loaded actors as ready; replace actors that died while loading."""
         import ray
 
         for member in [each for each in self._members if not each.ready]:

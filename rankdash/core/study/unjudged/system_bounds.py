@@ -47,8 +47,7 @@ Sign = Literal["above", "below", "open"]
 
 @dataclass(frozen=True, eq=False)
 class RankedLabels:
-    """A ranking and its join with the labels, from `judge`. left_out: query id → "failed" or
-    "skipped"."""
+    """A ranking joined with the labels by `judge`. left_out: query id → "failed" or "skipped"."""
 
     ranking: Ranking
     judged: Judged
@@ -127,8 +126,8 @@ def _row(system: RankedLabels, measure: Measure, rules: Conventions) -> dict[str
 
 
 def _counted(rules: Conventions) -> Conventions:
-    """Return the conventions for queries with a value: a list without a relevant document is worth
-    0."""
+    """Return the conventions, changed so that MRR is 0, not undefined, for a list without relevant
+    documents."""
     return replace(rules, mrr_none="zero")
 
 
@@ -396,8 +395,8 @@ def pool(
 
 
 def _numbered(vocabularies: Sequence[Any]) -> tuple[list[npt.NDArray[Any]], Any]:
-    """Return the codes of the texts of each vocabulary in a common vocabulary, and this vocabulary
-    (Arrow text)."""
+    """Merge vocabularies of texts. Return for each the codes of its texts in the merged vocabulary,
+    and the merged vocabulary (Arrow text)."""
     if len(vocabularies) == 1:
         return [np.arange(len(vocabularies[0]))], vocabularies[0]
     encoded = pa.concat_arrays(vocabularies).dictionary_encode()

@@ -457,8 +457,8 @@ def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
 def _judges(
     db: sqlite3.Connection, dataset_id: str
 ) -> tuple[list[dict[str, Any]], dict[str, StoreError]]:
-    """Return the judges that neither wait nor run, with their grades; and name → error, for those
-    that are excluded."""
+    """Return the judges that neither wait nor run, with their grades; and name → error of the
+    excluded judges."""
     judges, excluded = [], {}
     for row in select(db, "judges", "created, rowid", dataset_id=dataset_id):
         if row["state"] in ("queued", "running"):

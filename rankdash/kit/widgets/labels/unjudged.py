@@ -120,7 +120,8 @@ def _order(study: Study) -> bool:
 
 
 def _begin(study: Study) -> None:
-    """Begin a plan for the compared systems, at the same cutoff."""
+    """Begin a labelling plan for the compared systems. It uses the study's metric, or DCG at the
+    same cutoff if labels for a sample of pairs cannot estimate the metric."""
     measure = study.measure
     additive = measure.metric.name in ADDITIVE and measure.k is not None
     metric = study.spec if additive else f"dcg@{study.cutoff or 10}"
@@ -142,7 +143,7 @@ def _begin(study: Study) -> None:
 
 
 def sampled_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> bytes:
-    """Return the pairs that are still open; b"" if the plan was deleted."""
+    """Return the next pairs to label, in the format of `write`; b"" if the plan was deleted."""
     labelling = plan.current(dataset_id)
     if labelling is None:
         return b""
@@ -314,8 +315,8 @@ def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
 
 
 def draw_files(dataset_id: str) -> None:
-    """Draw a download that is created on request, because labels are added while the button is
-    shown."""
+    """Draw a button to download the labels. The file is created on click, because labels are added
+    while the button is shown."""
     st.download_button(
         _("Labels with sampling probabilities, annotators, times and notes (CSV)"),
         lambda: table_bytes(dataset_id),
@@ -327,8 +328,8 @@ def draw_files(dataset_id: str) -> None:
 
 
 def table_bytes(dataset_id: str) -> bytes:
-    """Return the current labels; b"" if the plan was deleted. A document with a note and without a
-    label has a row with an empty label."""
+    """Return the labels of the plan as CSV; b"" if the plan was deleted. A document with a note and
+    without a label has a row with an empty label."""
     labelling = plan.current(dataset_id)
     if labelling is None:
         return b""
