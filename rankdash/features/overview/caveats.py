@@ -104,7 +104,7 @@ def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
 
 @dataclass(frozen=True)
 class Implausible(Caveat, code="implausible", section="risks", title="data may be wrong"):
-    """A finding of the check report that questions the labels, texts or rankings."""
+    """Caveat from a finding of the check report that questions the labels, texts or rankings."""
 
     finding: Finding
 
@@ -118,7 +118,7 @@ class Implausible(Caveat, code="implausible", section="risks", title="data may b
 
 @dataclass(frozen=True)
 class RefusedRows(Caveat, code="refused_rows", section="risks", title="rows excluded"):
-    """Many rows of the files were excluded."""
+    """Caveat that many rows of the files were excluded."""
 
     count: int
     rows: int
@@ -138,7 +138,7 @@ class RefusedRows(Caveat, code="refused_rows", section="risks", title="rows excl
 
 @dataclass(frozen=True)
 class UnknownTokens(Caveat, code="unknown_tokens", section="risks", title="unknown tokens"):
-    """Many of the tokens that the model reads are unknown to it. share: in [0, 1]."""
+    """Caveat that many of the tokens that a model reads are unknown to it. share: in [0, 1]."""
 
     system: str
     share: float
@@ -167,8 +167,8 @@ def unknown_tokens(study: Study, system: str) -> float:
 
 @dataclass(frozen=True)
 class MadeBaseline(Caveat, code="baseline", section="missing", title="baseline is not your search"):
-    """The first stage is not the user's own search. how: origin of its order. labelled_only: the
-    first stage ranks labelled documents only."""
+    """Caveat that the first stage is not the user's own search. how: origin of its order.
+    labelled_only: the first stage ranks labelled documents only."""
 
     how: FirstStage
     labelled_only: bool
@@ -204,8 +204,11 @@ class MadeBaseline(Caveat, code="baseline", section="missing", title="baseline i
 
 @dataclass(frozen=True)
 class Unlabelled(Caveat, code="unlabelled", section="risks"):
-    """Shares of the evaluated documents that have no label. skipped: the conventions or the metric
-    skip these documents; otherwise they count as not relevant."""
+    """Caveat on evaluated documents without a label.
+
+    baseline, challenger: their shares in [0, 1]. skipped: the conventions or the metric skip these
+        documents; otherwise they count as not relevant.
+    """
 
     baseline: float
     challenger: float
@@ -251,8 +254,11 @@ class Unlabelled(Caveat, code="unlabelled", section="risks"):
 
 @dataclass(frozen=True)
 class ShortLists(Caveat, code="short_lists", section="risks", title="lists of different length"):
-    """The lists of one system end well before the cutoff, the other system's lists do not.
-    documents, others: lengths of the longest list of `system` and of the other system."""
+    """Caveat that the lists of one system end well before the cutoff and the other system's lists
+    do not.
+
+    documents, others: lengths of the longest list of `system` and of the other system.
+    """
 
     system: str
     documents: int
@@ -288,9 +294,12 @@ class ShortLists(Caveat, code="short_lists", section="risks", title="lists of di
 
 @dataclass(frozen=True)
 class TurnedGroups(Caveat, code="segments", section="elsewhere"):
-    """Kinds of queries, each with enough queries, with a change of the opposite sign beyond the tie
-    band; proven changes first, then larger ones. worse: these kinds lose while the mean over all
-    queries rises."""
+    """Caveat on kinds of queries, each with enough queries, with a change of the opposite sign
+    beyond the tie band.
+
+    groups: proven changes first, then larger ones. worse: these kinds lose while the mean over all
+        queries rises.
+    """
 
     worse: bool
     groups: tuple[Group, ...]
@@ -323,8 +332,8 @@ class TurnedGroups(Caveat, code="segments", section="elsewhere"):
 
 @dataclass(frozen=True)
 class UnprovenLead(Caveat, code="lead", section="risks", title="lead not proven"):
-    """The best system is not proven better than the second best, which is a challenger too. delta:
-    difference between the two."""
+    """Caveat that the best system is not proven better than the second best, which is a challenger
+    too. delta: difference between the two."""
 
     other: str
     delta: float
@@ -355,7 +364,7 @@ def _between(study: Study, one: str, other: str) -> Comparison:
 
 @dataclass(frozen=True)
 class OtherMetrics(Caveat, code="other_metrics", section="result"):
-    """Titles of the other metrics on which the challenger is proven better or worse."""
+    """Caveat on other metrics with a proven change. better, worse: titles of the metrics."""
 
     better: tuple[str, ...]
     worse: tuple[str, ...]
@@ -388,7 +397,7 @@ class OtherMetrics(Caveat, code="other_metrics", section="result"):
 
 @dataclass(frozen=True)
 class NearCeiling(Caveat, code="ceiling", section="risks", title="test set too easy"):
-    """The baseline's mean is close to the best possible mean."""
+    """Caveat that the baseline's mean is close to the best possible mean."""
 
     value: float
     best: float
@@ -419,8 +428,8 @@ class NearCeiling(Caveat, code="ceiling", section="risks", title="test set too e
 
 @dataclass(frozen=True)
 class NoNegatives(Caveat, code="no_negatives", section="risks", title="all candidates relevant"):
-    """Many queries have relevant candidates only, so every order of them is right. queries: number
-    of these queries, of n."""
+    """Caveat that many queries have relevant candidates only, so every order of them is right.
+    queries: number of these queries, of n."""
 
     queries: int
     n: int
@@ -452,7 +461,7 @@ class NoNegatives(Caveat, code="no_negatives", section="risks", title="all candi
 
 @dataclass(frozen=True)
 class ExamplePrice(Caveat, code="price", section="elsewhere", title="example price"):
-    """The price of the challenger is an example."""
+    """Caveat that the price of the challenger is an example."""
 
     bill: Bill
 
@@ -472,7 +481,7 @@ class ExamplePrice(Caveat, code="price", section="elsewhere", title="example pri
 
 @dataclass(frozen=True)
 class ShippedTimings(Caveat, code="timings", section="missing", title="latency measured elsewhere"):
-    """The latencies were supplied with the sample data set."""
+    """Caveat that the latencies were supplied with the sample data set."""
 
     @classmethod
     def of(cls, study: Study, challenger: str) -> Iterator[Self]:

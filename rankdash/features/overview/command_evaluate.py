@@ -405,5 +405,5 @@ def _rows(results: Results) -> Iterator[tuple[str, str, str, list[float]]]:
 
 
 def _rounded(value: float) -> str:
-    """Write a value without Babel, which takes longer to load than `evaluate` takes in all."""
+    """Return a rounded value without Babel, which loads more slowly than `evaluate` runs."""
     return "–" if math.isnan(value) else f"{value:.{_DIGITS}f}"

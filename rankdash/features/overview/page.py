@@ -1,4 +1,4 @@
-"""The parts of Overview below the verdict: metrics, kinds of queries, and reasons of changes."""
+"""The parts of Overview below the verdict: metrics, kinds of queries, and reasons for changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections of the report: verdict, estimates, kinds of queries, and reasons of changes."""
+"""Sections of the report: verdict, estimates, kinds of queries, and reasons for changes."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ def _drawn(estimate: Estimate) -> str:
     )
 
 
-# Kinds of queries, reasons of changes, and the split of the best possible mean.
+# Kinds of queries, reasons for changes, and the split of the best possible mean.
 
 
 def segments(draft: Draft) -> str:

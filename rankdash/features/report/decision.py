@@ -284,6 +284,5 @@ def _of_a_gain(assessment: Decision) -> Step:
 
 
 def _made_here(assessment: Decision) -> bool:
-    """Return whether the baseline is not the user's own search: rankdash then cannot recommend to
-    replace it."""
+    """Return whether the baseline is not the user's own search."""
     return any(isinstance(each, MadeBaseline) for each in assessment.caveats)
