@@ -35,7 +35,7 @@ def run_of(queries: pd.DataFrame, calls: pd.DataFrame | None = None, **measured)
 
 
 def target(within: int, late: int = 0, level: float = 0.95, timed_out: int = 0):
-    """10 ms, of queries that took 9 or 11."""
+    """Return the verdict on a target of 10 ms, for queries that took 9 or 11 ms."""
     ms = np.array([*[9.0] * within, *[11.0] * late])
     return latency.on_target(ms, 10.0, level=level, timed_out=timed_out)
 
@@ -79,7 +79,7 @@ LATE = pd.DataFrame(
     ],
     columns=CALLS,
 )
-# A query that was answered after a time-out was not late.
+# An answer after a time-out is not late.
 ANSWERED = pd.DataFrame(
     [
         ("q0", 1, 0.0, 900.0, "time-out: no answer"),
@@ -107,7 +107,7 @@ CASES = {
         latency.latencies(table([30.0, 10.0, math.nan, 10.0, 20.0]))
     ),
     "no curve": lambda: latency.ecdf(np.zeros(0)),
-    # 59 of 59 is the least that proves 95 %: 0.95^59 = 0.0485, 0.95^58 = 0.0510.
+    # 59 of 59 is the minimum that proves 95 %: 0.95^59 = 0.0485, 0.95^58 = 0.0510.
     **{
         f"in time: {within}, late: {late}, level {level}": lambda each=(within, late, level): (
             target(*each)
@@ -121,7 +121,7 @@ CASES = {
     "just in time": lambda: latency.on_target(np.full(5, 10.0), 10.0),
     "two of five timed out": lambda: target(3, timed_out=2),
     "what timed out is not in time": lambda: target(59, timed_out=9),
-    # 19 of 20 are in time both times; p95 lies a twentieth of the way to the slowest.
+    # 19 of 20 are in time in both cases; p95 is a twentieth of the way to the slowest.
     **several(
         "too few to be sure, the slowest at {}",
         lambda slowest: latency.on_target(np.array([*[9.0] * 19, slowest]), 500.0),

@@ -30,8 +30,8 @@ SPECS = "ndcg@10, mrr@10, map, recall@10, precision@10, hit@10"
 
 
 def systems(failing: float) -> dict[str, Evaluation]:
-    """Values that rise a little from one system to the next; a share `failing` of the
-    queries has none."""
+    """Return systems with values that rise a little from one to the next; a share `failing` of the
+    queries has no value."""
     rng = np.random.default_rng(0)
     measures = tuple(parse_metrics(SPECS).measures.values())
     query_ids = np.array([f"query{number:05d}" for number in range(QUERIES)], dtype=object)
@@ -55,7 +55,7 @@ def systems(failing: float) -> dict[str, Evaluation]:
 
 
 def timed(work: Callable[[], object], repeats: int) -> tuple[float, float, float]:
-    """Median and lowest wall-clock seconds, median processor seconds."""
+    """Return median and lowest wall-clock seconds, and median processor seconds."""
     wall, processor = [], []
     for _ in range(repeats):
         started, used = time.perf_counter(), time.process_time()
@@ -81,7 +81,7 @@ def beside_scipy(evaluations: dict[str, Evaluation], found: Comparison) -> None:
     answers: dict[str, object] = {}
 
     def scipy_interval() -> None:
-        # BCa in SciPy leaves one query out at a time: 10,000 × 10,000 numbers.
+        # BCa in SciPy omits one query after the other: 10,000 × 10,000 numbers.
         answers["interval"] = stats.bootstrap(
             (column[:, 0],), np.mean, n_resamples=resamples, batch=BATCH, method="BCa", rng=1
         ).confidence_interval

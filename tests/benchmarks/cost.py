@@ -2,10 +2,10 @@
 
     python tests/benchmarks/cost.py
 
-A stored set of 10,000 queries with 100 candidates each and three runs, with all folded, then with
-each part of the page open in turn; a slider is moved to new values and the median is shown. The
-browser redraws one fragment; here the whole page runs, sidebar and caption included, so this is
-more than a person causes. Goal: at most 100 ms.
+A stored set of 10,000 queries with 100 candidates each and three runs, with all parts of the page
+folded, then with each part open in turn; a slider is moved to new values and the median is shown.
+The browser redraws one fragment; here the whole page runs, including sidebar and caption, so this
+is an upper limit for a user's action. Goal: at most 100 ms.
 """
 
 from __future__ import annotations

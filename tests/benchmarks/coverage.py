@@ -3,13 +3,13 @@
     python tests/benchmarks/coverage.py [--sets 1000] [--tables intervals verdicts gate plan]
         [--methods skew-t t bca percentile] [--processes 1] [--values FILE] [--save FILE]
 
-Sets of queries are drawn with replacement from the per-query values of real systems on the labelled
-sets of `tests/sets.py`. A cell is a number of queries and a population: the changes of a pair by a
-metric as they are ("diff"), weighted exponentially to a mean of 0 ("none"), or each as often the
-other way ("swap"), and the values of a system ("mean"). A set without spread, or without an
-interval, is not counted; nor is a cell in which four of five sets are such. --save writes the
-values, and --values reads them on a machine without the labelled sets. Prints Markdown tables; the
-seed is 36.
+Sets of queries are sampled with replacement from the per-query values of real systems on the
+labelled sets of `tests/sets.py`. A cell is a number of queries and a population: the changes of a
+pair by a metric as they are ("diff"), weighted exponentially to a mean of 0 ("none"), or each also
+with the opposite sign ("swap"), and the values of a system ("mean"). A set without spread, or
+without an interval, is not counted; nor is a cell in which four of five sets are such. --save
+writes the values, and --values reads them on a machine without the labelled sets. Prints Markdown
+tables; the seed is 36.
 """
 
 import argparse
@@ -38,7 +38,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Population:
-    """Values of queries, how likely each is drawn, and their mean."""
+    """Values of queries, their sampling probabilities, and their mean."""
 
     name: str
     kind: str

@@ -31,7 +31,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 DEPTH, LABELS, REPEATS = 100, 15, 3
 GOAL_ROWS, TIME, MEMORY, CHECK = 1_000_000, 1.2, 4.0, 1.5
-# rankdash's name → trec_eval's for -m, and as printed; ir_measures' own.
+# rankdash's name → trec_eval's name for -m, its printed name, and ir_measures' name.
 METRICS = {
     "ndcg@10": ("ndcg_cut.10", "ndcg_cut_10", "nDCG@10"),
     "mrr": ("recip_rank", "recip_rank", "RR"),
@@ -51,8 +51,8 @@ for name in next(iter(values.values())):
 
 
 def write(folder: Path, rows: int) -> tuple[str, str, str]:
-    """The labels and two runs. Two thirds of a query's labels are of documents that the first
-    ranks."""
+    """Write the labels and two runs. Two thirds of a query's labels are of documents in the first
+    run."""
     rng = np.random.default_rng(rows)
     vocabulary = max(rows // 2, 2 * DEPTH)
     qrels, run, other = (folder / f"{rows}.{name}" for name in ("qrels", "run", "other.run"))
@@ -131,7 +131,7 @@ def programs(qrels: str, run: str) -> dict[str, Program]:
 
 
 def used_by(command: Sequence[str], folder: Path) -> tuple[float, float, str]:
-    """Processor seconds of the command, the most MB it held at once, and what it wrote."""
+    """Return processor seconds of the command, its peak memory in MB, and its output."""
     (folder / "empty").mkdir(exist_ok=True)
     path = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
     environment = {
@@ -171,7 +171,7 @@ def compare(rows: int, folder: Path) -> bool:
     seconds: dict[str, list[float]] = {name: [] for name in every}
     held: dict[str, float] = {}
     means: dict[str, dict[str, float]] = {}
-    # In turns, so that all meet the same load.
+    # In turns, so that all have the same load.
     for _ in range(1 if once else REPEATS):
         for name, (command, read) in every.items():
             used, held[name], output = used_by(command, folder)

@@ -2,9 +2,9 @@
 
     python tests/benchmarks/growth.py [QUERIES ...]
 
-For each number of queries (default: 1,000, 10,000 and 100,000): a stored set with 10 candidates a
-query, two runs, and a judge that graded the documents of 1,000 queries. Each page is opened once
-with everything cold and then run again without a change. Prints seconds of processor time as a
+For each number of queries (default: 1,000, 10,000 and 100,000): a stored set with 10 candidates
+per query, two runs, and a judge that graded the documents of 1,000 queries. Each page is opened
+once with empty caches and then run again without a change. Prints seconds of processor time as a
 table in Markdown. Exits with 1 if a page costs more than 30 times as much at ten times the queries.
 """
 
@@ -34,7 +34,7 @@ PAGES = (
 
 
 def costs(queries: int) -> None:
-    """Print, for each page, the seconds of its first run and of one without a change."""
+    """Print, for each page, the seconds of its first run and of a second run without a change."""
     with tempfile.TemporaryDirectory() as home:
         os.environ["RANKDASH_HOME"] = home
         dataset_id = store(RUNS, queries=queries, candidates=10, documents=queries, words=30)
@@ -58,7 +58,7 @@ def costs(queries: int) -> None:
 
 
 def grade(dataset_id: str) -> None:
-    """Add a judge that gave the labels, one too high in every fifth place."""
+    """Add a judge with the labels as grades, one grade too high at every fifth document."""
     from rankdash.core.workspace.jobs.judges import StoredJudges
     from rankdash.kit.widgets.stored import workspace
 

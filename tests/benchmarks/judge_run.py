@@ -33,7 +33,7 @@ from tests.rerankers.loopback import Server, running
 
 # Far more than an answer takes on a busy machine.
 READ_S = 4.0
-# The time of an answer, so that a worker is killed long before it is done.
+# The time of an answer, so that a worker is killed long before the judge is done.
 SLOW = {"slow": 0.03}
 A_QUERY = 20
 SCORES = list(range(A_QUERY, 0, -1))
@@ -49,8 +49,9 @@ ONE_IN = 100
 
 @dataclass(frozen=True)
 class Outcome:
-    """row, failures, grades: of the workspace. expected: kind of failure → pairs. answered: how
-    often the server answered each prompt. tokens: of each prompt, by the server."""
+    """The result of a trial. row, failures, grades: of the workspace. expected: kind of failure →
+    pairs. answered: number of answers of the server per prompt. tokens: of each prompt, by the
+    server."""
 
     row: JudgeRow
     failures: dict[str, int]
@@ -77,7 +78,7 @@ class Outcome:
 
 
 def fate(prompt: str) -> str:
-    """The kind of failure of a prompt; "" for nearly all."""
+    """Return the kind of failure of a prompt; "" for nearly all."""
     place = int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:4], "big")
     return dict(enumerate(FAILS)).get(place % ONE_IN, "")
 

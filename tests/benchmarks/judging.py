@@ -45,7 +45,7 @@ def follows(judged: Judged) -> float:
 
 
 def row(judged: Judged, found: list[Corrected], n: int, others: int) -> bool:
-    """Print one; gives whether all goals are met."""
+    """Print one row; return whether all goals are met."""
     ways = {way: held(found, way, judged.truth) for way in ("corrected", "people", "judge")}
     ratio = narrower(found)
     share = others / (n + others)

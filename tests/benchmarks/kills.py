@@ -61,7 +61,7 @@ _FORKS.set_forkserver_preload([__name__])
 _QUERIES, _DEPTH = 400, 20
 _ROWS = 6_000
 _WORDS = ["return", "parcel", "refund", "size", "colour", "late", "broken", "card", "invoice"]
-# A backup that is over at once is never hit.
+# A backup that is done immediately is never killed.
 _BALLAST = "x" * 20_000_000
 _LONGEST_SECONDS = 300.0
 _PLAN, _GRADES, _RANKED, _URL, _HUB = "plan.jsonl", "grades.csv", "ranked.trec", "url", "hub"
@@ -107,7 +107,7 @@ def _import(root: Path, files: Path) -> None:
 
 
 def _queued(workspace: Workspace) -> Queue:
-    """The queue of a workspace whose one job waits or is done."""
+    """Return the queue of a workspace with one job that waits or is done."""
     queue = Queue(workspace)
     (row,) = queue.rows()
     if row.state not in ("queued", "done"):
@@ -155,7 +155,7 @@ def _serve(root: Path, _files: Path) -> None:
 
 
 def _end_when_done(queue: Queue) -> None:
-    # A signal before the command handles it would be another kill.
+    # A signal before the command handles it would be a different kind of kill.
     while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL or {
         row.state for row in queue.rows()
     } != {"done"}:
@@ -239,7 +239,7 @@ def _prepare_labels(root: Path, files: Path) -> None:
 
 
 def _downloaded() -> dict[str, bytes]:
-    """The files of a data set of the hub."""
+    """Return the files of a data set of the hub."""
     ids = [
         f'{{"_id": "{kind}{n}", "text": "{" ".join(_WORDS[n % 9 :])} {n}"}}\n'
         for kind in "qd"
@@ -254,7 +254,7 @@ def _downloaded() -> dict[str, bytes]:
 
 
 def _stored_run(dataset: Dataset) -> Run:
-    """Made without a reranker: the candidates from behind."""
+    """Return a run without a reranker: the candidates in reverse order."""
     candidates = dataset.candidates
     lists = [
         (
@@ -308,7 +308,7 @@ def _all_of(root: Path) -> dict[str, Any]:
 
 
 def _grades(root: Path, graded: bool = True) -> list[dict[str, str]]:
-    """The rows of a judge's file that have a grade, or all; a row without its end is not read."""
+    """Return the rows of a judge's file with a grade, or all; an unfinished row is not read."""
     if not (root / _GRADES).exists():
         return []
     text = (root / _GRADES).read_text()
@@ -348,7 +348,7 @@ def _do(what: str, root: Path, files: Path) -> float:
 
 
 def _wait_for_children(root: Path) -> None:
-    """Wait until no process is left that was started for a workspace."""
+    """Wait until all processes that were started for a workspace have ended."""
     latest = time.monotonic() + _LONGEST_SECONDS
     while left := [
         each.parent.name
@@ -401,12 +401,12 @@ class Case:
             ended = ended or (pipe.poll(0) and pipe.recv() == "done")
         except EOFError:
             ended = False
-        # The copy that is looked at, so that the kill itself is followed by no clean start.
+        # A copy is read, so that the killed workspace itself is not opened yet.
         left = _all_of(shutil.copytree(root, root.with_name(f"{root.name}-seen")))
         assert self.before.items() <= left.items()
         assert left.get("ranked", "") in ("", self.whole.get("ranked"))
         assert left.keys() <= self.whole.keys()
-        # What was reported as done is there.
+        # Operations that were reported as done are complete.
         assert not ended or left == self.whole
         _do(self.what, root, self.files)
         again = _all_of(root)

@@ -32,7 +32,7 @@ from tests.benchmarks.robot import (
 from tests.sets import SAMPLE, SETS
 
 RERANKINGS = {"medquad": "minilm", "cmrc_zh": "minilm", SAMPLE.name: "by_title"}
-# The most labels that the median run may take.
+# The maximum number of labels of the median run.
 PEOPLE_ALONE = {"medquad": 442, "cmrc_zh": 231}
 EVEN_KAPPA = 0.6
 WITH_EVEN_JUDGE = {"medquad": 211, "cmrc_zh": 198}
@@ -42,7 +42,7 @@ NO_DIFFERENCE_KAPPA = 0.77
 
 
 def told(what: str, found: Replay, pairs: int, goal: int | None, wrong: float = 0.0) -> bool:
-    """Print one row; gives whether its goals are met."""
+    """Print one row; return whether its goals are met."""
     median = float(np.median(found.effort))
     held = float(found.covered.mean())
     met = held >= 0.93 and found.wrong.mean() <= wrong and found.unbiased(0.002)
@@ -57,7 +57,7 @@ def told(what: str, found: Replay, pairs: int, goal: int | None, wrong: float = 
 
 
 def main(name: str, seeds: int) -> bool:
-    """Print the rows of a set; gives whether its goals are met."""
+    """Print the rows of a set; return whether its goals are met."""
     pool, labels = real_pool(name, RERANKINGS[name])
     top = float(labels.max())
     metric = Additive.of("dcg@10", top=top)
@@ -91,7 +91,7 @@ def main(name: str, seeds: int) -> bool:
 
 
 def without(pool: LabelPool, metric: Additive, labels: Floats, seeds: int) -> bool:
-    """Print the rows of two systems without a difference; gives whether the goals are met."""
+    """Print the rows of two systems without a difference; return whether the goals are met."""
     same = without_difference(pool, metric, labels)
     weights = LabelPlan.make(same, metric, seed=0).weights[0]
     partial = judge(labels, NO_DIFFERENCE_KAPPA, metric.top, favouring(labels, weights))

@@ -36,8 +36,8 @@ def store(
     words: int = 120,
 ) -> str:
     """Store the data set and its runs and return its id: grades 0 to 3, about 8 % of the candidates
-    relevant. runs: name → how much of the labels its scores know. judged: the share of the
-    candidates that has a label. words: of a document."""
+    relevant. runs: name → weight of the labels in its scores. judged: share of the candidates with
+    a label. words: number of words of a document."""
     from rankdash.core.data.dataset import Dataset
     from rankdash.core.data.ranking import Ranking
     from rankdash.core.readers.checks.check import check

@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def time_runs() -> None:
-    """Give every stored run latencies, tokens and a throughput."""
+    """Add latencies, tokens and a throughput to every stored run."""
     from rankdash.core.data.measured import Level, Measured
     from rankdash.core.data.ranking import Reading
     from rankdash.core.workspace import Workspace

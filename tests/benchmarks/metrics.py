@@ -72,7 +72,7 @@ def ours_from_apart(run: pd.DataFrame, qrels: pd.DataFrame) -> Evaluation:
 
 
 def nested(frame: pd.DataFrame, column: str, kind: type) -> dict:
-    """query → document → number, from rows that come grouped by query."""
+    """Return query → document → number, from rows grouped by query."""
     queries = frame["query_id"].to_numpy()
     borders = np.flatnonzero(queries[1:] != queries[:-1]) + 1
     borders = [0, *borders.tolist(), len(queries)]
@@ -85,7 +85,7 @@ def nested(frame: pd.DataFrame, column: str, kind: type) -> dict:
 
 
 def theirs(run: pd.DataFrame, labels: pd.DataFrame, dict_times: list[float]) -> dict:
-    """pytrec_eval's values; notes how many milliseconds the dicts took."""
+    """Return pytrec_eval's values; append the milliseconds for the dicts to `dict_times`."""
     start = time.perf_counter()
     ranked, judged = nested(run, "score", float), nested(labels, "label", int)
     dict_times.append((time.perf_counter() - start) * 1e3)
@@ -93,7 +93,7 @@ def theirs(run: pd.DataFrame, labels: pd.DataFrame, dict_times: list[float]) -> 
 
 
 class Times:
-    """Wall clock and processor milliseconds of the repeats of one piece of work."""
+    """Wall-clock and processor milliseconds of the repeats of one piece of work."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self.work = work
@@ -113,7 +113,7 @@ class Times:
         return f"  {name:42}{wall:9.1f} ms ({low:.1f} to {high:.1f}), processor {processor:.1f} ms"
 
     def times_faster_than(self, other: "Times") -> tuple[float, float]:
-        """Medians of the ratios of neighbouring repeats: wall clock, processor."""
+        """Return the medians of the ratios of adjacent repeats: wall clock, processor."""
         return (
             statistics.median(b / a for a, b in zip(self.wall, other.wall, strict=True)),
             statistics.median(b / a for a, b in zip(self.processor, other.processor, strict=True)),

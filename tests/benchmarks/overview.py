@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def interactions(app: AppTest) -> dict[str, list[Act]]:
-    """Name → doing it, with a value that was not shown before each time."""
+    """Return name → actions, each with a value that was not shown before."""
     return {
         "cutoff k": [
             lambda k=k: app.select_slider(key="address.k").set_value(k).run()
@@ -64,7 +64,7 @@ def relevant_from(app: AppTest) -> list[Act]:
 
 
 def once_a_metric(app: AppTest) -> dict[str, Act]:
-    """Name → doing it, which costs only the first time under a metric."""
+    """Return name → action, which costs time only once per metric."""
 
     def look_at_another() -> None:
         choices = app.session_state["address.choices"]

@@ -40,7 +40,7 @@ def opening(app: AppTest) -> dict[str, list[Act]]:
 
 
 def filtering(app: AppTest) -> dict[str, list[Act]]:
-    """Name → doing it, with a value that was not shown before each time."""
+    """Return name → actions, each with a value that was not shown before."""
 
     def choose(name: str, values: list[str]) -> None:
         app.multiselect(key=f"address.{name}").set_value(values).run()

@@ -96,14 +96,14 @@ def end(pids: Sequence[int]) -> None:
 
 
 def on(name: str, folder: Path, *command: str, without: str = "") -> list[str]:
-    """A command on a machine."""
+    """Return the arguments that run a command on a machine."""
     own = ("unshare", "-u", "-m", "bash", "-c", OWN, name, str(folder / name), without)
     return ["ip", "netns", "exec", space(name), *own, *command]
 
 
 @contextmanager
 def cluster(folder: Path, without: str = "") -> Iterator[None]:
-    """without: a folder that the second machine lacks."""
+    """Run a cluster of two machines. without: a folder that the second machine lacks."""
     ray = str(Path(sys.executable).with_name("ray"))
     size = ["--num-cpus=1", "--object-store-memory=200000000", "--disable-usage-stats", "--block"]
     head = f"--head --include-dashboard false --node-ip-address {ADDRESS}.1 --port 6379".split()

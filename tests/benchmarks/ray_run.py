@@ -82,7 +82,7 @@ def overhead(pairs: int, rounds: int, max_length: int) -> bool:
 def _scored(
     dataset: Dataset, settings: dict[str, str], on_cluster: bool, pairs: int
 ) -> tuple[Run, float, float]:
-    """The run, and the CPU and wall seconds from when it was warm."""
+    """Return the run, and its CPU and wall-clock seconds after the warm-up."""
     kind = get("cross-encoder")
     made = create(kind.name, settings)
     counts = np.diff(dataset.candidates.offsets)
@@ -108,7 +108,7 @@ def _scored(
 
 
 def _cpu_seconds() -> float:
-    """Of this process and of all that it has started, Ray's own included."""
+    """Return CPU seconds of this process and of all that it has started, including Ray's."""
     stats = _stats()
     ticks = sum(
         int(stats[pid][11]) + int(stats[pid][12]) for pid in _started_by(os.getpid()) & {*stats}
@@ -117,7 +117,7 @@ def _cpu_seconds() -> float:
 
 
 def _started_by(pid: int) -> set[int]:
-    """The processes that this one has started, and theirs, itself included."""
+    """Return the process and all its descendants."""
     stats = _stats()
     found, more = set[int](), {pid}
     while more:
@@ -127,7 +127,7 @@ def _started_by(pid: int) -> set[int]:
 
 
 def _stats() -> dict[int, list[str]]:
-    """Process → the fields of its `stat` behind the name."""
+    """Return process → the fields of its `stat` after the name."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -136,7 +136,7 @@ def _stats() -> dict[int, list[str]]:
 
 
 def _lists(run: Run) -> dict[str, dict[str, float]]:
-    """Query → its documents, best first, with their scores."""
+    """Return query → its documents, best first, with their scores."""
     ranking = run.ranking
     return {
         query: dict(zip(*ranking.documents_of(query), strict=True)) for query in ranking.query_ids
@@ -169,7 +169,7 @@ def deaths(rounds: int, seed: int) -> bool:
 def _broken(
     workspace: Workspace, dataset: Dataset, target: str, at: int
 ) -> tuple[Run | None, int, str]:
-    """The run after one kill, how often it was resumed, and why it stopped."""
+    """Return the run after one kill, the number of resumptions, and the reason of the stop."""
     workspace.save_dataset(dataset)
     log = workspace.root / "pids"
     settings: dict[str, str | int | float | bool] = {"ms": 60, "log": str(log)}

@@ -1,5 +1,5 @@
-"""A robot that labels in the order of many plans from the full labels, looking after every label;
-and judges that err in a known way."""
+"""A robot that labels in the order of many plans, with the full labels and a look after every
+label; and judges with known errors."""
 
 from dataclasses import dataclass, fields
 
@@ -46,19 +46,19 @@ class Replay:
 
     @property
     def wrong(self):
-        """(S,) whether the first verdict names the worse system."""
+        """(S,) True if the first verdict names the worse system."""
         first = np.take_along_axis(self.verdicts, self.effort[:, None] - 1, axis=1)[:, 0]
         return first * np.sign(self.truth) < 0
 
     @property
     def covered(self):
-        """(S,) whether the interval contained the truth at every look."""
+        """(S,) True if the interval contained the truth at every look."""
         misses = (self.path.low > self.truth) | (self.path.high < self.truth)
         return ~misses[:, :-1].any(axis=1)
 
     @property
     def relative_covered(self):
-        """(S,) the same of the relative change."""
+        """(S,) True if the interval of the relative change contained the truth at every look."""
         misses = (self.path.ratio_low > self.relative) | (self.path.ratio_high < self.relative)
         return ~misses[:, :-1].any(axis=1)
 
@@ -88,8 +88,8 @@ def replay(
     mode: Mode = "weight",
     share: float = VALUE_SHARE,
 ) -> Replay:
-    """Follow plans of the first contrast to their ends, a look after each draw. seeds: how many,
-    from 0."""
+    """Follow plans of the first contrast to their ends, with a look after each label. seeds: number
+    of plans, with the seeds 0, 1, …"""
     gains = metric.gains(labels)
     plans, paths = [], []
     for seed in range(seeds):
@@ -124,12 +124,12 @@ def judge(labels, kappa: float, top: float, wrong):
 
 
 def failing(grades, share: float = 0.05):
-    """The grades without a random share of them."""
+    """Return the grades without a random share of them."""
     return np.where(np.random.default_rng(13).random(len(grades)) < share, np.nan, grades)
 
 
 def one_grade_off(labels, top: float):
-    """Each label one grade too high or too low, at random, within the scale."""
+    """Return each label one grade too high or too low, at random, within the scale."""
     steps = np.random.default_rng(3).choice([-1.0, 1.0], len(labels))
     inside = (labels + steps >= 0) & (labels + steps <= top)
     return np.where(inside, labels + steps, labels - steps)

@@ -42,8 +42,8 @@ sys.path.insert(0, str(ROOT))
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
 CROSS, ENCODER = "packaged/ms-marco-MiniLM-L12-v2", "packaged/multilingual-e5-small"
 REFERENCE = "library"
-# Times the reference, or else of the limit in float32; padded tokens for each real one; the
-# smallest cosine of vectors.
+# Speed relative to the reference, or else to the limit in float32; tokens with padding per real
+# token; the smallest cosine of vectors.
 RATIO_GOAL, SHARE_GOAL, PADDING_GOAL, COSINE_GOAL = 1.3, 0.65, 1.03, 0.9999
 _TOKENS = 1024
 
@@ -131,7 +131,7 @@ def main() -> None:
 
 
 def score_pairs(source: str, requests, options: argparse.Namespace) -> None:
-    """The cross-encoder: scores of all pairs."""
+    """Compare scores of all pairs by the cross-encoder."""
     import torch
     from scipy.stats import kendalltau
     from sentence_transformers import CrossEncoder
@@ -184,7 +184,7 @@ def score_pairs(source: str, requests, options: argparse.Namespace) -> None:
 
 
 def encode_texts(source: str, requests, options: argparse.Namespace) -> None:
-    """The bi-encoder: vectors of all distinct documents."""
+    """Compare vectors of all distinct documents by the bi-encoder."""
     from sentence_transformers import SentenceTransformer
 
     from rankdash.core.rerankers import get
@@ -238,14 +238,14 @@ def runtimes_of(options: argparse.Namespace) -> list[str]:
 
 
 def share_alike(first: Sequence[np.ndarray], second: Sequence[np.ndarray], top: int = 0) -> float:
-    """The share of queries that two lists of scores order alike, or their first `top` documents."""
+    """Return the share of queries with the same order of documents, or of the first `top` ones."""
     orders = [[np.argsort(-each, kind="stable") for each in scores] for scores in (first, second)]
     alike = [(a[: top or None] == b[: top or None]).all() for a, b in zip(*orders, strict=True)]
     return float(np.mean(alike))
 
 
 def padded(lengths: np.ndarray, size: int) -> int:
-    """Tokens that a library computes of rows in this order, in batches of a fixed size."""
+    """Return the tokens that a library computes for rows in this order, in batches of `size`."""
     batches = [lengths[at : at + size] for at in range(0, len(lengths), size)]
     return sum(len(batch) * int(batch.max()) for batch in batches)
 
@@ -255,9 +255,9 @@ def say(goal: str, met: bool, found: float) -> None:
 
 
 class Turns:
-    """Paths that took turns on the same rows, and the limit of the machine measured between them.
+    """Paths that took turns on the same rows, with the limit of the machine measured between them.
 
-    lengths: in tokens, of the rows that each path computes."""
+    lengths: number of tokens of each row."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ SETTINGS = (
     ("helpcentre", "by_title", 30),
 )
 METRICS = ("ndcg@10", "mrr@10", "dcg@10")
-# A judge grades a log of queries.
+# Number of queries of a log, graded by a judge.
 OTHERS = 1_000
 
 
@@ -185,7 +185,7 @@ def resampled(
 
 
 def held(found: list[Corrected], way: str, truth: float) -> float:
-    """The share of resamples whose interval has the truth in it, by one of the three ways."""
+    """Return the share of resamples with the truth in the interval, by one of the three methods."""
     each = [getattr(correction, way) for correction in found]
     return float(np.mean([one.low <= truth <= one.high for one in each]))
 

@@ -9,9 +9,9 @@ Each user opens Overview and then changes something every 1 to 3 s, on Overview 
 or on Queries (the next query), and goes from one page to the other now and then. A quarter are on
 the large set (10,000 queries with 100 candidates each), the rest on the sample. A wait is from a
 click to the end of its rerun, by the clock, which includes other programs on the machine; the
-processor time of the server and its children per wait does not. Exits with 1 above a goal:
-of the median and the 95th percentile of the waits, and of the slowest first page; with a run, only
-of the median of the waits.
+processor time of the server and its children per wait does not. Exits with 1 above a goal: of the
+median and the 95th percentile of the waits, and of the slowest first page; with a run, only of the
+median of the waits.
 
 With --sessions each user opens Overview, changes a cutoff or a metric, opens Queries, and leaves; a
 quarter are on the large set. Exits with 1 if the memory of the server and its children has grown by
@@ -53,7 +53,7 @@ CUTOFFS, METRICS = ("1", "3", "5", "20"), ("MAP", "MRR", "Recall")
 
 @dataclass
 class Waits:
-    """Seconds, of all users."""
+    """Seconds of all users."""
 
     first: list[float] = field(default_factory=list)
     later: list[float] = field(default_factory=list)
@@ -72,7 +72,7 @@ class User:
     async def rerun(
         self, *changed: WidgetState, page: str | None = None, fragment: str = ""
     ) -> float:
-        """Seconds from the click to the end of the rerun."""
+        """Return the seconds from the click to the end of the rerun."""
         if page is not None:
             self.widgets.clear()
         message = BackMsg()
@@ -161,14 +161,14 @@ async def user(url: str, waits: Waits, data: str, seed: int, start: float, stop:
 
 
 async def change(here: User, draw: random.Random) -> float:
-    """Another cutoff or metric."""
+    """Choose another cutoff or metric; return the seconds of the rerun."""
     if draw.random() < 0.5:
         return await here.click("Cutoff", string_array_value=[draw.choice(CUTOFFS)])
     return await here.click("Metric", string_value=draw.choice(METRICS))
 
 
 async def guests(url: str, numbers: range, data: tuple[str, str]) -> None:
-    """Sessions one after another, a few at once."""
+    """Run sessions one after another, a few in parallel."""
     waiting = list(numbers)
 
     async def chair() -> None:
@@ -185,7 +185,7 @@ async def guests(url: str, numbers: range, data: tuple[str, str]) -> None:
 
 
 async def all_users(url: str, count: int, data: tuple[str, str], seconds: float) -> Waits:
-    """data: the ids of the large set and of the sample."""
+    """Return the waits of `count` users. data: the ids of the large set and of the sample."""
     waits = Waits()
     stop = time.monotonic() + seconds
     async with asyncio.TaskGroup() as group:
@@ -197,7 +197,7 @@ async def all_users(url: str, count: int, data: tuple[str, str], seconds: float)
 
 
 def filled() -> tuple[str, str]:
-    """The ids of the large set and of the sample, in the workspace of the environment."""
+    """Store the large set and the sample in the environment's workspace; return their ids."""
     from rankdash.core.workspace import Workspace
     from rankdash.features.data.page_samples import open_sample
 
@@ -208,8 +208,8 @@ def filled() -> tuple[str, str]:
 
 
 def queue_runs(dataset_id: str) -> None:
-    """Runs of the sample with the model that comes with its weights, for the worker of a server
-    that starts then."""
+    """Queue runs of the sample with the packaged model, for the worker of a server that starts
+    afterwards."""
     from rankdash.core.runs import jobs
     from rankdash.core.workspace import Workspace
 
@@ -243,7 +243,7 @@ def scored() -> tuple[int, bool]:
 
 @contextmanager
 def served(processes: int) -> Iterator[tuple[str, int]]:
-    """The address and the process id of a server on the workspace of the environment."""
+    """Run a server on the workspace of the environment; yield its address and process id."""
     several = [] if processes == 1 else ["--processes", str(processes)]
     command = [sys.executable, "-m", "rankdash", "serve", "--no-browser", "--port", "0", *several]
     server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -257,7 +257,7 @@ def served(processes: int) -> Iterator[tuple[str, int]]:
 
 
 def used(pid: int) -> tuple[float, float]:
-    """Processor seconds and resident MB of a process and all that it started."""
+    """Return processor seconds and resident MB of a process and all its descendants."""
     listed = subprocess.run(
         ["ps", "-e", "-o", "pid=,ppid=,cputimes=,rss="], capture_output=True, text=True, check=True
     )

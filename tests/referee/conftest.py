@@ -83,7 +83,7 @@ class Own:
         return own
 
     def values(self, system: str, name: str, k: int = 10) -> Values:
-        """Query → value, of the queries that have one."""
+        """Return query → value, for queries with a value."""
         found = {}
         for query, known in self.labels.items():
             if query in self.lost.get(system, ()):
@@ -99,17 +99,17 @@ class Own:
 
     @cached_property
     def table(self) -> dict[tuple[str, str], Values]:
-        """(metric, system) → `values`, in the order of the report."""
+        """Return (metric, system) → `values`, in the order of the report."""
         return {(name, each): self.values(each, name) for name in NAMES for each in self.systems}
 
     def changes(self, system: str, name: str = "ndcg") -> Values:
-        """Query → change, of the queries with a value on both sides."""
+        """Return query → change, for queries with a value on both sides."""
         before, after = self.table[name, self.baseline], self.table[name, system]
         found = {query: after[query] - before[query] for query in before if query in after}
         return {query: 0.0 if abs(each) < 1e-12 else each for query, each in found.items()}
 
     def tally(self, changes: Values) -> tuple[int, int, int]:
-        """Helped, same, hurt."""
+        """Return the numbers of queries: helped, same, hurt."""
         signs = [0 if abs(each) <= 0.005 + 1e-12 else math.copysign(1, each)
                  for each in changes.values()]  # fmt: skip
         return signs.count(1), signs.count(0), signs.count(-1)

@@ -32,7 +32,7 @@ def value(name: str, listed: Listed, known: Sequence[float], rules: Rules, k: in
 
 
 def discounted(listed: Listed, k: int) -> float:
-    """Σ rel_i / log2(i + 1)."""
+    """Return Σ rel_i / log2(i + 1)."""
     return math.fsum(
         max(label or 0.0, 0.0) / math.log2(rank + 1)
         for rank, label in enumerate(listed[:k], start=1)
@@ -58,5 +58,5 @@ _BINARY: dict[str, Callable[[list[bool], int, int], float]] = {
 
 
 def best(listed: Listed) -> list[float | None]:
-    """The same documents by their labels, those without one last."""
+    """Return the same documents in the order of their labels, unlabelled ones last."""
     return sorted(listed, key=lambda label: -math.inf if label is None else label, reverse=True)

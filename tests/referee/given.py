@@ -20,14 +20,14 @@ def labels(file: Path) -> Labels:
 
 
 def queries(file: Path) -> dict[str, dict[str, object]]:
-    """Query → its text, and what else groups it: values of one word each."""
+    """Return query → its text and the other columns that group it: values of one word each."""
     rows = (json.loads(line) for line in file.read_text().splitlines())
     return {row["_id"]: {"text": row["text"], **row.get("metadata", {})} for row in rows}
 
 
 def ranking(file: Path, *, single: bool) -> Lists:
-    """By score, descending, and of equal scores by document id, descending; single: scores are as
-    equal as in single precision."""
+    """Return lists by descending score, then by descending document id. single: ties are detected
+    in single precision."""
     found: Lists = {}
     for line in file.read_text().splitlines():
         query, _q0, document, _rank, score, _tag = line.split()
@@ -58,6 +58,6 @@ def reciprocal_rank_fusion(one: Lists, other: Lists, *, by_trec: bool) -> Lists:
 
 
 def latencies(file: Path) -> list[float]:
-    """Milliseconds of the queries that were timed, ascending."""
+    """Return the milliseconds of the timed queries, ascending."""
     rows: list[Mapping[str, float | None]] = json.loads(file.read_text())
     return sorted(row["latency_ms"] for row in rows if row["latency_ms"] is not None)

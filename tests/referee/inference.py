@@ -30,14 +30,14 @@ Range = tuple[float, float]
 
 
 def drawn_means(values: Floats) -> Floats:
-    """(RESAMPLES,) means of as many values drawn with replacement, the same for as many values."""
+    """Return (RESAMPLES,) means of resamples, with the same resamples for equal sizes."""
     n = len(values)
     if n not in _COUNTS:
         picked = np.random.default_rng(_SEED + n).multinomial(n, np.full(n, 1 / n), RESAMPLES)
         _COUNTS[n] = picked.astype(np.float64)
     asked = values.tobytes()
     if asked not in _MEANS:
-        # Means that differ in their last digits only are one mean.
+        # Means that differ only in their last digits are set equal.
         _MEANS[asked] = np.round(_COUNTS[n] @ values / n, 12)
     return _MEANS[asked]
 
@@ -48,7 +48,6 @@ def interval(values: Floats, rules: Rules) -> list[Range]:
 
     Student's t, widened by Hall's transformation (1992); percentiles of the resampled means (Efron
     1979), or percentiles shifted by bias and acceleration (Efron 1987, equations 2.3 and 6.6).
-    1979), or those shifted by bias and acceleration (Efron 1987, equations 2.3 and 6.6).
     """
     n, changed = len(values), int((np.abs(values) > 1e-12).sum())
     if n < FEWEST or (n < MANY and 0 < changed < FEWEST_CHANGED):
@@ -108,7 +107,7 @@ def _read_off(draws: Floats, shares: Sequence[Range]) -> list[Range]:
 
 
 def _shares(values: Floats, rules: Rules) -> list[Range]:
-    """Between which shares of the draws each end of the interval of the mean lies."""
+    """Return the range of shares of the resamples for each end of the interval of the mean."""
     mean = round(float(values.mean()), 12)
     means = drawn_means(values)
     bias = acceleration = unsure = 0.0
@@ -148,7 +147,7 @@ def p_value(values: Floats, *, flips: bool) -> tuple[float, float]:
 
 
 def detectable(values: Floats, level: float) -> float:
-    """(t₁ + t₂) · s / √n, the minimum detectable change at 80 % power; NaN without spread."""
+    """Return (t₁ + t₂) · s / √n, the minimum detectable change at 80 % power, or NaN."""
     n, spread = len(values), float(values.std(ddof=1))
     if np.ptp(values) < 1e-12:
         return math.nan
@@ -156,7 +155,7 @@ def detectable(values: Floats, level: float) -> float:
 
 
 def corrected(raw: Sequence[float], *, holm: bool) -> list[float]:
-    """Holm (1979), or Benjamini and Hochberg (1995)."""
+    """Return p values corrected by Holm (1979), or by Benjamini and Hochberg (1995)."""
     order = sorted(range(len(raw)), key=raw.__getitem__)
     found = [0.0] * len(raw)
     if holm:

@@ -19,7 +19,7 @@ def column(queries: Mapping[str, Mapping[str, object]], name: str) -> Groups:
 
 
 def thirds(values: Mapping[str, float]) -> Groups:
-    """By rank among the values, equal ones at the mean of their ranks; low values are hard."""
+    """Group by rank among the values, ties at the mean of their ranks; low values are hard."""
     ordered, found = sorted(values.values()), {}
     for query, value in values.items():
         below, equal = ordered.index(value), ordered.count(value)
@@ -40,7 +40,7 @@ def relevant(labels: Labels, threshold: float) -> Groups:
 
 
 def script(text: str) -> str:
-    """By the share of Chinese or Japanese characters among its letters, else of Latin ones."""
+    """Return the script by the share of Chinese or Japanese characters among the letters."""
     letters = [each for each in text if each.isalpha()]
     share = sum(map(_is_cjk, letters)) / len(letters)
     latin = sum("LATIN" in unicodedata.name(each) for each in letters) / len(letters)

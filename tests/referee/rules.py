@@ -1,4 +1,4 @@
-"""Three sets of rules, in rankdash's names and in the referee's own."""
+"""Three sets of rules, in rankdash's terms and in the referee's."""
 
 from dataclasses import dataclass, replace
 
@@ -31,7 +31,7 @@ class Rules:
     holm: bool = True
 
     def fitting(self, top: float) -> "Rules":
-        """The same for labels up to `top`: a threshold above it would leave nothing relevant."""
+        """Return the rules for labels up to `top`: with a higher threshold nothing is relevant."""
         threshold = min(self.threshold, top)
         conventions = replace(self.conventions, threshold=threshold)
         return replace(self, threshold=threshold, conventions=conventions)

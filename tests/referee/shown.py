@@ -8,7 +8,7 @@ _NUMBER = re.compile(r"[-+]?[$]?(\d[\d,]*(?:\.\d+)?)")
 
 
 def number(text: str) -> tuple[float, float]:
-    """(the number, half a unit of its last digit), the middle for "<0.0001"; NaN for a dash."""
+    """Return (number, half a unit of its last digit); the middle for "<0.0001"; NaN for a dash."""
     found = _NUMBER.search(text)
     if found is None:
         assert text == "–", text
@@ -23,7 +23,7 @@ def number(text: str) -> tuple[float, float]:
 
 
 def assert_shows(text: str, expected: float, slack: float = 0.0) -> None:
-    """The text is the number, rounded. slack: what chance leaves open."""
+    """Check that the text is the number, rounded. slack: the sampling error."""
     shown, half = number(text)
     if math.isnan(expected):
         assert math.isnan(shown), (text, expected)
@@ -32,8 +32,8 @@ def assert_shows(text: str, expected: float, slack: float = 0.0) -> None:
 
 
 def assert_ends(text: str, ranges: Sequence[tuple[float, float]]) -> None:
-    """The text is an interval, each end of which lies in its range; "no spread" if it has no width,
-    and a dash if there is none."""
+    """Check that the text is an interval with each end in its range; "no spread" if it has no
+    width, and a dash if there is none."""
     if any(math.isnan(end) for each in ranges for end in each):
         assert text == "–", (text, ranges)
         return
@@ -47,6 +47,6 @@ def assert_ends(text: str, ranges: Sequence[tuple[float, float]]) -> None:
 
 
 def assert_within(text: str, low: float, high: float) -> None:
-    """The text is a number of this range, rounded."""
+    """Check that the text is a number of this range, rounded."""
     shown, half = number(text)
     assert low - half - 1e-9 <= shown <= high + half + 1e-9, (text, low, high)

@@ -1,4 +1,4 @@
-"""Reasons, headroom and rank shifts: as the definitions have it."""
+"""Reasons, headroom and rank shifts, compared with the definitions."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from tests.referee.why import reasons
 
 
 def test_every_reason(own, said):
-    """Query by query, and what each adds up to."""
+    """By query, and the sum of each reason."""
     _headroom, *tables = said.page.tables["reasons"]
     for system, rows in zip(own.challengers, tables, strict=True):
         found = reasons(own.systems[own.baseline], own.systems[system], own.labels, own.rules)
@@ -77,7 +77,7 @@ def test_the_share_of_the_relevant_documents_in_each_list(own, said):
         name = re.escape(names[list(own.systems).index(system)])
         text = said.page.texts["reasons"]
         found = re.search(rf"{name} ([\d.]+%)", text)
-        # One sentence for all reranks of the same candidates: over the queries of the first.
+        # Reranks of the same candidates share one sentence, over the queries of the first.
         if found is None and system == own.challengers[0]:
             found = re.search(r"first stage found ([\d.]+%)", text)
         if found is not None:

@@ -1,4 +1,4 @@
-"""Latency and what it costs: as the definitions have it."""
+"""Latency and its costs, compared with the definitions."""
 
 from collections.abc import Callable, Sequence
 
@@ -41,12 +41,12 @@ def test_latencies(own, said):
             assert_shows(cell.partition("at least ")[2], low)
 
 
-# Of a gain that brings nothing, and of one beyond which nothing is promised.
+# Shown for a gain without value; the gain below which no return is computed.
 NEVER, LEAST = "never", 1e-6
 
 
 def test_costs(own, said):
-    """Each figure is its formula at the relative change and at both ends of its interval."""
+    """Each figure equals its formula at the relative change and at both ends of its interval."""
     head, _baseline, *rows = said.page.tables["cost"][0]
     cost, worth = SEARCHES * PRICE / 1000, SEARCHES * WORTH
     rising: dict[str, Callable[[float], float]] = {
@@ -85,13 +85,13 @@ def test_costs(own, said):
                 assert_shows(value, formula(gain))
                 assert bracket, (title, system)
             if bracket:
-                # The more is gained, the less a gain has to bring.
+                # The larger the gain, the lower its necessary value.
                 falls = formula(2) < formula(1)
                 _assert_pays(interval.split(" … ")[:: -1 if falls else 1], ends, formula)
 
 
 def _assert_returns(text: str, low: float, high: float) -> None:
-    """text: a return; in words beyond 0 and ten times the cost."""
+    """Check a return; below 0 and above ten times the cost it is in words."""
     if text == "loses money":
         assert low < 0, (text, low)
     elif text == "more than ten times the cost":
@@ -103,7 +103,8 @@ def _assert_returns(text: str, low: float, high: float) -> None:
 def _assert_pays(
     shown: Sequence[str], ends: Sequence[Range], formula: Callable[[float], float]
 ) -> None:
-    """shown: a figure at the lower and at the upper end, or `NEVER` if it never pays off there."""
+    """Check break-evens. shown: a figure at the lower and at the upper end, or `NEVER` if it never
+    pays off there."""
     for text, (low, high) in zip(shown, ends, strict=True):
         if text == NEVER:
             assert low <= LEAST, (text, low)

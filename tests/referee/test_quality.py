@@ -1,4 +1,4 @@
-"""Means, changes, what they prove, by cutoff and kind of query: as the definitions have it."""
+"""Means, changes, and their proof, by cutoff and kind of query, compared with the definitions."""
 
 import math
 import re
@@ -76,10 +76,10 @@ def test_every_p_and_its_correction(own, said):
 
 
 def test_every_minimum_detectable_change(own, said):
-    """At the level that is left to each comparison; none beyond what an order of the documents
-    that are ranked can reach."""
+    """At the corrected level of each comparison; a change is not shown if no order of the ranked
+    documents can reach it."""
     for name in NAMES:
-        # What describes labels only is not tested, so that there is nothing to correct.
+        # Metrics that only describe labels are not tested, so they need no correction.
         comparisons = 1 if name == "judged" else len(own.challengers)
         level = 1 - (1 - own.rules.level) / comparisons
         rows = said.comparison[said.comparison["metric"] == f"{name}@10"].iloc[1:]
@@ -92,7 +92,7 @@ def test_every_minimum_detectable_change(own, said):
 
 
 def _reachable(own, name, query):
-    """The best order of all documents that a system ranks for the query."""
+    """Return the value of the best order of all documents that a system ranks for the query."""
     if name == "judged":
         return 1.0
     ranked = {doc for lists in own.systems.values() for doc, _score in lists.get(query, ())}
@@ -102,7 +102,7 @@ def _reachable(own, name, query):
 
 
 def test_every_verdict(own, said):
-    """From the interval, the corrected p and the size, as they are shown."""
+    """From the interval, the corrected p and the size, as shown."""
     (shown,) = said.page.tables["systems"]
     rows = said.comparison.to_dict("records")
     for (name, system), row, cells in zip(own.table, rows, shown[1:], strict=True):
@@ -134,7 +134,7 @@ def test_helped_same_and_hurt(own, said):
 
 def test_every_cutoff(own, said):
     (rows,) = said.page.tables["cutoffs"]
-    # Beyond the longest list only the ideal grows.
+    # Beyond the longest list only the ideal gain increases.
     longest = max(len(rows) for lists in own.systems.values() for rows in lists.values())
     cutoffs = sorted({min(cutoff, longest) for cutoff in CUTOFFS})
     for (k, *cells), cutoff in zip(rows[1:], cutoffs, strict=True):
@@ -166,7 +166,7 @@ def test_most_changed_queries(own, said):
 
 
 def test_kinds_of_queries(own, said):
-    """Each group's figures; p is corrected over the groups of one kind."""
+    """Figures of each group; p is corrected over the groups of one kind."""
     texts = {query: str(row["text"]) for query, row in own.queries.items()}
     named = {
         "First-stage difficulty": kinds.thirds(own.table["ndcg", own.baseline]),
@@ -202,7 +202,7 @@ def _check_groups(own, system, groups, table):
             continue
         assert_ends(ends, interval(part, rules))
         tested.append((p, *p_value(part, flips=rules.flips)))
-    # What chance leaves open of a p is multiplied as the p is, and may reach another's.
+        # The sampling error of a p is multiplied with p, and may exceed another p.
     slack = len(tested) * max((error for _shown, _p, error in tested), default=0.0)
     wanted = corrected([p for _shown, p, _error in tested], holm=rules.holm)
     for (shown, *_), expected in zip(tested, wanted, strict=True):

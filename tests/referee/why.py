@@ -29,9 +29,10 @@ def reason(
 
 
 class _Side:
-    """rank: of each document with a label above 0, as the metric counts it. credit: what it adds.
-    place: of every document, in the whole list. judged: whether any of the first K has a label.
-    below: what documents below the first K would add in the best order."""
+    """One of the two lists. rank: of each document with a label above 0, as the metric counts it.
+    credit: its contribution. place: of every document, in the whole list. judged: whether any of
+    the first K has a label. below: possible contribution, in the best order, of documents below
+    K."""
 
     def __init__(self, rows: Rows, known: Mapping[str, float], rules: Rules) -> None:
         self.scores = [score for _document, score in rows]

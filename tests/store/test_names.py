@@ -1,4 +1,4 @@
-"""What everything is called is read anew where a database was written to, and only there."""
+"""Names are read again after a write to the database, and only then."""
 
 import os
 
@@ -15,7 +15,7 @@ LONG_AGO, FAR_OFF = 10**18, 4 * 10**18
 
 
 def set_time(workspace, nanoseconds):
-    """Of when its files were written last."""
+    """Set the time of the last write to its files."""
     for file in files_of(workspace.database.file):
         if file.exists():
             os.utime(file, ns=(nanoseconds, nanoseconds))

@@ -179,7 +179,7 @@ def test_repeats_of_a_judge() -> None:
     found = repeated([first, second, third])
     assert (found.repeats, found.pairs) == (3, 3)
     assert found.same == pytest.approx(2 / 3)
-    # Of three pairs no kappa.
+    # Three pairs are too few for kappa.
     assert np.isnan(found.kappa)
     grades = np.random.default_rng(2).integers(0, 4, (3, 12))
     many = [judged([("a", str(n), grade) for n, grade in enumerate(each)]) for each in grades]
@@ -194,8 +194,8 @@ def test_repeats_of_a_judge() -> None:
 
 @pytest.mark.parametrize(("queries", "each"), [(4, 2), (5, 2), (6, 2), (2, 8)])
 def test_few_pairs_have_no_kappa_and_no_interval(queries: int, each: int) -> None:
-    """Of 8 pairs there is no kappa, of 10 there is one; of 5 queries there is no interval, of 6
-    there is one; the matrix and the shares are of any number."""
+    """Kappa needs 10 pairs, and an interval needs 6 queries; the matrix and the shares need no
+    minimum."""
     judge, labels, label, grade = random_pairs(queries, each)
     found = agreement(judge, labels, threshold=2)
     kappas, intervals = queries * each >= FEWEST_PAIRS, queries == 6
@@ -223,7 +223,7 @@ def test_few_pairs_have_no_kappa_and_no_interval(queries: int, each: int) -> Non
 @pytest.mark.parametrize(
     ("labels", "scale", "threshold", "cut"),
     [
-        # Halfway between the border's labels, at the same share of the judge's scale.
+        # Halfway between the labels at the threshold, at the same share of the judge's scale.
         ([0, 1], (0, 3), 1, 2),
         ([0, 1], (0, 10), 1, 5),
         ([0, 1, 2], (0, 3), 1, 1),

@@ -19,7 +19,7 @@ def sample(n: int, others: int, seed: int = 1, noise: float = 0.5, slope: float 
 
 
 def ppi(h, f, others, weight: float) -> tuple[float, float, float]:
-    """The estimate of PPI++ and the two parts of its standard error, as published."""
+    """Return the estimate of PPI++ and the two parts of its standard error, as published."""
     estimate = weight * others.mean() + (h - weight * f).mean()
     return (
         estimate,
@@ -86,7 +86,7 @@ def test_a_perfect_judge_counts_in_full_but_for_what_is_not_seen() -> None:
     found = correct(people, judge, level=0.95)
     assert found.weight == pytest.approx(1, abs=1e-3)
     assert found.corrected.mean == pytest.approx(judge.mean(), abs=1e-3)
-    # Two of twenty queries unseen: a tenth of the variance is left.
+    # With two of twenty queries unseen, a tenth of the variance remains.
     assert found.worth == pytest.approx(10, rel=0.01)
     assert found.saved == pytest.approx(180, rel=0.01)
 
@@ -117,14 +117,14 @@ JUDGES = {
     "even errors": lambda people, rng: 0.8 * people + rng.normal(0, 0.1, len(people)),
     "favours the challenger": lambda people, rng: people + 0.3 + rng.normal(0, 0.1, len(people)),
     "guesses": lambda people, rng: rng.permutation(people),
-    # A third of the queries have nothing relevant, which the judge mostly sees too.
+    # A third of the queries have nothing relevant, which the judge mostly detects too.
     "some have no value": lambda people, rng: 0.8 * people + rng.normal(0, 0.1, len(people)),
 }
 
 
 @pytest.mark.parametrize("kind", JUDGES)
 def test_the_interval_holds_the_truth_whatever_the_judge(kind: str) -> None:
-    """tests/benchmarks/judging.py does so on real labels."""
+    """The same on real labels: tests/benchmarks/judging.py."""
     rng = np.random.default_rng(2)
     people = np.where(rng.random(4_000) < 0.4, 0.0, rng.normal(0.1, 0.4, 4_000))
     judge = JUDGES[kind](people, rng)
@@ -137,7 +137,7 @@ def test_the_interval_holds_the_truth_whatever_the_judge(kind: str) -> None:
         rows, own = rng.integers(0, 4_000, 240), np.arange(240) < 40
         seen = np.where(own, people[rows], NAN)
         found.append(correct(seen, judge[rows], labelled=own, level=0.95))
-    # 250 draws of 95 %: three standard errors are 4 points.
+    # 250 samples at 95 %: three standard errors are 4 points.
     held = {
         way: np.mean([getattr(each, way).low <= truth <= getattr(each, way).high for each in found])
         for way in ("people", "corrected", "judge")
@@ -165,7 +165,7 @@ def test_the_curve_starts_at_what_there_is_and_ends_at_all() -> None:
     assert both == sorted(both, reverse=True)
     assert both[0] < 0.9 * alone[0]
     assert all(ours <= theirs for ours, theirs in zip(both, alone, strict=True))
-    # With all labelled there is nothing left for the judge.
+    # If all queries are labelled, the judge adds nothing.
     assert both[-1] == alone[-1]
 
 

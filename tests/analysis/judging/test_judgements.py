@@ -17,7 +17,7 @@ def made(rows, scale=(0, 3)) -> Judgements:
 PAIR = ("q1", "d1")
 CASES = {
     "pairs without a grade are no labels": lambda: made(ROWS),
-    # No error may be written in several ways.
+    # The absence of an error can be written in several ways.
     **several(
         "no error is {!r}",
         lambda none: made([(*PAIR, 1, none), ("q1", "d2", None, "unreadable")]),

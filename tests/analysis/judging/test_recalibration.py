@@ -24,13 +24,13 @@ def pool_like(queries: int, docs: int) -> LabelPool:
 
 
 def summed(pool: LabelPool):
-    """Changes by a sum: a label counts for the system that ranks it higher."""
+    """Return a function of changes: each label counts for the system that ranks it higher."""
     side = np.sign(pool.ranks[0] - pool.ranks[1])
     return lambda labels: np.bincount(pool.query, labels * side, len(pool.query_ids))
 
 
 def judged(queries: int = 60, docs: int = 10, people: int = 20, top: int = 3):
-    """A pool, grades and labels (NaN but for the first queries)."""
+    """Return a pool, grades and labels (NaN except for the first queries)."""
     rng = np.random.default_rng(2)
     pool = pool_like(queries, docs)
     labels = rng.choice(top + 1, len(pool), p=[0.7, *[0.3 / top] * top]).astype(float)
@@ -73,7 +73,7 @@ def test_names_order_scale_and_side_of_systems_change_nothing_else() -> None:
     assert np.ptp(found) > 1
     turned = replace(pool, systems=pool.systems[::-1], ranks=pool.ranks[::-1])
     assert expected_changes(turned, grades, labels, summed(turned)) == pytest.approx(-found)
-    # Only which grades are the same counts.
+    # Only the equality of grades matters, not their values.
     for scaled in (10 * grades + 5, np.sqrt(grades), grades - 7):
         assert expected_changes(pool, scaled, labels, summed(pool)) == pytest.approx(found)
     order = np.random.default_rng(4).permutation(60)
@@ -112,7 +112,7 @@ def test_queries_without_grades_or_values_and_a_rare_grade() -> None:
 
 
 def test_a_missing_grade_is_one_more_grade_whose_worth_is_learned() -> None:
-    """Judges that fail on all that is relevant, or on one in five: as if failing were a grade."""
+    """A judge that fails on all relevant documents, or on one in five; failure is like a grade."""
     pool, grades, labels = judged(queries=120, people=60)
     rng = np.random.default_rng(9)
     for lost in (grades == 3, rng.random(len(pool)) < 0.2):

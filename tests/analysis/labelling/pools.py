@@ -9,8 +9,8 @@ from tests.sets import loaded
 
 
 def real_pool(name: str, reranking: str = "") -> tuple[LabelPool, np.ndarray]:
-    """The pool of the first stage and a reranking of a set, and the labels of all its pairs, 0 for
-    pairs without one. reranking: a part of its name."""
+    """Return the pool of the first stage and a reranking of a set, and the labels of all its pairs,
+    0 for pairs without one. reranking: a part of its name."""
     found = loaded(name)
     known = (reranking,) if reranking else ("by_title", "minilm")
     run = next(run for run in found.runs if any(each in run.name for each in known))
@@ -19,8 +19,8 @@ def real_pool(name: str, reranking: str = "") -> tuple[LabelPool, np.ndarray]:
 
 
 def without_difference(pool: LabelPool, metric: Additive, labels) -> LabelPool:
-    """The pool with the two systems swapped in some queries, the choice of 2,000 random ones that
-    leaves the smallest difference."""
+    """Return the pool with the two systems swapped in some queries: of 2,000 random choices the one
+    with the smallest difference."""
     plan = LabelPlan.make(pool, metric, seed=0)
     own = np.bincount(pool.query, plan.weights[0] * metric.gains(labels))
     swaps = np.random.default_rng(7).choice([-1.0, 1.0], (2_000, len(own)))

@@ -23,7 +23,7 @@ QUERIES, DOCS = 12, 10
 
 @pytest.fixture(scope="module")
 def plan() -> LabelPlan:
-    """120 pairs, of which the second system has the same documents in reverse."""
+    """Return a plan of 120 pairs; the second system has the same documents in reverse order."""
     ranks = np.tile(np.arange(1.0, DOCS + 1), QUERIES)
     pool = LabelPool(
         ("old", "new"),
@@ -37,7 +37,7 @@ def plan() -> LabelPlan:
 
 
 def answers(plan: LabelPlan, *rows: tuple[int, float, str, str]) -> pd.DataFrame:
-    """rows: (place in the order of draws, label, rater, time)."""
+    """Return a table of answers. rows: (place in the order of draws, label, rater, time)."""
     pairs = plan.order[[place for place, *_ in rows]]
     ids = plan.pool.query_ids[plan.pool.query[pairs]], plan.pool.doc_ids[pairs]
     table = pd.DataFrame([row[1:] for row in rows], columns=["label", "rater", "time"])
@@ -53,7 +53,7 @@ def test_the_share_of_double_labels_is_what_was_asked(plan, share: float, count:
     first = set(plan.order[:40])
     asked = [pair for pair in next_pairs(plan, done, "ben", 120, doubled=share) if pair in first]
     assert len(asked) == count
-    # Never the first rater again, and never a third.
+    # A pair never returns to its first rater, and never has a third.
     assert not first & set(next_pairs(plan, done, "ann", 120, doubled=share))
     twice = Answered.of(
         plan.pool, answers(plan, *rows, *((place, 1, "ben", "") for place in range(40)))

@@ -43,7 +43,7 @@ def _plan(names, spec="dcg@5", **settings) -> LabelPlan:
 
 
 def _labelled(plan: LabelPlan, places) -> pd.DataFrame:
-    """The file's table after the pairs at these places of the order were labelled."""
+    """Return the file's table after the pairs at these places of the order were labelled."""
     pairs = plan.order[places]
     ids = zip(plan.pool.query_ids[plan.pool.query[pairs]], plan.pool.doc_ids[pairs], strict=True)
     rows = [(*pair, LABELS[pair], "ann", "") for pair in ids]
@@ -76,7 +76,7 @@ def test_the_estimate_is_that_of_the_plan(mode, spec, places) -> None:
     plan = _plan(["old", "new"], spec, mode=mode)
     table = _labelled(plan, slice(None) if places is None else places)
     found = _told(["old", "new"], table, (spec,))
-    # In precision all pairs that weigh anything weigh the same.
+    # In precision all pairs with a weight have the same weight.
     assert found.mode == mode or (mode == "random" and spec == "precision@3")
     assert (found.estimates[0].waiting >= 5) == (places is not None and len(places) == 155)
     _same(found.estimates, estimate(plan, plan.pool.aligned(table)))

@@ -49,7 +49,7 @@ CASES = {
         Additive.of("dcg@2", top=1),
     ),
     "all that weigh anything": lambda: drawn(_pool()),
-    # At other ranks within the cutoff precision stays as it is.
+    # Precision does not depend on ranks within the cutoff.
     "all that weigh anything in precision": lambda: drawn(
         _pool(), Additive.of("precision@3", top=1)
     ),
@@ -67,7 +67,7 @@ def test_what_is_pooled_and_what_of_it_is_drawn(approved) -> None:
 
 
 def test_pairs_are_drawn_as_often_as_they_say() -> None:
-    """The first two draws of 2,000 plans, against the probabilities that the plans state."""
+    """The first two pairs of 2,000 plans, against the probabilities that the plans state."""
     pool = _pool()
     plans = [LabelPlan.make(pool, METRIC, seed=seed) for seed in range(2_000)]
     first = Counter(int(plan.order[0]) for plan in plans)
@@ -97,7 +97,7 @@ def test_several_systems_are_drawn_for_by_the_sum_of_what_they_weigh() -> None:
     assert every.weights[0] == pytest.approx(plan.weights[1] - plan.weights[0])
 
 
-# Six queries of four documents each, the second ranking turned around.
+# Six queries of four documents each, reversed in the second ranking.
 SIX = {f"q{number}": "abcd" for number in range(6)}
 WIDE = pool_of(
     {"old": ranking(**SIX), "new": ranking(**{query: each[::-1] for query, each in SIX.items()})}, 3
@@ -120,7 +120,7 @@ def test_a_query_is_drawn_with_all_of_its_pairs() -> None:
         owners = WIDE.query[plan.order]
         assert [len(set(owners[plan.draw == draw])) for draw in range(6)] == [1] * 6
         assert len(set(owners[np.flatnonzero(np.diff(plan.draw, prepend=-1))])) == 6
-        # Drawn last, one of one.
+        # The last pair is the only one left to sample from.
         assert plan.probabilities[-1] == 1
         assert plan.probabilities[0] == pytest.approx(1 / 6)
     first = Counter(int(WIDE.query[plan.order[0]]) for plan in plans)

@@ -40,12 +40,12 @@ def judged(kind: str, labels, weights):
 
 
 def effort(plan: LabelPlan, labels, guess: Guess | None = None) -> int:
-    """Labels until the first verdict; all if there is none."""
+    """Return the number of labels until the first verdict; all if there is none."""
     return estimate(plan, labels, guess)[0].conclusive_at or len(plan.order)
 
 
 def _some(plan: LabelPlan, labels, n: int, but: int = 0):
-    """The labels of the first n draws, without the last of all."""
+    """Return the labels of the first n draws, without the last `but`."""
     given, order = np.full(len(labels), np.nan), plan.order[: min(n, len(plan.order) - but)]
     given[order] = labels[order]
     return given
@@ -65,7 +65,7 @@ def test_labels_after_the_first_open_draw_wait(sample) -> None:
     (found,) = estimate(plan, given)
     (before,) = estimate(plan, _some(plan, labels, 150))
     assert found == replace(before, waiting=49)
-    # So early all that are left may be needed.
+    # This early, all remaining labels may be needed.
     assert found.needed < found.needed_most == len(plan.order) - 150
     assert next_draw(plan, labels) is None
 
@@ -107,7 +107,7 @@ def test_a_judge_that_says_nothing_saves_nothing(sample) -> None:
 
 
 def test_verdicts_on_several_systems_hold_together(sample) -> None:
-    """Three systems, two contrasts; the interval is the intersection of those at all looks."""
+    """Three systems, two contrasts; the interval is the intersection of the intervals so far."""
     pool, labels = sample
     rng = np.random.default_rng(3)
     third = np.argsort(rng.random(len(pool)))[None] + 1.0
@@ -192,7 +192,7 @@ def test_without_draws_at_equal_ranks_no_relative_change_is_stated(sample) -> No
     (found,) = estimate(plan, _some(plan, labels, 900))
     assert found.settled
     assert np.isnan([found.relative, found.relative_low, found.relative_high]).all()
-    # With their labels known before, it can be.
+    # If their labels are known from before, a relative change is stated.
     known = np.where(plan.weighs, np.nan, labels)
     helped = LabelPlan.make(pool, METRIC, seed=3, known=known)
     (found,) = estimate(helped, _some(helped, labels, 900))
@@ -200,7 +200,7 @@ def test_without_draws_at_equal_ranks_no_relative_change_is_stated(sample) -> No
 
 
 def test_what_is_said_before_there_is_enough(sample) -> None:
-    """No number without a label, no interval before 50 of them and enough gains, and the same
+    """No number without a label, no interval below 50 labels or with few gains, and the same
     estimate after a label was changed back."""
     pool, labels = sample
     plan = LabelPlan.make(pool, METRIC, seed=1)
@@ -224,7 +224,7 @@ def test_what_is_said_before_there_is_enough(sample) -> None:
 
 @pytest.mark.parametrize(("mode", "seen"), [("weight", 150), ("query", 50)])
 def test_about_as_many_labels_are_needed_as_it_says(sample, mode, seen) -> None:
-    """Planned from 150 labels or 50 queries, over 40 seeds: right in the median within a half."""
+    """Planned from 150 labels or 50 queries, over 40 seeds: the median is right within a half."""
     pool, labels = sample
     ratios = []
     for seed in range(40):
@@ -238,7 +238,7 @@ def test_about_as_many_labels_are_needed_as_it_says(sample, mode, seen) -> None:
 
 @pytest.mark.parametrize("equal", [False, True])
 def test_the_first_forecast_is_enough_in_at_least_nine_of_ten_cases(sample, equal) -> None:
-    """Also for two systems without a difference, for which it is all that are left."""
+    """Also for two systems without a difference: the forecast is all remaining labels."""
     pool, labels = sample
     pool = without_difference(pool, METRIC, labels) if equal else pool
     enough = []
@@ -255,7 +255,7 @@ def test_the_first_forecast_is_enough_in_at_least_nine_of_ten_cases(sample, equa
 def test_known_labels_count_in_full_and_with_all_labels_every_mode_is_exact(
     sample, mode, seen
 ) -> None:
-    """Half of the labels were there before; over 100 seeds the estimate is right on average."""
+    """Half of the labels existed before; over 100 seeds the estimate is right on average."""
     pool, labels = sample
     known = np.where(np.arange(len(pool)) % 2, labels, np.nan)
     whole = LabelPlan.make(pool, METRIC, seed=1)
@@ -274,7 +274,7 @@ def test_known_labels_count_in_full_and_with_all_labels_every_mode_is_exact(
 
 
 def test_an_estimate_is_right_on_average_whatever_the_guess(sample) -> None:
-    """And a perfect guess narrows the interval without closing it."""
+    """A perfect prediction narrows the interval to more than 0."""
     pool, labels = sample
     gains = METRIC.gains(labels)
     guesses = {
@@ -349,5 +349,5 @@ def test_for_queries_like_these_the_spread_between_queries_comes_on_top(sample) 
     whole = classic[1] - classic[0]
     assert all(width > 0.95 * whole for width in widths)
     assert widths[0] > widths[2]
-    # Of half of the queries it is about the root of two wider.
+    # With half of the queries the interval is wider by about the root of two.
     assert 1.0 < widths[3] / whole < 2.0

@@ -49,7 +49,7 @@ def codes(report: CheckReport) -> set[str]:
 
 
 def shallow(labels_of_each: list[float], queries: int = 5) -> Dataset:
-    """Queries with ten candidates, the first of which have these labels."""
+    """Return queries with ten candidates; the first candidates have these labels."""
     every = range(queries)
     return dataset(
         [(f"q{q}", f"d{rank}", label) for q in every for rank, label in enumerate(labels_of_each)],
@@ -62,7 +62,7 @@ def one_pair(labelled: str, ranked: str) -> CheckReport:
 
 
 def directed(sign: int, queries: int, seed: int = 5) -> CheckReport:
-    """Labels that follow the rank (sign 1: low labels on top; 0: they do not), with noise."""
+    """Return the report of labels that follow the rank (sign 1: low on top; 0: not), with noise."""
     rng = np.random.default_rng(seed)
     labels, lists = [], {}
     for q in range(queries):
@@ -96,7 +96,7 @@ def without_texts() -> CheckReport:
 
 
 def labelled_later(more: int) -> CheckReport:
-    """Three of ten had a label."""
+    """Return the report after more labels; three of ten documents had a label before."""
     data = shallow([1, 0, 0])
     added = [(f"q{q}", f"d{rank}", 0.0) for q in range(5) for rank in range(3, 10)]
     full = data.relabelled(pd.DataFrame(added[:more], columns=["query_id", "doc_id", "label"]))
@@ -174,7 +174,7 @@ CASES = {
 
 
 def told(report: CheckReport) -> str:
-    """All numbers, and the findings in their order."""
+    """Return all numbers, and the findings in their order."""
     assert CheckReport.from_json(report.to_json()) == report
     by = [each for level in ("errors", "warnings", "notes") for each in getattr(report, level)]
     assert tuple(by) == report.findings

@@ -1,4 +1,4 @@
-"""Stored check reports speak in the words of today, so that they have a translation."""
+"""Stored check reports are shown with the present messages, so that they have a translation."""
 
 from rankdash.core.base.errors import Finding
 from rankdash.core.base.i18n import finding_text, gettext, speaking

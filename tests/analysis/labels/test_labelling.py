@@ -1,4 +1,4 @@
-"""The to-label list goes out as a file, is filled in and read back, and its labels are merged."""
+"""The to-label list is exported, filled in and read back, and its labels are merged."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ from tests.lists import ranking
 from tests.results import results, several
 from tests.sets import SETS, loaded
 
-# Ids and texts as they come from elsewhere: formulas, digits, separators, marks, Chinese.
+# Difficult ids and texts: formulas, digits, separators, marks, Chinese.
 HOSTILE = ("=1+1", "'=1+1", "-5", "007", "@x", 'say "hi", twice', "+", "编号1", "it's")
 HOSTILE += ("''", "a\tb")
 
@@ -133,7 +133,7 @@ def test_labels_come_back_to_the_pairs_they_were_given_to(write):
     expected = pd.concat([made.qrels, own[["query_id", "doc_id", "label"]]])
     pairs = expected.set_index(["query_id", "doc_id"])["label"].to_dict()
     assert merged.dataset.qrels.set_index(["query_id", "doc_id"])["label"].to_dict() == pairs
-    # On its own it is a data set once labels are in it.
+    # With labels, the list itself is a data set.
     alone = load([Source("to_label", data)]).dataset
     assert len(alone.qrels) == len(labels)
 

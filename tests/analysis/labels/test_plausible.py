@@ -1,4 +1,4 @@
-"""Data that cannot be right: each is noticed, and none of the sets that are right is."""
+"""Implausible data: each kind is detected, and plausible sets are not suspected."""
 
 import random
 
@@ -70,7 +70,7 @@ def test_queries_and_documents_that_share_no_language_are_not_suspected():
 
 
 def counted(ids: list[str], labelled: int | None = None) -> list[Source]:
-    """Queries with these ids, and labels that count them 1, 2, 3 … in their order."""
+    """Return queries with these ids, and labels that number them 1, 2, 3 … in their order."""
     draw = random.Random(3)
     words = [f"word{n}" for n in range(2000)]
     texts = [" ".join(draw.sample(words, 6)) for _ in ids]
@@ -106,7 +106,7 @@ GRADES = [1, 2, 3, 4] * 6
 SCORES = [4.5, 3.5, 2.5, 1.5] * 6
 
 
-# Header → grades, of which the first row of each query has the lowest.
+# Header → grades; the first row of each query has the lowest grade.
 HEADERS = {
     # A scale in brackets does not hide a column of labels.
     **dict.fromkeys(("相关性评分（0-3）", "relevance (0 to 3)", "Label [1-4]", "相关度评分"), 1),
@@ -127,7 +127,7 @@ def headed(name: str) -> tuple[object, ...]:
 
 
 def many(rows: int, documents: int, bad: int) -> tuple[object, ...]:
-    """Ten rows of each query, of which `bad` have no label."""
+    """Return the sources of ten rows per query; `bad` of them have no label."""
     found = table(
         {
             "query": [f"query {at // 10}" for at in range(rows)],

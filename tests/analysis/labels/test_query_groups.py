@@ -50,7 +50,7 @@ GAIN_AND_NOISE = pairs([*GAIN, *NOISE]), segment(*["gain"] * 40, *["noise"] * 20
 SIZES = segment(*["ten"] * 10, *["seven"] * 7, *["one"] * 2)
 LETTERS = segment("b", "b", "b", "a", "c", "c")
 T = StatisticsSettings(test="t")
-# To the same change of each query there is no p that a draw could move.
+# If all queries have the same change, p does not depend on resampling.
 CASES = {
     "a gain and noise": lambda: by_segment(*GAIN_AND_NOISE, T),
     "by size": lambda: by_segment(pairs([0.1] * 6), LETTERS, T),
@@ -113,7 +113,7 @@ def test_queries_are_described_by_script_length_and_what_they_have(approved):
         (query, [*(f"x{n}" for n in range(at % 4)), "a"], [-float(n) for n in range(at % 4 + 1)])
         for at, query in enumerate(ids)
     ]
-    # Of two queries another document is relevant too; of the last one none is.
+    # Two queries have another relevant document; the last query has none.
     labels = [(query, "a", 1.0) for query in ids[:-1]] + [(ids[-1], "a", 0.5)]
     labels += [(query, "x3", 1.0) for query in ids[:2]] + [(ids[0], "x2", 0.5)]
     # With these, four queries have 3, 4, 9 and 10 relevant documents.

@@ -53,7 +53,7 @@ def test_every_depth_is_what_a_run_of_that_depth_gives(seed: int, depth: int):
 
 
 def labelled(found: dict[str, str]) -> pd.DataFrame:
-    """Of each query one relevant document."""
+    """Return labels with one relevant document per query."""
     return pd.DataFrame(found.items(), columns=["query_id", "doc_id"]).assign(label=1.0)
 
 
@@ -64,14 +64,14 @@ def by_place(found: dict[str, list[str]]) -> dict[tuple[str, str], float]:
 def cuts_of(
     found: dict[str, list[str]], lifted: dict[tuple[str, str], float]
 ) -> tuple[Cuts, Ranking]:
-    """A first stage and its reranking, by other scores of some documents."""
+    """Return the cuts of a first stage and its reranking, with new scores of some documents."""
     scores = by_place(found) | lifted
     first = in_order(found)
     return Cuts(ranking(reranked(found, scores, 99), scores), first), first
 
 
 def test_the_curve_has_the_metric_of_each_depth_and_marks_what_is_enough():
-    """A reranker that lifts the relevant document when it is among the first 20 and errs below."""
+    """A reranker that lifts the relevant document if it is among the first 20 and errs below."""
     rng = np.random.default_rng(3)
     found = {f"q{q}": [f"d{d}" for d in rng.permutation(60)[:50]] for q in range(80)}
     good = {query: docs[rng.integers(2, 20)] for query, docs in found.items()}
@@ -206,7 +206,7 @@ CASES = {
     **{f"eight are helped, full: {full}": lambda full=full: _curve(8, depths=(20,), full=full)
        for full in (False, True)},
     **several("twelve, and {} deeper", lambda deeper: _curve(12, deeper), (5, 8)),
-    # Nine of 13 is less than nine tenths of ten of 13, by the last digit.
+    # Nine of 13 is less than nine tenths of ten of 13, by a rounding error.
     **{
         f"ten of {n}, {deeper} of them deeper": lambda n=n, d=deeper: _curve(10 - d, d, n)
         for n in (40, 13) for deeper in (1, 2)
@@ -220,7 +220,7 @@ CASES = {
     },
     "the time of 50": lambda: latency_at(ROWS, 50, 1.0),
     "the time of 10": lambda: latency_at(ROWS, 10, 1.0),
-    # A query without documents took its time with nothing that could shrink.
+    # The latency of a query without documents does not depend on the depth.
     "beside a query without documents": lambda: latency_at(pd.concat([ROWS, NOTHING]), 50, 1.0),
     "unmeasured": lambda: latency_at(ROWS.iloc[2:], 50),
     "the 95th of a hundred": lambda: latency_at(HUNDRED, 10),

@@ -1,4 +1,4 @@
-"""The ladder: ranks as the metrics count them, the ideal order, which documents are telling."""
+"""The ladder: ranks as the metrics count them, the ideal order, important documents."""
 
 import numpy as np
 import pandas as pd

@@ -41,7 +41,7 @@ NAN = math.nan
 RANKS = [float(-place) for place in range(1, 9)]
 NEAR = listed([100.0, 100.0, 0.0], [100.0, 99.5, 0.0], [100.0, 40.0, 0.0], [1.0])
 JUST = listed([100.0, 99.0, 0.0], [100.0, 98.9, 0.0])
-# Gaps behind the first: 0, 0.6 and 0.2; behind the second: 1, 0.4 and 0.8.
+# Gaps after rank 1: 0, 0.6 and 0.2; after rank 2: 1, 0.4 and 0.8.
 GAPS = listed([9.0, 9.0, 0.0], [10.0, 4.0, 0.0], [10.0, 8.0, 0.0], [2.0, 1.0])
 PAIRS = pd.DataFrame({"query_id": list("abcdef"), "delta": [1.0, 8.0, 2.0, 4.0, NAN, 16.0]})
 MARGIN = pd.Series({"a": 0.1, "b": 0.9, "c": 0.2, "d": 0.2, "e": 0.3, "f": NAN})
@@ -49,7 +49,7 @@ IDS = [f"q{place}" for place in range(25)]
 MANY = pd.DataFrame({"query_id": IDS, "delta": np.arange(25.0)})
 CASES = {
     "a gap is a share of the span": lambda: margins(listed([9.0, 7.0, 6.0, 4.0], [3, 3, 1]), 2),
-    # A document without a score is not there, so the span ends before it.
+    # A document without a score does not count, so the range ends before it.
     "too short": lambda: margins(listed([1.0], [2.0, 1.0], [3.0, 2.0, NAN]), 2),
     "without a score": lambda: margins(listed([5.0, 4.0], [NAN, NAN], [3.0, 1.0]), 1),
     "near ties, and exact ones apart": lambda: near_ties(margins(NEAR, 2)),

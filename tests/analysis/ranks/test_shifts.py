@@ -1,4 +1,4 @@
-"""Moves of documents between two rankings, counted, against a plain reading of both lists."""
+"""Moves of documents between two rankings, counted, against a plain comparison of both lists."""
 
 import numpy as np
 import pandas as pd

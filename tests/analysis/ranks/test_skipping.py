@@ -70,7 +70,7 @@ def test_the_mixed_system_is_the_mean_of_what_each_query_was_given():
 
 @pytest.mark.parametrize("tolerance", [0.01, 0.02, 0.05, 0.1])
 def test_twice_the_tolerance_allows_a_rule_that_skips_more(tolerance):
-    """The gain falls steadily with the margin, so that each rule costs a little more."""
+    """The gain falls steadily with the margin: each rule loses a little more than the last one."""
     margin = np.arange(400) / 400
     found, twice = (
         skipping(*made(0.3 * (1 - margin), margin), SETTINGS, tolerance=times * tolerance)
@@ -161,7 +161,7 @@ def gaining(mean: float) -> tuple[pd.DataFrame, "pd.Series[float]"]:
 
 
 def with_gaps() -> tuple[pd.DataFrame, "pd.Series[float]"]:
-    """Ten queries without a margin, and ten without a pair."""
+    """Return ten queries without a margin, and ten without a pair."""
     pairs, margin = telling(60)
     margin.iloc[:10] = math.nan
     pairs.loc[50:, ["after", "delta"]] = math.nan
@@ -169,14 +169,14 @@ def with_gaps() -> tuple[pd.DataFrame, "pd.Series[float]"]:
 
 
 def run_rows(*latencies: float, state: str = "done", pairs: float = 10.0) -> pd.DataFrame:
-    """The last query in another state."""
+    """Return rows of a run; the last query has another state."""
     frame = pd.DataFrame({"latency_ms": latencies, "pairs": pairs, "state": "done"})
     frame.insert(0, "query_id", [f"q{place}" for place in range(len(latencies))])
     frame.loc[len(frame) - 1, "state"] = state
     return frame
 
 
-# The first and the third are skipped.
+# The first and the third query are skipped.
 MARGIN = pd.Series([0.9, 0.1, 0.8, 0.2, 0.9], index=["q0", "q1", "q2", "q3", "q4"])
 NAN = math.nan
 SKIPPED = {

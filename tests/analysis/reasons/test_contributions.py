@@ -113,7 +113,7 @@ def parts(
     before: str | Ranking, after: str | Ranking, labels: dict[str, float], spec: str,
     other: dict[str, float] | None = None, left_out: dict[str, str] | None = None, **rules,
 ) -> tuple[Split, str]:  # fmt: skip
-    """The split, and the statements made of it, a line each."""
+    """Return the split, and its statements, one per line."""
     qrels, conventions = table(labels, other or {}), Conventions(**rules)
     lists = (ranked(each) if isinstance(each, str) else each for each in (before, after))
     found = split(*lists, qrels, "q", parse_measure(spec), conventions, left_out=left_out)
@@ -170,7 +170,7 @@ ONE_LABEL = pd.DataFrame({"query_id": ["q", "r"], "doc_id": ["a", "a"], "label":
 
 
 def left(gone: str) -> float:
-    """The challenger's value without some documents: the others move up."""
+    """Return the challenger's value without some documents: the others move up."""
     qrels = table({"a": 1, "d": 0}, {})
     found = split(ranked("abcd"), ranked("bcad"), qrels, "q", parse_measure("mrr"))
     return without(found, list(gone), qrels, Conventions())
@@ -206,7 +206,7 @@ STATEMENTS = {
         lambda label: told("ab", "ba", {"a": 2, "b": label}, "ndcg"),
         (0, -1, 0.5),
     ),
-    # "c" passed "a", and "u" passed "b", which rose all the same.
+    # "c" passed "a", and "u" passed "b", which rose anyway.
     "above one that lost nothing": lambda: told(
         "acdebu", "caubde", {"a": 3, "c": 1, "b": 1}, "ndcg@6"
     ),
@@ -252,7 +252,7 @@ def test_what_each_document_adds_and_what_is_told_of_it(approved):
 
 @pytest.mark.parametrize("name", QUALITY)
 def test_a_document_adds_what_the_list_gains_by_it(name):
-    """Without none of them a list scores the same; ERR looks at the highest label of the set."""
+    """A list without any of them has the same value; ERR uses the highest label of the set."""
     spec = f"{name}@4" if registry[name].has_cutoff else name
     assert splits(parse_measure(spec)) and not splits(parse_measure("judged@10"))
     for other, rules in (({"z": 3}, Conventions()), ({}, Conventions(threshold=2, ap_norm="R"))):

@@ -1,4 +1,4 @@
-"""The perfect value splits without a remainder, and the ceiling is what no reranker passes."""
+"""The perfect value splits without a remainder, and the ceiling is the maximum of any reranker."""
 
 import gc
 import itertools
@@ -28,7 +28,7 @@ def split(first, before, after, labels, spec, depth=None, left_out=None, own=Fal
 
 
 def told(first, before, after, labels, spec, *rest, **rules):
-    """The means, and below them the queries. Lists and labels of query q, or of several."""
+    """Return the means, and below them the queries. Lists and labels of query q, or of several."""
     lists = (ranking(**({"q": each} if isinstance(each, str) else each))
              for each in (first, before, after))  # fmt: skip
     many = labels if isinstance(next(iter(labels.values())), dict) else {"q": labels}
@@ -67,7 +67,7 @@ CASES = {
     "a query that failed": lambda: told(*[TWO_LISTS] * 3, {"q": A, "r": A}, "mrr", None,
                                         {"r": "failed"}),
     "nothing to win": lambda: told("ab", "ab", "ba", A, "mrr"),
-    # Its own list has neither c nor x.
+    # Its own list contains neither c nor x.
     "only the baseline ranks it": lambda: told(
         "ab", "ca", "ab", {"a": 1, "c": 1, "x": 1}, "recall", own=True
     ),

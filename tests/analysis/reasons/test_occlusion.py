@@ -1,4 +1,4 @@
-"""Leaving parts out: nothing of the text is lost, and effects of a made-up scorer are exact."""
+"""Omission of parts: no text is lost, and effects of a made-up scorer are exact."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""One reason for each query: every rule by a case from both sides, one and only one by property."""
+"""One reason for each query: every rule by a case from both sides, exactly one by property."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ NAN = float("nan")
 CLEAR = [20.0, 17.0, 15.0, 12.0, 11.0, 8.0, 7.0, 5.0, 4.0, 2.0, 1.5, 0.5]
 CLEAR += [0.0, -2.0, -5.0, -6.0, -9.0, -9.5, -12.0, -13.0]
 UNRANKED = Ranking.from_lists([("r", ["a"], [1.0])])
-"""Of another query only."""
+"""A ranking of another query only."""
 FAILED, SKIPPED = {"q": "failed"}, {"q": "skipped"}
 
 
@@ -35,7 +35,7 @@ def ranked(docs, scores=None) -> Ranking:
 
 
 def table(labels: str) -> pd.DataFrame:
-    """ "a1 b0" labels a with 1 and b with 0."""
+    """Return a table of labels; "a1 b0" labels a with 1 and b with 0."""
     rows = [("q", each[0], float(each[1:])) for each in labels.split()]
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
 
@@ -45,7 +45,7 @@ def reason(
     *, failed: dict[str, str] | None = None, failed_before: dict[str, str] | None = None,
     read: dict[str, tuple[int, int]] | None = None, tie_band: float = TIE_BAND, **rules,
 ) -> pd.Series:  # fmt: skip
-    """read: document → tokens that the model read of it, and all that it has."""
+    """Return the row of a query. read: document → tokens that the model read, and in all."""
     conventions, qrels = Conventions(**rules), table(labels)
     ours, theirs = (ranked(each) if isinstance(each, str) else each for each in (before, after))
     sides = [
@@ -77,7 +77,7 @@ def moved(lost: int, gained: int, spare: int = 0) -> tuple[str, str, str, str]:
 
 
 def by_a_hair(before: str, after: str, labels: str, spec: str) -> pd.Series:
-    """Scores a thousandth apart, and one far below them."""
+    """Return the row for scores a thousandth apart, and one far below them."""
     scores = [100 - n / 1000 for n in range(len(after))]
     return reason(before, ranked(after + "z", [*scores, 0.0]), labels, spec)
 
@@ -89,7 +89,7 @@ def fell(start: int, end: int, spec: str) -> pd.Series:
 
 
 def straight(swap: int, score) -> pd.Series:
-    """Of 49 documents two neighbours change places."""
+    """Return the row for 49 documents of which two neighbours change places."""
     docs = [f"d{n}" for n in range(49)]
     swapped = [*docs[:swap], docs[swap + 1], docs[swap], *docs[swap + 2 :]]
     before = Ranking.from_lists([("q", swapped, range(0, -49, -1))])
@@ -248,7 +248,7 @@ CASES = {
     "one of each": lambda: reason("axbcde", "cxbade", "a1 b1 c1", "recall@2"),
     "hurt, and nearly as much gained": lambda: reason("abcdefg", "dcefgab", "a2 d3"),
     "in mrr the first counts": lambda: reason(IN, "bdcefgha", "a1 d1 b0", "mrr@5"),
-    # A spare rank, for a list that cannot be better is a rescue whatever it lost.
+    # A spare rank, because a list that cannot be better is always a rescue.
     **several(
         "{} lost, {} gained", lambda lost, gained: reason(*moved(lost, gained, spare=1)),
         ((8, 4), (9, 5), (4, 8), (5, 9), (0, 1)),
@@ -256,7 +256,7 @@ CASES = {
     "gains of the tie band": lambda: reason("axbcde", "cxbade", "a1 b1 c1", "recall@2",
                                             tie_band=1 / 3),
     "gains beyond it": lambda: reason("axbcde", "cxbade", "a1 b1 c1", "recall@2", tie_band=0.3333),
-    # The computer adds three tenths up to 0.30000000000000004.
+    # In floating point three tenths add up to 0.30000000000000004.
     **{
         f"three tenths, a band of {band}": lambda band=band: reason(
             "abcxdefghij", "defxabcghij", "a1 b1 c1 d1 e1 f1 g1 h1 i1 j1", "recall@4", tie_band=band
@@ -282,8 +282,8 @@ def test_the_documentation_has_the_codes_in_their_order():
 
 
 def made_of_all_kinds() -> tuple[Ranking, Ranking, pd.DataFrame]:
-    """Lists of up to 14 of 16 documents, labels from -1 to 3, near scores, and queries that a
-    ranking lacks."""
+    """Return lists of up to 14 of 16 documents, labels from -1 to 3, similar scores, and queries
+    that a ranking lacks."""
     rng = np.random.default_rng(28)
     docs = np.array([f"d{number}" for number in range(16)], dtype=object)
     lists: tuple[list, list] = ([], [])

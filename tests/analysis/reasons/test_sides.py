@@ -9,7 +9,7 @@ from rankdash.core.study.reasons.main_document import Side, given_rows, joined
 from rankdash.core.study.unjudged.system_bounds import RankedLabels
 from tests.lists import ranking as ranking_of
 
-# Written by rising score: row 0 of what was given is the last of the list.
+# In the order of rising scores: row 0 of the input is the last of the list.
 RANKING = Ranking.from_columns(["q", "q", "q"], ["a", "b", "c"], [1.0, 2.0, 2.0])
 
 
@@ -21,7 +21,7 @@ def test_a_row_of_a_ranking_that_is_settled_again_is_found_by_its_document():
     assert given_rows(RANKING, RANKING).tolist() == np.arange(3).tolist()
 
 
-# Lists of a query that may be missing, and of which a query without labels is one.
+# Lists of queries that may be missing; one query has no labels.
 LISTS = st.dictionaries(
     st.sampled_from("pqru"), st.lists(st.sampled_from("abcdef"), unique=True), max_size=4
 )

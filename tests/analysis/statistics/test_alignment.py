@@ -24,7 +24,7 @@ NAMES = (*alignment.REASONS, "both")
 
 
 def told(aligned: alignment.Aligned) -> str:
-    """A line for each query of each system: values, states, known and answered, reasons."""
+    """Return a line per query and system: values, states, known and answered, reasons."""
     lines = [shown([aligned.systems, [measure.spec for measure in aligned.measures]])]
     reasons = aligned.reasons()
     for s, system in enumerate(aligned.systems):
@@ -40,7 +40,7 @@ def told(aligned: alignment.Aligned) -> str:
 
 
 CASES = {
-    # Another value counts for each query: with the baseline's come first, then the others'.
+    # A different value counts for each query: with "baseline" its values first, then the others'.
     "two systems, one twice": lambda: alignment.align(
         {"other": OTHER, "one": ONE, "again": OTHER}, "one"
     ),

@@ -1,4 +1,4 @@
-"""Intervals cover what they promise, tests err as often as they promise, seeds repeat."""
+"""Coverage of intervals, error rates of tests, reproducible seeds."""
 
 import itertools
 
@@ -20,8 +20,8 @@ def bca_interval(values: np.ndarray, means: np.ndarray, **settings: float):
 
 
 def test_intervals_cover_the_true_mean_as_often_as_they_say():
-    """600 sets: two and a half standard errors around 95 % are 92.8 % to 97.2 %. As per-query NDCG
-    differences look: a third zero, most gains small, a few large losses."""
+    """600 sets: two and a half standard errors around 95 % are 92.8 % to 97.2 %. The differences
+    are like those in per-query NDCG: a third zero, most gains small, a few large losses."""
     rng = np.random.default_rng(5)
     sign = np.where(rng.random((60, 600)) < 0.25, -0.6, 1.0)
     changed = rng.beta(1, 4, size=(60, 600)) * sign
@@ -51,7 +51,7 @@ def test_without_spread_or_values_nothing_is_made_up():
 
 @pytest.mark.parametrize("changed", [1, 7, 10, 11])
 def test_where_few_queries_changed_every_flip_is_counted(changed):
-    """With 1,000 flips: up to ten, as one sign may stay; one more and they are drawn."""
+    """With 1,000 flips: all combinations for up to ten queries; random ones for eleven."""
     rng = np.random.default_rng(changed)
     differences = np.append(rng.choice([0.5, 0.25, -0.125, 0.75], changed), [0.0] * 9)
     flips = np.array(list(itertools.product([-1, 1], repeat=changed)))
@@ -91,7 +91,7 @@ def test_a_query_without_a_value_takes_no_part(queries):
 
 
 def test_a_resample_of_zeros_has_a_mean_of_exactly_zero():
-    """Else an interval that ends at 0 would seem to exclude it."""
+    """Otherwise an interval that ends at 0 would seem to exclude it."""
     values = np.zeros((60, 1))
     values[:3] = 0.7
     means = bootstrap_means(values)
@@ -103,7 +103,7 @@ def test_a_resample_of_zeros_has_a_mean_of_exactly_zero():
 
 @pytest.mark.parametrize(("queries", "whole"), [(POISSON_FROM - 1, True), (POISSON_FROM, False)])
 def test_from_a_thousand_queries_on_the_number_in_a_resample_varies(queries, whole):
-    """One query of value 1: a mean is its weight over the number drawn."""
+    """One query has the value 1: a mean is its weight over the size of the resample."""
     assert POISSON_FROM == 1_000
     values = np.zeros((queries, 1))
     values[0] = 1.0

@@ -1,4 +1,4 @@
-"""The history compares like with like: one list of queries, every look counted."""
+"""The history compares the same queries, and counts every look."""
 
 import math
 
@@ -69,7 +69,7 @@ def test_the_line_rests_on_the_queries_that_all_of_its_systems_answered(approved
         "an unknown baseline": lambda: trend_of_points({"a": even(0.1)}, "b", "ndcg@10", T),
         "what differs": differing({"a": 1, "b": 2, "c": None}, {"b": 3, "a": 1, "d": "x"}),
     }
-    # A pair that was picked among many pays for all of them.
+    # The p of a pair selected from many is corrected for all of them.
     for p, systems in ((0.01, 2), (0.01, 5), (0.2, 12), (math.nan, 5)):
         cases[f"p {p} of {systems} systems"] = p_of_any_pair(p, systems)
     approved("analysis/history", results(cases))
@@ -105,6 +105,6 @@ def test_no_mean_on_the_line_ever_rests_on_another_list_of_queries(failures):
     }
     found = trend_of_points(evaluations, "r0", "ndcg@10", StatisticsSettings(resamples=100))
     line = found.frame[found.frame["on_line"]]
-    # The same value for a query everywhere: on the same queries all means are the same.
+    # Each query has the same value everywhere: on the same queries all means are the same.
     assert line["mean"].dropna().round(12).nunique() <= 1
     assert (line["answered"] >= found.queries).all()

@@ -1,4 +1,4 @@
-"""A bootstrap interval is SciPy's on the same draws; no interval or p depends on other columns."""
+"""A bootstrap interval equals SciPy's on the same samples; columns do not affect each other."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ STEPS = {"hit": 1, "precision@5": 5, "mrr@10": 2520}
 
 
 def measured(metric: str, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Differences of two systems, of which the second is a little better."""
+    """Return differences of two systems; the second is a little better."""
     hits = rng.random((2, n, 5)) < np.array([0.3, 0.45])[:, None, None]
     if metric == "hit":
         before, after = hits[:, :, 0].astype(float)
@@ -36,7 +36,7 @@ def measured(metric: str, n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def scipy_interval(column: np.ndarray, steps: int, level: float) -> list[float]:
-    """SciPy's BCa on our draws, in whole steps, so that equal means are equal."""
+    """Return SciPy's BCa on our resamples, in whole steps, so that equal means are equal."""
     columns, (sign,) = Columns.oriented(column[:, None])
     own = columns.values[:, 0]
     draws = np.rint(bootstrap_means(columns)[:, 0] * steps * len(own)) / len(own)
@@ -70,7 +70,7 @@ def test_the_interval_is_scipys_on_the_same_draws(n, level):
 
 
 def everything(columns: np.ndarray, **settings: str) -> np.ndarray:
-    """Rows low, high and p."""
+    """Return rows low, high and p."""
     chosen = StatisticsSettings(**settings)
     return np.stack([*intervals(columns, chosen), p_values(columns, chosen)])
 
@@ -84,7 +84,7 @@ def test_other_columns_and_the_order_of_the_queries_change_nothing(n, interval):
     alone = np.hstack([everything(own[:, [at]], interval=interval) for at in range(3)])
     others = rng.random((n + 7, 6))
     others[rng.random(others.shape) < 0.1] = np.nan
-    # The others are also of queries that these columns lack.
+    # The other columns have values of queries that these columns lack.
     padded = np.vstack([own, np.full((7, 3), np.nan)])
     beside = np.hstack([others[:, :2], padded, others[:, 2:]])[rng.permutation(n + 7)]
     assert np.array_equal(everything(beside, interval=interval)[:, 2:5], alone)
@@ -127,7 +127,7 @@ def test_the_seed_and_the_number_of_draws_are_those_of_the_settings():
     ],
 )
 def test_comparisons_are_corrected_over_all_or_within_their_metric(family, corrected, made):
-    """Holm's rule, of two challengers and two metrics, of which one pair was not compared."""
+    """Holm's rule for two challengers and two metrics, with one pair that was not compared."""
     p = np.array([[0.04, 0.01], [np.nan, 0.12]])
     settings = StatisticsSettings(family=family, correction="holm")
     found, counts = corrected_by_family(p, settings)

@@ -1,4 +1,4 @@
-"""Comparisons join by query id, and a query without a value on one side leaves both."""
+"""Comparisons join by query id and exclude queries without a value on one side."""
 
 import numpy as np
 import pandas as pd
@@ -55,7 +55,7 @@ SIDES = {
     "failed and skipped": lambda: (
         evaluated(BEFORE), evaluated(AFTER, left_out={"q1": "failed", "q2": "skipped"})
     ),
-    # q4 has nothing relevant either; the weightier reason is given.
+    # q4 has nothing relevant either; the more important reason is shown.
     "failed before": lambda: (evaluated(BEFORE, left_out={"q4": "failed"}), evaluated(AFTER)),
     "skipped before": lambda: (evaluated(BEFORE, left_out={"q4": "skipped"}), evaluated(AFTER)),
     "skipped and failed": lambda: (

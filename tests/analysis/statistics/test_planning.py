@@ -19,7 +19,7 @@ SETTINGS = StatisticsSettings(resamples=1_000)
 
 
 def _with_zeros(n, *kinds):
-    """n differences: of each (value, count), the rest 0."""
+    """Return n differences: `count` of each value, the rest 0."""
     values = np.repeat([value for value, _ in kinds], [count for _, count in kinds])
     return np.append(values, np.zeros(n - len(values)))
 
@@ -55,12 +55,12 @@ def test_more_queries_than_are_anybodys_plan_are_not_told(monkeypatch, test):
     for most, told in ((2 * needed, needed), (needed - 1, None), (200, None)):
         monkeypatch.setattr(planning, "PRACTICAL", most)
         found = planned(differences, test=test)
-        # The true change may be smaller, but hardly none.
+        # The true change may be smaller, but hardly zero.
         assert (found.likely, found.none_within) == (told, False)
 
 
 def tilted(present, change):
-    """Probabilities of the present differences, weighted exponentially so that their mean is
+    """Return probabilities of the present differences, weighted exponentially so that their mean is
     `change`."""
 
     def shares(tilt):
@@ -71,7 +71,7 @@ def tilted(present, change):
 
 
 def proven(present, change, more, draws=600, settings=SETTINGS):
-    """The share of draws that the verdict's own rule proves: the interval excludes 0, and p is
+    """Return the share of samples that the verdict's rule proves: the interval excludes 0, and p is
     significant."""
     rng = np.random.default_rng(11)
     drawn = rng.choice(present, (more, draws), p=tilted(present, change))
@@ -81,7 +81,7 @@ def proven(present, change, more, draws=600, settings=SETTINGS):
 
 
 def true_changes(present, settings=SETTINGS):
-    """The true change that each number of a plan is for."""
+    """Return the true change for each number of a plan."""
     mean, ends = present.mean(), np.concatenate(intervals(present[:, None], settings))
     middle = stats.norm.ppf(0.75) / stats.norm.ppf(0.975)
     low, high = mean + middle * (ends - mean)
@@ -93,7 +93,7 @@ def true_changes(present, settings=SETTINGS):
 def test_each_number_proves_its_change_as_often_as_promised(shape, number):
     present = SHAPES[shape]
     more, change = getattr(planned(present), number), true_changes(present)[number]
-    # 600 draws, and 1,000 of the plan: two standard errors of both are 4 points.
+    # 600 samples, and 1,000 of the plan: two standard errors of both are 4 points.
     assert proven(present, change, more) >= POWER - 0.045
     assert proven(present, change, int(0.8 * more)) <= POWER + 0.045
 
@@ -105,7 +105,7 @@ def test_hits_alone_need_the_numbers_of_the_binomial_distribution(n, gained, num
     present = _with_zeros(n, (1.0, gained))
     more, change = getattr(planned(present), number), true_changes(present)[number]
     least, most = (stats.binom.sf(5 - gained, each, change) for each in (more - 1, more))
-    # 1,000 draws: two standard errors are 2.5 points.
+    # 1,000 samples: two standard errors are 2.5 points.
     assert least <= POWER + 0.03
     assert most >= POWER - 0.03
 
@@ -168,7 +168,7 @@ PLANS = {
     "nothing changes": lambda: planned(np.zeros(30)),
     "nothing is gained": lambda: planned(np.tile([0.1, -0.1], 15)),
     "hardly anything is gained": lambda: planned(_normal(60, 0.0001, 0.2)).likely,
-    # A hundred thousand more, or ten times as many, are a plan.
+    # The maximum of a plan is 100,000 more queries, or ten times as many.
     **several(
         "{1} gains of {0}", lambda queries, gained: shares(queries, gained).likely,
         ((20_000, 10_064), (20_000, 10_062), (20_000, 10_060), (10_000, 5_044), (10_000, 5_042)),
@@ -193,7 +193,7 @@ CHANGES = st.lists(st.sampled_from([1.0, 1.0, 1.0, -1.0, 0.5, 1 / 3]), min_size=
 @settings(max_examples=10)
 @given(CHANGES, st.integers(20, 200))
 def test_a_larger_true_change_or_a_laxer_level_never_needs_more_queries(changes, n):
-    """And a loss as many as a gain, in whole numbers of two digits."""
+    """A loss needs as many queries as a gain, in whole numbers of two digits."""
     present = _with_zeros(n, *((change, 1) for change in changes))
     few = StatisticsSettings(resamples=100)
     found = planned(present, few)

@@ -52,8 +52,8 @@ def test_a_loss_mirrors_a_gain_the_order_changes_nothing_and_too_few_have_none(r
 
 @BOTH
 def test_it_covers_the_true_relative_change_of_a_rare_hit(rules):
-    """40 queries, one of ten found before: the interval divided by the mean before covered it in
-    77 % of draws."""
+    """40 queries, of which the baseline answers one in ten: the interval divided by the baseline's
+    mean covers the truth in only 77 % of samples."""
     rng = np.random.default_rng(4)
     inside = made = 0
     for _ in range(200):
@@ -68,7 +68,7 @@ def test_it_covers_the_true_relative_change_of_a_rare_hit(rules):
 
 
 def test_where_a_draw_finds_nothing_before_the_end_is_that_of_the_change():
-    """One query of 20 was found before: in a third of the draws none is."""
+    """The baseline answers one query of 20: a third of the resamples do not contain it."""
     before, change = np.repeat([1.0, 0.0], [1, 19]), np.repeat([0.0, 1.0], [10, 10])
     low, high = (end[0] for end in intervals(change[:, None], BCA))
     found = relative_interval(before, change, BCA)

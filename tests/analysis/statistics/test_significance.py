@@ -1,4 +1,4 @@
-"""Tests and corrections agree with their references; sizes come from paired variances."""
+"""Tests and corrections agree with their references; sizes are computed from paired variances."""
 
 import math
 

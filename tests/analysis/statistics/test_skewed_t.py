@@ -20,7 +20,7 @@ def ends(values, settings=USUAL):
 
 
 def removed(values, truth):
-    """Hall's transformation of Student's t, by SciPy's mean, error and skewness."""
+    """Return Hall's transformation of Student's t, by SciPy's mean, error and skewness."""
     n, skew = len(values), stats.skew(values, bias=False) / math.sqrt(len(values))
     t = (np.mean(values) - truth) / stats.sem(values)
     return t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6 if n else t
@@ -64,7 +64,7 @@ def test_one_or_two_changes_of_few_queries_have_no_interval(n):
     assert ends([0.4] * n) == (0.4, 0.4)
 
 
-# The true mean, the highest share of intervals that may cover it, and how changes are drawn.
+# The true mean, the highest allowed coverage, and a function that samples changes.
 SHAPES = {
     "most change": (0.05, 0.985, lambda rng, size: rng.normal(0.05, 0.2, size).round(2)),
     "a few change much": (0.05, 1.0, lambda rng, size: np.where(
@@ -77,7 +77,7 @@ SHAPES = {
 @pytest.mark.parametrize("n", [6, 12, 40])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_it_covers_the_truth_of_few_queries(n, shape):
-    """The bootstrap covers as few as 71 % of these."""
+    """The bootstrap covers as few as 71 % here."""
     truth, most, drawn = SHAPES[shape]
     low, high = intervals(drawn(np.random.default_rng([36, n]), (n, 3_000)), USUAL)
     made = ~np.isnan(low)
@@ -103,7 +103,7 @@ STEPS = np.array([3, -1, 2, 1, 1, -1, 1, 2, 1, -2, 1, 1, 0, 0, 4, 1, -3, 2, 1, 1
 
 
 def apart(steps):
-    """Differences of precision@10 as they are computed: equal steps differ in the last bits."""
+    """Return differences of precision@10 as computed: equal steps differ in the last bits."""
     before = np.arange(len(steps)) % 4 + 3
     found = (before + steps) / 10 - before / 10
     assert len(np.unique(np.abs(found))) > len(np.unique(np.abs(steps)))

@@ -65,7 +65,7 @@ def within(docs, k: int | None) -> set[str]:
 
 
 def outcomes(open_docs, found):
-    """Every assignment of the labels 0, 1 and 2 to the documents that have none."""
+    """Return every assignment of the labels 0, 1 and 2 to the documents without a label."""
     return [
         {**found, **dict(zip(open_docs, assigned, strict=True))}
         for assigned in itertools.product((0.0, 1.0, 2.0), repeat=len(open_docs))
@@ -152,7 +152,8 @@ def test_a_run_that_lacks_a_labelled_query_has_bounds(name, missing, rules):
 def compared(
     before, after, labels, spec="mrr@2", left_out=None, **conventions
 ) -> UnjudgedComparison:
-    """before, after: query → its documents. labels: query → document → label."""
+    """Return the comparison. before, after: query → its documents. labels: query → document →
+    label."""
     rules, frame = Conventions(**conventions), labels_of(**labels)
     lists = (ranking(**each) for each in (before, after))
     sides = [RankedLabels(each, judge(each, frame, rules), left_out or {}) for each in lists]
@@ -160,7 +161,7 @@ def compared(
 
 
 def bounded(docs: str, found: dict[str, float], *specs: str) -> pd.DataFrame:
-    """Means over two queries, of which the other has a value of 1."""
+    """Return bounds of means over two queries; the second query has the value 1."""
     rules = Conventions()
     return bounds_table({"s": system(docs, found, rules)}, list(specs), rules)
 
@@ -207,8 +208,8 @@ COMPARED = {
     "no difference, nothing relevant": lambda: compared(
         {"q": "au"}, {"q": "au"}, {"q": {"a": 0}}
     ),
-    # Three queries gain 0.5 each and have one open document each that could undo it; any one
-    # label makes 0.5/3 certain, whatever the other two turn out to be.
+    # Three queries gain 0.5 each and have one unjudged document each that could undo it; any one
+    # label makes 0.5/3 certain, whatever the other two labels are.
     "the smallest number that settles": lambda: compared(
         THREE, {query: docs[1:] + docs[0] for query, docs in THREE.items()},
         dict.fromkeys(THREE, AB),
