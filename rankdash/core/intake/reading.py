@@ -263,7 +263,7 @@ def outcome_of(answer: str) -> Outcome:
 
 
 def _plain(value: object) -> Any:
-    """Convert a value to JSON types, with a key for each other kind of value."""
+    """Convert a value to JSON types; an object with a key for its type represents other types."""
     match value:
         case Phrase():
             return {"phrase": value.template, "params": _plain(value.params)}

@@ -371,8 +371,8 @@ def _without(columns: Mapping[str, str] | None, fields: Sequence[str]) -> dict[s
 def _named(
     files: Mapping[str, Path], sources: Sequence[Source]
 ) -> Iterator[tuple[str, Source, bool]]:
-    """Yield for each file: name, its source under a unique file name, and False; or name, the same
-    file in `sources`, and True."""
+    """Yield for each file its name, its source, and whether the file is also in `sources`. Then the
+    source is taken from `sources`; otherwise it has a unique file name."""
     used = {source.name for source in sources}
     for name, path in files.items():
         source = Source.from_path(path)

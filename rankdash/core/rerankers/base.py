@@ -259,7 +259,7 @@ _tell: ContextVar[Callable[[Step], object]] = ContextVar("tell", default=lambda 
 
 @contextmanager
 def telling(tell: Callable[[Step], object]) -> Iterator[None]:
-    """Call `tell` with each step that begins inside the block."""
+    """Call `tell` with each step that `begin` reports inside the block."""
     before = _tell.set(tell)
     try:
         yield

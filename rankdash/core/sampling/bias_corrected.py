@@ -195,9 +195,8 @@ def correct(
 
 @dataclass(frozen=True)
 class _Sample:
-    """The statistics of n human-labelled queries, `values` of them with a value, and of the other
-    queries. Values are centred on their means; missing ones are 0, as such a query carries no
-    information about the mean.
+    """The statistics of n human-labelled queries (`values` of them with a value) and of the other
+    queries. A missing value counts as the mean, because its query carries no information about it.
 
     squares, products, judge_squares: sums over the labelled queries about their means.
     """
@@ -417,9 +416,9 @@ def _levels(grades: Floats, labelled_pairs: Flags) -> Integers:
 
 
 def _places(pool: LabelPool) -> Iterator[Floats]:
-    """Yield, for each sample, (N,) numbers from 0 to 1, spread evenly over the samples of each pair
-    and independent between pairs. They depend only on the ids of the pair, so that the order of
-    systems and queries does not matter."""
+    """Yield random numbers from 0 to 1 for each sample, (N,). The numbers of a pair are spread
+    evenly over the samples; pairs are independent. They depend only on the ids of the pair, so that
+    the order of systems and queries does not matter."""
     orders = np.tile(np.arange(_DRAWS) / _DRAWS, (_ORDERS, 1))
     steps = np.random.default_rng(0).permuted(orders, axis=1).T
     query, doc = (

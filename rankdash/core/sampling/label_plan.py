@@ -400,8 +400,8 @@ class LabelPlan:
 
     @cached_property
     def size(self) -> Floats:
-        """(N,) the unnormalised sampling probability of a pair in the mode "weight": its reach, and
-        its weight in the values of the systems."""
+        """(N,) the unnormalised sampling probability of a pair in the mode "weight": a mixture of
+        its reach and its weight in the values of the systems."""
         if not self.share:
             return self.reach
         worth = self._worth.sum(axis=0)
@@ -438,7 +438,7 @@ class LabelPlan:
 
     @cached_property
     def remaining(self) -> Floats:
-        """(D,) the share of everything to sample that was not sampled before each draw; 1 for the
+        """(D,) the share of the total of `drawing` that was not sampled before each draw; 1 for the
         first."""
         return _unsampled_share(self.drawing)
 

@@ -85,7 +85,7 @@ class JudgeAgreement:
 
     @cached_property
     def relevant(self) -> Kappa:
-        """The kappa of relevant or not, at the threshold."""
+        """The kappa of binary relevance: label >= `threshold`, grade >= `cut`."""
         return _kappa(*self._binary, self._queries)
 
     @cached_property
@@ -208,7 +208,7 @@ def _kappa(
 
 
 def _reach(values: Floats, queries: Integers) -> float:
-    """Return half the interval of the mean of the values; NaN if there are too few."""
+    """Return half the width of the interval of the mean; NaN if there are too few values."""
     return clustered_reach(values, queries, FAVOUR_LEVEL) if _enough(queries) else float("nan")
 
 

@@ -364,8 +364,8 @@ class Times:
 
 
 def timed_by(study: Study, system: str) -> Key:
-    """Return the system and the parts of a fused run that the study has: the cache key for results
-    that depend on its latencies."""
+    """Return the cache key for results that depend on the latencies of a system: its id, followed,
+    for a fused run, by the keys of its parts in the study."""
 
     return (
         system,
@@ -375,7 +375,7 @@ def timed_by(study: Study, system: str) -> Key:
 
 @part()
 def _parts(study: Study, system: str) -> tuple[str, ...]:
-    """Return the parts of a fused run, cached so that a key does not need the run."""
+    """Return the ids of the parts of a fused run, cached so that the run need not be loaded."""
     run = study.run(system)
     return () if run is None else part_ids(run)
 

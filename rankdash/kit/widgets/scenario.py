@@ -62,8 +62,8 @@ def use_examples(use: bool) -> None:
 
 
 def currency() -> str:
-    """Return the currency of every amount on the page. The currency in a link counts only if
-    amounts can be in it: if an exchange rate for the defaults, or the value of a search, is set."""
+    """Return the currency of every amount on the page. The currency in a link is used only if an
+    exchange rate for the defaults, or the value of a search, is set; else dollars."""
     chosen = address.one("currency")
     if chosen not in CURRENCIES:
         address.lose("currency", chosen)

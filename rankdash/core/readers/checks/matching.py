@@ -208,7 +208,7 @@ def _missing(name: str, ranked: set[str], labelled: set[str]) -> Finding:
 
 
 def _labelled_rows(ranking: Ranking, queries: Coded, documents: Coded, labels: slice) -> bool:
-    """Return whether any ranked pair has one of the labels in the slice."""
+    """Return whether the ranking contains any of the labelled pairs in the slice `labels`."""
     query_at = np.array([ranking.positions.get(each, -1) for each in queries.texts.to_pylist()])
     query = query_at[queries.codes[labels]]
     codes, document = np.unique(documents.codes[labels], return_inverse=True)

@@ -63,8 +63,8 @@ _EXAMPLES = 5
 def identified(
     parts: Sequence[ParsedFile], beside: Sequence[ParsedFile] = ()
 ) -> tuple[list[ParsedFile], list[ParsedFile], list[Finding]]:
-    """Return one split of the parts, the parts of rankings in `beside`, all with common ids, and
-    findings.
+    """Choose one split of the parts and match texts with ids. Return the parts of this split and
+    the parts in `beside` (rankings), all with common ids, and findings.
 
     Raises DataError if an id generated for a text already belongs to another text.
     """

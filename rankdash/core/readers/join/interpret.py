@@ -136,9 +136,9 @@ def refuse_lacking(columns: Mapping[str, str] | None, parts: Sequence[ParsedFile
 def _changed(
     tables: Sequence[tuple[Table, Source]], columns: Mapping[str, str], *, ranking: bool
 ) -> dict[str, dict[str, str]]:
-    """Return file → field → column for the files that have all of these columns, or else some:
-    guessed columns overridden by the user's. ranking: the files are rankings of data with labels,
-    so that a column that looks like a label is a score."""
+    """Return file → field → column: the guessed columns, overridden by the user's. Only for files
+    with all of the user's columns, or else for files with some of them. ranking: the files are
+    rankings of data with labels, so that a column that looks like a label is a score."""
     requested = {column for column in columns.values() if column}
     having = [table for table, _ in tables if requested <= set(table.columns)]
     some = [table for table, _ in tables if requested & set(table.columns)]

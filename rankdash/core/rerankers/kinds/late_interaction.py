@@ -36,7 +36,7 @@ KEPT_BYTES = 256 << 20
 
 
 class LateInteraction(shared.NeuralReranker):
-    """MaxSim over token embeddings: at most the number of tokens of the query.
+    """MaxSim over token embeddings; the highest possible score is the query's number of tokens.
 
     A search system encodes documents beforehand, so that time is `index_seconds`. Token embeddings
     are large: they are computed for some documents at a time, and only the latest stay in memory.
@@ -164,8 +164,8 @@ def _opened(folder: Path, weights: str, settings: Mapping[str, Any]) -> Opened:
 def _chunks(
     requests: Sequence[Request],
 ) -> Iterator[list[tuple[str, list[tuple[int, int]]]]]:
-    """Yield the distinct documents with their users, (request, place), in chunks that fit in
-    memory."""
+    """Yield the distinct documents, each with its (request, place) occurrences, in chunks that fit
+    in memory."""
     users: dict[str, list[tuple[int, int]]] = {}
     for number, request in enumerate(requests):
         for place, text in enumerate(request.documents):

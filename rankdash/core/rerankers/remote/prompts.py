@@ -87,7 +87,7 @@ def guidelines(text: str) -> str:
 
 
 def cut(text: str, characters: int) -> str:
-    """Return the beginning of a text; 0 for all of it."""
+    """Return the first `characters` characters of a text; the whole text if this is 0."""
     return text[:characters] if characters else text
 
 

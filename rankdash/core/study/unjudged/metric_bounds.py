@@ -106,7 +106,7 @@ def _per_side(
 
 
 def _either(plus: BoundSide | None, minus: BoundSide | None) -> BoundSide:
-    """Return a side that is not None; both have the labels of the queries."""
+    """Return `plus`, or `minus` if it is None, to read labels that are the same for both."""
     return plus if plus is not None else cast(BoundSide, minus)
 
 
@@ -215,7 +215,8 @@ def _f1(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Fl
 
 
 def _share(case: Case, plus: BoundSide | None, minus: BoundSide | None, extra: Floats) -> Floats:
-    """Return the bound of found relevant documents / (all relevant documents + (Q,) `extra`)."""
+    """Return the bound of a share: the number of relevant documents within the cutoff, divided by
+    the number of all relevant documents plus (Q,) `extra`."""
 
     def found(side: BoundSide) -> Floats:
         hits = side.relevance.hits
@@ -377,7 +378,7 @@ _MOST_ROUNDS = 60
 
 @dataclass(frozen=True, eq=False)
 class Ideal:
-    """The ideal of Q queries in steps of gain, from the top grade down.
+    """The ideal DCG of Q queries as a sum over steps between neighbouring grades, highest first.
 
     offsets: (Q + 1,). size: (T,) the gain between two grades. reached: (T,) how many labelled
     documents reach the upper one. sums: (n + 1,) sums of the first discounts, constant above k.
@@ -412,8 +413,8 @@ class Ideal:
         )
 
     def steps(self, queries: Integers) -> Iterable[tuple[Integers, Floats, Integers]]:
-        """Yield for the first, second, … step the rows of `queries` that have it, its size, and the
-        number of labelled documents that reach it."""
+        """Yield for the first, second, … step: the indices into `queries` of those that have such a
+        step, and for each its size and the number of labelled documents that reach it."""
         start, count = self.offsets[queries], np.diff(self.offsets)[queries]
         for step in range(int(count.max(initial=0))):
             rows = np.flatnonzero(count > step)

@@ -311,8 +311,9 @@ def draw_new_labels(dataset_id: str) -> None:
 
 
 def take_answers(dataset_id: str, source: Source) -> bool:
-    """Store the labels of a file as answers of the current plan, and return True, if they are draws
-    of it. Raises DataError for a label above the top of its scale; then none is stored."""
+    """Store the labels of a file as answers of the current plan if the plan sampled their pairs;
+    return whether it did. Raises DataError for a label above the top of the plan's scale; then no
+    label is stored."""
     labelling = labels_plan.current(dataset_id)
     draws = read_beside([source], {}).draws if labelling is not None else None
     if labelling is None or draws is None:
