@@ -49,7 +49,7 @@ ROWS = "query,document,label\n" + "".join(
 
 @pytest.fixture
 def asked(tmp_path: Path, workspace: Workspace) -> Path:
-    """The folder of a request, as `Reading` writes it, for a call in place of a process."""
+    """The folder of a request, as `Reading` writes it, for a call without a process."""
     folder = tmp_path / "asked"
     folder.mkdir()
     (folder / "0").write_text(ROWS)
@@ -68,7 +68,7 @@ def asked(tmp_path: Path, workspace: Workspace) -> Path:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[intake_reading.Process]:
-    """The processes that are started; none waits before."""
+    """The processes that are started; no earlier one waits."""
     found = []
 
     def noted() -> intake_reading.Process:
@@ -91,7 +91,7 @@ def shop() -> list[Source]:
 
 
 def many(rows: int) -> bytes:
-    """A file that takes memory to read."""
+    """Return a file that takes memory to read."""
     return b"query,document,label\n" + b"".join(b'"q%d",d%d,1\n' % (n, n) for n in range(rows))
 
 
@@ -125,7 +125,7 @@ def test_what_is_stored_equals_what_is_read_here_and_each_step_is_said(
     [row] = workspace.datasets()
     assert (row.name, workspace.dataset(row.id)) == ("shop", expected.dataset)
     assert workspace.check_report(row.id) == expected.report.to_json()
-    # How many rows were read is known before they are joined.
+    # The number of rows is known before they are joined.
     assert said == [("joining", 9), ("checking", 9), ("storing", 9)]
     last = {"step": "storing", "rows": 9, "seconds_left": None}
     assert json.loads((asked / PROGRESS).read_text()) == last
@@ -139,7 +139,7 @@ def test_what_was_cancelled_before_it_stores_stores_nothing(workspace, asked):
 
 
 def plain(value: object) -> object:
-    """A value that can be compared; a tuple comes back as a list."""
+    """Return a value that can be compared; a tuple comes back as a list."""
     match value:
         case errors.RankdashError():
             return type(value), str(value), plain(vars(value))
@@ -206,7 +206,7 @@ def test_a_process_reads_stores_and_does_what_comes_next_until_a_file_is_large(
     monkeypatch.setattr("rankdash.core.intake.reading.LARGE_BYTES", 1)
     Reading(workspace, shop()).result()
     assert [each.running for each in started] == [False]
-    # After a look at large files a process waits for them.
+    # After a preview of large files a process waits for them.
     assert len(guessed(shop(), 1_000_000)) == 1
     assert [each.fresh for each in started] == [False, False, True]
     assert intake_reading.take() is started[2]
@@ -270,7 +270,7 @@ def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
         intake_reading.take().kill()
         refused_of_memory("w.zip", lambda: imported(other, source, lambda *_of: None))
         assert other.datasets() == []
-    # The server reads the next.
+    # The server still reads the next file.
     monkeypatch.delenv("RANKDASH_MAX_MEMORY_BYTES")
     intake_reading.take().kill()
     assert Reading(workspace, shop()).result() is not None
@@ -281,7 +281,7 @@ def test_what_the_server_reads_itself_is_tried_with_a_part_of_the_memory(monkeyp
     monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", "800_000_000")
     sources = [Source("shop.csv", many(200_000))]
     refused_of_memory("shop.csv", lambda: tried(sources))
-    # What it reads next has all of the memory.
+    # The next reading may use all of the memory.
     [guess] = guessed(sources, sources[0].size)
     assert len(started) == 1 and len(guess.rows)
     intake_reading.take().kill()
@@ -330,7 +330,7 @@ def test_a_workspace_file_is_brought_in_by_the_process_as_here(workspace, tmp_pa
 
 
 def bomb(workspace: Workspace) -> bytes:
-    """A workspace file of which one table repeats a text more often than there is memory for."""
+    """Return a workspace file with a table that repeats a text until it exceeds the memory."""
     parts, table, out = marked.exported(workspace), io.BytesIO(), io.BytesIO()
     texts = pa.DictionaryArray.from_arrays(np.zeros(300_000, dtype=np.int8), pa.array(["x" * 9999]))
     pq.write_table(pa.table({"doc_id": texts, "title": texts, "text": texts}), table)

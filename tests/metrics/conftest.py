@@ -1,4 +1,4 @@
-"""Ways to write a small evaluation down: labels in rank order go in, values come out."""
+"""Fixtures for small evaluations: labels in rank order are the input, values the output."""
 
 from collections.abc import Callable
 
@@ -59,7 +59,7 @@ def values_of(evaluation_of) -> Callable:
 
 @pytest.fixture(scope="session")
 def value_of(values_of) -> Callable:
-    """The same of one spec."""
+    """The same for one spec."""
     return lambda spec, *lists, **settings: float(values_of([spec], *lists, **settings)[0])
 
 

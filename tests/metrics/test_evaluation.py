@@ -173,7 +173,7 @@ def test_a_pair_that_is_labelled_twice_is_refused():
 
 
 def test_frames(evaluation_of):
-    """Of measures given by spec and as such."""
+    """Of measures given as specs and as objects."""
     evaluation = evaluation_of({"007": [1, 0], "7": [0, 1]}, ["mrr", parse_measure("P@1")])
     frame = evaluation.frame()
     assert list(frame.columns) == ["query_id", "metric", "value", "state"]
@@ -190,7 +190,7 @@ def test_frames(evaluation_of):
 
 
 def test_tied_queries_are_counted():
-    """Documents below a depth, which have no score, are not tied."""
+    """Documents below a depth, without a score, are not tied."""
     lists = {"a": [1.0, 1.0], "b": [2.0, 1.0], "c": [1.0, 1.0]}
     made = Ranking.from_lists(
         (query, ["x", "y", "u", "v"], [*scores, np.nan, np.nan]) for query, scores in lists.items()

@@ -28,7 +28,7 @@ def those(names, wanted):
 
 
 def at(names, k):
-    """Their specs at a cutoff, as far as they have one."""
+    """Return the specs of metrics, with a cutoff if the metric has one."""
     return [
         f"{name}@{k}" if k is not None and registry[name].has_cutoff else name for name in names
     ]
@@ -43,7 +43,7 @@ def changed(labels, change):
 
 
 def one_moved_up(data, labels, below):
-    """The labels with one moved up by a place. below: whether a label may be passed by the next."""
+    """Return the labels with one moved up by one rank. below: whether two neighbours may swap."""
     places = [at for at in range(len(labels) - 1) if below(labels[at], labels[at + 1])]
     assume(places)
     place = data.draw(st.sampled_from(places))
@@ -145,7 +145,7 @@ def test_graded_is_binary_on_labels_of_0_and_1(values_of, labels, k):
     assume(relevant(labels))
     graded, binary = at(BINARY_TWIN, k), at(BINARY_TWIN.values(), k)
     twins = close(values_of(graded, labels), values_of(binary, labels))
-    # Normalised by the best within reach, so its twin is AP over min(R, k).
+    # Normalised by the best value within the cutoff, so its twin is AP over min(R, k).
     norm = {"ap_norm": "min(R,k)"}
     other = close(values_of(graded, labels, **norm), values_of(binary, labels, **norm))
     within_reach = [name == "map_graded_norm" for name in BINARY_TWIN]

@@ -1,4 +1,4 @@
-"""Our numbers against other implementations, on generated sets."""
+"""Values compared with other implementations, on generated sets."""
 
 import itertools
 import math
@@ -237,7 +237,7 @@ def test_each_preset_gives_the_mean_of_its_tool():
         "rankdash": (trec["a"]["ndcg"] + 0) / 2,
         "trec_eval": np.mean([each["ndcg"] for each in trec.values()]),
         "BEIR": np.mean([each["ndcg"] for each in trec.values()]),
-        # Its Run.make_comparable adds an empty list for a query that is missing.
+        # Its Run.make_comparable adds an empty list for a missing query.
         "ranx": (first + 0 + 0) / 3,
         "scikit-learn": ndcg_score(ordered, [[3, 2, 1], [3, 2, 1]]),
     }

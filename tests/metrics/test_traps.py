@@ -1,5 +1,5 @@
-"""Values worked out by hand or published; and mistakes found in other tools, numbered as in the
-guide to metrics."""
+"""Values computed by hand or published; and mistakes found in other tools, numbered as in the guide
+to metrics."""
 
 from math import log2
 

@@ -69,7 +69,7 @@ def test_whole_numbers_keep_their_values_and_their_order_as_arrow(kind):
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_many_ids_are_told_apart_as_arrow_tells_them(kind):
-    """Among them two of the same hash, and more rows than are hashed at once."""
+    """Ids with two equal hashes among them, and more rows than one block of hashes."""
     odd = ["cL0n95KDaaDPaaDp", "2et68tVktZ88Wu81"]
     odd += ["", "\0", "\0\0", "a", "a\0", "12345678", "12345678\0", "1234567", "文档", "é", "é"]
     draw = np.random.default_rng(3)
@@ -118,7 +118,7 @@ APART, RUNS = [str(n) for n in range(SAMPLE)], [str(n // 4) for n in range(SAMPL
 SLICED = text("b c", "a", "é")
 LONG = ["a" * 70 + end for end in "xyxzyx"] * MANY
 CASES = {
-    # As many, fewer known, fewer wanted, one unknown, none known, none.
+    # As many, fewer known, fewer requested, one unknown, none known, none requested.
     **several(
         "places of {1!r} in {0!r}", lambda known, wanted: places_in(text(*known), text(*wanted)),
         (("abc", "cxa"), ("ab", "bxya"), ("abcd", "db"), ("abcd", "xd"), ("", "ab"), ("ab", "")),

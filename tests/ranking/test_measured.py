@@ -5,7 +5,7 @@ from tests.results import results
 
 
 def busy(seconds, cpu_seconds, threads) -> Measured:
-    """Of the whole run, and of the latencies apart."""
+    """Return measurements. The first value is of the whole run, the second of the latencies."""
     whole, serial = seconds
     cpu, serial_cpu = cpu_seconds
     return Measured(seconds=whole, serial_seconds=serial, cpu_seconds=cpu,
@@ -27,7 +27,7 @@ RUNS = {
     **{f"{share} of tokens unknown": Measured(unknown_tokens=share)
        for share in (0.1, 0.1001, math.nan)},
     "two seconds": Measured(pairs=4, computed_tokens=20.0, seconds=2.0),
-    # All came from the cache, or nothing was timed.
+    # All scores came from the cache, or nothing was timed.
     "no pairs": Measured(pairs=0, seconds=2.0),
     "no seconds": Measured(pairs=4, computed_tokens=20.0),
     "less than a second is a time too": Measured(

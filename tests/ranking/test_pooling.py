@@ -1,4 +1,4 @@
-"""The documents of several rankings, whatever their order."""
+"""The documents of several rankings, in any order."""
 
 import numpy as np
 import pytest

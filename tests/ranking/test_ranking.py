@@ -1,4 +1,4 @@
-"""`Ranking`, `Run` and `digest`: order, ties, refusals, and that nothing can be changed."""
+"""`Ranking`, `Run` and `digest`: order, ties, errors, and immutability."""
 
 import dataclasses
 
@@ -52,7 +52,7 @@ CASES = {
         f"a score of {bad}": lambda bad=bad: ranking(("q1", "a", 1.0), ("q1", "b", bad))
         for bad in (NAN, float("inf"), float("-inf"))
     },
-    # The first is named and all are counted.
+    # The message names the first and counts all.
     "two scores": lambda: ranking(("q1", "a", 1.0), ("q2", "c", NAN), ("q1", "b", NAN)),
     "no query id": lambda: ranking(("q", "b", 2.0), (None, "a", 1.0)),
     "no document id": lambda: ranking(("q", "b", 2.0), ("q", None, 1.0)),
@@ -164,7 +164,7 @@ def test_a_run_says_which_queries_have_no_result():
 
 
 def test_a_digest_is_the_same_in_every_version_and_depends_on_order_and_where_parts_end():
-    """Data sets and runs that are stored go by it."""
+    """Stored data sets and runs are identified by it."""
     assert digest([b"ab", b"c"]) == "43ee655579de01ca"
     several = ([b"ab", b"c"], [b"a", b"bc"], [b"c", b"ab"], [b"ab"], [b"cd"], [], [b""])
     assert len({digest(each) for each in several}) == len(several)

@@ -38,7 +38,7 @@ def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> 
 
 
 def repacked(packed: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
-    """The archive with what `change` makes of each of its files."""
+    """Return the archive with each of its files changed by `change`."""
     with zipfile.ZipFile(io.BytesIO(packed)) as source:
         return zipped({name: change(name, source.read(name)) for name in source.namelist()})
 

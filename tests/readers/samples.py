@@ -29,7 +29,7 @@ def excel(frame: pd.DataFrame) -> bytes:
 
 
 def workbook(**sheets) -> bytes:
-    """A sheet for each list of rows, in this order."""
+    """Return a workbook with a sheet for each list of rows, in this order."""
     book = openpyxl.Workbook()
     book.remove(book.active)
     for title, rows in sheets.items():
@@ -60,8 +60,8 @@ def arrow(
     compression: str | None = None,
     most: int | None = None,
 ) -> bytes:
-    """A stream, as `save_to_disk` of the `datasets` library writes it, or a file; in batches of
-    `most` rows."""
+    """Return a stream, as `save_to_disk` of the `datasets` library writes it, or a file; in batches
+    of `most` rows."""
     written, whole = io.BytesIO(), table(rows)
     make = pa.ipc.new_stream if stream else pa.ipc.new_file
     options = pa.ipc.IpcWriteOptions(compression=compression)
@@ -240,9 +240,9 @@ HUB = {
     ),
 }
 
-# The shapes of JSON in which tutorials and frameworks write what was retrieved and is relevant. For
-# the first of two queries the search found d3, d1 and d7, of which d1 is relevant, and not d9, also
-# relevant; for the second it found d2, which is relevant.
+# The shapes of JSON in which tutorials and frameworks write retrieved and relevant documents. The
+# first query retrieves d3, d1 and d7, of which d1 is relevant, and misses d9, also relevant. The
+# second query retrieves d2, which is relevant.
 QUERIES = ("how to return an item", "track my parcel")
 TEXT = {
     "d3": "Our shops and opening hours",
@@ -265,7 +265,7 @@ FOUND_TEXTS, RELEVANT_TEXTS = ([texts(*docs) for docs in lists] for lists in (FO
 
 
 def two(**values):
-    """The entries of both queries; each value is one of the first and one of the second."""
+    """Return the entries of both queries; each value is a pair, one value per query."""
     return [dict(zip(values, each, strict=True)) for each in zip(*values.values(), strict=True)]
 
 

@@ -216,7 +216,7 @@ BROKEN["TSV"][CUT] = {"a": GOOD["TSV"]["a"] + b"q3\tan open"}
 
 
 def broken(of: str, fault: str) -> Files:
-    """The files of a format with a fault."""
+    """Return the files of a format with a fault."""
     how, files = BROKEN[of].get(fault), GOOD[of]
     if isinstance(how, tuple):
         old, new = (text.encode() for text in how)

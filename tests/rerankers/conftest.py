@@ -69,7 +69,7 @@ def _save_cross_encoder(folder: Path, *, labels: int = 1) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_tls_context() -> Iterator[None]:
-    """Each client would read all certificates of the machine, which takes 40 ms."""
+    """Use one TLS context: each client would read all certificates of the machine in 40 ms."""
     with pytest.MonkeyPatch.context() as patch:
         once = functools.cache(httpcore2.default_ssl_context)
         patch.setattr(httpcore2, "default_ssl_context", once)
@@ -83,7 +83,7 @@ def cross_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def classifier_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model with three classes, as natural language inference has."""
+    """A model with three classes, as for natural language inference."""
     return _save_cross_encoder(tmp_path_factory.mktemp("classes"), labels=3)
 
 

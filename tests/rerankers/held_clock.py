@@ -8,9 +8,9 @@ from rankdash.core.rerankers.remote.connection import Clock
 
 
 class HeldClock:
-    """Time passes when someone sleeps, by `step` at each look, and by itself only if it is `real`.
+    """A clock that moves at each sleep, by `step` at each reading, and by itself only if `real`.
 
-    slept: what was waited for. meanwhile: is called once, during the next sleep.
+    slept: the seconds of all sleeps. meanwhile: a function called once, during the next sleep.
     """
 
     def __init__(self, jitter: float = 0.0) -> None:

@@ -42,13 +42,13 @@ def words(text: str) -> set[str]:
 
 
 def score(query: str, document: str) -> float:
-    """Shared words, and the length as a tie-break, so that different texts differ."""
+    """Return the number of shared words, with the length as a tie-break: different texts differ."""
     shared = words(query) & words(document)
     return len(shared) - 0.001 * (len(document) % 97)
 
 
 class Server(ThreadingHTTPServer):
-    """seen: every request as (path, headers, body). key: what Bearer must be; "" for anything."""
+    """A server. seen: every request as (path, headers, body). key: the Bearer token; "" for any."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -79,7 +79,7 @@ class Server(ThreadingHTTPServer):
         return self.url + PREFIX.get(dialect, "")
 
     def fail(self, *faults: dict) -> None:
-        """The next requests go wrong in these ways, one each."""
+        """Set faults for the next requests, one each."""
         self.faults.extend(faults)
 
     def heard(self, requests: int) -> None:
@@ -95,7 +95,7 @@ class Server(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Without it Nagle's algorithm waits 40 ms for the client's acknowledgement of the headers.
+    # Otherwise Nagle's algorithm waits 40 ms for the client's acknowledgement of the headers.
     disable_nagle_algorithm = True
     server: Server
 
@@ -124,7 +124,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.let_go.wait(fault.get("hang", 0.0))
         time.sleep(fault.get("slow", 0.0))
         if "cut" in fault or "drip" in fault:
-            # A length that is never reached, and the connection closes.
+            # Less content than the stated length, and a closed connection.
             self.send_bytes(b'{"results": [', 200, "application/json", length=100_000)
             for _ in range(int(fault.get("drip", 0.0) / 0.05)):
                 self.wfile.write(b" ")

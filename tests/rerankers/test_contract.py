@@ -59,7 +59,7 @@ NEURAL = {
     ],
 )
 def make(request, loopback_url):
-    """Makes a prepared reranker of one kind, each time a new one."""
+    """Make a new prepared reranker of one kind at each call."""
     of = NEURAL.get(request.param)
     model = None if of is None else request.getfixturevalue(of)
     free = {"base_url": loopback_url, "key_variable": "none"}

@@ -1,4 +1,4 @@
-"""Fusion against values worked out by hand and a plain implementation with dicts."""
+"""Fusion against values computed by hand and a plain implementation with dicts."""
 
 import math
 
@@ -52,7 +52,7 @@ def test_sums_are_told_apart_by_what_they_differ_in_relative_to_their_size():
 
 
 def plain(rankings, method, weights, k):
-    """query → document → sum, with dicts and loops."""
+    """Return query → document → sum, with dicts and loops."""
     result = {}
     for query in rankings[0].query_ids:
         if not all(query in ranking.positions for ranking in rankings):
@@ -107,7 +107,7 @@ def test_equals_a_plain_implementation(made, method, k, data):
     assert list(fused.query_ids) == list(expected)
     for query, sums in expected.items():
         assert of(fused, query) == pytest.approx(sums)
-        # Best first, and ties as they first came.
+        # Best first, ties in the order of first occurrence.
         order = sorted(sums, key=lambda doc: -round(sums[doc], 10))
         assert list(of(fused, query)) == order
     settled = fused.settled("trec").settled("stable")

@@ -17,8 +17,8 @@ BUILT_IN = {kind.name for kind in kinds()}
 
 @pytest.fixture
 def plug(tmp_path, monkeypatch):
-    """Names files of these contents in the environment."""
-    # A file of the same length within the same second would be taken for the compiled one.
+    """Name files with these contents in the environment."""
+    # A file with the same length and second would be confused with the compiled one.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def named(**contents):

@@ -48,7 +48,7 @@ OF_KINDS = [
     *(("endpoint", {"key_variable": name})
       for name in ("PATH", "AWS_SECRET_ACCESS_KEY", "sk-very/secret+42", "cohere_api_key")),
     *(("endpoint", {"base_url": url}) for url in ("file:///etc/passwd", "https://x.com/?key=1")),
-    # A service that has ended is not offered.
+    # A discontinued service is not offered.
     ("endpoint", {"dialect": "zeroentropy"}),
     ("bm25", {"batch_size": 4}),
 ]  # fmt: skip

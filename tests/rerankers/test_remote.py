@@ -78,7 +78,7 @@ TIMES = [
 
 
 def test_answers_of_a_service_are_as_approved(asking, server, approved):
-    """Each twice to a first request; once after an answer; five times in a row after one."""
+    """Each fault: twice at the first request; once after an answer; five times after an answer."""
     cases = {}
     for name, fault in FAULTS.items():
         server.forget()

@@ -65,7 +65,7 @@ def test_by_words_the_best_of_those_that_match_are_found():
 
 
 def test_fused_lists_are_cut_at_the_depth_and_lose_no_query(found, monkeypatch):
-    """b is second and first: 1/62 + 1/61; c is first in one list, a second in the other."""
+    """b has ranks 2 and 1: 1/62 + 1/61. c has rank 1 in one list, a has rank 2 in the other."""
     fused = found("fused")
     docs, scores = fused.documents_of("q")
     assert docs == ["b", "c"]

@@ -1,7 +1,7 @@
-"""A reranker whose scores are hashes of the pairs, for tests of runs on Ray.
+"""A reranker that scores pairs by hashes, for tests of runs on Ray.
 
-Each of its processes writes its id to `log`. It takes `ms` milliseconds for a query, and kills its
-process at one whose text contains `poison`.
+Each of its processes writes its id to `log`. A query takes `ms` milliseconds; a query with `poison`
+in its text kills the process.
 """
 
 import os

@@ -16,7 +16,7 @@ BLOCKS, ONE_BY_ONE = Capabilities(across_queries=True), Capabilities()
 
 
 def scored(request):
-    """Scores and tokens that depend on the texts only."""
+    """Return scores and tokens that depend on the texts only."""
     hashes = [zlib.crc32(f"{request.query} {text}".encode()) for text in request.documents]
     values = np.array(hashes, dtype=np.int64)
     return Scored(values % 9973 / 4, 1 + values % 7, 1 + values % 7 + values % 2)
@@ -31,9 +31,10 @@ def broken(request):
 
 
 class Stub:
-    """Loads in 500 ms; its first call takes 3 s more, any call 10 ms and each pair 1 ms more.
+    """A reranker that loads in 500 ms; the first call takes 3 s more, any call 10 ms and each pair
+    1 ms more.
 
-    usual: how it answers a request. odd: query id → how it answers that query instead.
+    usual: function that answers a request. odd: query id → function for that query instead.
     calls: query id → documents, of each call.
     """
 

@@ -32,7 +32,7 @@ def test_how_a_command_ends_is_its_exit_code_or_said(tmp_path, capfd):
     assert run("unheard") == 2
     assert "error: " in capfd.readouterr().err
     for ending, said in (
-        # As Ray does if the raylet died.
+        # The output of Ray after its raylet died.
         ("_exit(1)", "Lost connection to the Ray cluster at ray"),
         ("kill(os.getpid(), 9)", "was killed by signal 9"),
     ):

@@ -17,7 +17,7 @@ from rankdash.core.workspace.jobs.queue import Owner, Queue
 
 @pytest.fixture
 def carried_out(workspace, dataset, submit):
-    """Do work on an explanation or a job; then its row."""
+    """Do work on an explanation or a job; return its row."""
     run = run_from_ranking("given", dataset.id, dataset.candidates, "given")
     workspace.save_run(run)
 

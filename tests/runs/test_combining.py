@@ -1,4 +1,4 @@
-"""A run made of runs: what it names, which queries it has, and that a failure stays one."""
+"""A run made of runs: names of the parts, queries, and failures."""
 
 import math
 from dataclasses import replace
@@ -29,7 +29,7 @@ def dataset():
 
 
 def a_run(dataset, name, states, latency=math.nan):
-    """A run that turns the candidates round, with the given state of each query."""
+    """Return a run that reverses the candidates, with these states of the queries."""
     done = [query for query, state in states.items() if state == "done"]
     rows = pd.DataFrame({"query_id": list(states), "state": list(states.values())}, dtype="str")
     rows["reason"] = pd.Series([f"why {state}" for state in states.values()], dtype="str")
@@ -88,7 +88,7 @@ def test_its_times_are_those_of_its_parts_in_sum(dataset):
         [15.0, math.nan, math.nan, 15.0, math.nan], nan_ok=True
     )
     assert timed["pairs"][[0, 3]].isna().all(), "its parts do not tell"
-    # A query that is not fused has none, though its parts have: the first stage lacks q5.
+    # A query that is not fused has no times, though its parts have: the first stage lacks q5.
     runs = [a_run(dataset, name, dict.fromkeys(QUERIES, "done"), 4.0) for name in ("one", "two")]
     runs = [replace(run, queries=run.queries.assign(pairs=3.0, tokens=7.0)) for run in runs]
     fused = fuse(dataset, [made[0], *as_parts(*runs)], Fusion(), "x")

@@ -20,7 +20,7 @@ REQUESTS = [Request(f"q{n}", f"ask {n}", ["a", "b"], ["one", "two"]) for n in ra
 
 
 class Clock:
-    """A time that passes only when every client of a level waits for it."""
+    """A clock that moves only when every client of a level waits for it."""
 
     def __init__(self):
         self.now = 0.0
@@ -63,7 +63,7 @@ def clock(monkeypatch):
 
 
 class Slots:
-    """Answers in 20 ms; as many requests at once as it has slots, the others wait."""
+    """A reranker that answers in 20 ms, one request per slot; other requests wait."""
 
     name = "slots"
     clock = Clock()
@@ -90,7 +90,7 @@ class Slots:
             self.now += 1
             self.most = max(self.most, self.now)
             self.seen.append(request.query_id)
-            # A heap: the slot that is free first.
+            # A heap: the first item is the slot that is free first.
             ready = max(self._free[0], self.clock.now) + 0.02
             heapq.heapreplace(self._free, ready)
         self.clock.wait(ready)
@@ -113,7 +113,7 @@ def good(request):
 
 
 def faulty(request):
-    """An answer counts if it has no error and every score."""
+    """Answer some queries with faults: an answer counts with all scores and without an error."""
     faults = {
         "q1": lambda: Scored.failed(2, "HTTP 429"),
         "q2": lambda: 1 / 0,
@@ -124,7 +124,7 @@ def faulty(request):
 
 
 def embedding(fresh):
-    """Takes 0.3 s more for the first request of these queries."""
+    """Return a function that takes 0.3 s more for the first request of these queries."""
     left = set(fresh.split())
 
     def answer(request):
@@ -136,13 +136,13 @@ def embedding(fresh):
     return answer
 
 
-# Slots, how it answers, how many requests, levels of clients, seconds.
+# Slots, answering function, requests, levels of clients, seconds.
 MEASURED = {
     "clients are under way at once": (100, good, REQUESTS, (1, 4), 0.41),
     "trap 17: clients queue": (1, good, REQUESTS, (1, 4), 0.41),
     "failures are no throughput": (1, faulty, REQUESTS[:5], (1,), 0.19),
     "all fail": (1, faulty, REQUESTS[1:5], (1,), 0.09),
-    # Of the first and the last request all is embedded, or nothing is: all are put beforehand.
+    # If the first or the last request embeds documents, all requests are sent once beforehand.
     "embedding one is in no latency": (9, embedding("q1"), REQUESTS[:3], (1,), 0.51),
     "nor embedding all": (9, embedding("q0 q1 q2"), REQUESTS[:3], (1,), 0.51),
     "five answers are enough for a 95th percentile": (9, good, REQUESTS, (1,), 0.09),
@@ -152,7 +152,7 @@ MEASURED = {
 # Clients → queries per second, p95 in ms, failures.
 LEVELS = {"one": (1, 2.0, 300.0), "two": (2, 3.5, 450.0), "four": (4, 4.0, 900.0)}
 LEVELS |= {"wider": (4, 3.0, 500.0), "failing": (8, 9.0, 100.0, 3), "unknown": (1, 0.0, math.nan)}
-# The fastest that meets the target, not the widest.
+# The level with the highest throughput that meets the target, not with the most clients.
 TARGETS = [
     *(("one two four", target) for target in (500.0, 2000.0, 100.0)),
     *(("failing one two four", 500.0), ("unknown", 500.0), ("two wider", 500.0)),
@@ -208,7 +208,7 @@ def test_a_run_measures_the_levels_it_is_asked_for_with_nothing_from_a_cache(
     workspace.save_dataset(dataset)
     workspace.save_run(run)
     assert workspace.run(run.id).measured.throughput == (one, two)
-    # A kill after the last query: the levels are still to be measured, and nothing else.
+    # A kill after the last query: only the levels are measured after the resumption.
     again = Kept(9, answer)
     told = []
     resumed = rerank(
@@ -218,7 +218,7 @@ def test_a_run_measures_the_levels_it_is_asked_for_with_nothing_from_a_cache(
         timing=Timing(concurrency=(2,), seconds=1),
         on_timing=lambda: told.append(again.most),
     )
-    # Only the warm-up came before, one request at a time.
+    # Before the levels there was only the warm-up, one request at a time.
     assert told == [1]
     assert [level.in_flight for level in resumed.measured.throughput] == [2]
     with pytest.raises(Cancelled):

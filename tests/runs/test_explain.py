@@ -21,7 +21,7 @@ WORTH = {"refund": 2.0, "gift": 0.5, "ever": -1.25}
 
 
 def worth(request):
-    """Score by what words are worth; a text without "has" cannot be scored."""
+    """Return the sum of the weights of words; a text without "has" cannot be scored."""
     texts = request.documents
     if any("has" not in text for text in texts):
         return failed("a text without has")(request)

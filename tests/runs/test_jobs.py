@@ -26,7 +26,7 @@ def test_a_job_is_queued_with_all_that_was_asked_for_and_forgotten_once_it_is_de
 def test_what_is_refused_before_it_is_queued_is_as_approved(
     workspace, dataset, submit, tmp_path, monkeypatch, approved
 ):
-    """A wrong wish; a model that is plainly not here; a runtime that is not installed."""
+    """Invalid settings; a model that does not exist; a runtime that is not installed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(VARIABLE, raising=False)
     for name, architecture in (("text", "BertModel"), ("pairs", "BertForSequenceClassification")):
@@ -40,7 +40,7 @@ def test_what_is_refused_before_it_is_queued_is_as_approved(
         *(("bi-encoder", {"model": model}) for model in ("./gone", "./pairs")),
         ("cascade", {"second": "cross-encoder", "second_settings": "model=./gone"}),
         ("bi-encoder", {"runtime": "openvino-bf16"}),
-        # Nothing is wrong with these, or it is not looked for.
+        # Valid settings, or errors that are not checked before the run.
         *(("cross-encoder", {"model": model})
           for model in ("./pairs", "some-one/a-model_v1.5", "ms-marco-MiniLM-L6-v2")),
         ("bi-encoder", {"runtime": "onnx"}),

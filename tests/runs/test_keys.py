@@ -1,4 +1,4 @@
-"""A key that was typed reaches the worker through a pipe and is nowhere afterwards."""
+"""A typed key reaches the worker through a pipe and is not stored."""
 
 import json
 from pathlib import Path
@@ -43,9 +43,9 @@ def test_a_typed_key_is_used_for_its_job_and_is_in_no_file_afterwards(
     process = Path("/proc") / str(worker.pid)
     assert KEY.encode() not in (process / "cmdline").read_bytes()
     assert KEY.encode() not in (process / "environ").read_bytes()
-    # Another model, or the scores were known already.
+    # With another model, so that no score is cached.
     assert "missing" in ended(start("", model="second")).message, "it is not that of another job"
-    # A service that repeats a wrong one.
+    # A service that repeats a wrong key in its error.
     job_id = start(WRONG, model="third")
     failed = ended(job_id)
     assert failed.state == "failed"

@@ -1,5 +1,5 @@
-"""Work that is killed at any moment loses nothing: what kills.py and judge_run.py in
-tests/benchmarks do many times."""
+"""Work that is killed at any moment loses nothing; kills.py and judge_run.py in tests/benchmarks do
+this many times."""
 
 import pytest
 

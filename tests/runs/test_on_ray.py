@@ -69,7 +69,7 @@ def hashing(monkeypatch):
 
 
 def scored(dataset, address=None, actors=TWO, **settings):
-    """A run of the hashing reranker: on the cluster, or without an address in this process."""
+    """Return a run of the hashing reranker: on the cluster, or in this process without address."""
     kind, made = get("hashing"), create("hashing", settings)
     with nullcontext(made) if address is None else on_ray(made, kind, address, actors) as ready:
         return rerank(dataset, ready, capabilities=kind.capabilities, timing=ONE)

@@ -70,7 +70,7 @@ def test_a_job_is_run_by_real_bm25_and_becomes_a_run(workspace, worker, submit, 
     job_id = submit(depth=4, name="lexical")
     worker.ensure()
     pid = worker.pid
-    # Before it has imported anything, and no more once it works.
+    # The priority is lowered before any import, and not again later.
     behind = min(os.getpriority(os.PRIO_PROCESS, 0) + jobs.NICENESS, 19)
     assert os.getpriority(os.PRIO_PROCESS, pid) == behind
     worker.ensure()
@@ -124,9 +124,9 @@ def test_a_worker_that_cannot_be_started_at_all(worker, submit, row, monkeypatch
 
 
 class Process:
-    """A worker that is never started: it ends once it has a `code`. written: to its pipe."""
+    """A worker that is never started: it ends once it has a `code`. written: data in its pipe."""
 
-    # No process has it.
+    # Not the id of any process.
     pid = 2**22 + 1
 
     def __init__(self, command):

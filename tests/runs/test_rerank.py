@@ -1,4 +1,4 @@
-"""A run by a stub: approved for each case; no failure is a zero, and no cache is in a time."""
+"""A run by a stub: approved for each case; failures are not zeros, and times exclude the cache."""
 
 import json
 import math
@@ -39,7 +39,7 @@ CALL = Call(1.0, 1.5, attempts=2, retry_wait_s=0.25, status=200, billed={"units"
 
 
 class Service(Stub):
-    """Takes 200 ms for a query, 50 of it to wait for a second try; q3 fails for good."""
+    """A service that takes 200 ms per query, of which 50 are a pause for a retry; q3 fails."""
 
     def score(self, requests):
         self.calls.append({request.query_id: list(request.doc_ids) for request in requests})
@@ -57,14 +57,14 @@ class Service(Stub):
 
 
 class Short(Stub):
-    """Leaves the last query of a block out."""
+    """A reranker that omits the last query of a block."""
 
     def score(self, requests):
         return super().score(requests)[: 1 if len(requests) == 1 else -1]
 
 
 def taking(milliseconds, usual=scored, once=math.nan):
-    """once: only the call of that number takes longer."""
+    """Return a reranker that takes `milliseconds` more. once: only at the call of this number."""
     model = Stub()
     model.usual = lambda request: (
         model.pass_ms(milliseconds * (once != once or len(model.calls) == once)) or usual(request)
@@ -73,7 +73,7 @@ def taking(milliseconds, usual=scored, once=math.nan):
 
 
 def embedding():
-    """A bi-encoder embeds each document once, 100 ms; a search system does that beforehand."""
+    """Return a bi-encoder that embeds each document once, 100 ms, as indexing does beforehand."""
     model, embedded = Stub(), set()
 
     def usual(request):
@@ -232,7 +232,7 @@ def test_why_a_query_failed_is_as_approved(make_dataset, approved):
 
 
 def calls(*spans):
-    """(start, end, seconds waited in between) of each."""
+    """Return calls from (start, end, seconds of pauses) of each."""
     return {"calls": tuple(Call(start, end, retry_wait_s=waited) for start, end, waited in spans)}
 
 
@@ -242,7 +242,7 @@ def test_a_latency_has_no_waits_and_no_index_work_in_it_and_a_failure_none(make_
         ({}, 5.0),
         (calls((0, 5, 2)), 3.0),
         (calls((0, 2, 0), (2, 5, 1)), 4.0),
-        # Both waited at once: no less than the longest took without its own waits.
+        # Two calls with simultaneous pauses: at least the longest call without its pauses.
         (calls((0, 5, 3), (0, 5, 4)), 2.0),
         ({"index_seconds": 0.5}, 4.5),
         ({"index_seconds": 6.0}, 0.0),
@@ -324,7 +324,7 @@ def test_a_contended_measurement_is_marked(make_dataset):
 
     assert used(1.0).contended and not used(1.9).contended
     assert used(1.0).cpu_per_wall == pytest.approx(1.0)
-    # What took less than a second is never called so.
+    # Runs of less than a second are never marked.
     for seconds, contended in ((0.6, True), (0.015, False)):
         spent = {"seconds": seconds, "cpu_seconds": 0.2 * seconds}
         made = Measured(pairs=8, serial_seconds=0.5, threads=2, **spent)

@@ -58,7 +58,7 @@ def test_refused_requests_are_counted_while_the_run_goes_on_and_in_its_record(
     row, run = Queue(workspace).row(started), workspace.run(started)
     sent = sum(service.asked.values())
     assert (row.state, row.failed, row.refused) == ("done", 0, 3)
-    # The call that warms up the service is the run's own, and of no query.
+    # The warm-up call belongs to the run, not to a query.
     assert row.requests in (sent, sent - 1)
     assert (run.measured.requests, run.measured.refused) == (row.requests, 3)
     assert run.measured.refused_share == pytest.approx(3 / row.requests)

@@ -1,4 +1,4 @@
-"""The parts of a run: which make a whole, and what of the run they hand on."""
+"""The parts of a run: complete sets of parts, and the data of the run that parts contain."""
 
 import io
 from dataclasses import replace

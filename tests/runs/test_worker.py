@@ -48,13 +48,13 @@ class Made(Stub):
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    """A query each."""
+    """Use batches of one query."""
     monkeypatch.setattr(runner, "BATCH_SECONDS", 0.0)
 
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The queries that were put to models of the worker."""
+    """A function that returns the queries scored by models of the worker."""
     models = []
 
     def use(kind):
@@ -75,7 +75,7 @@ def asked(monkeypatch):
 
 @pytest.fixture
 def work(workspace, asked):
-    """Do the next job here; then its row."""
+    """Do the next job in this process; return its row."""
 
     def worked(kind=Made, stopping=None, **how):
         asked.use(kind)
@@ -297,7 +297,7 @@ def test_a_workspace_that_cannot_be_opened_ends_the_worker_in_words(tmp_path, ca
 
 
 def test_the_pace_is_that_of_the_latest_batches():
-    """Without cached scores, the first call, and time that went to something else."""
+    """Cached scores, the first call, and time for other work are excluded."""
 
     def pace(*marks, skipped=0.0):
         made = Pace()
@@ -313,7 +313,7 @@ def test_the_pace_is_that_of_the_latest_batches():
     assert pace((0.0, 0), (1.0, 10), (7.0, 20), skipped=5.0) == pytest.approx((10.0, 10.0))
     later = [(7.0 + second, 20 + 30 * second) for second in range(40)]
     assert pace((0.0, 0), (1.0, 10), *later)[0] == pytest.approx(30.0)
-    # So little apart that it could be there at once, and a little more.
+    # An interval too short to measure, and a slightly longer one.
     assert pace((0.0, 0), (0.025, 10)) == (None, None)
     assert pace((0.0, 0), (0.05, 10))[0] == pytest.approx(200.0)
     standing = [(1.0, 0), (2.0, 0)]

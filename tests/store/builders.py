@@ -85,7 +85,7 @@ def explain(workspace: Workspace, asked: Asked, **how: Any) -> None:
 
 
 def plain(value: object) -> object:
-    """Return a ranking or a table as something that can be compared; anything else as it is."""
+    """Return a ranking or a table in a comparable form; other values unchanged."""
     if isinstance(value, Ranking):
         return plain(value.frame()), value.ties, np.array(value.given).tolist()
     if isinstance(value, pd.DataFrame):
@@ -103,8 +103,8 @@ def plan_of(workspace: Workspace, dataset_id: str) -> object:
 
 
 def everything(workspace: Workspace, own: bool = True) -> dict[str, list[object]]:
-    """Return all that a workspace stores, comparable with ==. own: also what does not go along with
-    a file of it: settings, the machine, the count of corrections."""
+    """Return all data of a workspace, comparable with ==. own: also data that an exported file does
+    not contain: settings, the machine, the count of corrections."""
     found: dict[str, list[object]] = {"scenarios": [workspace.setting("scenarios")]}
     for row in workspace.datasets():
         data, judges = workspace.dataset(row.id), StoredJudges(workspace)
@@ -151,7 +151,7 @@ def folders_of(root: Path, *kinds: str) -> list[Path]:
 
 
 def ask(file: Path, question: str, *given: object) -> list[Any]:
-    """The rows that a question finds in a database; of one column its values."""
+    """Return the rows of a query in a database; with a single column, its values."""
     with closing(sqlite3.connect(file)) as db, db:
         rows = db.execute(question, given).fetchall()
     return [row[0] for row in rows] if rows and len(rows[0]) == 1 else rows
@@ -168,7 +168,7 @@ def flip(file: Path, at: int, bit: int = 2) -> None:
 
 
 def change(root: Path, before: bytes, after: bytes) -> None:
-    """Change the bytes of the database, whose log has to be in it."""
+    """Change bytes of the database, after its log is written to it."""
     with closing(sqlite3.connect(root / DATABASE)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     content = (root / DATABASE).read_bytes()

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def stored(workspace, make_dataset, make_run):
-    """The data set in `workspace`, of which it has the run "run-1" too."""
+    """The data set in `workspace`, with the run "run-1"."""
     dataset = make_dataset()
     workspace.save_dataset(dataset, report_json="{}")
     workspace.save_run(make_run(dataset))
@@ -122,7 +122,7 @@ def python():
 
 @pytest.fixture
 def all_pass(python):
-    """Run the same code several times at once, with `arguments` and then a number."""
+    """Run the same code several times in parallel, with `arguments` and then a number."""
 
     def run(code, *arguments, times=4):
         started = [python(code, *arguments, number) for number in range(times)]
@@ -138,7 +138,7 @@ def all_pass(python):
 
 @pytest.fixture
 def on(monkeypatch):
-    """Make it another day."""
+    """Change the date of today."""
 
     def set_day(day):
         for module in (checksums, database):

@@ -1,4 +1,4 @@
-"""A workspace as one file: what comes out is what went in, and no broken file adds anything."""
+"""A workspace as one file: the import equals the export, and a broken file adds nothing."""
 
 import errno
 import gc
@@ -176,7 +176,7 @@ def named(parts, ending, beginning="") -> str:
 
 
 def test_a_colleague_sees_the_same(full, shop, other, make_run):
-    # As a ranking from a file, of which nothing was measured, and runs of older versions.
+    # Like a ranking from a file without measurements, and runs of older versions.
     parts = ("reading", "measured", "calls")
     for number, lacking in enumerate((parts, *((each,) for each in parts))):
         run = make_run(full.dataset(shop), f"bare-{number}")
@@ -192,7 +192,7 @@ def test_a_colleague_sees_the_same(full, shop, other, make_run):
     assert assumptions.read_scenarios(other.setting("scenarios"))["careful"].elasticity == 0.25
     row = Explanations(other).find(QUESTION)
     assert (row.state, row.result) == ("done", EXPLAINED)
-    # Once more changes nothing, not even the file: but for when it was made.
+    # A second import changes nothing; the export differs only in its time.
     before = unzipped(exported(other))
     again = bring(other, content)
     assert not any(again.added.values()) and again.findings == []
@@ -289,7 +289,7 @@ def elsewhere(two):
 
 
 def renamed(two):
-    """Names, a note on a run and a pin that differ stay; tags of the file are made one."""
+    """Names, a note on a run and a pin that differ stay; equal tags of the file are merged."""
     tags = ["Odd", "odd ", "退货"]
     content = told("datasets", "notes", 0, tags=tags)(exported(two.full))
     bring(two.home, content)
@@ -302,14 +302,14 @@ def renamed(two):
 
 
 def corrected_again(two):
-    """Of a log that is taken over the last label is in force; a second time adds nothing."""
+    """The last label of an imported log is in force; a second import adds nothing."""
     for label in (2.0, 0.5):
         Corrections(two.full).correct(two.shop, CORRECTED, label, "Ann")
     bring(two.home, exported(two.full))
 
 
 def older(two):
-    """An older version wrote no name of a first stage and no author of a note."""
+    """An older version stored neither the name of a first stage nor the author of a note."""
     content = retold(exported(two.full), "runs", lambda told: told["note"].pop("who"))
 
     def without(told):
@@ -339,7 +339,7 @@ def unreadable_plan(two):
 
 
 def known_judge(two):
-    """A judge that is here stays as it is."""
+    """An existing judge does not change."""
     content = exported(two.full)
     bring(two.home, content)
     return told("datasets", "judges", 0, pairs=[], name="n")(content)
@@ -459,7 +459,7 @@ def test_a_labelling_plan_goes_along_with_what_was_said_since_it_began(
     for label, who in said:
         Corrections(full).correct(shop, CORRECTED, label, who)
     LabelPlans(full).resume(begun, "Ann")
-    # Here the numbers of the log are others.
+    # In this workspace the log has other numbers.
     mine = make_dataset("Mine", salt="!")
     save(other, mine)
     for label in (0.0, 1.0, 2.0):
@@ -501,7 +501,7 @@ def test_a_full_disk_is_one_error_and_none_comes_later(full, monkeypatch, room):
 
 
 def column(ending, name, values):
-    """The file with a column of a table replaced."""
+    """Return a change that replaces a column of a table."""
 
     def rewrite(parts, _head):
         place = named(parts, ending)
@@ -523,7 +523,7 @@ def twice(content):
 
 
 def another_id(parts, own):
-    """Of the data set, under which its parts are too."""
+    """Change the id of the data set, also in the names of its parts."""
     (old,), new = own["datasets"], "0" * 16
     own["datasets"] = {new: own["datasets"][old]}
     for name in [name for name in parts if old in name]:
@@ -547,7 +547,7 @@ def head(**fields):
 
 
 def reported(**wrong):
-    """The file with a finding in its report of which a part is wrong."""
+    """Return a change that adds a finding with a wrong field to the report."""
     finding = {"severity": "note", "code": "x", "template": "{n:,} rows.", "params": {"n": 1},
                "remedy": "", "file": "", "line": None, "count": 1, "examples": []}  # fmt: skip
 
@@ -576,7 +576,7 @@ PARTS = {
     "an unknown state": column("runs/run-1/queries.parquet", "state", ["done", "great", "failed"]),
     "nonsense that was measured": column("measured.parquet", "measured", ['{"pairs": "many"}']),
 }
-# With the list as it was.
+# Without an update of the list of parts.
 LISTED = {
     "a wrong hash": lambda parts, _: parts.update(
         {(name := named(parts, "about.json", "datasets")): parts[name].replace(b"Shop", b"Shed")}
@@ -595,7 +595,7 @@ BROKEN = {
     "empty": lambda _content: b"",
     "two parts of one name": twice,
     "a report that is none": told("datasets", report="[]"),
-    # Such a report would break the page that shows it.
+    # Such a report would break the page on which it is shown.
     **{
         f"a finding of the form {form}": reported(template=form)
         for form in ("{lacking} rows.", "{n:>1000000000}", "{n.__class__}")

@@ -37,7 +37,7 @@ def test_one_copy_a_day_with_all_that_was_written_before(filled, on):
     assert checksums.backups(filled.root)[-1:] == first
     assert ask(first[0], "SELECT count(*) FROM datasets") == [1]
     assert set((filled.root / "backups").iterdir()) == set(checksums.backups(filled.root))
-    # One file, whatever the mode of the database.
+    # A single file, for any journal mode of the database.
     assert ask(first[0], "PRAGMA journal_mode") == ["delete"]
 
 

@@ -1,5 +1,5 @@
-"""A table or a row that changed on the disk is named and set apart. Flipped bits in any file are
-tried in tests/fuzz."""
+"""A table or a row that changed on the disk is reported and set apart. Bits in any file are flipped
+in tests/fuzz."""
 
 import shutil
 
@@ -42,7 +42,7 @@ def test_what_is_damaged_is_named_before_it_is_read_and_when_until_it_is_put_bac
         (folder,) = builders.folders_of(workspace.root, kind)
         file = folder / f"{tables.PARTS[kind][0]}.parquet"
         content = file.read_bytes()
-        # The first data page comes right behind the magic bytes and its own header.
+        # The first data page follows the magic bytes and its header.
         page = bytes(byte ^ 0x55 for byte in content[4:60])
         harmed = {
             "changed": content[:9] + b"?" + content[10:], "empty": b"",
@@ -97,7 +97,7 @@ def test_files_that_are_added_again_take_the_place_of_damaged_ones(workspace, st
 
 @pytest.fixture
 def without_hashes(workspace, make_dataset, make_run, monkeypatch):
-    """A data set and a run as a version stored them that wrote no hash."""
+    """A data set and a run, stored as by a version without hashes."""
     dataset = make_dataset()
     with monkeypatch.context() as older:
         older.setattr(tables, "write_table", builders.without_hash)
@@ -215,7 +215,7 @@ def test_a_row_that_changed_is_an_error_while_open_and_set_apart_when_opened(row
     for again in (opened, Workspace.open(rows.root)):
         left = read(again, what)
         assert left != written
-        # Of several values the others are there.
+        # Only the changed one of several values is missing.
         assert not left or (isinstance(left, list) and set(left) < set(written))
     assert opened.repair().changed == 1
     repaired = Workspace.open(rows.root)
@@ -230,7 +230,7 @@ def test_a_changed_row_comes_back_from_a_copy_as_it_was_written(rows, on):
     Notes(rows).keep(data.id, "q8", ["odd"], "makes a copy of before")
     written = read(rows, "label")
     builders.change(rows.root, *ROWS["label"][1:])
-    # No copy is made of changed rows.
+    # Changed rows are not backed up.
     before = checksums.backups(rows.root)
     checksums.make_backup(rows.root / DATABASE)
     assert checksums.backups(rows.root) == before
@@ -250,7 +250,7 @@ def test_a_changed_row_cannot_be_changed_into_one_that_looks_as_written(rows):
 
 
 def test_an_entry_of_an_index_that_changed_is_named(rows):
-    """An index that does not list a label hides it."""
+    """An index without the entry of a label hides the label."""
     file = rows.root / DATABASE
     asked = "SELECT rootpage FROM sqlite_master WHERE name = 'corrections_by_pair'"
     (page,), (size,) = builders.ask(file, asked), builders.ask(file, "PRAGMA page_size")
@@ -266,7 +266,7 @@ def test_an_entry_of_an_index_that_changed_is_named(rows):
 def test_every_table_is_checked_in_all_its_columns(workspace):
     file = workspace.root / DATABASE
     names = set(builders.ask(file, "SELECT name FROM sqlite_master WHERE type = 'table'"))
-    # Who looks at which pair for some minutes.
+    # Which annotator sees which pair, for some minutes.
     names -= {"sqlite_sequence", "label_cards"}
     assert len(names) == 14
     for table in names:

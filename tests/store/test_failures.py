@@ -85,7 +85,7 @@ def test_what_must_last_is_on_the_disk_when_it_is_written(workspace):
     for durable in (True, False):
         with workspace.database.writing(durable=durable) as db:
             kept[durable] = db.execute("PRAGMA synchronous").fetchone()[0]
-            # Held from the start: what was read here stays true.
+            # The lock is taken at the start, so that earlier reads stay valid.
             assert db.in_transaction
             other = sqlite3.connect(file, timeout=0, isolation_level=None)
             with closing(other), pytest.raises(sqlite3.OperationalError):
@@ -138,7 +138,7 @@ def test_no_call_leaves_the_database_open(workspace, stored):
     assert not [file for file in held if workspace.root in file.parents]
 
 
-# What may not be written.
+# Missing permissions to write.
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""Only what rankdash made is ever moved or deleted."""
+"""Only folders made by rankdash are ever moved or deleted."""
 
 import json
 import math
@@ -97,7 +97,7 @@ def test_a_save_has_a_quarter_of_an_hour_to_be_finished(workspace, monkeypatch):
         if name == "listed":
             (made[name] / RECORD).touch()
         if name == "older":
-            # Of a version before there were records.
+            # A version before there were records.
             (made[name] / UNFINISHED).rename(made[name] / "ranking-queries.parquet")
         os.utime(made[name], (touched, touched))
     assert folders.abandoned(workspace.root) == [folders.relative(workspace.root, made["left"])]
@@ -150,7 +150,7 @@ def test_what_is_swept_lies_in_the_trash_for_thirty_days(workspace, make_dataset
     for days in (29, 31):
         then = datetime.now(UTC) - timedelta(days=days)
         entry = entry.rename(entry.with_name(f"{then:%Y%m%dT%H%M%SZ}-0123abcd"))
-        # What counts is the day in the name, and not the time of a file.
+        # The day in the name counts, not the time of a file.
         os.utime(entry, (0, 0) if days == 29 else None)
         Workspace.open(workspace.root)
         left = [odd] if days == 31 else sorted([odd, entry.name])
@@ -180,7 +180,7 @@ def test_a_row_that_names_something_else_deletes_nothing(workspace, make_dataset
 
 @pytest.fixture
 def recorded(workspace, make_dataset, make_run):
-    """The folder of a stored run of which nothing was measured."""
+    """The folder of a stored run without measurements."""
     dataset = make_dataset()
     workspace.save_dataset(dataset)
     run = make_run(dataset)
@@ -199,7 +199,7 @@ def test_a_record_counts_if_it_is_whole_and_of_its_folder(workspace, recorded):
         *(({}, {"queries_done": "2"}), ({}, {"queries_done": None}), ({}, {"depth": "10"})),
         *(({}, {"created": None}), ({}, {"settings": "{"}), ({}, {"machine": "{"})),
     ):
-        # A record without a checksum is one of an earlier version.
+        # A record without a checksum is from an earlier version.
         made = told | changes | {"row": told["row"] | row, "checksum": None}
         (recorded / RECORD).write_text(json.dumps(made))
         found = folders.recorded_rows(workspace.root, {"datasets": [], "runs": [recorded]}, ids)

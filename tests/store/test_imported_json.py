@@ -40,8 +40,8 @@ def parts(tmp_path_factory):
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths to objects and lists in JSON, that in texts included, of lists the first item. A
-    text that is JSON is a step None."""
+    """Return the paths to objects and lists in JSON, including JSON in texts; of lists only the
+    first item. A text that is JSON is a step None."""
     if isinstance(value, str):
         inner = json_in(value)
         return [] if inner is None else places(inner, (*path, None))
@@ -52,7 +52,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def replaced(value: Any, path: tuple[Any, ...], text: str) -> str:
-    """JSON with another JSON at a path."""
+    """Return JSON with another JSON at a path."""
     if not path:
         return text
     step, *rest = path
@@ -71,7 +71,7 @@ def at(value: Any, path: tuple[Any, ...]) -> Any:
 
 @pytest.mark.parametrize("step", [15, pytest.param(1, marks=pytest.mark.thorough)])
 def test_what_is_imported_can_be_read(parts, tmp_path, step):
-    """Each fifteenth case, and all of them."""
+    """Every fifteenth case, or all of them."""
     workspace, refused, accepted, cases = Workspace(tmp_path / "home"), 0, 0, itertools.count()
     for name in sorted(each for each in parts if each.endswith(".json") and "/" in each):
         few = fewest(parts, name)

@@ -54,10 +54,10 @@ def test_a_change_by_another_is_seen_and_nothing_is_read_without_one(
 
 def test_what_was_written_this_moment_is_looked_at_again(workspace, stored):
     watch = NamesWatch()
-    # Later than any look, so that no look is long after it.
+    # Later than any reading, so that the write is always recent.
     set_time(workspace, FAR_OFF)
     watch.names(workspace)
     workspace.rename_dataset(stored.id, "Shed")
-    # As on a disk whose clock has not moved on since.
+    # The same time again, as on a disk with a coarse clock.
     set_time(workspace, FAR_OFF)
     assert watch.names(workspace)[stored.id][0][-1] == "Shed"

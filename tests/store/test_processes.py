@@ -48,7 +48,7 @@ def test_a_delete_cut_short_is_finished_by_the_next_start(
     again = Workspace.open(workspace.root)
     assert (again.trouble, again.runs()) == (None, [])
     assert [folder.name[:16] for folder in folders_of(again.root, "datasets", "runs")] == [other]
-    # Not at once: it lies in the trash for a month.
+    # Deleted data stays in the trash for a month.
     assert len([*again.root.glob("trash/*/datasets/*"), *again.root.glob("trash/*/runs/*")]) == 2
 
 

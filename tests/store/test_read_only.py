@@ -1,4 +1,4 @@
-"""A workspace that is open for reading only: all of it can be seen, and no byte of it changes."""
+"""A workspace that is open for reading only: all data can be read, and no byte changes."""
 
 import io
 import os

@@ -57,7 +57,7 @@ def refusal(said):
 
 @pytest.fixture
 def old(tmp_path, monkeypatch, make_dataset, make_run):
-    """The folder of a workspace of the version before, with heads of keys all over it."""
+    """The folder of a workspace of the version before, with parts of keys in many places."""
     root, dataset = tmp_path / "home", make_dataset()
     with monkeypatch.context() as older:
         older.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:BEFORE])
@@ -119,7 +119,7 @@ def test_what_is_left_of_keys_leaves_every_file_and_row_and_nothing_else_does(ol
     harmless = files_of_run(old, "other")
     workspace = Workspace.open(old)
     assert holding(old, HEAD[:3]) == []
-    # What has no key in it is not written again.
+    # Files without a key are not written again.
     assert files_of_run(old, "other") == harmless
     reasons = workspace.run("one").queries["reason"]
     assert all("•••" in reason for reason in reasons)

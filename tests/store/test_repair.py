@@ -1,5 +1,5 @@
-"""A database that is lost, damaged or older than its folders: nothing is deleted, all of it can be
-looked at, and a repair brings back what there is."""
+"""A database that is lost, damaged or older than its folders: nothing is deleted, all data can be
+read, and a repair restores the existing data."""
 
 import json
 import re
@@ -97,7 +97,7 @@ def change_since_the_copy(root):
 
 
 def harm_records(root):
-    """One cannot be used, and one is of a data set that is not there."""
+    """Make one record unusable, and one for a data set that does not exist."""
     broken, orphaned, _whole = sorted((root / "runs").iterdir())
     (broken / RECORD).write_text("{}")
     told = json.loads((orphaned / RECORD).read_text())
@@ -111,7 +111,7 @@ def change_record(root):
 
 
 def age_records(root):
-    """A record of an older version has no checksum and no name of a first stage."""
+    """Remove the checksum and the name of a first stage, as in records of an older version."""
     for file in root.rglob(RECORD):
         told = json.loads(file.read_text())
         told["row"].pop("candidates_name", "")
@@ -206,7 +206,7 @@ def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(
     assert not (old / "trash").exists()
     for folder, name in before.items():
         assert json.loads((old / folder / RECORD).read_text())["row"]["name"] == name
-    # Its rows have checksums now.
+    # Rows have checksums after the migration.
     builders.change(old, b"why it was made", b"why it was mode")
     assert "rows that have changed" in Workspace.open(old).trouble.message
 

@@ -1,4 +1,4 @@
-"""Scores that outlive their run: exact, bounded, and never in the way."""
+"""Scores that outlive their run: exact, limited in size, and without effect on other work."""
 
 import math
 import sqlite3
@@ -52,7 +52,7 @@ exact = st.floats(allow_nan=False, allow_infinity=False)
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=texts, pairs=st.dictionaries(texts, exact, max_size=8))
 def test_what_is_kept_comes_back_to_the_last_bit(cache, query, pairs):
-    """Whatever the text: lone surrogates and zero bytes too; -0.0 stays -0.0."""
+    """For any text, also with lone surrogates and zero bytes; -0.0 stays -0.0."""
     cache.clear()
     cache.write("m", [(query, list(pairs), found(list(pairs.values()), read=7))])
     (kept,) = cache.read("m", [(query, [*pairs, "another document"])])
@@ -184,10 +184,10 @@ def test_the_limit_set_last_counts_and_is_half_a_gigabyte_before(cache, file):
     assert cache.limit == 512 * 1024 * 1024
     fill(cache, 60)
     cache.limit = cache.size_bytes
-    # A limit that is just reached takes nothing.
+    # At exactly the limit nothing is deleted.
     assert cache.pairs == 3000
     cache.limit = limit = cache.size_bytes - 1
-    # A tenth of it is free then, and no query is left without scores.
+    # A tenth of the limit is free then, and every query in the table has scores.
     assert 0.8 * limit < cache.size_bytes <= 0.9 * limit
     assert ask(file, "SELECT count(*) FROM asks")[0] * 50 == cache.pairs < 3000
     with pytest.raises(StoreError, match="-1 bytes is not a limit"):

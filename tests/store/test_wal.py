@@ -12,7 +12,7 @@ from rankdash.core.workspace import Workspace, folders
 from rankdash.core.workspace.folders import DATABASE
 from tests.store.builders import HEAD, flip
 
-# Commits of all sizes, rollbacks and checkpoints, until it is killed.
+# Commits of all sizes, rollbacks and checkpoints, until the process is killed.
 WRITE_UNTIL_KILLED = f"""{HEAD}
 import random
 chance = random.Random(sys.argv[2])

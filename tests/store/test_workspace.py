@@ -129,8 +129,8 @@ def test_counts_that_were_written_as_broken_numbers_are_read():
 def test_what_lists_tell_without_loading_it_is_as_approved(
     workspace, make_dataset, make_run, approved
 ):
-    """Also of a run from a file, of which nothing was measured. Pairs per second are measured by
-    themselves, and not from the latencies: 4 pairs in 100 ms."""
+    """Also for a run from a file, without measurements. Pairs per second have a separate
+    measurement, independent of the latencies: 4 pairs in 100 ms."""
     dataset = make_dataset()
     workspace.save_dataset(dataset, source="sample", report_json='{"findings": []}')
     run = make_run(dataset)
@@ -170,7 +170,7 @@ def test_lists_are_the_oldest_first_whatever_was_stored_first(workspace, make_da
         assert [row.id for row in runs] == ["a", "b", "c"]
 
 
-# Saved again, renamed, deleted.
+# Save again, rename, delete.
 
 
 def test_what_is_saved_again_is_stored_once_and_a_run_replaces_the_old_one(
@@ -209,7 +209,7 @@ def test_deleting_a_dataset_takes_its_runs_and_files(workspace, stored, make_dat
     assert len(folders_of(workspace.root)) == 2
     with pytest.raises(StoreError, match="no data set"):
         workspace.dataset(gone.id)
-    # A run leaves its data set.
+    # After a run is deleted, its data set remains.
     workspace.delete_run("run-1")
     assert (workspace.runs(), len(folders_of(workspace.root))) == ([], 1)
     assert workspace.dataset(stored.id) == stored

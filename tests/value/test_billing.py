@@ -20,7 +20,7 @@ from rankdash.core.value.prices import (
 from tests.results import results, several
 
 # query tokens, documents, document tokens, billed tokens, then $ per 1,000 searches at $0.05,
-# $0.025 and $0.10 for a million tokens, and at $0.20 with 70 tokens of template.
+# $0.025 and $0.10 per million tokens, and at $0.20 with 70 tokens of template.
 WORKED = [
     (12, 100, 60, 7_200, 0.36, 0.18, 0.72, 2.84),
     (12, 50, 200, 10_600, 0.53, 0.265, 1.06, 2.82),
@@ -51,7 +51,7 @@ CASES = {
             (50, 489), (51, 489), (100, 1000), (0, 9), (1, 0),
         ),
     ),
-    # A query that fills a chunk leaves room for a token; no limit splits nothing.
+    # A query that fills a chunk leaves room for one token; without a limit nothing is split.
     **several(
         "units of a query of {} and {} by {}",
         lambda query, tokens, chunk: search_units(Load(query, 1, tokens), chunk),
@@ -87,7 +87,7 @@ CASES = {
         for query in (30, 130, 399, 400)
     },
     **several("tokens at {}", lambda per_token: crossing(2.0, per_token), (0.001, 0.0)),
-    # Up to one chunk, or without an end.
+    # Documents of up to one chunk, or without an upper limit.
     **several("searches at {}", lambda amount: crossing(amount, 0.05), (2.5, 2.51)),
     **{
         f"chunks of {chunk}": lambda chunk=chunk: crossing(1.0, 1.0, 10, 1, chunk_tokens=chunk)
@@ -95,7 +95,7 @@ CASES = {
     },
     "no documents": lambda: crossing(1.0, 1.0, 10, 0),
     "too small to divide by": lambda: crossing(1.0, 5e-324, 10, 10, chunk_tokens=0),
-    # For $0.2 a thousand searches 200 tokens are bought for each of them.
+    # $0.2 per 1,000 searches is the price of 200 tokens per search.
     **{
         f"with 70 tokens of template by {unit}": lambda unit=unit: crossover_tokens(
             Price(0.2, "search"), Price(1.0, unit, template_tokens=70), SHORT
@@ -114,7 +114,7 @@ CASES = {
         for value in values
     },
     "a usual chunk": lambda: SEARCHES.chunk_tokens,
-    # $0.20 an hour is $146 a month, whatever the traffic that one machine serves.
+    # $0.20 per hour is $146 per month, for any traffic that one machine can serve.
     **{
         f"machines for {searches} searches": lambda searches=searches: (
             MACHINES.searches_per_day, MACHINES.needed(searches), MACHINES.cost_per_month(searches)

@@ -12,7 +12,7 @@ from tests.results import results, several
 
 QUALITY = {"value_per_search": 0.01, "cost_per_search": 0.001}
 CASES = {
-    # $3.60 an hour is $0.001 a second, of one search a second at $1 a thousand.
+    # $3.60 per hour is $0.001 per second, one search per second at $1 per 1,000.
     **{
         f"a machine at {price.amount} an hour, used {price.utilisation}, against {other:g}": (
             lambda price=price, other=other: break_even.equal_rate(price, other)

@@ -1,4 +1,4 @@
-"""Price, gain and scenario put together: the published example, break-even, and saying no."""
+"""Price, gain and scenario together: the published example, break-even, and negative results."""
 
 from dataclasses import fields, replace
 
@@ -32,7 +32,7 @@ RISE = (0.87 - 0.72) / 0.72
 
 
 def changed(relative: float, half: float = 0.0, **hit: MeasuredChange) -> Gain:
-    """A gain with an interval of so much to either side, and the proof that it makes."""
+    """Return a gain with an interval of ±`half`, and the proof that follows from it."""
     low, high = relative - half, relative + half
     proof = "proven" if low > 0 or high < 0 else "unproven"
     return Gain(MeasuredChange(relative, low, high, proof), **hit)
@@ -53,7 +53,7 @@ def came(gain: Gain | None, cost: float | None = 0.001, extra_ms=None, after=Non
 
 
 def told(found: object) -> str:
-    """The figures of an outcome, each with the ends of its interval or its reason."""
+    """Return the figures of an outcome, each with the ends of its interval or its reason."""
     if not isinstance(found, Outcome):
         return shown(found)
     figures = {each.name: getattr(found, each.name) for each in fields(found)}
@@ -69,7 +69,7 @@ def told(found: object) -> str:
 FLAGS = ("brings", "proven", "pays", "pays_without_gain")
 TICKETS = Assumptions(searches_per_day=1000, value_per_search=0.0, ticket_share=0.1, ticket_cost=10)
 SURE, UNSURE = MeasuredChange(0.3, 0.2, 0.4, "proven"), MeasuredChange(0.1, -0.1, 0.3, "unproven")
-# A gain of a tenth brings 0.001 a search, exactly what it costs.
+# A gain of a tenth brings 0.001 per search, which is its cost.
 EVEN = measured(0.1, 0.1, 0.1, "proven")
 DOUBLED = measured(1.0, 1.0, 1.0, "proven")
 MACHINES = (Machines(146.0, 1000.0),)
@@ -81,7 +81,7 @@ MONTH = DAYS_PER_MONTH
 
 
 def of_hits(value: float, half: float, proof: str, cost: float = 0.05) -> Outcome:
-    """Each search that now shows something saves 1."""
+    """Return an outcome in which each additional search with a hit saves 1."""
     change = MeasuredChange(value, value - half, value + half, proof)
     return came(Gain(NO_CHANGE, change), cost, of=TICKETS)
 
@@ -126,13 +126,13 @@ CASES = {
         )
         for half in (0.049, 0.051) for proof in ("proven", "unproven")
     },
-    # 5 passages of 400 tokens save 0.002 a search; 10 % less quality costs 0.001, as the search.
+    # 5 passages of 400 tokens save 0.002 per search; 10 % less quality costs 0.001, as the search.
     **several(
         "a saving at {} against a likely loss",
         lambda price: came(changed(0.0, 0.1), after=5, passages=10.0, llm_price=price),
         (1.01, 0.99),
     ),
-    # More than it reads now are never given to an LLM.
+    # An LLM never gets more passages than it reads now.
     **{
         f"{before} passages, then {after}, {share} of all": lambda b=before, a=after, s=share: came(
             STILL, 0.0, after=a, passages=b, traffic_share=s, value_per_search=0.0, llm_price=2.5
@@ -172,7 +172,7 @@ CASES = {
         lambda relative, worth: came(changed(relative), value_per_search=worth),
         ((0.0, 0.01), (-0.1, 0.01), (0.1, 0.0), (0.1, 0.01)),
     ),
-    # On either side of a million percent, a hundred years and all the searches of the world.
+    # Values around the limits: a million percent, a hundred years, all searches of the world.
     "a million percent": lambda: within(1.0, 1.01e-4),
     "more": lambda: within(1.0, 0.99e-4),
     "a hundred years": lambda: within(0.0, 1.01e-2, setup_cost=3650),
@@ -185,7 +185,7 @@ CASES = {
     "longer": lambda: within(0.0, 0.99e-2, setup_cost=3650),
     "all searches": lambda: within(0.0, 1.01e-2, monthly_cost=3.65e7 / 1.2),
     "more than all": lambda: within(0.0, 0.99e-2, monthly_cost=3.65e7 / 1.2),
-    # A gain of 100 % brings 0.01 a search.
+    # A gain of 100 % brings 0.01 per search.
     **{
         f"a return at a cost of {cost:g}": lambda cost=cost: came(changed(1.0), cost)
         for cost in (0.001, 0.01 / 11 * 1.001, 0.01 / 11 * 0.999, 0.01, 0.010001)
@@ -196,7 +196,7 @@ CASES = {
         lambda searches: came(changed(0.2), 0.0, machines=MACHINES, searches_per_day=searches),
         (0.0, 100.0, 1000.0),
     ),
-    # At the higher end of the hits it is paid already.
+    # At the upper end of the hits the costs are covered already.
     "an end at which it pays whatever quality brings": lambda: came(
         measured(0.5, 0.4, 0.6, "proven", hit=MeasuredChange(0.05, 0.0, 0.2, "proven")), 0.1,
         of=TICKETS, value_per_search=1.0,
@@ -221,7 +221,7 @@ CASES = {
         )
         for before, after, price in ((10, 3, 2.50), (10, 3, 0.15), (3, 10, 2.50))
     },
-    # As much at a depth as before, to rounding.
+    # The same recall at a smaller depth, except for rounding.
     **several(
         "recall {1} by depth, {0}", equal_recall_depth,
         (
@@ -229,7 +229,7 @@ CASES = {
             ({3: 0.3}, 0.1 + 0.2), ({1: 0.3, 2: 0.6 - 5e-13, 3: 0.7}, 0.6),
         ),
     ),
-    # A tenth of a ticket of 10, and a fortieth of an hour of 40.
+    # A tenth of a ticket of 10, and 90 seconds, a fortieth of an hour, of 40.
     "a search that shows something": lambda: value_per_search(
         Option("x", 0.0, Gain(NO_CHANGE, MeasuredChange(0.5, 0.4, 0.6, "proven"))),
         replace(PUBLISHED, ticket_share=0.1, ticket_cost=10.0, seconds_saved=90.0,
@@ -361,7 +361,7 @@ def test_from_the_break_even_traffic_on_it_pays_and_below_it_does_not(gain, upke
 
 @given(gains, st.floats(1e-6, 0.01), st.floats(0.01, 1))
 def test_at_the_break_even_worth_of_quality_it_nets_nothing(gain, cost, share):
-    """1,000 searches whose quality rises by 1 % are worth that much: 10 × the value of one."""
+    """1 % more quality in 1,000 searches has this value: 10 × the value of one search."""
     scenario = replace(PUBLISHED, traffic_share=share)
     worth = outcome(Option("x", cost, changed(gain)), scenario).break_even_worth.value
     at = replace(scenario, value_per_search=worth / 10)

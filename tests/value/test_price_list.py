@@ -1,4 +1,4 @@
-"""Price lists: the shipped one is whole and dated, a broken one names its entry."""
+"""Price lists: the shipped one is complete and dated, a broken one names its entry."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ TOML = b"""[[prices]]
 EXAMPLE = "An example: put in your hourly price and the searches per second that you measured"
 HOUR = GOOD | {"unit": "hour", "searches_per_second": 20.0, "source": EXAMPLE}
 CONTENTS = {
-    # The second of two is the broken one.
+    # The second of two entries is broken.
     **{
         f"an entry with {change}": listed(GOOD, {**GOOD, "key": "b", **change})
         for change in (
@@ -82,7 +82,7 @@ def found_in(content: bytes) -> list[object]:
 
 def test_a_list_is_read_or_its_broken_entry_is_named(approved):
     found = results(CONTENTS, found_in)
-    # Of another version of Python the parser has other words.
+    # The parser's message depends on the version of Python.
     approved("value/price_list", masked(found, parser=r"(?<=cannot be read: )Expecting[^.]*"))
 
 

@@ -30,7 +30,7 @@ CASES = {
     "inputs": lambda: list(sensitivity.INPUTS),
     "as it is": lambda: sensitivity.net_per_month(AS_IT_IS, SCENARIO),
     "net": lambda: sensitivity.net_per_month(OPTION, SCENARIO),
-    # What changes nothing has no bar: no LLM reads passages and no search becomes a ticket here.
+    # Inputs without effect have no bar: here no LLM reads passages and no search becomes a ticket.
     "all bars": lambda: sensitivity.tornado(
         OPTION, SCENARIO, sensitivity.usual_ranges(OPTION, SCENARIO, None)
     ),
@@ -55,7 +55,7 @@ CASES = {
         lambda option, name: sensitivity.input_value(option, SCENARIO, name),
         ((OPTION, PRICE), (OPTION, "traffic_share"), (OPTION, GAIN)),
     ),
-    # An upkeep of $500 is $0.000164 a search; 80 % of the traffic gains 20 %.
+    # An upkeep of $500 is $0.000164 per search; 80 % of the traffic gains 20 %.
     **several(
         "by price of {0}",
         lambda _name, option, scenario: (

@@ -1,4 +1,4 @@
-"""Targets: shipped ones are whole, broken ones are refused, and a mean is judged by them."""
+"""Targets: shipped ones are complete, broken ones are refused, and a mean is compared with them."""
 
 import math
 
@@ -18,7 +18,7 @@ from rankdash.core.value.targets import (
 from tests.approved import masked
 from tests.results import result, results, several
 
-# Of another version of Python a parser has other words.
+# The parser's message depends on the version of Python.
 PARSER = r"(?<=cannot be read: )(Invalid|Expecting)[^.]*"
 TIERS = Target("mrr", minimum=0.5, target=0.7, excellent=0.8)
 MRR = Target("mrr", target=0.5)
@@ -74,7 +74,7 @@ CASES = {
             (0.6, 0.55, 0.65), (0.6, 0.5, 0.7), (0.75, 0.7, 0.8), (0.75, 0.1 * 7, 0.8),
             (0.75, 0.69, 0.8), (0.85, 0.8, 0.9), (0.85,), (0.6, 0.55, 0.65, 0.69),
             (0.6, 0.55, 0.65, 0.7), (math.nan,),
-            # What prints as the target is at it.
+            # A value that is printed as the target meets it.
             (0.75, 0.7 - 5e-10, 0.8), (0.75, 0.7 - 5e-9, 0.8), (0.6, 0.5, 0.7 - 5e-10),
             (0.6, 0.5, 0.7 - 5e-9), (0.6, 0.5, 0.65, 0.7 - 5e-10), (0.6, 0.5, 0.65, 0.7 - 5e-9),
         )
@@ -85,7 +85,8 @@ CASES = {
         )
         for name in ("minimum", "excellent") for reached in ((0.45, 0.4, 0.49), (0.6, 0.5, 0.7))
     },
-    # Below its target every band but the highest has advice, at it an undecided mean has none.
+    # Below its target every band but the highest has advice; at the target an undecided mean has
+    # none.
     **several(
         "ndcg at least {} of {}",
         lambda target, value: judged(Target("ndcg@10", target=target), value, 0.1, 0.95, 1.0),

@@ -107,7 +107,7 @@ def test_a_judge_that_says_nothing_saves_nothing(sample) -> None:
 
 
 def test_verdicts_on_several_systems_hold_together(sample) -> None:
-    """Three systems, two contrasts; the interval is the intersection of the intervals so far."""
+    """Three systems, two contrasts; the interval is the intersection of all earlier intervals."""
     pool, labels = sample
     rng = np.random.default_rng(3)
     third = np.argsort(rng.random(len(pool)))[None] + 1.0

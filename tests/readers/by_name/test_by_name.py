@@ -61,7 +61,7 @@ def fetch(arguments: list[str], said: str, environment: dict[str, str]) -> None:
     if largest := environment.get("LARGEST_FILE"):
         import resource
 
-        # As on a disk that is nearly full.
+        # A limit for files, as on a disk that is nearly full.
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(largest), int(largest)))
     sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     with Path(said).open("wb") as file:
@@ -71,7 +71,7 @@ def fetch(arguments: list[str], said: str, environment: dict[str, str]) -> None:
 
 
 class Forked:
-    """A process of `by_name.fetching` that has imported what takes longest."""
+    """A process of `by_name.fetching` with the slow imports already done."""
 
     stdin = None
 
@@ -141,7 +141,7 @@ def test_the_token_of_the_hub_is_sent_for_visitors_only_if_it_is_listed(
         monkeypatch.setenv("HF_ENDPOINT", address)
         assert len(sources_at(["hf:me/rows"])) == 1
     assert set(tokens) == {sent}
-    # Another host gets the file's request without it.
+    # Another host gets the file's request without the token.
     assert set(elsewhere) == {None}
 
 
@@ -230,7 +230,7 @@ def test_a_data_set_of_ir_datasets_is_read_by_a_process_that_imports_none_of_it(
 ):
     pytest.importorskip("ir_datasets", reason="the extra ir_datasets is not installed")
     monkeypatch.setattr(subprocess, "Popen", POPEN)
-    # What ir_datasets would download.
+    # The file that ir_datasets would download.
     folder = tmp_path / "irds" / "beir" / "scifact"
     folder.mkdir(parents=True)
     texts = {"corpus": CORPUS, "queries": QUERIES}
@@ -265,8 +265,8 @@ def test_what_ir_datasets_cannot_open_is_explained(monkeypatch, approved):
 
 @pytest.fixture
 def registered(tmp_path) -> Iterator[str]:
-    """The name of a data set of ir_datasets made of files here, with a ranking; the corpus is of
-    unknown size."""
+    """The name of an ir_datasets data set made of local files, with a ranking; the size of the
+    corpus is unknown."""
     ir_datasets = pytest.importorskip("ir_datasets", reason="the extra is not installed")
     formats = pytest.importorskip("ir_datasets.formats")
     local = ir_datasets.util.LocalDownload
@@ -300,7 +300,7 @@ def test_labels_ranking_and_documents_of_ir_datasets(tmp_path, monkeypatch, regi
         assert list(found["queries"]["query"]) == ["one", "two"]
         notes = {note.code for file in fetched for note in file.notes}
         assert (sorted(found["documents"]["doc_id"]), "partly_read" in notes) == (read, most == 5)
-    # More rows than are read are refused while they come.
+    # Rows above the limit are refused during the download.
     with monkeypatch.context() as limited, pytest.raises(LimitError, match="more than 1 rows of q"):
         limited.setattr(fetching, "ReadLimits", lambda: ReadLimits(rows=1))
         fetching.fetch_from_ir_datasets(registered, tmp_path / "made 6")

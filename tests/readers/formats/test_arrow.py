@@ -1,5 +1,5 @@
-"""Parquet and Arrow: types become text without loss; refused, if damaged or too large, before they
-are unpacked. Excel workbooks: sheets are tables, and ids stay as they are."""
+"""Parquet and Arrow: types become text without loss; damaged or too large files are refused before
+they are unpacked. Excel workbooks: sheets are tables, and ids do not change."""
 
 import io
 import struct
@@ -16,7 +16,7 @@ from tests.readers.reading import parse, repacked, shown, zipped
 from tests.readers.samples import arrow, parquet, workbook
 
 ROWS = 12
-# What was taken from one is given back to it, maybe after the test.
+# Memory is returned to the pool that provided it, maybe after the test.
 POOLS: list[pa.MemoryPool] = []
 PLAIN = {
     "query": [f"query {row // 4}" for row in range(ROWS)],
@@ -52,7 +52,7 @@ def repeated(text: str, rows: int) -> dict[str, pa.Array]:
 
 @pytest.fixture
 def pool() -> Iterator[pa.MemoryPool]:
-    """Counts what Arrow takes during the test."""
+    """The pool of all memory that Arrow allocates during the test."""
     before = pa.default_memory_pool()
     own = pa.proxy_memory_pool(before)
     POOLS.append(own)
@@ -170,7 +170,7 @@ GIFT = [
 
 
 def changed(packed: bytes, last: str) -> bytes:
-    """The workbook with one more row at the end of its sheet."""
+    """Return the workbook with one more row at the end of its sheet."""
     end = f"{last}</sheetData>".encode()
     return repacked(packed, lambda _part, own: own.replace(b"</sheetData>", end))
 

@@ -104,7 +104,7 @@ def test_a_field_that_does_not_end_is_read_no_further_than_a_field_may_be_long()
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_file_larger_than_a_block_is_read_whole_and_in_order(end):
-    """Longer than the text, and with more rows, than are read at once."""
+    """The text is longer, and has more rows, than one block."""
     queries = [f"q{n}{end}{'words ' * 5}" for n in range(50_003)]
     text = end.join(["query,label", *(f'"{query}",{n}' for n, query in enumerate(queries))])
     table = delimited.read(text, ",", "x", ReadLimits())
@@ -124,9 +124,9 @@ def test_which_character_separates_and_by_which_line_a_row_is_called(approved):
     texts = (
         *("one,two", "query,label", "one;two\nthree;four", "one two\nthree four"),
         *("query label\nthree four", "\n\r\none;two\nthree;four", "a_b-c.d\na_b-c.d"),
-        # Names first, then rows of the same width, then the wider.
+        # Known names take precedence, then rows of equal width, then more columns.
         *("query|label,x,y\na|b,1,2\nc|d,3,4", "a|b,c\nd|e,f\ng|h", "a|b,c,d\ne|f,g,h"),
-        # Without names seven tenths of the rows have as many fields; two names are enough.
+        # Without names, seven tenths of the rows need as many fields; two names are sufficient.
         *("one thing,another\n" * n + "nothing\n" * (10 - n) for n in (7, 6)),
         *(f"query;{name}\n" + "nothing\n" * 9 for name in ("label", "words")),
         # In a truncated sample only whole rows count.
@@ -144,7 +144,7 @@ def test_which_character_separates_and_by_which_line_a_row_is_called(approved):
     approved("readers/separators", results(cases))
 
 
-# Text that Arrow may split: only what splits into the same fields line by line without it.
+# Arrow splits a text only if the result equals a split of each line without it.
 def split(text: str, delimiter: str = ",", width: int = 2, wanted: tuple[int, ...] = (), **options):
     columns = even_columns(text.encode(), delimiter, width, wanted or range(width), **options)
     return "left" if columns is None else repr([each.to_pylist() for each in columns.values()])
@@ -153,7 +153,7 @@ def split(text: str, delimiter: str = ",", width: int = 2, wanted: tuple[int, ..
 def test_even_text_is_split_into_what_is_written_and_other_text_is_left(approved):
     texts = (
         *("a,b\nc,d\n", "a,b\nc,d", "a,b\r\nc,d\r\n"),
-        # Neither numbers nor words for nothing, nor quotation marks, nor blanks are read.
+        # Numbers, empty words, quotation marks and blanks are not converted.
         *('007,NaN\n"a,b"\n', "007,1.50\n8,true\n", "1,2024-01-01\n2,\n", " a ,\n,退货\n"),
         # Fewer fields, more, blank lines, and the line ends of old and mixed files.
         *("a,b\nc\n", "a,b\nc,d,e\n", "a,b\n\nc,d\n", "\na,b\n", "a,b\n\n", "a,b\rc,d\r"),
@@ -184,7 +184,7 @@ def test_text_of_many_blocks_is_one_column_and_its_last_line_is_seen():
         found = even_columns(lines + last, ",", 2, (0, 1), numeric=(1,))
         return found and found[1].to_pylist()
 
-    # The first blocks fit into small numbers, the last one not.
+    # The first blocks fit into small numbers, the last one does not.
     assert read(b"q,0.1\n") == [*map(float, range(20_000)), 0.1]
     assert read(b"q,x\n") == [*map(str, range(20_000)), "x"]
     assert read(b"\n") is read(b"q\n") is None

@@ -126,7 +126,7 @@ def ranx(labels: Labels) -> str:
 
 
 def each(line: str) -> Callable[[Labels], str]:
-    """A line for each label."""
+    """Return a function that writes a line for each label."""
     return lambda labels: "".join(
         line.format(query=query, doc=doc, label=label) for (query, doc), label in labels.items()
     )

@@ -154,7 +154,7 @@ def test_rows_and_entries_are_read_with_their_lines(approved):
 
 
 def rank_llm(document: object) -> dict[str, str]:
-    """A line of rank_llm's JSON lines for each of two queries."""
+    """Return two queries as lines of rank_llm's JSON lines."""
     candidates = [
         {"docid": "d9", "score": 9.5, "doc": document},
         {"docid": "d1", "score": 8.25, "doc": {"contents": "more words"}},
@@ -240,7 +240,7 @@ SHAPES: dict[str, tuple[Callable[[object], bool], list[object]]] = {
         {"retrieved": [["d1"], ["d2"], ["d3"]], "queries": ["a", "b", "c"]},
         {"retrieved": [["d1"], ["d2"], ["d3"]]},
     ]),
-    # More than half of ranx are numbers, less than half names.
+    # ranx: more than half of the values are numbers, less than half are names.
     "ranx": (exports.is_ranx, [
         {"q": {"a": 1, "b": 2, "c": "x"}}, {"q": {"a": 1, "b": "x"}}, {"q": {"a": True, "b": 1}},
         {"q": {"a": 1, "b": 1, "label": 1}}, {"q": {"a": 1, "label": 1}},
@@ -252,7 +252,7 @@ SHAPES: dict[str, tuple[Callable[[object], bool], list[object]]] = {
         {**WHOLE, "qrels": {"q1": ["d1"]}}, {**WHOLE, "queries": {"q1": 1}},
         {**WHOLE, "corpus": {"d1": "one", "d2": ["two"]}},
     ]),
-    # Topics are a list in which one has a number and turns.
+    # Topics are a list with an entry that has a number and turns.
     "cast": (exports.is_cast, [
         [{"number": 1, "turn": TURNS}], [{"number": 1, "turns": TURNS}], [{"turn": TURNS}],
         ["not", "a topic", {"number": 1, "turn": TURNS}, {"number": 2}], ["number"], [], None,
@@ -335,7 +335,7 @@ def test_what_a_value_becomes_and_which_rows_are_read_with_their_lines(approved)
     cases: dict[str, object] = {
         f"the value {value!r}": repr(json_records.cell(value)) for value in values
     }
-    # Half of a surrogate pair becomes a mark.
+    # Half of a surrogate pair is replaced by a mark.
     halves = (
         *(r'"x\ud800y\udfff"', r'{"\uDC00k": "\uD83D\uDE00"}', r'"\ud83d\ud83d\ude00"'),
         *(r'"\\ud800 \\\ud800"', r'"\u00d8\\"'),

@@ -147,7 +147,7 @@ def test_what_lacks_a_part_is_asked_for_or_refused_by_line(approved):
         },
         "lines that are no LETOR": {"file": LETOR + "3 qid:12 1:2:3\nnothing at all\n"},
         "lines without features where others have some": {"file": LETOR + "1 qid:9\n1\n"},
-        # With a line end it would be a row whose features are 0.
+        # With a line end it would be a row with all features 0.
         'cut off within "qid:95 1:0.4"': {"file": LETOR + "1 qid:9"},
         **{
             f"a column of {', '.join(cells)} beside one of ratings": {

@@ -91,7 +91,7 @@ RUN_LINE, QRELS_LINE, PLAIN, OTHER = "q1 Q0 d1 1 2.5 x", "q1 0 d1 1", "q1 d1 1",
 
 def test_a_file_is_a_run_qrels_or_plain_labels_by_its_lines(approved):
     one = [
-        # Runs: the fourth is a rank, the fifth a score, and behind it comes a name or nothing.
+        # Runs: the fourth field is a rank, the fifth a score, followed by a name or nothing.
         *(RUN_LINE, "q1 any d1 1 2.5 x", "q1 Q0 d1 one 2.5 x", "q1 Q0 d1 1 high x"),
         *("q1 Q0 d1 1 2.5", "q1 q0 d1 one 2.5", "q1 0 d1 1 2.5", "q1 1 d1 1 2.5"),
         *("q1 Q0 d1 1 high", "q1 Q0 d1 1 2.5 x y"),
@@ -102,8 +102,8 @@ def test_a_file_is_a_run_qrels_or_plain_labels_by_its_lines(approved):
         *(QRELS_LINE, "q1 12 d1 1", "q1 q1 d1 2.5", "q1 q1 d1 superb", "q1 0 d1 superb"),
         *("q1 7 d1 relevant", "q1 x d1 1", "q1 0 d1"),
     ]
-    # Half of the lines of runs and qrels are enough, four fifths of three fields; two names make a
-    # header.
+    # Half of the lines of runs and qrels are sufficient, four fifths of lines with three fields;
+    # two names make a header.
     shares = [
         *([each, *[OTHER] * n] for each in (RUN_LINE, QRELS_LINE) for n in (1, 2)),
         *([f"q1 {n} d1 superb", OTHER] for n in (0, 7)),

@@ -1,4 +1,4 @@
-"""TREC's documents and topics as they are written: tags left open, entities, XML."""
+"""Documents and topics of TREC as they are distributed: tags left open, entities, XML."""
 
 import pytest
 
@@ -98,7 +98,7 @@ def test_a_document_and_a_topic_have_their_own_parts(approved):
         *("<top><num>0051<title>Title: a  b<desc>c</top>", "<top><num>Topic: 000</top>"),
         "<topic number='7'><question>How?</question><query>short</query></topic>",
         "<topic id='x7'>all of it<narr>no</narr></topic>",
-        # The number inside counts before an attribute.
+        # The number in an element takes precedence over an attribute.
         "<topic id='9'><num>7<title>c</topic>",
     )
     begins = (" \n<DOC>", "<xml><topic number='1'>", "<docs>", "<html>", "a <doc>")

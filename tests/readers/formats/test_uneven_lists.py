@@ -1,5 +1,5 @@
-"""Lists that belong together and differ in length are refused with their names and lengths, and
-never read as queries or documents that are not in the file."""
+"""Parallel lists of different lengths are refused with their names and lengths, and never read as
+queries or documents that are not in the file."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ def lists_of(fields: str, known: Mapping[str, list[object]], scores: list[object
 
 
 def uneven(lists: Mapping[str, list[object]]) -> Iterator[dict[str, list[object]]]:
-    """The lists, of which one is shorter than the others."""
+    """Yield the lists, each time with a different list shortened."""
     for field, values in lists.items():
         yield {**lists, field: values[:2]}
 

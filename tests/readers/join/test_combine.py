@@ -335,7 +335,7 @@ def test_files_are_called_by_a_telling_name_or_none(approved):
     files += ["shop/corpus.jsonl shop/queries.jsonl shop/qrels/test.tsv"]
     contents = (CORPUS, QUERIES, QRELS, RUN)
     cases = {names: parse(dict(zip(names.split(), contents, strict=False))).name for names in files}
-    # Of several archives none is the data set: one gives the texts, the other the labels.
+    # No single archive is the data set: one contains the texts, the other the labels.
     texts = zipped({name: text.encode() for name, text in TEXTS.items()})
     for name, qrels in (("a", "medquad.qrels"), ("clinic", "qrels")):
         archives = {f"{name}.zip": texts, "b.zip": zipped({qrels: LABELS.encode()})}

@@ -1,4 +1,4 @@
-"""Which column is which: guessed, written down, and changed by command, in Python and by file."""
+"""Meanings of columns: guessed, reported, and changed by command, in Python and by file."""
 
 import json
 
@@ -116,7 +116,7 @@ def test_a_guess_holds_what_can_be_a_label_and_none_is_shown_if_nothing_is_guess
     assert guess.fields == {"query": "query", "document": "document", "label": "relevance"}
     assert guess.labels == ("relevance", "second")
     assert guess.rows["query"][0] == "how to return"
-    # Labels that are not numbers are refused and not guessed away.
+    # Labels that are not numbers are refused; the guess does not ignore them.
     words = b"query,document,relevant\na,x y,abc\na,z w,abcabc\n"
     for data in (b"q1 0 d1 2\n", b"%PDF-1", b'{"q1": {"d1": 1}}', b"id,text\n1,a\n", words):
         assert guesses([Source("file", data)], 1_000) == []

@@ -1,4 +1,4 @@
-"""Which column is which: known names, values, a guess, and a person's mapping."""
+"""Meanings of columns: by known names, by values, by a guess, and by the user's mapping."""
 
 import pandas as pd
 import pytest
@@ -173,7 +173,7 @@ def test_what_a_column_is_by_its_name_and_its_cells(approved):
             {"id": own, "query": of, "document": "t t t", "label": "1 1 1"}
             for own, of in (("1 1 2", "g g p"), ("1 2 3", "g g p"), ("1 1 2", "g p p"))
         ),
-        # More than half of the cells of a label can be read.
+        # More than half of the labels can be read.
         {"query": "gift gift", "document": "text text", "relevance_note": "2 long|words"},
         {"query": "g g g", "document": "t t t", "relevance_note": "2 0 long|words"},
         # A column with more than nine tenths of numbers is not a text.

@@ -46,14 +46,14 @@ def test_every_encoding_is_found_told_where_it_was_guessed_and_refused_by_line(a
 
 def test_an_encoding_is_told_by_its_bytes(approved):
     samples = (
-        # UTF-16 by zeros: more than a fifth of all bytes, and of the bytes between a twentieth of
-        # that at most.
+        # UTF-16 is detected by zeros: more than a fifth of all bytes, with at most a twentieth of
+        # them at the other positions.
         *(b"a\0" * 20, b"\0a" * 20, b"a\0" * 19 + b"\0\0", b"a\0" * 18 + b"\0\0" * 2),
         *(b"\0a" * 19 + b"\0\0", b"\0a" * 18 + b"\0\0" * 2, b"a\0bb", b"a\0bbb" * 2),
         # Four good characters of UTF-8 for a bad byte make broken UTF-8. The second byte of 丂 is
         # the byte of @.
         *("é".encode() * good + "丂".encode("gb18030") for good in (3, 4)),
-        # Half of the second bytes are high in Chinese.
+        # In Chinese half of the second bytes are high.
         *(text.encode("gb18030") for text in ("的丂", "的丂丂")),
         # With more than a third of control characters it is not a text.
         *(b"\0ab", b"\0a", b"\t\n\x1b"),
@@ -64,7 +64,7 @@ def test_an_encoding_is_told_by_its_bytes(approved):
 
 @pytest.mark.parametrize("places", [0, 1])
 def test_noise_is_refused_without_much_more_memory_than_it_takes(places):
-    # Behind a few lines of text too, which then are not its first bytes.
+    # Also after a few lines of text, with noise after the first bytes.
     noise = b"a,b\n" * places + np.random.default_rng(5).bytes(4_000_000)
     tracemalloc.start()
     try:

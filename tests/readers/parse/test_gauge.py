@@ -50,7 +50,7 @@ def test_line_breaks_within_quotation_marks_are_no_rows(cut):
     for more in ('1,"2"\n', '1,"2\n3"\n1,2\n'):
         with pytest.raises(LimitError, match="more than 20 rows"):
             lines(many + more * 3)
-    # Only the reader knows how marks behind a backslash are meant.
+    # Only the reader knows the meaning of marks after a backslash.
     lines(many + '1,"\\""\n' * 9)
 
 

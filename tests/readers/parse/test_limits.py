@@ -1,4 +1,4 @@
-"""Every limit has its own message, which names the file, the limit and a remedy."""
+"""Every limit has a separate message with the file, the limit and a remedy."""
 
 import io
 
@@ -28,7 +28,7 @@ OTHERS = {
         {"rows": 2, "columns": 2, "field_chars": 3},
     ),
 }
-# The header of a sheet is a row.
+# The header of a sheet counts as a row.
 LIMITED = [
     *((content, limit, most + (name == "Excel" and limit == "rows"))
       for name, content in ALIKE.items()

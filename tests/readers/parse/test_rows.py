@@ -1,4 +1,4 @@
-"""Rows of a file: a label without a rank or a score is a label all the same."""
+"""Rows of a file: a label without a rank or a score still counts as a label."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""`.gz` and `.zip`: damaged, hostile and too large archives are refused; each with its message."""
+"""`.gz` and `.zip`: damaged, hostile and too large archives are refused, with separate messages."""
 
 import gzip
 import io
@@ -32,7 +32,7 @@ def archive_with(*names: str, data: bytes = CSV, **info: int) -> bytes:
 
 
 def changed(packed: bytes, at: int, value: bytes) -> bytes:
-    """The archive with other bytes in its directory."""
+    """Return the archive with other bytes in its directory."""
     content = bytearray(packed)
     start = content.rindex(b"PK\x01\x02") + at
     content[start : start + len(value)] = value

@@ -104,7 +104,7 @@ def test_several_annotators_come_to_one_label(approved):
 
     alike, three = ("1,1", "0,0", "1,0"), "label_1,label_2,label_3"
     mixed = ("1,2,2", "2,2,1", "0,1,2", "2,1,0", "2,1,", ",0,1", ",,0", ",,")
-    # As the paper of Cohen has them: 0.4 exactly. One less in agreement is below.
+    # The example of Cohen's paper: exactly 0.4. With one agreement less it is below.
     paper = ["1,1"] * 20 + ["0,0"] * 14 + ["1,0"] * 5 + ["0,1"] * 10
     cases = {
         **{
@@ -134,7 +134,7 @@ def test_kappa_of_the_published_examples():
     assert kappa(values) == pytest.approx(0.4)
     assert kappa(np.array([[1.0, 1], [0, 0], [2, NAN]])) == pytest.approx(1)
     assert kappa(np.array([[1.0, 1]] * 9 + [[1, 0]])) == pytest.approx(0, abs=1e-9)
-    # Fleiss 1971 as worked on in textbooks: 14 raters, 10 subjects, 5 grades; κ = 0.210.
+    # Fleiss 1971, the example of textbooks: 14 raters, 10 subjects, 5 grades; κ = 0.210.
     counts = [
         (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
         (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),

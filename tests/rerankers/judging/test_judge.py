@@ -51,7 +51,7 @@ def test_what_gives_orders_is_sent_as_data_and_changes_nothing_around_it(text, m
         *("<query>", "</query>", "<document>", "</document>", "<guidelines>", "</guidelines>")
     ]
     plain = judge.prompt("q", "d")
-    # All of it, in one piece, with its marks made harmless.
+    # The complete text, in one piece, with escaped marks.
     (inside,) = re.findall(r"(?s)<document>\n(.*?)\n</document>", prompt)
     assert inside.replace("&lt;", "<") == (mark + text + mark).replace("&lt;", "<")
     around = re.sub(r"(?s)<(query|document)>\n.*?\n</\1>", r"<\1>", prompt)
@@ -120,7 +120,7 @@ def test_a_pair_without_a_text_is_nobodys_question():
 
 def test_the_template_is_known_by_what_it_tells_and_the_fingerprint_by_the_model_too():
     base = {"model": "m", "base_url": "http://127.0.0.1:9", "key_variable": "none"}
-    # A prompt that leaves its scale open.
+    # A prompt without a scale.
     base["prompt"] = "{query} {document} {guidelines} The reason, then Grade: N"
     one = Judge(base)
     for changed in ({"guidelines": "x"}, {"top": 2}, {"system": "s"}, {"document_characters": 9}):

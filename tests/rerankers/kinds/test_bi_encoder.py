@@ -12,7 +12,7 @@ prepared = functools.partial(of_kind, "bi-encoder")
 
 
 def cosines(folder, query, documents):
-    """The reference: sentence-transformers' own encode, one text at a time."""
+    """Return the reference: sentence-transformers' encode, one text at a time."""
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(str(folder), device="cpu")

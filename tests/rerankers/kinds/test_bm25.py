@@ -50,12 +50,12 @@ def test_a_changed_text_is_scored_as_an_indexed_one_would_be(method):
     reranker = prepared({"method": method})
     query = "refund item delivery 退货"
     indexed = scores_of(reranker, query)
-    # A blank at the end makes it another text of the same words.
+    # A space at the end makes it a different text with the same words.
     changed = {doc: f"{text} " for doc, text in DOCUMENTS.items()}
     assert scores_of(reranker, query, changed) == pytest.approx(indexed, rel=1e-5)
     assert len(set(indexed.values())) > 2
     assert set(sorted(indexed, key=indexed.get)[-2:]) == {"d1", "d3"}
-    # A word that the query repeats counts as often for either.
+    # A word that the query repeats counts equally for both.
     twice = scores_of(reranker, f"{query} refund")
     assert twice["d1"] > indexed["d1"]
     assert scores_of(reranker, f"{query} refund", changed) == pytest.approx(twice, rel=1e-5)

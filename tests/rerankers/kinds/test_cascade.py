@@ -17,7 +17,7 @@ from tests.runs.stub import Stub, failed
 
 
 def fixed(known, tokens=False, fail=()):
-    """A reranker with a score for each document id."""
+    """Return a reranker with a fixed score for each document id."""
 
     def usual(request):
         scores = np.array([known[doc] for doc in request.doc_ids], dtype=np.float64)

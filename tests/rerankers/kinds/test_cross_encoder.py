@@ -11,7 +11,7 @@ prepared = functools.partial(of_kind, "cross-encoder")
 
 
 def reference(folder, query, documents, dtype="float32"):
-    """The logits of plain transformers, one pair at a time."""
+    """Return the logits of plain transformers, one pair at a time."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 

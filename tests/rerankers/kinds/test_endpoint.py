@@ -38,7 +38,7 @@ def make(server, hands):
 
 @pytest.fixture
 def keyed(make):
-    """With a key that was typed."""
+    """Make a reranker with a key that the user typed."""
 
     def made(key=SECRET, **settings):
         with connection.given_keys({"COHERE_API_KEY": key}):
@@ -99,7 +99,7 @@ def test_an_answer_with_a_fault_fails_its_query_alone_and_is_never_zero(make, se
     approved("rerankers/answers_with_faults", table(cases))
 
 
-# What becomes of a query whose request fails.
+# Queries with failed requests.
 
 
 def test_the_rate_limit_spreads_requests_evenly_and_is_not_latency(make, hands):
@@ -109,7 +109,7 @@ def test_the_rate_limit_spreads_requests_evenly_and_is_not_latency(make, hands):
     assert sum(hands.slept) == pytest.approx(6)
     assert all(answer.calls[0].end == answer.calls[0].start for answer in answers)
     assert all(answer.calls[0].retry_wait_s == 0 for answer in answers)
-    # Nor is it in the time of the query.
+    # The pause is not part of the query's time limit either.
     answers = make(per_minute=2, total_s=10, concurrency=1).score([ask(name="a"), ask(name="b")])
     assert [answer.error for answer in answers] == ["", ""]
     assert hands.slept[-1] == 30
@@ -123,7 +123,7 @@ def many(count):
 
 
 LARGE = {"status": 413}
-# Dialect, settings, how many documents, faults.
+# Dialect, settings, number of documents, faults.
 SPLIT = {
     "a dialect takes 32": ("tei", {}, 70),
     "as many as are set": ("cohere", {"documents_per_request": 2}, 5),
@@ -162,14 +162,14 @@ def test_a_limit_lower_than_known_is_found_by_halving_and_remembered(make, serve
     assert max(len(body["texts"]) for _, _, body in server.seen) <= 9
 
 
-# Several at once.
+# Concurrent requests.
 
 
 def test_many_requests_are_under_way_at_once_and_stay_aligned(make, server):
     requests = [ask([f"refund {n}", f"item {n} refund get"], name=str(n)) for n in range(24)]
     server.fault_of = lambda body: {"together": 8, "slow": 0.03}
     answers = make(concurrency=8).score(requests)
-    # The server counts a request until its thread has ended, when the next may have come already.
+    # The server counts a request until its thread ends, when the next request may have started.
     assert 8 <= server.most_at_once <= 16
     for request, answer in zip(requests, answers, strict=True):
         np.testing.assert_allclose(answer.scores, expected(request.documents))
@@ -179,7 +179,8 @@ def test_many_requests_are_under_way_at_once_and_stay_aligned(make, server):
 
 
 def test_where_a_key_is_found_and_may_be_sent_is_as_approved(monkeypatch, approved):
-    """To its own service, by scheme, host and port; to none without a word that it needs none."""
+    """A key is sent to its own service only, by scheme, host and port. Without a key, the user has
+    to state that the service needs none."""
 
     def header(environment, typed=None, **settings):
         with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""MaxSim against its definition and sentence-transformers, and what bounds its memory."""
+"""MaxSim against its definition and sentence-transformers, and its memory limits."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def vectors(folder, text, limit=32):
 
 
 def plain(query, document):
-    """The definition, with loops."""
+    """Return MaxSim by its definition, with loops."""
     total = 0.0
     for one in query:
         total += max(
@@ -79,7 +79,7 @@ def test_portions_and_what_is_kept_change_nothing(bi_folder, monkeypatch):
 
 
 def test_of_the_documents_kept_those_used_last_stay(bi_folder, monkeypatch):
-    """There is room for three, of three tokens each."""
+    """The limit is three documents, of three tokens each."""
     size = vectors(bi_folder, "cat").astype(np.float32).nbytes
     monkeypatch.setattr(late_interaction, "KEPT_BYTES", 3 * size)
     encoder = made(bi_folder)

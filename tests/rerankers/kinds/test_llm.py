@@ -111,7 +111,7 @@ def test_the_environment_may_say_where_the_models_are(make, server, monkeypatch,
     assert reranker.score([ask(DOCUMENTS[:2])])[0].error == ""
     # A run stores the address that was used.
     assert reranker.settings["base_url"] == address
-    # The key still goes nowhere else.
+    # The key is sent to no other address.
     with pytest.raises(UnavailableError, match=rf"sent only to {re.escape(address)}"):
         make(kind, base_url="http://127.0.0.1:9", key_variable="")
     place = chat.key_place({**reranker.settings, "base_url": "https://api.openai.com"})
@@ -132,7 +132,7 @@ def test_a_base_url_with_a_path_is_taken_as_it_is(make, server):
     [
         *((kind, {}) for kind in KINDS),
         ("llm-listwise", {"shuffles": 2}),
-        # Passes beyond the documents cost nothing.
+        # Passes beyond the number of documents cost nothing.
         ("llm-pairwise", {"sort": "sliding", "passes": 9}),
     ],
 )
@@ -198,12 +198,12 @@ def asked_of(body):
 
 
 def unlike(part):
-    """A model that gives an order but for one window."""
+    """Return a model that gives no order for one window."""
     return lambda body: ("I like all.", {}) if part in asked_of(body) else judge(asked_of(body))
 
 
 def always(*texts):
-    """Texts in turn, the last one over and over."""
+    """Return a model that answers with these texts in turn, then always with the last one."""
     left = list(texts)
     return lambda body: (left.pop(0) if len(left) > 1 else left[0], {})
 
@@ -250,7 +250,7 @@ PAIRWISE = {
        for letter in "AB" for sort in ("all", "sliding")},
     "answers without a letter are draws": (3, {}, always("both are good", *"AB" * 20)),
     "never a letter": (3, {}, always("Both.")),
-    # The second answer is of the two the other way around.
+    # The second request has the two documents in reverse order.
     **{f"{first}, then {second}": (2, {}, always(first, second))
        for first, second in ("AB", "BA", "AA", "A?", "B?", "?A", "?B")},
     **{f"after a request that failed no other, {sort}": (

@@ -9,7 +9,7 @@ RANKING = Ranking.from_columns(["q1", "q1", "q2"], ["a", "b", "a"], [2.5, -1.0, 
 
 
 def test_what_a_ranking_of_a_file_is_as_a_reranker_and_as_a_run(approved):
-    """Every ranked query is done, and nothing is made up."""
+    """Every ranked query is done, and no value is invented."""
     reranker = Precomputed(RANKING)
     reranker.prepare(Corpus([], []))
     run = run_from_ranking("mine", "data1", RANKING, "mine.trec")
@@ -30,6 +30,6 @@ def test_the_id_of_a_run_names_data_set_name_and_content():
         return run_from_ranking(name, data, ranking, file).id
 
     assert of() == of(file="copy.trec")
-    # Ids that run together differently are different content.
+    # Different ids with the same concatenation are different contents.
     others = [of("y"), of(data="e"), of(scores=(2.0, 1.5)), of(docs=("a", "bc"))]
     assert len({of(), *others}) == 5

@@ -36,7 +36,7 @@ def test_rows_of_many_queries_are_computed_almost_without_padding():
 
 
 def weighted(ids, mask, types):
-    """A model whose answer depends on every token that is not padding, and on its type."""
+    """Return scores that depend on every token that is not padding, and on its type."""
     places = np.arange(1, ids.shape[1] + 1)
     return ((ids * 3 + types) * mask * places).sum(axis=1, keepdims=True).astype(np.float32)
 

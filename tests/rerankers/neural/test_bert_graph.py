@@ -19,7 +19,7 @@ PAIR = [
 
 
 def changed(folder, to, file, **values):
-    """A copy of a model with some values of a JSON file changed; None takes one out."""
+    """Return a copy of a model with some values of a JSON file changed; None removes one."""
     copy = shutil.copytree(folder, to / "copy")
     told = json.loads((copy / file).read_text()) if (copy / file).is_file() else {}
     kept = {name: value for name, value in {**told, **values}.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Which runtime is chosen, for how long, and how far an approximate one agrees."""
+"""Choice of a runtime, duration of its measurement, and agreement of approximate runtimes."""
 
 import json
 import math
@@ -37,7 +37,7 @@ def test_what_was_measured_counts_on_its_machine_if_it_can_be_read_and_no_half_i
         file.write_text(text)
         assert runtimes.kept_calibration(tmp_path) is None, text
     assert runtimes.kept_calibration(tmp_path / "gone") is None
-    # A folder in which it cannot be written.
+    # A folder that is not writable.
     file.unlink()
     file.mkdir()
     for folder in (tmp_path, tmp_path / "gone"):

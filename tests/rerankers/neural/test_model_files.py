@@ -61,7 +61,7 @@ REFUSALS = {"org/gated": (403, "GatedRepo"), "org/none": (404, "RepoNotFound")}
 
 
 def test_what_a_hub_refuses_is_as_approved(tmp_path, cross_folder, approved):
-    """And a model is fetched once; then it is there without the hub."""
+    """A model is downloaded once; afterwards it is available without the hub."""
     pickled = contents(cross_folder)
     pickled["pytorch_model.bin"] = pickled.pop("model.safetensors")
     models = {"org/tiny": contents(cross_folder), "org/pickled": pickled}
@@ -118,7 +118,7 @@ def test_the_token_of_the_hub_is_sent_for_visitors_only_if_it_is_listed(
         (said,) = located(tmp_path, "org/tiny", HF_ENDPOINT=address, **environment)
     assert said.startswith("FOUND"), said
     assert set(tokens) == {sent}
-    # Another host gets the request of a file without it.
+    # Another host gets the request of a file without the token.
     assert set(elsewhere) == {None}
 
 
@@ -146,7 +146,7 @@ def split(folder):
 
 
 def of_its_own(folder):
-    """Code that the modules or the configuration name."""
+    """Add code to a model, named by its modules or its configuration."""
     (folder / "own_code.py").write_text("open('ran', 'w')")
     modules = folder / "modules.json"
     if modules.exists():
@@ -189,7 +189,7 @@ DAMAGED = {
 }  # fmt: skip
 NAMES = [
     *("/no/such/folder", "./nowhere", "~/nowhere", "a/b/c", "up\\down"),
-    # What cannot be looked up is not there.
+    # Names that cannot be looked up are not found.
     *("/" + "a" * 5000, "~nobody-of-this/model", "or g/model", "org/mod..el", "-x"),
 ]
 
@@ -243,13 +243,13 @@ def test_visitors_do_not_learn_which_folders_of_the_server_exist(tmp_path, monke
         " is not a folder with a complete model. Enter a name of the form organization/model, or "
         "the folder of a model on the server."
     }
-    # Both are looked for on the hub.
+    # Both are searched for on the hub.
     assert local("org/model") is local("org/other") is None
     assert local(str(folder)) == folder
 
 
 def said(model):
-    """Why a model is refused."""
+    """Return the error of a refused model."""
     with pytest.raises(UnavailableError) as caught:
         local(model)
     return str(caught.value)

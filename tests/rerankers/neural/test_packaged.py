@@ -1,4 +1,4 @@
-"""Models that come in packages: their weights become ordinary folders, whole or not at all."""
+"""Models in packages: their weights become ordinary folders, completely or not at all."""
 
 import functools
 import re
@@ -50,7 +50,7 @@ def test_a_model_is_converted_once_into_a_folder_that_is_read_like_any_other(mod
 
 @pytest.mark.model
 def test_the_weights_are_those_of_the_graph_in_8_bits():
-    """The same order as by the packaged graph in ONNX Runtime, a pair at a time."""
+    """The order equals the packaged graph's in ONNX Runtime, one pair at a time."""
     import onnxruntime
 
     source, query, expected = packaged.source_of(CROSS), "how do I return a parcel", []
@@ -76,7 +76,7 @@ def test_the_weights_are_those_of_the_graph_in_8_bits():
 
 @pytest.mark.model
 def test_the_multilingual_tokenizer_splits_as_its_published_one():
-    """Ids as the tokenizer of XLM-RoBERTa, from which the model has its pieces, gives them."""
+    """The ids equal the published ones of XLM-RoBERTa, the source of the model's pieces."""
     raw = RawTokenizer.from_file(packaged.folder_of(E5) / "tokenizer.json")
     assert raw.framed("Hello world", None)[0] == [0, 35378, 8999, 2]
     assert raw.plain(["Hello world", " Hello \t world\n"]) == [[35378, 8999], [35378, 8999]]

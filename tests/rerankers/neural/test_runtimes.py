@@ -175,7 +175,7 @@ def test_an_export_of_pytorch_is_used_unless_it_computes_something_else(
     (folder,) = (tmp_path / "models").iterdir()
     card = folder / "card.json"
     assert json.loads(card.read_text())["difference"] < 1e-5
-    # A broken one is made again.
+    # A broken export is made again.
     card.write_text("{")
     monkeypatch.setattr(torch.onnx, "export", other)
     assert "differs by 0.01" in made("torch")["note"]

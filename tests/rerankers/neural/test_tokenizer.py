@@ -117,7 +117,7 @@ def test_a_text_is_cut_at_the_limit_and_asked_about_once():
 
 
 def test_the_text_used_longest_ago_is_forgotten_if_there_is_no_room():
-    """There is room for two million tokens, and each text takes its tokens and one more."""
+    """The limit is two million tokens; each text counts its tokens and one more."""
     a, b = "a" * 999_999, "b" * 999_999
     source = Letters()
     subwords = Subwords(source, pairs=False)

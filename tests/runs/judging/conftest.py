@@ -47,7 +47,7 @@ def rows(workspace):
 
 @pytest.fixture
 def served(rows, workspace):
-    """Have a worker do what waits; then the row of a judge, None if it is gone."""
+    """Run a worker on the waiting work; return the row of a judge, None if it is deleted."""
 
     def serve(judge_id, handover=None):
         Judging(workspace, Owner(), threading.Event(), handover).serve()

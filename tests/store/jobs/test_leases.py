@@ -1,4 +1,4 @@
-"""Work that waits, is claimed, beats and ends: jobs, explanations and judges alike."""
+"""Work that waits, is claimed, beats and ends: the same for jobs, explanations and judges."""
 
 import time
 from contextlib import suppress
@@ -17,8 +17,8 @@ from tests.approved import table
 from tests.store.builders import clock_moved, submit, submit_judge
 
 LACK = UnavailableError("No model {model!r}.", remedy="Give a folder, not {model!r}.", model="x")
-# What happens → why it is there. `claim` is by me or another, `gone` is a worker whose process is
-# gone and `far` one of another machine; `late` is a look after the time in which a worker beats.
+# Behaviour → steps. `claim` names the worker: me, another, `gone` (its process has ended) or `far`
+# (on another machine); `late` is a moment after the time limit of a beat.
 STOPPED = "add a; claim me; cancel a; finish a me {}; again a; claim me; beat a me"
 LIVES = {
     "Work waits, runs and ends": "add a; waits; claim me; claim other; waits; beat a me; "
@@ -54,8 +54,8 @@ OWNERS = {"me": ME, "other": Owner(), "gone": GONE, "far": FAR}
 
 
 class Work:
-    """Jobs; ids: of work by its name in a life. A step that has no method here is one of `Leases`,
-    of the same name."""
+    """Jobs, with steps as methods. ids: name in a life → id of the work. A step without a method
+    here is a method of `Leases` with the same name."""
 
     kind = Queue
 
@@ -79,7 +79,7 @@ class Work:
         self.leases.progress(self.ids[name], OWNERS[who], Progress("scoring", done=3))
 
     def row(self, name):
-        # A list writes off whom it finds dead.
+        # Reading the rows interrupts the work of dead workers.
         return next((row for row in self.leases.rows() if row.id == self.ids[name]), None)
 
     def claim(self, who):
@@ -151,7 +151,7 @@ def test_how_work_lives(kind, workspace, make_dataset, make_run, monkeypatch, ap
         workspace.save_run(make_run(dataset))
         work, lines = kind(workspace, dataset), []
         for step in steps.split("; "):
-            # So that times differ.
+            # A pause, so that times differ.
             time.sleep(0.002 * step.startswith("again"))
             late = STALE_SECONDS + 1 if step == "late" else 0.0
             told = None
@@ -168,12 +168,12 @@ def test_how_work_lives(kind, workspace, make_dataset, make_run, monkeypatch, ap
     approved(f"store/{kind.__name__.lower()}", table(said))
 
 
-# Who lives.
+# Liveness of workers.
 
 
 def test_a_worker_is_silent_after_ten_seconds(monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 100.0)
-    # A beat of a day ahead is one of before the clock was set back.
+    # A beat a day in the future is from before the clock was set back.
     for heartbeat, silent in ((90.0, False), (89.9, True), (100.5, False), (86_500.0, True)):
         assert lost({"host": "elsewhere", "pid": 1, "heartbeat": heartbeat}) is silent
 

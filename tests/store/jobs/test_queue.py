@@ -137,7 +137,7 @@ def test_a_batch_that_cannot_be_read_is_scored_again(job, workspace):
     write_part(workspace, job, [part("7", 1.0)])
     file.write_bytes(b"")
     assert list(read_parts(workspace, job)["query_id"]) == ["7"]
-    # It may have been a disk that was away for a moment.
+    # The file is not deleted: the disk may have been unavailable for a moment.
     assert file.exists()
 
 

@@ -58,7 +58,7 @@ def stored(workspace, make_dataset, make_run):
 
 @pytest.fixture
 def other(workspace, make_dataset, make_run):
-    """The id of another one with a run."""
+    """The id of another data set with a run."""
     dataset = make_dataset(salt="other")
     workspace.save_dataset(dataset)
     workspace.save_run(make_run(dataset, "three"))
@@ -265,7 +265,7 @@ def test_how_it_is_kept(kind, workspace, stored, other, approved):
 
 @pytest.mark.parametrize(
     ("later", "free"),
-    # A clock that was set back by a day, too.
+    # Also after the clock was set back by a day.
     [(CARD_SECONDS, False), (CARD_SECONDS + 1, True), (-86_400, True)],
 )
 def test_a_pair_that_was_left_lying_is_free_again(workspace, stored, monkeypatch, later, free):
