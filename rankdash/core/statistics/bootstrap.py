@@ -184,7 +184,7 @@ def weighted_sums(columns: Floats, tiles: Iterable[Tile], draws: int) -> Floats:
 
 
 def _added(values: Floats) -> float:
-    """Return the sum in the order of the values; the order of `np.sum` depends on their number."""
+    """Return the sum, added from first to last; the order of `np.sum` depends on the number."""
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 
@@ -216,8 +216,8 @@ def _multinomial_counts(n: int, resamples: int, seed: int) -> Iterable[Resamples
 
 @lru_cache(maxsize=6)
 def _kept_counts(n: int, resamples: int, seed: int) -> tuple[Resamples, ...]:
-    """Return cached counts: all figures about the same queries use them, and sampling costs more
-    than the product."""
+    """Return the counts of `_multinomial_counts`, cached: all figures about the same queries use
+    them, and sampling costs more than the product."""
     return tuple(_drawn_counts(n, resamples, seed))
 
 
@@ -243,8 +243,8 @@ def _poisson_weights(n: int, resamples: int, seed: int) -> Iterable[Tile]:
 
 @lru_cache(maxsize=6)
 def _kept_weights(n: int, resamples: int, seed: int) -> tuple[Tile, ...]:
-    """Return cached weights: sampling costs more than the product, and moving a slider repeats the
-    request."""
+    """Return the weights of `_poisson_weights`, cached: sampling costs more than the product, and
+    moving a slider repeats the request."""
     return tuple(_drawn_weights(n, resamples, seed))
 
 

@@ -162,7 +162,7 @@ def estimate_chip(estimate: Estimate) -> str:
 
 
 def estimate_risks(estimate: Estimate) -> list[str]:
-    """Return what an estimate leaves open."""
+    """Return sentences on conclusions that an estimate does not support yet."""
     open_still = estimate.state != "complete"
     unknown = _(
         "Which queries get better and which get worse is not known: the labels are a sample of "

@@ -159,7 +159,7 @@ class _Lists(NamedTuple):
 
     @property
     def of_several(self) -> bool:
-        """True if they are lists of several entries, each with a query or with lists."""
+        """True if the lists belong to several entries, each with a query or with inner lists."""
         queries = max((len(self.columns[key]) for key in self.meant if _is_query(key)), default=0)
         return queries > 1 or any(
             isinstance(cell, list)

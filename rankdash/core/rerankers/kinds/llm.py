@@ -142,7 +142,8 @@ def _plain(token: str) -> str:
 
 
 def _together(judged: Sequence[tuple[float, Said]], listed: bool) -> Scored:
-    """Return the answer to a query. listed: whether probabilities of tokens were requested."""
+    """Combine the scores and answers for the documents of a query. listed: whether probabilities
+    of tokens were requested."""
     scores = np.array([score for score, _ in judged], dtype=np.float64)
     calls = tuple(answer.call for _, answer in judged)
     read = [answer.call.billed.get("prompt_tokens", math.nan) for _, answer in judged]

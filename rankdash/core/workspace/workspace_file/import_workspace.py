@@ -362,7 +362,8 @@ class TakenIn:
     findings: list[Finding] = field(default_factory=list)
 
     def stays(self, code: str, template: str, **params: object) -> None:
-        """Report a difference. template: an English sentence over the params."""
+        """Add a warning that something was not imported or differs. template: an English sentence
+        with the fields `params`."""
         self.findings.append(Finding("warning", code, template, params))
 
 
