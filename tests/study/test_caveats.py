@@ -31,6 +31,7 @@ from tests.study.builders import (
     lists_of,
     moved,
     on,
+    own_price,
     ranking,
     reversed_,
     rows,
@@ -123,6 +124,19 @@ def led(best: Sequence[int], *others: Sequence[int], **given: object) -> Study:
     runs = [moved(loaded, ranks, f"next {n}" if n else "new")
             for n, ranks in enumerate((best, *others))]  # fmt: skip
     return compared(loaded, *runs, **given)
+
+
+def as_good(**given: object) -> Study:
+    """The best of three takes 9 ms and $2. The second is as good within 0.05; the third is not."""
+    loaded = rows([3] * 200)
+    ranks = {"best": [1] * 200, "second": [1] * 198 + [2] * 2, "third": [1] * 100 + [2] * 100}
+    systems = {
+        name: timed(moved(loaded, places, name), ms)
+        for (name, places), ms in zip(ranks.items(), (9.0, 5.0, 1.0), strict=True)
+    }
+    prices = {systems["best"].id: own_price(2.0), systems["second"].id: own_price(1.0)}
+    usual = {"statistics": replace(FEW, margin=0.05), "money": Money(prices=prices)}
+    return compared(loaded, *systems.values(), **(usual | given))
 
 
 def falling(queries: int) -> Study:
@@ -277,6 +291,10 @@ def cases() -> dict[str, tuple[Any, ...]]:
         "the next best has none": (led([1] * 9 + [2], TOP), "lead"),
         "the baseline comes next": (led(TOP, [4] * 10), "lead"),
         "the baseline comes next, and is hardly worse": (led([1] + [3] * 9, [4] * 10), "lead"),
+        "faster, cheaper and as good": (as_good(), "as_good"),
+        "faster, with example prices": (as_good(money=Money(example=True)), "as_good"),
+        "without a margin": (as_good(statistics=FEW), "as_good"),
+        "a margin that is too narrow": (as_good(statistics=replace(FEW, margin=0.001)), "as_good"),
         "small, and proven": (led([1] * 60, [1] * 52 + [2] * 8, statistics=RULE), "lead"),
         "what looks wrong about the data": (suspect(), "implausible", "refused_rows"),
         "a metric that describes labels has none": (unlabelled(5, metric="judged"),),

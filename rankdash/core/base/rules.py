@@ -461,6 +461,9 @@ PRESET_SETTINGS = tuple(each for each in CONVENTION_SETTINGS if each.name not in
 Interval = Literal["skew-t", "t", "bca", "percentile"]
 Family = Literal["metric", "all"]
 
+LEAST_LEVEL = 0.5
+"""The lowest confidence of an interval."""
+
 RULE_OF_THUMB = 0.15
 """A common choice for the minimum practically relevant gain. It counts only if a user sets it."""
 
@@ -482,7 +485,7 @@ class StatisticsSettings(Settings):
         "Probability that the interval covers the true value. A p of at most 1 minus this is "
         "significant.",
         option="confidence",
-        within=(0.5, 0.9999),
+        within=(LEAST_LEVEL, 0.9999),
     )
     interval: Interval = setting(
         "skew-t",
@@ -549,6 +552,14 @@ class StatisticsSettings(Settings):
         "Minimum practically relevant gain",
         "The smallest gain that matters to you, as a share of the baseline's mean. If it is not "
         "set, each proven gain is “better”.",
+        unset="not set",
+        within=(0, 10),
+    )
+    margin: float | None = setting(
+        None,
+        "Margin for “as good as”",
+        "The largest change of the mean, in points of the metric, that does not matter to you. If "
+        "it is set, a change that is proven to be smaller, up or down, is “as good as”.",
         unset="not set",
         within=(0, 10),
     )

@@ -12,7 +12,12 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import SpecError
-from rankdash.core.base.rules import FEWEST_QUERIES, STATISTICS_SETTINGS, StatisticsSettings
+from rankdash.core.base.rules import (
+    FEWEST_QUERIES,
+    LEAST_LEVEL,
+    STATISTICS_SETTINGS,
+    StatisticsSettings,
+)
 from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 from rankdash.core.statistics.alignment import Aligned, align, direction, reason_counts
@@ -24,7 +29,14 @@ from rankdash.core.statistics.inference import (
     p_values,
 )
 from rankdash.core.statistics.planning import QueryPlan, plan, smallest_detectable
-from rankdash.core.statistics.verdict import Facts, Verdict, decide, relative_change, verdict_on
+from rankdash.core.statistics.verdict import (
+    Facts,
+    Margin,
+    Verdict,
+    decide,
+    relative_change,
+    verdict_on,
+)
 
 __all__ = [
     "STATISTICS_SETTINGS",
@@ -454,6 +466,7 @@ def _change(
         worthwhile=settings.worthwhile,
         quality=aligned.measures[m].metric.measures_quality,
         fewest=settings.fewest_queries(comparisons),
+        margin=_margin(changes, settings, level, aligned.measures[m]),
     )
     if decide(facts) != "unproven":
         return columns, facts
@@ -466,6 +479,20 @@ def _change(
         seed=settings.seed,
     )
     return columns | _planned(planned), replace(facts, plan=planned)
+
+
+def _margin(
+    changes: Floats, settings: StatisticsSettings, level: float, measure: Measure
+) -> Margin | None:
+    """Return the user's margin with the interval for it. level: of the verdict, corrected."""
+    if settings.margin is None:
+        return None
+    # With a confidence below 75 %, the interval is wider than it has to be.
+    level = max(2 * level - 1, LEAST_LEVEL)
+    low, high = intervals(
+        changes[:, None], replace(settings, level=level), possible=measure.changes
+    )
+    return Margin(settings.margin, float(low[0]), float(high[0]), level)
 
 
 def _planned(planned: QueryPlan | None) -> dict[str, object]:

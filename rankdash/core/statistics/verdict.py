@@ -1,5 +1,5 @@
-"""Verdicts: better, worse or not proven, from an interval and a p together, and small if the user
-set a minimum gain; as a sentence without statistical terms."""
+"""Verdicts: better, worse or not proven, from an interval and a p together; small if the user set
+a minimum gain, as good as if the user set a margin; as a sentence without statistical terms."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rankdash.core.statistics.planning import POWER, QueryPlan
 Kind = Literal[
     "better",
     "small",
+    "equal",
     "unproven",
     "worse",
     "identical",
@@ -27,6 +28,7 @@ Kind = Literal[
 TITLES: dict[Kind, str] = {
     "better": "better",
     "small": "better, but small",
+    "equal": "as good as",
     "unproven": "not proven",
     "worse": "worse",
     "identical": "the same",
@@ -55,6 +57,8 @@ class Verdict:
     kind:
       "better": a proven gain; if the user set a minimum gain, the mean gain reaches it;
       "small": a proven gain whose mean is below the minimum that the user set;
+      "equal": a change that is not proven, but proven to be smaller than the margin that the user
+          set (two one-sided tests);
       "unproven": the interval includes 0, the corrected p is too large, or too few queries change
           for an interval;
       "worse": a proven loss, of any size;
@@ -98,6 +102,22 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Margin:
+    """Largest irrelevant change, in points of the metric, that the user set, with the interval of
+    the change at `level` = 1 − 2α, α corrected: two one-sided tests at α (Schuirmann 1987)."""
+
+    points: float
+    low: float
+    high: float
+    level: float
+
+    @property
+    def met(self) -> bool:
+        """Whether the change is proven to be smaller than the margin, up and down."""
+        return -self.points < self.low and self.high < self.points
+
+
+@dataclass(frozen=True)
 class Facts:
     """Facts that a verdict depends on.
 
@@ -108,8 +128,8 @@ class Facts:
         all. plan: for an unproven change, the number of additional queries that would prove it;
         None if unknown. corrected: whether it is planned for a stricter level than `level`. fewest:
         the least number of paired queries that can prove a change. worthwhile: the smallest
-        practically relevant relative gain; None if the user set none. Numbers that do not exist are
-        NaN.
+        practically relevant relative gain; None if the user set none. margin: None if the user
+        set none. Numbers that do not exist are NaN.
     """
 
     baseline: str
@@ -135,6 +155,7 @@ class Facts:
     quality: bool
     plan: QueryPlan | None = None
     fewest: int = FEWEST_QUERIES
+    margin: Margin | None = None
 
 
 def relative_change(delta: float, before: float) -> float:
@@ -157,7 +178,7 @@ def decide(facts: Facts) -> Kind:
     if facts.identical:
         return "identical"
     if not is_proven(facts.low, facts.high, facts.p, facts.level):
-        return "unproven"
+        return "equal" if facts.margin is not None and facts.margin.met else "unproven"
     if facts.high < 0:
         return "worse"
     return kind_of_gain(facts.delta, facts.before, facts.worthwhile)
@@ -207,6 +228,11 @@ _OF_KIND: dict[Kind, str] = {
         "practically relevant gain of {worthwhile} (set by the user): {metric} rises from "
         "{before:.{digits}f} to {after:.{digits}f} ({points}) over {n:,} queries, and with "
         "{level:g}% confidence the true gain is between {low} and {high}."
+    ),
+    "equal": (
+        "{challenger} is as good as {baseline}, within the margin of {margin} (set by the user): "
+        "{metric} goes from {before:.{digits}f} to {after:.{digits}f} over {n:,} queries, and with "
+        "{within_level:g}% confidence the true change is between {within_low} and {within_high}."
     ),
     "unproven": (
         "Not proven that {challenger} differs from {baseline}: {metric} goes from "
@@ -281,6 +307,10 @@ _ADVICE: dict[Kind, str] = {
     "nothing_common": "Use systems that answer the same queries under the same ids.",
     "no_values": "Label documents for at least {fewest} queries.",
 }
+_WITHIN = (
+    "The change is within the margin of {margin} (set by the user): with {within_level:g}% "
+    "confidence it is between {within_low} and {within_high}."
+)
 _MORE = (
     "Between {least:,} and {most:,} more queries like these would prove a true change in the "
     "middle half of the interval, in {power:.0%} of all cases. A smaller change needs more."
@@ -319,6 +349,8 @@ def _template(kind: Kind, facts: Facts) -> str:
 
 
 def _advice(kind: Kind, facts: Facts) -> tuple[str, ...]:
+    if kind in PROVEN and facts.margin is not None and facts.margin.met:
+        return (_WITHIN,)
     if kind != "unproven":
         return (_ADVICE[kind],) if kind in _ADVICE else ()
     plan = facts.plan
@@ -355,6 +387,13 @@ def _params(facts: Facts) -> dict[str, object]:
     }
     if facts.worthwhile is not None:
         params["worthwhile"] = f"{quantity(100 * facts.worthwhile, 6)}%"
+    if facts.margin is not None:
+        params |= {
+            "margin": plain(facts.margin.points),
+            "within_low": _signed(facts.margin.low, digits),
+            "within_high": _signed(facts.margin.high, digits),
+            "within_level": round(100 * facts.margin.level, 6),
+        }
     if facts.plan is not None:
         planned = {"least": facts.plan.least, "most": facts.plan.most}
         params |= {name: queries for name, queries in planned.items() if queries is not None}

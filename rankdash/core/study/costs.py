@@ -251,6 +251,7 @@ _PROOFS: Mapping[str, Proof] = {
     "small": "proven",
     "worse": "proven",
     "identical": "same",
+    "equal": "unproven",
     "unproven": "unproven",
 }
 """Kind of verdict → what it proves. Other kinds, such as too few queries, have no change from which

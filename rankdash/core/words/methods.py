@@ -114,8 +114,20 @@ def _verdict(settings: StatisticsSettings, corrected: bool) -> str:
             worthwhile=f"{quantity(100 * settings.worthwhile, 6)}%",
         )
     )
-    fewest = _("A verdict needs at least {fewest} queries.", fewest=number(FEWEST_QUERIES, 0))
-    return paragraph([proven, minimum, fewest])
+    sentences = [proven, minimum]
+    if settings.margin is not None:
+        sentences.append(
+            _(
+                "A change that is not proven is “as good as” if two one-sided tests exclude a "
+                "change of {margin} (set by the user) or more, up and down, at the corrected "
+                "level.",
+                margin=plain(settings.margin),
+            )
+        )
+    sentences.append(
+        _("A verdict needs at least {fewest} queries.", fewest=number(FEWEST_QUERIES, 0))
+    )
+    return paragraph(sentences)
 
 
 def _detectable(settings: StatisticsSettings) -> str:

@@ -112,6 +112,12 @@ def _add_conditions(parser: Parser) -> None:
         "--min-gain", "[SPEC=]N", "the mean gain over the baseline, query by query, is at least N"
     )
     parser.several(
+        "--as-good-as",
+        "[SPEC=]N",
+        "the mean is proven to be less than N below the baseline's (non-inferiority); the same as "
+        "--min-gain with -N",
+    )
+    parser.several(
         "--max-hurt", "[SPEC=]SHARE", "at most this share of the queries gets worse on a metric"
     )
     parser.metrics(
@@ -146,6 +152,7 @@ def _gate(arguments: argparse.Namespace) -> int:
             arguments.max,
             arguments.metrics,
             _of_profile(arguments.profile, timed=arguments.timings is not None),
+            arguments.as_good_as,
         )
         threshold = one_threshold(each.threshold for each in conditions)
         checked = check_files(

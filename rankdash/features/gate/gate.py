@@ -123,10 +123,12 @@ def parse_conditions(
     maxima: Iterable[str] = (),
     metrics: Iterable[str] = (),
     profile: Iterable[Condition] = (),
+    margins: Iterable[str] = (),
 ) -> tuple[Condition, ...]:
     """Return conditions as typed, such as "ndcg@10=0.8", then the profile's targets that were not
     typed.
 
+    A margin, such as "ndcg@10=0.02", is the condition "min-gain" of its negative: non-inferiority.
     A number without a metric applies to each of `metrics`; without these, to each metric in
     `minima` and `gains`; without these, to ndcg@10.
 
@@ -139,6 +141,7 @@ def parse_conditions(
         *(("max-hurt", text) for text in hurt),
     ]
     stated = [(kind, *_stated(kind, text)) for kind, text in typed]
+    stated += [("min-gain", subject, -limit) for subject, limit in map(_margin, margins)]
     subjects = [subject for kind, subject, _ in stated if subject and kind != "max-hurt"]
     named = parse_metrics(list(metrics) or subjects or ["ndcg@10"])
     conditions: list[Condition] = []
@@ -357,13 +360,26 @@ def _seen(value: float, limit: float) -> Reason:
     return "met" if value <= limit + _ROUNDING else "missed"
 
 
-def _stated(kind: Kind, text: str) -> tuple[str, float]:
+def _stated(kind: str, text: str) -> tuple[str, float]:
     """Return subject and limit; the subject is "" if the text is only a number."""
     try:
         float(text)
     except ValueError:
         return _parts(kind, text)
     return "", _number(text, text)
+
+
+def _margin(text: str) -> tuple[str, float]:
+    subject, limit = _stated("as-good-as", text)
+    if limit <= 0:
+        raise SpecError(
+            "A margin must be above 0, not {text!r}.",
+            remedy="For example: --{kind} {example}",
+            text=text,
+            kind="as-good-as",
+            example="ndcg@10=0.02",
+        )
+    return subject, limit
 
 
 def _of_quantity(text: str) -> Condition:
@@ -378,7 +394,7 @@ def _of_quantity(text: str) -> Condition:
     return Condition("max", subject, limit)
 
 
-def _parts(kind: Kind, text: str) -> tuple[str, float]:
+def _parts(kind: str, text: str) -> tuple[str, float]:
     subject, equals, number = text.rpartition("=")
     if not equals or not subject.strip():
         raise SpecError(

@@ -24,6 +24,7 @@ from rankdash.core.base.i18n import (
     number,
     paragraph,
     percent,
+    plain,
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
@@ -39,7 +40,7 @@ from rankdash.core.study import latency
 from rankdash.core.study.cache import part
 from rankdash.core.study.groups import Group, turned
 from rankdash.core.study.headroom import best_of_all
-from rankdash.core.study.leaderboard import standings
+from rankdash.core.study.leaderboard import AXES, Axis, Standing, standings
 from rankdash.core.study.pricing import Bill, bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
@@ -360,6 +361,71 @@ def _between(study: Study, one: str, other: str) -> Comparison:
     """Compare the challenger `other` with the challenger `one` on the chosen metric."""
     evaluations = {each: study.evaluations[each] for each in (one, other)}
     return compare(evaluations, one, study.statistics, measures=[study.measure])
+
+
+@dataclass(frozen=True)
+class AsGood(Caveat, code="as_good", section="result", title="as good and cheaper or faster"):
+    """A system that is as good as the best one, by the user's margin, and the cheapest or fastest
+    of these. axes: where it is first."""
+
+    system: str
+    best: str
+    axes: tuple[Axis, ...]
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        best, *others = standings(study)
+        if best.system != challenger or study.statistics.margin is None or not others:
+            return
+        comparison = _with_best(study, challenger)
+        as_good = [
+            row
+            for row in others
+            if comparison.row(row.system, study.spec)["verdict"] in ("equal", "identical")
+        ]
+        first: dict[str, tuple[Axis, ...]] = {}
+        for axis in AXES:
+            least = _own_amount(best, axis)
+            amounts = [(_own_amount(row, axis), row.system) for row in as_good]
+            known = [(amount, system) for amount, system in amounts if amount is not None]
+            if least is not None and known and (lowest := min(known))[0] < least:
+                first[lowest[1]] = (*first.get(lowest[1], ()), axis)
+        yield from (cls(system, challenger, axes) for system, axes in first.items())
+
+    def label(self, study: Study, fit: Fit = str) -> str:
+        if len(self.axes) > 1:
+            return _("faster and cheaper system is as good")
+        fast = self.axes == ("p95",)
+        return _("faster system is as good") if fast else _("cheaper system is as good")
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        as_good = _(
+            "{system} is as good as {best}, within the margin of {margin} (set by the user).",
+            system=fit(study.name(self.system)),
+            best=fit(study.name(self.best)),
+            margin=plain(study.statistics.margin or 0.0),
+        )
+        first = _("It has the lowest latency and price of these systems.")
+        if len(self.axes) == 1:
+            first = (
+                _("It has the lowest latency of these systems.")
+                if self.axes == ("p95",)
+                else _("It has the lowest price of these systems.")
+            )
+        return paragraph([as_good, first])
+
+
+def _own_amount(row: Standing, axis: Axis) -> float | None:
+    """Return milliseconds or money; None for an example price and a latency that is uncertain."""
+    example = axis == "cost" and row.cost is not None and row.cost.example
+    return None if example or axis in row.unsure else row.takes(axis)
+
+
+@part("labels", "chosen", "metric", "conventions", "statistics")
+def _with_best(study: Study, best: str) -> Comparison:
+    """Compare the other chosen systems with the best one on the chosen metric."""
+    evaluations = {each: study.evaluations[each] for each in study.chosen}
+    return compare(evaluations, best, study.statistics, measures=[study.measure])
 
 
 @dataclass(frozen=True)

@@ -217,11 +217,11 @@ def _next(study: Study, assessment: Decision) -> tuple[Step, int]:
             return "metric", 0
         case "identical" if few_labels and _open(study, assessment.challenger):
             return "judge", 0
-        case "worse" | "unproven" | "better" | "small" if few_labels:
+        case "worse" | "equal" | "unproven" | "better" | "small" if few_labels:
             return "judge", 0
-        case "worse" | "identical" if _made_here(assessment):
+        case "worse" | "equal" | "identical" if _made_here(assessment):
             return "baseline", 0
-        case "worse" | "identical":
+        case "worse" | "equal" | "identical":
             return ("worse" if kind == "worse" else "same"), 0
         case "unproven":
             return _unproven(study, assessment)

@@ -60,6 +60,7 @@ _UNKNOWN: Look = (":material/block:", "gray")
 _VERDICTS: dict[str, Look] = {
     "better": (":material/trending_up:", "blue"),
     "small": (":material/north_east:", "blue"),
+    "equal": (":material/equal:", "gray"),
     "unproven": (":material/help:", "gray"),
     "worse": (":material/trending_down:", "orange"),
     "identical": (":material/drag_handle:", "gray"),

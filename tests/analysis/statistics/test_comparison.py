@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from rankdash.core.base.errors import SpecError
@@ -20,6 +22,7 @@ from rankdash.core.statistics.comparison import (
     compare,
     mean_intervals,
 )
+from tests.lists import evaluation
 from tests.results import results, several, shown
 
 QUICK = StatisticsSettings(resamples=1000)
@@ -243,7 +246,7 @@ def test_every_setting_is_described_and_within_its_limits():
             assert setting.default in setting.choices
             for choice in setting.choices:
                 StatisticsSettings(**{setting.name: choice})
-        elif setting.name == "worthwhile":
+        elif setting.name in ("worthwhile", "margin"):
             assert setting.default is None
         else:
             assert setting.least <= setting.default <= setting.most
@@ -252,6 +255,7 @@ def test_every_setting_is_described_and_within_its_limits():
 WRONG = {
     "level": (95.0, math.nan), "test": ("z",), "interval": ("normal",), "correction": ("sidak",),
     "resamples": (10,), "seed": (-1,), "tie_band": (-0.1,), "worthwhile": (-1,),
+    "margin": (-0.01, math.inf),
     "family": ("metrics",),
 }  # fmt: skip
 
@@ -260,6 +264,36 @@ WRONG = {
 def test_a_setting_out_of_range_is_refused_by_name(name, value):
     with pytest.raises(SpecError, match=name):
         StatisticsSettings(**{name: value})
+
+
+@given(
+    seed=st.integers(0, 99), shift=st.floats(-0.3, 0.3), margin=st.floats(0.01, 0.4),
+    systems=st.sampled_from([2, 4]), level=st.sampled_from([0.8, 0.95]),
+)  # fmt: skip
+def test_as_good_as_is_two_one_sided_tests_at_the_corrected_level(
+    seed, shift, margin, systems, level
+):
+    rng = np.random.default_rng(seed)
+    values = np.clip(rng.normal(0.5, 0.2, 60), 0, 1)
+    others = [np.clip(values + shift + rng.normal(0, 0.1, 60), 0, 1) for _ in range(systems - 1)]
+    evaluations = {
+        name: evaluation({f"q{i}": [value] for i, value in enumerate(each)}, ["ndcg@10"])
+        for name, each in zip("abcd", [values, *others], strict=False)
+    }
+    settings = StatisticsSettings(level=level, interval="t", test="t", margin=margin)
+    found = compare(evaluations, "a", settings)
+    alpha = (1 - level) / (systems - 1)
+    for name, after in zip("bcd", others, strict=False):
+        changes = after - values
+        above = stats.ttest_1samp(changes, -margin, alternative="greater").pvalue
+        below = stats.ttest_1samp(changes, margin, alternative="less").pvalue
+        kind = found.verdict(name, "ndcg@10").kind
+        if kind == "equal":
+            assert max(above, below) < alpha + 1e-9
+        elif kind == "unproven":
+            assert max(above, below) > alpha - 1e-9
+        within = "within the margin" in found.verdict(name, "ndcg@10").sentence
+        assert within == (max(above, below) < alpha)
 
 
 def test_means_alone_are_over_the_queries_that_every_system_has():

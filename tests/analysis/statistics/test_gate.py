@@ -58,6 +58,8 @@ PARSED = {
         "ndcg@10=0.8", gains=["MRR@10=-.01"], hurt=["0.2"], maxima=["p95_ms=500"]
     ),
     "a bare share without a metric": lambda: parsed(hurt=["0.1"]),
+    "margins": lambda: parsed("ndcg@5=0.5", margins=["mrr=0.1"]),
+    "a bare margin": lambda: parsed(margins=["0.02"]),
     "a share of a metric and a bare one": lambda: parsed("ndcg@5=0.5", hurt=["mrr=0.1", "0.2"]),
     "only failures": lambda: parsed(maxima=["failed=0"]),
     "blanks": lambda: parsed(maxima=[" failed = 0"]),
@@ -76,6 +78,7 @@ PARSED = {
             ("minima", "ndcg@10=nan"), ("minima", "ndgc@10=0.5"),
             ("minima", "ndcg@10=0.5 ndcg@10=0.6"), ("hurt", "20"), ("hurt", "-0.001"),
             ("hurt", "1.001"), ("maxima", "p99_ms=5"), ("maxima", "p95_ms"), ("maxima", "=0.5"),
+            ("margins", "0"), ("margins", "ndcg@10=-0.1"), ("margins", "ndcg@10"),
         )
     },
     **several(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rankdash.core.statistics.planning import QueryPlan
 from rankdash.core.statistics.verdict import (
     Facts,
+    Margin,
     Verdict,
     decide,
     is_proven,
@@ -94,6 +95,13 @@ CASES: dict[str, dict[str, object]] = {
     "all is below the minimum": {"low": -0.01, "high": 0.0749, "plan": PLAN},
     "all but the minimum is": {"low": -0.01, "high": 0.075, "plan": PLAN},
     "what is proven needs no more": {"plan": PLAN},
+    "as good, within the margin": UNSURE | {"margin": Margin(0.2, -0.005, 0.199, 0.9)},
+    "the margin itself is not within": UNSURE | {"margin": Margin(0.2, -0.2, 0.1, 0.9)},
+    "beyond the margin": UNSURE | {"margin": Margin(0.1, -0.005, 0.199, 0.9), "plan": PLAN},
+    "no interval for the margin": UNSURE | {"margin": Margin(0.2, NAN, NAN, 0.9)},
+    "better, within the margin": {"margin": Margin(0.2, 0.06, 0.14, 0.9)},
+    "worse, within the margin": WORSE | {"margin": Margin(0.2, -0.14, -0.06, 0.9)},
+    "worse, beyond the margin": WORSE | {"margin": Margin(0.1, -0.14, -0.06, 0.9)},
     # So many digits are shown as tell an end from 0, up to the sixth.
     **{
         f"digits of {low:g} … {high:g}, {delta:g}": {"low": low, "high": high, "delta": delta}
