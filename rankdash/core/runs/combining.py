@@ -40,8 +40,8 @@ class CombinedRun:
 
 
 def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str) -> Run:
-    """Return the fusion of `parts` as a run of the data set; equal sums keep the order of the
-    first.
+    """Return the fusion of `parts` as a run of the data set; equal sums are in the order of
+    the first part.
 
     A query that failed in a part fails, with that part's reason; a query that is missing from a
     part is skipped, because an incomplete fusion would be misleading. No latency is stored, because

@@ -109,7 +109,7 @@ class Attempt:
     def _fused(self, run: Run, run_id: str, name: str) -> Run:
         dataset = self._workspace.dataset(self._job.dataset_id)
         first = CombinedRun(dataset.candidates_name or FIRST_STAGE, dataset.candidates)
-        # Equal sums keep the order of the first stage.
+        # Equal sums are in the order of the first stage.
         parts = [first, CombinedRun(run.name, run.ranking, run)]
         return replace(fuse(dataset, parts, Fusion(), name), id=run_id)
 

@@ -329,7 +329,7 @@ def repeated(repeats: Sequence[Judgements]) -> Repeats:
 # Circular judges: a judge that is a compared system, or shares a maker with one.
 #
 # Such a judge tends to prefer rankings of related models. Makers are recognised by the names of
-# their models, which is a heuristic: a model with another name, or one that was trained on a
+# their models, which is a heuristic: a model with another name, or a model trained on a
 # maker's output, is not recognised.
 
 _FAMILIES: Mapping[str, str] = {

@@ -186,8 +186,8 @@ def relative_interval(
 
 
 def _agreeing(bootstrapped: Floats, plain: Floats) -> tuple[float, float]:
-    """Return the bootstrapped ends of an interval; the plain end instead of a bootstrapped one that
-    has another sign or is too large."""
+    """Return the bootstrapped ends of an interval; the plain end instead of a bootstrapped end
+    with another sign or a too large value."""
     agree = (np.sign(bootstrapped) == np.sign(plain)) & (np.abs(bootstrapped) < _MOST)
     low, high = np.where(agree, bootstrapped, plain).tolist()
     return min(low, high), max(low, high)

@@ -256,7 +256,7 @@ def best_values(
 
 def best_order(judged: Judged, depth: int | None = None) -> Judged:
     """Return the lists in the order of the best possible reranker: the first `depth` documents of
-    each by label, descending; the others keep their places. depth: how many candidates of each
+    each by label, descending; the others stay in place. depth: how many candidates of each
     query a challenger reranked; None for all.
 
     Cached as long as `judged` exists: the order is the same for every metric and cutoff.
@@ -275,7 +275,7 @@ def _best_order(judged: Judged, depth: int | None) -> Judged:
 
 def best_order_of(judged: Judged, inside: Flags) -> Judged:
     """Return the lists with some of their labelled documents first, by label, descending; the
-    others keep their ranks. inside: (J,) mask of the positions with a label above 0."""
+    ranks of the others stay the same. inside: (J,) mask of the positions with a label above 0."""
     offsets = offsets_from(np.bincount(judged.query[inside], minlength=len(judged.query_ids)))
     label, rank = judged.label.copy(), judged.rank.copy()
     judged_rank = judged.judged_rank.copy()

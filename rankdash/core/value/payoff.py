@@ -522,7 +522,7 @@ ARCHETYPES = (
         float(cost_per_thousand(_LLM, Load(_QUERY, 1, _DOCUMENTS * _TOKENS))),
     ),
 )
-"""Archetypes in display order, from no reranker to the one that reads most at a time."""
+"""Archetypes in display order, from no reranker to the archetype that reads most at a time."""
 
 
 # Pareto-optimal options: no other option is better on cost and quality.

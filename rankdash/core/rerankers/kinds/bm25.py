@@ -148,7 +148,7 @@ def order_candidates(
 
     queries, documents: id → text; statistics come from all documents. A candidate or query without
         text scores 0.
-    candidates: query_id, doc_id. Equal scores keep the order of the rows.
+    candidates: query_id, doc_id. Equal scores are in the order of the rows.
     """
     index = Index([str(text) for text in documents], DEFAULTS)
     scores = np.zeros(len(candidates))

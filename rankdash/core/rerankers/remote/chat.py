@@ -32,7 +32,7 @@ _ALTERNATIVES = 20
 # Tokens of the chat template around a message.
 _FRAME_TOKENS = 8
 _SHOWN = 60
-# Characters: several times what a model can write in `answer_tokens`.
+# In characters: several times the length of an answer of `answer_tokens`.
 LONGEST_TEXT = 2_000_000
 
 CONNECTION = (

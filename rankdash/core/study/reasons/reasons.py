@@ -138,7 +138,7 @@ class _Case(MainDocuments):
         """(Q,) true if documents below the first k of a list could add more than the tie band."""
         below: Flags = np.zeros(self.size, dtype=bool)
         k = self.measure.k
-        # Computed only for queries where it can be the reason.
+        # Computed only for queries for which it can be the reason.
         possible = self.unjudged | self.unchanged
         if k is not None and possible.any():
             for side, most in zip((self.before, self.after), self.ceiling, strict=True):

@@ -413,8 +413,8 @@ class Ideal:
         )
 
     def steps(self, queries: Integers) -> Iterable[tuple[Integers, Floats, Integers]]:
-        """Yield for the first, second, … step: the indices into `queries` of those that have such a
-        step, and for each its size and the number of labelled documents that reach it."""
+        """Yield for the first, second, … step: the indices into `queries` of the queries with such
+        a step, and for each its size and the number of labelled documents that reach it."""
         start, count = self.offsets[queries], np.diff(self.offsets)[queries]
         for step in range(int(count.max(initial=0))):
             rows = np.flatnonzero(count > step)

@@ -396,7 +396,7 @@ def keep_beside(
     old one stays, and so do runs whose files are damaged.
 
     noticed: findings for the check report in addition to its own. name: the name of a new data set;
-        an existing one keeps its name. corrected: converts a corrected label.
+        an existing one is not renamed. corrected: converts a corrected label.
     """
     runs = [(row, workspace().run(row.id)) for row in stored.rows(old).values()]
     report = check(made, noticed, {run.name: run.ranking for _row, run in runs})
