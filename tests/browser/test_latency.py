@@ -20,7 +20,7 @@ def test_measure_a_run_and_read_its_latency(visit, shop):
     page = visit.page
     visit.open(f"run?data={shop}")
     visit.choose_reranker("BM25")
-    page.get_by_text("What is measured").click()
+    page.get_by_text("Measurements", exact=True).click()
     page.get_by_label("Seconds per concurrency level").fill("1")
     page.keyboard.press("Enter")
     # A click before the rerun ends may reach a button that is being replaced.

@@ -102,7 +102,7 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
     visit.go("Rank shifts")
     visit.sees("4 came in, 2 dropped out, 0 stayed")
     visit.page.get_by_text("Queries, most reordered first").scroll_into_view_if_needed()
-    for name in ("Ranks in First stage", "Relevant documents: 6", "Agreement of each two"):
+    for name in ("Ranks in First stage", "Relevant documents: 6", "Agreement of each pair"):
         expect(visit.page.get_by_label(re.compile(name)).first).to_be_attached()
     # A cell of the map lists its documents.
     cells = visit.page.locator(".js-plotly-plot").filter(has_text="moved up").first
