@@ -164,7 +164,7 @@ CASES = {
     **several(
         "a handful of {}", lambda n: latency.summarize(table(np.arange(1.0, n + 1))), (1, 2, 4, 5)
     ),
-    # Of ten values, how many lie below the median is binomial: 2 to 8 at 95 %, 3 to 7 at 80 %.
+    # The number of ten values below the median is binomial: 2 to 8 at 95 %, 3 to 7 at 80 %.
     "ten": lambda: latency.summarize(table(np.arange(1.0, 11.0))),
     "ten at 80 %": lambda: latency.summarize(table(np.arange(1.0, 11.0)), 0.8),
     "999 have no 99th percentile": lambda: latency.summarize(table(np.arange(999.0))),

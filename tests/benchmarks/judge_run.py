@@ -31,7 +31,7 @@ from rankdash.core.workspace.jobs.judges import MOST_UNKEPT, JudgeRow, StoredJud
 from rankdash.features.judge.asking import JudgeRequest, submit
 from tests.rerankers.loopback import Server, running
 
-# Far more than an answer takes on a busy machine.
+# Far longer than an answer takes on a busy machine.
 READ_S = 4.0
 # The time of an answer, so that a worker is killed long before the judge is done.
 SLOW = {"slow": 0.03}

@@ -4,7 +4,7 @@ and repeating it ends as without a kill.
     python -m tests.benchmarks.kills [KILLS] [SEED] [KIND …]
 
 Killed in turn: a run, an import, an upload, a migration, a backup, the commands `label add` and
-`judge run`, `rerank` with data that it downloads, and `serve --processes 2`, whose worker does a
+`judge run`, `rerank` with data that it downloads, and `serve --processes 2` with a worker on a
 run. Prints how many were killed during their work. Lost data raises AssertionError, and so do a
 call of the judge that its file does not count and a process that outlives the killed one.
 """

@@ -109,8 +109,8 @@ def replay(
 
 
 def judge(labels, kappa: float, top: float, wrong):
-    """Return (N,) grades: labels, replaced by `wrong` at random places, as many as are necessary to
-    lower kappa to `kappa`."""
+    """Return (N,) grades: labels, replaced by `wrong` at random places until kappa is as low as
+    `kappa`."""
     places = np.random.default_rng(11).random(len(labels))
     low, high = 0.0, 1.0
     for _ in range(30):

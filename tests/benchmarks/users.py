@@ -1,4 +1,4 @@
-"""Waiting times of many simultaneous users, whose browsers talk to the server.
+"""Waiting times of many simultaneous users; their browsers talk to the server.
 
     python tests/benchmarks/users.py                          40 users for a minute
     python tests/benchmarks/users.py --users 12 --processes 2 as `rankdash serve --processes 2`
@@ -6,7 +6,7 @@
     python tests/benchmarks/users.py --sessions 1000          memory over many sessions
 
 Each user opens Overview and then changes something every 1 to 3 s, on Overview (a cutoff, a metric)
-or on Queries (the next query), and goes from one page to the other now and then. A quarter are on
+or on Queries (the next query), and switches between the pages now and then. A quarter are on
 the large set (10,000 queries with 100 candidates each), the rest on the sample. A wait is from a
 click to the end of its rerun, by the clock, which includes other programs on the machine; the
 processor time of the server and its children per wait does not. Exits with 1 above a goal: of the
@@ -112,8 +112,8 @@ class User:
         )
 
     async def click(self, label: str, **value: object) -> float:
-        """Change the first widget whose name begins with `label`; return the seconds of the rerun,
-        of its fragment if it has one. Without such a widget, rerun the page."""
+        """Change the first widget with a name that begins with `label`; return the seconds of the
+        rerun, of its fragment if it has one. Without such a widget, rerun the page."""
         found = next((name for name in self.widgets if name.startswith(label)), None)
         if found is None:
             return await self.rerun()

@@ -173,7 +173,7 @@ def test_a_pair_that_is_labelled_twice_is_refused():
 
 
 def test_frames(evaluation_of):
-    """Of measures given as specs and as objects."""
+    """Measures given as specs and as objects."""
     evaluation = evaluation_of({"007": [1, 0], "7": [0, 1]}, ["mrr", parse_measure("P@1")])
     frame = evaluation.frame()
     assert list(frame.columns) == ["query_id", "metric", "value", "state"]

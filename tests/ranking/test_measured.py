@@ -18,7 +18,7 @@ RUNS = {
     "a second in two parts": busy((0.5, 0.5), (0.5, 0.5), 2),
     "three quarters": busy((0.5, 0.25), (0.5, 0.25), 2),
     "less than a second, idle": busy((0.5, 0.49), (0.0, 0.0), 2),
-    # Below seven tenths of the threads, whatever used them.
+    # Below seven tenths of the threads, by any part of the run.
     "less than seven tenths": busy((1.0, 1.0), (2.0, 0.75), 2),
     "seven tenths": busy((1.0, 1.0), (2.0, 0.8), 2),
     "less, by latencies": busy((1.0, 1.0), (0.75, 2.0), 2),

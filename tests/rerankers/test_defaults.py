@@ -32,8 +32,8 @@ def knows_all(_model: str) -> float:
 
 
 def test_what_is_preselected_is_as_approved(monkeypatch, approved):
-    """A model whose tokenizer knows the tokens, also for a script that no packaged model knows. A
-    model that the user sets stays."""
+    """A model with a tokenizer that knows the tokens, also for a script that no packaged model
+    knows. A model that the user sets stays."""
     english, chinese = data_of("return an item", "how to return"), data_of("如何退货", "退货说明")
     across = data_of("return an item", "退货说明运费")
     shares = {

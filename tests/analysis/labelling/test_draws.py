@@ -120,7 +120,7 @@ def test_a_query_is_drawn_with_all_of_its_pairs() -> None:
         owners = WIDE.query[plan.order]
         assert [len(set(owners[plan.draw == draw])) for draw in range(6)] == [1] * 6
         assert len(set(owners[np.flatnonzero(np.diff(plan.draw, prepend=-1))])) == 6
-        # The last pair is the only one left to sample from.
+        # Only the last pair remains.
         assert plan.probabilities[-1] == 1
         assert plan.probabilities[0] == pytest.approx(1 / 6)
     first = Counter(int(WIDE.query[plan.order[0]]) for plan in plans)

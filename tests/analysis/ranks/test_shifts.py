@@ -118,7 +118,7 @@ def test_documents_come_by_query_and_rank_before_and_newcomers_last():
     assert paired.in_both.tolist() == [False, True, True, False]
 
 
-# d0 falls from 1 to 3, d1 rises from 2 to 1, d21 from 22 to 2; d24 goes, "new" comes at 4.
+# d0 falls from 1 to 3, d1 rises from 2 to 1, d21 from 22 to 2; d24 leaves, "new" enters at 4.
 BEFORE = made({"a": DOCS[:25], "b": ["x", "y"]})
 AFTER = made({"a": ["d1", "d21", "d0", "new", *DOCS[2:21], *DOCS[22:24]], "b": ["y", "x"]})
 KNOWN = labels({"a": ["d0", "d21", "new", "nowhere"], "b": []})

@@ -1,4 +1,4 @@
-"""Contributions add up to the change, whatever the rankings, labels, metric and conventions."""
+"""Contributions add up to the change, for any rankings, labels, metric and conventions."""
 
 import math
 

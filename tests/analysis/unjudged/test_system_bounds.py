@@ -209,7 +209,7 @@ COMPARED = {
         {"q": "au"}, {"q": "au"}, {"q": {"a": 0}}
     ),
     # Three queries gain 0.5 each and have one unjudged document each that could undo it; any one
-    # label makes 0.5/3 certain, whatever the other two labels are.
+    # label makes 0.5/3 certain, for any labels of the other two.
     "the smallest number that settles": lambda: compared(
         THREE, {query: docs[1:] + docs[0] for query, docs in THREE.items()},
         dict.fromkeys(THREE, AB),

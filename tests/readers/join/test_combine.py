@@ -232,8 +232,8 @@ def test_what_files_say_twice_is_settled_by_a_rule_and_told(approved):
     approved("readers/settled.en", shown(cases))
 
 
-# The most specific name wins, and a reranked run is not the first stage, whatever it reranked. A
-# single run is the first stage under each of these names.
+# The most specific name wins, and a reranked run is not the first stage, even if its name contains
+# a retriever's. A single run is the first stage under each of these names.
 NAMES = (
     *("initial rerank_bm25_title", "rerank_minilm run_bm25", "a_rerank first_stage"),
     *("monot5 baseline", "b a", "first_stage initial", "candidates first_stage"),

@@ -1,4 +1,4 @@
-"""Labels whose lowest grade is the best, as in Cranfield: detected, reversed on request, shown."""
+"""Labels with the lowest grade as the best, as in Cranfield: detected, reversed on request."""
 
 import json
 import math

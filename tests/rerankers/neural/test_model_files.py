@@ -159,7 +159,7 @@ def of_its_own(folder):
 
 
 def headless(folder):
-    """Remove the weights of the output, as in a model whose output was never trained."""
+    """Remove the weights of the output, as in a model without a trained output."""
     from safetensors.torch import load_file, save_file
 
     weights = load_file(folder / "model.safetensors")
