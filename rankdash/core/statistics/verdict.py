@@ -113,7 +113,7 @@ class Margin:
 
     @property
     def met(self) -> bool:
-        """Whether the change is proven to be smaller than the margin, up and down."""
+        """True if the change is proven to be smaller than the margin, up and down."""
         return -self.points < self.low and self.high < self.points
 
 

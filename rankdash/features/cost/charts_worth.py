@@ -29,7 +29,7 @@ from rankdash.kit.drawing.draw import Drawing
 _SIZE = frontier.Size(380, 400.0, 290.0, 28)
 _SAMPLES = 24
 _BAND = 0.14
-# End of the axis (price of 1,000 searches) if no price is known.
+# End of the axis (price of 1,000 searches) if no price is set. The sentence above uses half of it.
 _USUAL_PRICE = 2.0
 
 Line = tuple[float, float]
@@ -447,7 +447,8 @@ def _needed(study: Study, challengers: Sequence[Choice], focus: Choice) -> Drawi
     if not systems:
         return None
     price = focus.came.cost_per_thousand.value
-    end = 2 * max(price or 0.0, focus.came.break_even_price.value or 0.0)
+    known = max(price or 0.0, focus.came.break_even_price.value or 0.0)
+    end = 0.0 if focus.unset else 2 * known
     drawing = value_needed_chart(
         systems,
         end or _USUAL_PRICE,

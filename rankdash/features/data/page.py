@@ -48,8 +48,8 @@ def draw(dataset_id: str, *, blocking_said: bool) -> None:
     if report.blocks_reranking is not None and not blocking_said:
         why = [finding_text(report.blocks_reranking), _remedy(report.blocks_reranking)]
         st.warning(paragraph(why), icon=":material/block:")
+    st.markdown(f"**{_summary(report)}**")
     boxed = draw_lights(report, sampled)
-    st.caption(_summary(report))
     _counts(report)
     _findings(report, boxed)
     labels, rankings = st.columns([2, 3])

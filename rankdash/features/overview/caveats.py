@@ -294,6 +294,41 @@ class ShortLists(Caveat, code="short_lists", section="risks", title="lists of di
 
 
 @dataclass(frozen=True)
+class UnprovenLead(Caveat, code="lead", section="risks"):
+    """Caveat that the best system is not proven better than the second best, which is a challenger
+    too. delta: difference between the two."""
+
+    other: str
+    delta: float
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        order = [each.system for each in standings(study)]
+        if order[:1] != [challenger] or len(order) < 2 or order[1] == study.baseline:
+            return
+        row = _between(study, order[1], challenger).row(challenger, study.spec)
+        if row["verdict"] not in GAINS:
+            yield cls(order[1], float(row["delta"]))
+
+    def label(self, study: Study, fit: Fit = str) -> str:
+        return _("lead over {other} not proven", other=fit(study.name(self.other)))
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return _(
+            "The lead over {other} ({delta}) is not proven.",
+            other=fit(study.name(self.other)),
+            delta=signed(self.delta),
+        )
+
+
+@part("labels", "metric", "conventions", "statistics")
+def _between(study: Study, one: str, other: str) -> Comparison:
+    """Compare the challenger `other` with the challenger `one` on the chosen metric."""
+    evaluations = {each: study.evaluations[each] for each in (one, other)}
+    return compare(evaluations, one, study.statistics, measures=[study.measure])
+
+
+@dataclass(frozen=True)
 class TurnedGroups(Caveat, code="segments", section="elsewhere"):
     """Caveat on kinds of queries, each with enough queries, with a change of the opposite sign
     beyond the tie band.
@@ -329,38 +364,6 @@ class TurnedGroups(Caveat, code="segments", section="elsewhere"):
         if self.worse:
             return _("Worse for some kinds of queries: {kinds}.", kinds=named)
         return _("Better for some kinds of queries: {kinds}.", kinds=named)
-
-
-@dataclass(frozen=True)
-class UnprovenLead(Caveat, code="lead", section="risks", title="lead not proven"):
-    """Caveat that the best system is not proven better than the second best, which is a challenger
-    too. delta: difference between the two."""
-
-    other: str
-    delta: float
-
-    @classmethod
-    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
-        order = [each.system for each in standings(study)]
-        if order[:1] != [challenger] or len(order) < 2 or order[1] == study.baseline:
-            return
-        row = _between(study, order[1], challenger).row(challenger, study.spec)
-        if row["verdict"] not in GAINS:
-            yield cls(order[1], float(row["delta"]))
-
-    def sentence(self, study: Study, fit: Fit = str) -> str:
-        return _(
-            "The lead over {other} ({delta}) is not proven.",
-            other=fit(study.name(self.other)),
-            delta=signed(self.delta),
-        )
-
-
-@part("labels", "metric", "conventions", "statistics")
-def _between(study: Study, one: str, other: str) -> Comparison:
-    """Compare the challenger `other` with the challenger `one` on the chosen metric."""
-    evaluations = {each: study.evaluations[each] for each in (one, other)}
-    return compare(evaluations, one, study.statistics, measures=[study.measure])
 
 
 @dataclass(frozen=True)
