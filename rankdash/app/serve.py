@@ -123,7 +123,8 @@ def serve(arguments: argparse.Namespace) -> int:
 
 
 def _usual_processes(host: str | None) -> int:
-    """Return the default number of servers; 1 on this machine only, which has one visitor."""
+    """Return the default number of server processes. It is 1 if only this machine can connect, or
+    if several processes are not supported."""
     local = allowed.is_loopback(host or os.environ.get(_ADDRESS_VARIABLE) or _LOOPBACK)
     unsupported = os.name == "nt" or _CERTIFICATE_VARIABLE in os.environ
     if local or unsupported or FRONT_VARIABLE in os.environ:

@@ -293,7 +293,7 @@ def draw_scenarios(study: Study, choice: Choice, scenario: Assumptions) -> None:
 
 
 def _meanings(study: Study) -> None:
-    """Explain the rows that follow from an interval."""
+    """Draw a caption that explains the rows Pessimistic and Optimistic."""
     st.caption(
         _(
             "Pessimistic and optimistic use the same sliders, with the gain at the lower and "

@@ -54,8 +54,8 @@ def lacking(stored: Collection[str], language: str) -> list[str]:
 
 
 def offered(rows: Mapping[str, DatasetRow], language: str) -> str | None:
-    """Return the data set to open first: the sample of the language, unless the oldest data set is
-    the user's own."""
+    """Return the id of the sample to open first, in the user's language. None if the oldest data
+    set is not a sample, or this sample is not stored."""
     oldest = next(iter(rows.values()), None)
     if oldest is not None and oldest.source == "sample" and ids().get(language) in rows:
         return ids()[language]
@@ -63,8 +63,8 @@ def offered(rows: Mapping[str, DatasetRow], language: str) -> str | None:
 
 
 def follow(store: Workspace, before: str, language: str) -> None:
-    """Switch from the sample of the language before to the sample of the new one, if it is stored
-    and the user did not choose the data set."""
+    """Open the sample in the new language after a change of language. Do nothing if the user chose
+    the data set, or if this sample is not stored. before: the previous language."""
     sample_id = ids().get(language)
     if (
         address.by_hand("data")

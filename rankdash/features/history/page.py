@@ -50,8 +50,8 @@ CHOSEN = "runs"
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """The runs of a data set, oldest first, and how they compare. notes: run id → note. pinned: id
-    of the pinned baseline."""
+    """The runs of a data set over time, oldest first, with their trend against the baseline. notes:
+    run id → note. pinned: id of the pinned baseline."""
 
     study: Study
     runs: tuple[RunRow, ...]
@@ -180,8 +180,8 @@ def chart(history: Past) -> None:
 
 
 def _lines(history: Past) -> dict[str, str]:
-    """Return system → name of its horizontal line: baseline, pinned run if it is another, first
-    stage.
+    """Return system id → label of its horizontal line in the chart: the baseline, the pinned run if
+    it is another system, and the first stage.
 
     The first stage is not a run, so the chart shows it nowhere else.
     """
@@ -400,7 +400,8 @@ def _unpin(dataset_id: str) -> None:
 
 
 def _then(change: Callable[[], None], baseline: str | None) -> None:
-    """Apply the change of the pin and use the pinned run as the baseline."""
+    """Pin or unpin a run, then set the baseline. change: pins or unpins; an error is shown, and the
+    baseline stays. baseline: None for the default."""
     if dialogs.attempt(_PLACE, change):
         address.choose("base", baseline)
         address.publish()

@@ -1,4 +1,4 @@
-"""Results of an LLM judge: agreement with human labels, corrected verdict, and pairs to review."""
+"""Results on the page Judge: agreement with human labels, corrected verdicts, pairs to review."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def draw_agreement(study: Study, row: JudgeRow) -> None:
 
 
 def _lost(study: Study, judge: Judgements) -> list[tuple[str, str]]:
-    """Return the pairs of human-labelled queries that the judge tried and did not grade."""
+    """Return (query id, document id) of the pairs that the judge failed to grade, in queries with
+    human labels."""
     missing = pd.concat([each.lost for each in verdicts(study, judge).values()])
     failed = missing[missing["kind"] != "not_asked"]
     return list(dict.fromkeys(zip(failed["query_id"], failed["doc_id"], strict=True)))
@@ -236,7 +237,8 @@ def _groups(study: Study, judge: Judgements) -> None:
 
 
 def draw_choice(study: Study, rows: Sequence[JudgeRow], challenger: str) -> None:
-    """Draw the table of judges. rows: at least two judges with grades."""
+    """Draw a table that ranks judges by the human-labelled queries that each saves. rows: at least
+    two judges with grades."""
     by_judge, study = {}, plan.under_way(study)
     for row in rows:
         judge = stored.judgements(row)
@@ -276,8 +278,8 @@ def draw_choice(study: Study, rows: Sequence[JudgeRow], challenger: str) -> None
 
 
 def draw_verdict(study: Study, challenger: str, framed: bool = False) -> None:
-    """Draw the value of the judge, the three intervals on one axis, and warnings. More sentences
-    are behind an expander. The study has a judge."""
+    """Draw the verdict on a challenger, corrected with human labels, and its intervals. Details are
+    in an expander. Draw nothing without a judge."""
     if study.judge is None:
         return
     with st.container(border=framed):
@@ -304,7 +306,9 @@ def draw_verdict(study: Study, challenger: str, framed: bool = False) -> None:
 
 
 def _ways(study: Study, verdict: JudgedVerdict) -> list[tuple[str, str, str]]:
-    """Return title, picture and numbers of the three intervals, which share one axis."""
+    """Return (title, picture as HTML, numbers) of three estimates of the same change: by human
+    labels, by the judge, and by the judge corrected with human labels. The pictures share one
+    axis."""
     ways, level = three_ways(verdict.three), study.statistics.level
     axis = interval.common_axis(
         end for _title, change in ways for end in (change.mean, change.low, change.high)
@@ -333,7 +337,8 @@ def _ways(study: Study, verdict: JudgedVerdict) -> list[tuple[str, str, str]]:
 
 
 def curve(study: Study, challenger: str) -> None:
-    """Draw how more human-labelled queries would narrow the interval, if it can be predicted."""
+    """Draw a chart of how more human-labelled queries would narrow the interval, in an expander.
+    Draw nothing if this cannot be predicted."""
     drawn = charts.label_curve(study, challenger)
     if drawn is not None:
         fold(
@@ -413,7 +418,7 @@ def _repeats(row: JudgeRow) -> None:
 
 
 def _read(study: Study, row: JudgeRow, pairs: pd.DataFrame, key: str) -> None:
-    """Draw a table of pairs, and the selected pair with its full texts."""
+    """Draw a table of graded query–document pairs; below it, the texts of the selected pair."""
     data, shown = study.dataset, pairs.head(_MOST)
     names = data.names_of(shown["doc_id"])
     # Grades come first: long texts must not move them out of view.
@@ -448,7 +453,8 @@ def _grade(grade: float) -> str:
 
 
 def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
-    """Draw the texts unformatted: they must not be rendered as Markdown."""
+    """Draw the texts of a pair next to its human label and the judge's grades and reasons. The
+    texts are not rendered as Markdown."""
     data = study.dataset
     graded = stored.grades(row)
     pair_grades = graded[

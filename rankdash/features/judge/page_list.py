@@ -28,13 +28,13 @@ _SHOWN = "judge_shown"
 
 
 def show(judge_id: str) -> None:
-    """Select this judge on the page."""
+    """Make the page show the judge with this id."""
     address.choose(_SHOWN, judge_id)
 
 
 def chosen(dataset_id: str) -> JudgeRow | None:
-    """Draw the choice of a judge if there are several; the newest is the default. None without
-    judges."""
+    """Return the judge that the page shows; None without judges. Draw a select box if there are
+    several; the default is the newest."""
     rows = stored.judge_rows(dataset_id)
     if not rows:
         return None
@@ -75,7 +75,8 @@ def draw(row: JudgeRow) -> None:
 
 
 def ask_again(row: JudgeRow, pairs: Sequence[tuple[str, str]]) -> None:
-    """Draw a button that retries (query id, document id) pairs, if all other pairs were tried."""
+    """Draw a button that retries failed (query id, document id) pairs. It is shown once every other
+    pair was sent to the judge."""
     if pairs and row.can_resume and not row.open and not read_only():
         label = ngettext("Retry {n} document", "Retry these {n} documents", len(pairs))
         _resume(row, label, "lost", st.container(), st.container(), pairs)
@@ -89,8 +90,11 @@ def _resume(
     action: DeltaGenerator,
     pairs: Sequence[tuple[str, str]] = (),
 ) -> None:
-    """Draw the button that queues a judge again, with its key field. name: of the button. pairs:
-    only these are retried; empty for all."""
+    """Draw a button that queues a judge again, and a field for its API key.
+
+    name: part of the widgets' keys. text, action: containers of the field and of the button. pairs:
+        the only (query id, document id) pairs to grade; empty for all that remain.
+    """
     with text:
         entry = settings_form.draw_key_field(
             KINDS[OWN], row.settings, f"judge.{name}.{row.id}", fixed=True
@@ -121,7 +125,7 @@ def _state(row: JudgeRow) -> str:
 
 
 def _identity(row: JudgeRow) -> list[str]:
-    """Return model, prompt, scale and date of a judge."""
+    """Return facts that identify a judge: model, hash of the prompt, scale and creation date."""
     parts = [_("grades 0 to {top}", top=row.top), moment(row.created)]
     if row.template:
         parts.insert(0, _("prompt {hash}", hash=markdown_safe(row.template, 12)))
@@ -158,7 +162,7 @@ def _progress(row: JudgeRow, text: DeltaGenerator) -> None:
 
 
 def _bill(row: JudgeRow) -> list[str]:
-    """Return the calls, tokens and cost until now."""
+    """Return the recorded usage of a judge, as short texts: calls, tokens, cost, lost answers."""
     billed = row.usage.get("billed", {})
     estimated = int(row.usage.get("estimated", 0))
     parts = [ngettext("{n} call", "{n} calls", int(row.usage.get("calls", 0)))]

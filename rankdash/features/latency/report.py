@@ -50,7 +50,7 @@ def draw(draft: Draft) -> str:
 
 
 def _sentences(study: Study, system: str, run: Run) -> list[str]:
-    """Return the origin of a system's latencies, and what they exclude."""
+    """Return sentences on where a system's latencies were measured and which times they exclude."""
     name, sentences = study.name(system), []
     if where := where_measured(run):
         sentences.append(_("The latencies of {system} are {where}.", system=name, where=where))
@@ -101,7 +101,8 @@ def _quantiles(study: Study) -> str:
 
 
 def _with_ends(value: float, ends: tuple[float, float]) -> str:
-    """Return a quantile with its interval, which has no upper end if few queries were timed."""
+    """Return a quantile and its interval as text. The interval of few timed queries has no upper
+    end."""
     low, high = ends
     if math.isfinite(low) and math.isfinite(high):
         return f"{brief(value)} ({brief(low)} … {brief(high)})"
@@ -144,7 +145,8 @@ def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> s
 
 
 def _machines(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
-    """Return a table of the machine of each run, as far as it was recorded."""
+    """Return an HTML table of the machine on which each run was measured; "" if no machine was
+    recorded."""
     rows = []
     for system, run, _summary in timed:
         measured = run.measured

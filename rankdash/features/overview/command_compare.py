@@ -126,8 +126,8 @@ def text(compared: Compared) -> Iterator[str]:
 
 
 def _drawn(compared: Compared, before: str = "", end: str = "") -> Iterator[str]:
-    """Yield the verdicts corrected with human labels if there is a judge, each on a line after
-    `before`."""
+    """Yield the verdicts of a judge, corrected with human labels, one line each. Nothing without a
+    judge. before: the start of each line. end: text after the last line."""
     lines = judged_lines(compared.study)
     for each in lines:
         yield f"{before}{one_line(each)}\n"
@@ -266,7 +266,7 @@ _COLUMNS = (
 
 
 def written(study: Study, form: str) -> Iterator[str]:
-    """Write the estimates, and the verdict of a judge corrected with human labels.
+    """Yield the results from sampled labels and from a judge, as text or CSV.
 
     form: "text", "markdown", "latex" (comments) or "csv" (a row for each estimate; a missing value
         is an empty cell).

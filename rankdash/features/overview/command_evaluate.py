@@ -97,7 +97,8 @@ def add(parser: Parser) -> None:
 
 
 class _Metrics(argparse.Action):
-    """Action that reads metrics. The files that follow them are QRELS and RUN."""
+    """Action of the option for metrics. Values from the first file name onwards are stored as
+    `files` (QRELS and RUN)."""
 
     def __call__(
         self,
@@ -194,8 +195,8 @@ def evaluate_files(
     *,
     judge: str | None = None,
 ) -> Results:
-    """Read and score. Findings of the readers go to standard error. judge: file of a judge's
-    grades, to compare the first ranking with the others.
+    """Read the labels and rankings, and compute the metrics. Findings of the readers go to standard
+    error. judge: file of a judge's grades, to compare the first ranking with the others.
 
     Raises DataError if a file cannot be used, or ranks none of the labelled queries.
     """
@@ -226,7 +227,7 @@ def text(results: Results, per_query: bool) -> Iterator[str]:
 
 
 def markdown(results: Results, per_query: bool) -> Iterator[str]:
-    """Yield the same tables for a pull request."""
+    """Yield the tables in Markdown, for a pull request."""
     from rankdash.kit.html.tables import markdown_safe, plain_markdown
 
     yield from (f"{markdown_safe(line)}\n\n" for line in _drawn(results))
@@ -274,7 +275,8 @@ def _query_table(results: Results) -> list[list[str]]:
 
 
 def _notes(results: Results) -> Iterator[str]:
-    """Yield how many queries each system's means are over, and the rules."""
+    """Yield the notes below the table: how many queries each system's means include, and the
+    rules."""
     import numpy as np
 
     from rankdash.core.readers import reversed_note
@@ -405,5 +407,6 @@ def _rows(results: Results) -> Iterator[tuple[str, str, str, list[float]]]:
 
 
 def _rounded(value: float) -> str:
-    """Return a rounded value without Babel, which loads more slowly than `evaluate` runs."""
+    """Return a value with a fixed number of decimals. Not formatted with Babel: loading it takes
+    longer than `evaluate` runs."""
     return "–" if math.isnan(value) else f"{value:.{_DIGITS}f}"

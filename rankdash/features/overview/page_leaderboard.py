@@ -70,7 +70,8 @@ def _board(study: Study, data: dict[str, Any]) -> None:
 
 
 def _heard(systems: Collection[str], challengers: Collection[str], event: Any) -> None:
-    """Choose what was ticked, or the system whose row was clicked. event: from a browser."""
+    """Apply a click in the leaderboard: ticked systems are compared, a clicked row gets the focus.
+    event: from a browser, so not trusted."""
     if not isinstance(event, dict):
         return
     ticked, focus = event.get("systems"), event.get("focus")
@@ -138,7 +139,7 @@ def _table(
 
 
 def _announced(n: int) -> dict[str, str]:
-    """Return the words above the table if n runs are not compared."""
+    """Return the texts of the leaderboard about runs outside the comparison. n: their number."""
     return {
         "hidden": ngettext("{n} run is not shown", "{n} runs are not shown", n),
         "add": _("Add to the comparison"),
@@ -159,7 +160,8 @@ def _cell(
     row: Standing,
     place: Callable[[float], float | None],
 ) -> list[Any]:
-    """Return text, small text, tooltip and sort key, and how to draw a change."""
+    """Return a table cell for the component: text, small text, tooltip, sort key; for a change also
+    its interval to draw. place: value → position on the axis."""
     text = "" if cell.value == DASH else cell.value
     if column.name == "mean":
         return [text, "", cell.below, cell.order]

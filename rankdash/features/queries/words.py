@@ -31,8 +31,8 @@ _ROUNDING = 1e-9
 
 
 def statement_text(statement: Statement, k: int | None) -> str:
-    """Return one statement, beginning with its signed share of the change. k: the cutoff of the
-    metric."""
+    """Return a sentence about one part of a query's change. It starts with the signed amount,
+    except for documents promoted above relevant ones. k: the cutoff of the metric."""
     sentence = _CAUSES.get(statement.kind, _sentence)(statement, k)
     return sentence if statement.kind in _CAUSES else f"**{signed(statement.amount)}** · {sentence}"
 
@@ -153,9 +153,10 @@ def first_text(before: float, after: float) -> str:
 def reasoning(
     study: Study, challenger: str, row: pd.Series, split: Split, fit: Callable[[str], str]
 ) -> list[str]:
-    """Return sentences on the meaning of a query's reason and on its evidence.
+    """Return sentences that explain why a query's value changed, or why it has no change.
 
-    row: of `Study.reasons`, named as the query. fit: shortens or escapes a name for its place.
+    row: of `Study.reasons`; its name is the query id. fit: shortens or escapes a name for its
+    place.
     """
     code, query_id = str(row["reason"]), str(row.name)
     sentences = [reason_meanings()[code]]
@@ -216,8 +217,8 @@ def without_result(system: str, state: str | None) -> str:
 
 
 def evidence_text(row: pd.Series, split: Split, name: str) -> list[str]:
-    """Return sentences on the evidence of a reason. row: of `reasons.reasons`. name: of its main
-    document."""
+    """Return sentences with the document, ranks and amounts behind a query's reason. row: of
+    `reasons.reasons`. name: of its main document."""
     sentences = []
     if math.isfinite(row["share"]):
         if split.measure.metric.name in CARRIED:
@@ -311,8 +312,8 @@ def fault_words() -> dict[str, str]:
 
 
 def place(missed: Missed, name: Callable[[str], str]) -> str:
-    """Return the rank of a document that a run lacks. name: system → its name, fit for its
-    place."""
+    """Return the system that ranks a missed document, and its rank, as text. name: system → its
+    name, shortened or escaped for its place."""
     if missed.system is None:
         return _("in no ranking")
     return _(
@@ -323,7 +324,8 @@ def place(missed: Missed, name: Callable[[str], str]) -> str:
 
 
 def ground(blame: Blame, metric: str, name: Callable[[str], str]) -> str:
-    """Return sentences on the evidence of a fault. metric: its title. name: as for `place`."""
+    """Return sentences on how far a query is below a perfect ranking, and by which faults. metric:
+    its title. name: as for `place`."""
     fault = blame.fault
     if math.isnan(fault.lost):
         return _too_little(blame)

@@ -210,7 +210,7 @@ def _take() -> None:
 
 
 def _field(widget: Any, name: str, usual: Any, **settings: Any) -> Any:
-    """Draw a widget that shows the session's value, or `usual` without one."""
+    """Draw a widget and return its value, which the session stores. usual: the default value."""
     saved: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
     key = f"report.{name}"
 
@@ -229,8 +229,8 @@ _CSV, _TEXT = "text/csv", "text/plain"
 
 @dataclass(frozen=True)
 class _File:
-    """A download button. name: content and extension of the file. language: of the file. hindered:
-    reason why the file cannot be created, or ""."""
+    """A file that a download button offers. label: of the button. name: without the data set's
+    name. language: of the content. hindered: why the file cannot be created, or ""."""
 
     label: str
     name: str
@@ -241,7 +241,8 @@ class _File:
 
 
 def draw_exports(study: Study, front: Front | None) -> None:
-    """Draw the downloads. front: of the report in the zip; None for a zip without a report."""
+    """Draw the section with all downloads. front: settings of the report in the zip; None to omit
+    the report."""
     named = english(study)
     parts = {part.name: part for part in report_zip.tables(named)}
     st.subheader(_("Numbers and files"), anchor=False)
@@ -321,7 +322,8 @@ def draw_exports(study: Study, front: Front | None) -> None:
 
 
 def _triplets(study: Study, named: Study) -> list[_File]:
-    """Return the files of the study named in English, with labels as on the page."""
+    """Return the downloads of hard negatives, one for each compared system. named: the study with
+    English names, used in the files."""
     lacking = report_exports.lacks_texts(study)
     hindered = _("The data set has no texts of queries and documents.") if lacking else ""
     return [
@@ -353,7 +355,8 @@ def _in_language(make: Callable[[], bytes], code: str) -> bytes:
 
 
 def _trec(study: Study, named: Study) -> list[_File]:
-    """Return the files of the study named in English, with labels as on the page."""
+    """Return the downloads in TREC format: the labels, and the run of each compared system. named:
+    the study with English names, used in the files."""
     blank = study.dataset.ids_with_blanks
     hindered = _("TREC files cannot contain IDs with spaces.") if blank else ""
     labels, *runs = report_zip.trec_files(named)

@@ -161,7 +161,7 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
 
 
 def _study(dataset_id: str) -> Study:
-    """Return the study from which the times of fused runs are computed."""
+    """Return a study of a data set without challengers, to compute the latencies of fused runs."""
     data, systems = stored.dataset(dataset_id), stored.systems(dataset_id)
     return Study(data, systems, FIRST_STAGE, (), dataset_id=dataset_id, cache=cache)
 
