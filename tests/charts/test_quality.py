@@ -146,6 +146,13 @@ def test_the_names_at_the_ends_of_lines_stay_apart_and_in_the_panel(means):
     assert places[0] >= 8 - 1e-6 and places[-1] <= panel - 8 + 1e-6
 
 
+def test_only_a_name_with_several_runs_has_a_line_to_its_name():
+    lines = past(0.5, 0.6, 0.7, name=["twice", "once", "twice"])
+    figure = history_charts.trend_chart(lines, "M", []).draw(INK)
+    dotted = [trace for trace in figure.data if trace.line.dash == "dot"]
+    assert [trace.y[0] for trace in dotted] == [0.7]
+
+
 PARTS = st.lists(st.tuples(st.floats(0, 0.05), st.floats(0, 0.05)), max_size=20)
 
 

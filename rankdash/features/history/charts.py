@@ -212,14 +212,16 @@ def _time_reach(places: dict[int, float]) -> list[float]:
 
 
 def _line(line: TrendLine, places: dict[int, float], end: float, metric: str) -> list[style.Trace]:
-    """Draw the line, and a faint dotted one from its newest run to its name at the right end."""
+    """Draw the line, and a faint dotted one from its newest run to its name at the right end: not
+    for a single run, which has no trend."""
     points = [point for point in line.points if point.drawn]
     if not points:
         return []
     last = points[-1]
     faint = {"color": style.faded(line.mark.colour, 0.5), "width": 1, "dash": "dot"}
+    to_name = draw.scatter([places[last.number], end], [last.mean] * 2, "lines", line=faint)
     return [
-        draw.scatter([places[last.number], end], [last.mean] * 2, "lines", line=faint),
+        *([to_name] if len(points) > 1 else []),
         draw.scatter(
             [places[point.number] for point in points],
             [point.mean for point in points],

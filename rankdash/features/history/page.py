@@ -117,41 +117,65 @@ def _evaluate(study: Study) -> None:
 
 
 def answer(history: Past) -> None:
-    """Draw the run with the highest mean, and whether the newest run is better, in one line."""
+    """Draw whether the newest repeated system is better than in its run before, and the highest
+    mean, in one line."""
     study = history.study
     runs = [run for run in history.runs if history.row(run.id)["on_line"]]
     runs = [run for run in runs if math.isfinite(history.row(run.id)["mean"])]
     if not runs:
         return
-    newest, best = runs[-1], max(runs, key=lambda run: float(history.row(run.id)["mean"]))
-    row = history.row(newest.id)
-    sentences = [
-        _(
-            "Newest: **{name}** ({day}), {metric} {mean}.",
-            name=name_safe(history.name(newest.id)),
-            day=_day(newest.created),
-            metric=study.measure.title,
-            mean=number(row["mean"]),
-        )
-    ]
-    if newest.id != study.baseline and math.isfinite(row["delta_low"]):
-        sentences.append(
-            _(
-                "Against {baseline}: **{verdict}**, {change}.",
-                verdict=chip(str(row["verdict"])),
-                baseline=name_safe(history.name(study.baseline)),
-                change=change_fact(pd.Series(dict(row)), study.statistics),
-            )
-        )
-    if history.row(best.id)["mean"] > row["mean"]:
+    best = max(runs, key=lambda run: float(history.row(run.id)["mean"]))
+    sentences = []
+    before, after = _newest_repeat(runs)
+    if before is not None and after is not None:
+        sentences += _progress(history, before, after)
+    elif len({run.name for run in history.runs}) == len(history.runs):
+        sentences.append(_("No trend yet: each system has one run."))
+    if after is None or history.row(best.id)["mean"] > history.row(after.id)["mean"]:
         highest = _(
-            "Highest: **{name}** ({day}), {mean}.",
+            "Highest: **{name}** ({day}), {metric} {mean}.",
             name=name_safe(history.name(best.id)),
             day=_day(best.created),
+            metric=study.measure.title,
             mean=number(history.row(best.id)["mean"]),
         )
-        sentences.insert(0, highest)
+        sentences.append(highest)
     st.markdown(paragraph(sentences))
+
+
+def _newest_repeat(runs: Sequence[RunRow]) -> tuple[RunRow, RunRow] | tuple[None, None]:
+    """Return the newest run with an earlier run of the same name, that run first."""
+    for place in reversed(range(len(runs))):
+        earlier = [run for run in runs[:place] if run.name == runs[place].name]
+        if earlier:
+            return earlier[-1], runs[place]
+    return None, None
+
+
+def _progress(history: Past, before: RunRow, after: RunRow) -> list[str]:
+    """Return the sentences on a run and its change from the run before of the same name."""
+    study = history.study
+    sentences = [
+        _(
+            "Newest run of **{name}** ({day}): {metric} {mean}.",
+            name=name_safe(after.name),
+            day=_day(after.created),
+            metric=study.measure.title,
+            mean=number(history.row(after.id)["mean"]),
+        )
+    ]
+    pair = replace(study, baseline=before.id, challengers=(after.id,), others=())
+    row = study_history.trend(pair, (before.id, after.id), every=True).frame.iloc[1]
+    if math.isfinite(row["delta_low"]):
+        sentences.append(
+            _(
+                "Against its run before ({day}): **{verdict}**, {change}.",
+                verdict=chip(str(row["verdict"])),
+                day=_day(before.created),
+                change=change_fact(row, study.statistics),
+            )
+        )
+    return sentences
 
 
 def chart(history: Past) -> None:

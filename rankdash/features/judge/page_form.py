@@ -21,6 +21,7 @@ from rankdash.core.intake.reading import tried
 from rankdash.core.readers.loading import judgements_in
 from rankdash.core.rerankers.remote.connection import Estimate
 from rankdash.core.runs.scoring import OptionalCache
+from rankdash.core.sampling.bias_corrected import FEWEST_PEOPLE
 from rankdash.core.sampling.label_plan import LabelPool, pool_of
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
@@ -38,7 +39,7 @@ from rankdash.features.judge.asking import (
 )
 from rankdash.features.judge.judge import KINDS, OWN, Judge, JudgeKind
 from rankdash.kit.html.interval import parts_html
-from rankdash.kit.widgets import dialogs, pickers, scenario, settings_form, stored
+from rankdash.kit.widgets import dialogs, pickers, scenario, settings_form, stored, view
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.stored import worker, workspace
@@ -55,15 +56,20 @@ Settings = Mapping[str, SettingValue]
 def draw_answer(study: Study) -> None:
     """Draw the purpose of a judge, and how human labels will show how far to trust it."""
     lead = _("**No LLM judge has graded documents of this data set yet.**")
-    if n := study.dataset.labelled_queries:
+    if enough := (n := study.dataset.labelled_queries) >= FEWEST_PEOPLE:
         trust = ngettext(
             "Human labels of {n} query will show how far to trust it.",
             "Human labels of {n} queries will show how far to trust it.",
             n,
         )
     else:
-        trust = _("Label documents to see how far to trust it.")
+        trust = _(
+            "Label documents of at least {n} queries first, so that the judge can be corrected.",
+            n=number(FEWEST_PEOPLE, 0),
+        )
     st.markdown(f"{lead} {trust}")
+    if not enough:
+        view.link("label", _("Label documents"), ":material/label:")
     st.caption(
         _("Its grades are never used as labels. They reduce how many human labels are needed.")
     )
@@ -101,7 +107,7 @@ def draw(study: Study) -> None:
         pool = _pool(dataset_id, systems, depth)
         pairs = pairs_of(pool, sample, _SEED, _labelled(dataset_id))
         with effort:
-            _draw_effort(dataset_id, Judge(settings), pairs)
+            _draw_effort(study, Judge(settings), pairs)
     except RankdashError as error:
         effort.error(markdown_safe(error_text(error), 500), icon=":material/error:")
         return
@@ -228,8 +234,9 @@ def _labelled(dataset_id: str) -> list[str]:
     return query_ids
 
 
-def _draw_effort(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
+def _draw_effort(study: Study, judge: Judge, pairs: list[Pair]) -> None:
     """Draw the estimated number of grades, time and cost."""
+    dataset_id = study.stored_id
     # Everything that changes the number or length of texts; not connection settings.
     key = (judge.fingerprint(), judge.repeats, judge.settings["price_in"], len(pairs))
     graded = sum(row.graded for row in stored.judge_rows(dataset_id).values())
@@ -258,7 +265,18 @@ def _draw_effort(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
         (0, ""),
         (rest, _("{n} in other queries", n=number(rest, 0))),
     ]
-    st.html(parts_html(parts, grades))
+    if checked and rest:
+        st.html(parts_html(parts, grades))
+    elif checked and study.labelling is None:
+        st.markdown(
+            ngettext(
+                "**The {n} query has human labels**: you do not need a judge here; it can only "
+                "be checked against them.",
+                "**All {n} queries have human labels**: you do not need a judge here; it can only "
+                "be checked against them.",
+                len({query for query, _doc in pairs}),
+            )
+        )
     if answered:
         traffic.append(
             ngettext(

@@ -35,7 +35,7 @@ from rankdash.core.words.verdicts import change_fact, chip
 from rankdash.core.workspace.notes import LONGEST_GUIDELINES, LabelPlans
 from rankdash.features.label.page import REPLACED
 from rankdash.kit.html import interval
-from rankdash.kit.html.interval import SHADES, parts_html, stacked_html
+from rankdash.kit.html.interval import parts_html
 from rankdash.kit.widgets import address, dialogs, stored, view
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.labels import plan as labels_plan
@@ -361,7 +361,6 @@ def _draw_effort(count: int, settings: LabelSettings) -> None:
     )
     if estimate is None or count <= estimate.most_high:
         st.markdown(f"**{most}**")
-        st.html(stacked_html([(1, SHADES[0])], most))
         return
     low, high, most_low, most_high = map(
         partial(number, digits=0),
@@ -373,10 +372,11 @@ def _draw_effort(count: int, settings: LabelSettings) -> None:
     }
     st.markdown(
         _(
-            "**About {low} to {high} labels, {short} to {long}**, until it is conclusive which "
-            "ranking is better.",
+            "**Usually {low} to {high} labels ({short} to {long}); at most {most} in nine of ten "
+            "cases**, until it is conclusive which ranking is better.",
             low=low,
             high=high,
+            most=most_high,
             **times,
         )
     )
@@ -393,13 +393,10 @@ def _draw_effort(count: int, settings: LabelSettings) -> None:
         n=number(count, 0),
         **times,
     )
-    # For thousands of documents, the expected part would be a thin line: shorten the axis.
-    shown = min(count, round(1.5 * estimate.most_high))
-    ends = (0, estimate.half_low, estimate.half_high, estimate.most_high, shown)
+    ends = (0, estimate.half_high, estimate.most_high, count)
     texts = (
-        _("50% of the simulated plans: {low} to {high} labels", low=low, high=high),
-        "",
-        _("90%: {low} to {high}", low=most_low, high=most_high),
+        _("up to {n} labels: usually enough", n=high),
+        _("up to {n}: enough in nine of ten cases", n=most_high),
         _("all: {n} labels, {time}", n=number(count, 0), time=all_time),
     )
     steps = [end - start for start, end in pairwise(ends)]

@@ -68,7 +68,7 @@ def sets(tmp_path_factory):
         def rows(verb):
             return keep_rows(workspace, ROWS.replace("how to", verb), verb)
 
-        found = {each: rows(each) for each in ("shop", "apart", "times", "pinned", "one")}
+        found = {each: rows(each) for each in ("shop", "apart", "times", "pinned", "one", "twice")}
         history_of(workspace, found["shop"])
         keep(workspace, found["apart"], "first four", 0, range(4), **day(1))
         keep(workspace, found["apart"], "the rest", 0, range(4, 16), **day(2))
@@ -96,6 +96,10 @@ def sets(tmp_path_factory):
             db.execute("UPDATE run_notes SET changed = '2026-12-11T10:00:00+00:00'")
         for place, name in enumerate(("single", "twin"), 1):
             keep(workspace, found["one"], name, 0, settings=SETTINGS, **day(place))
+        for place, shift in enumerate((2, 1), 1):
+            again = {"id": f"nightly {place}", **day(place)}
+            keep(workspace, found["twice"], "nightly", shift, **again)
+        keep(workspace, found["twice"], "sharper", 0, **day(3))
         for place, (name, n) in enumerate({"lacks one": 15, "lacks two": 14}.items(), 5):
             keep(workspace, found["times"], name, 1, range(n), state="done", **day(place))
         yield found
@@ -116,6 +120,7 @@ CASES = {
     "one that answered nothing, a pin beside": {"of": "pinned", "base": "bi", "runs": "nothing"},
     "settings by what the form calls them": {"of": "pinned", "runs": ["pin", "bi"]},
     "a long name, a reranker that is gone, a note": {"of": "pinned"},
+    "two runs of a name, then one of another": {"of": "twice"},
     "made alike, with the same result": {"of": "one", "runs": ["single", "twin"]},
 }
 IN_CHINESE = ("usual, no correction", "two, and what differs", "two machines, and a sum")
