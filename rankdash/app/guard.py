@@ -35,8 +35,8 @@ _CLOSED = "Metrics are disabled. To enable them, set " + METRICS + "=1.\n"
 
 
 class Guard:
-    """Middleware that passes requests and web sockets on, except under another host name and for
-    metrics."""
+    """Middleware that refuses requests and web sockets with a foreign host name, and requests for
+    metrics, and passes all others on."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -53,8 +53,8 @@ class Guard:
 
 
 def bound_to() -> str:
-    """Return the address at which browsers reach the server: the front's address, if there is a
-    front."""
+    """Return the address that the server listens on, or that its front listens on, if it has
+    one."""
     front = os.environ.get(FRONT_VARIABLE)
     if front is not None:
         return front.rpartition(":")[0]
@@ -149,8 +149,8 @@ class Waiting:
         self._timers: dict[asyncio.BaseTransport, asyncio.TimerHandle] = {}
 
     def begin(self, transport: asyncio.WriteTransport) -> None:
-        """Close the connection if the head is not complete in time, or if too many later ones
-        wait."""
+        """Start a timer that closes the connection if its request head is late. If too many
+        connections wait, close the oldest one."""
         if transport not in self._timers:
             if len(self._timers) >= min(most_connections() // 2, _MOST_WAITING):
                 self.close_oldest()

@@ -85,7 +85,7 @@ def _command(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _spelled(action: argparse.Action) -> str:
-    """Return an option with its other spellings and its value."""
+    """Return an option in Markdown: all its spellings, each with its value."""
     value = action.metavar or "|".join(map(str, action.choices or ()))
     if action.nargs in ("+", "*"):
         value = f"{value} …"

@@ -41,8 +41,8 @@ _NAME_WIDTH, _PINNED = 26, 9
 
 
 def choose_language() -> None:
-    """Store the language of the address, or else of the browser, in the session. If it changes, an
-    open sample changes with it."""
+    """Set the session's language: from the address, or else from the browser. If the language
+    changes, replace an open sample by the sample in the new language."""
     chosen = address.one("lang")
     if chosen not in LANGUAGES:
         preferred = (st.context.locale or "en").split("-")[0]

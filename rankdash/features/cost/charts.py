@@ -162,8 +162,9 @@ def break_even_chart(
 
 
 def _scale(net: Floats, now: float) -> float:
-    """Return the size below which colours are linear and above which they are logarithmic: from the
-    present net value, or from the median of the chart if that is 0."""
+    """Return the net value up to which the colour scale is linear; above it, the scale is
+    logarithmic. Default: a third of the present net value; if that is 0, the median of the
+    chart."""
     return abs(now) / 3 or float(np.median(np.abs(net))) or 1.0
 
 
@@ -223,8 +224,8 @@ def net_map(
 
 
 def _axis_charts(choice: Choice, scenario: Assumptions, name: str, currency: str) -> Axis:
-    """Return an axis from near 0 to a few times the present value, or the range of the slider if
-    the value is 0. It includes the break-even."""
+    """Return the axis of an assumption, from near 0 to a few times its present value, and long
+    enough to include the break-even. If the value is 0, the axis is the range of the slider."""
     now = input_value(choice.option, scenario, name) or 0.0
     came = choice.came
     threshold = {
@@ -385,8 +386,8 @@ def tornado_chart(
 
 
 def _span(row: Row, net: float, better: bool) -> tuple[float, str]:
-    """Return the net value at the end on this side and the assumption's value there; (`net`, "") if
-    neither end is on this side."""
+    """Return the end of a row's bar on one side: its net value, and the assumption's value there.
+    (`net`, "") if no end of the row is on this side."""
     ends = [(row.net_low, row.low), (row.net_high, row.high)]
     matching = [(end, assumed) for end, assumed in ends if (end > net if better else end < net)]
     if not matching:
@@ -522,8 +523,8 @@ def _quality(table: pd.DataFrame, xs: list[int], metric: str) -> list[style.Trac
 def _marked(
     table: pd.DataFrame, place: dict[int, int], marks: dict[str, int], ink: style.Ink
 ) -> list[style.Trace]:
-    """Return one ring per mark, each with another shape and size: rings at one depth all stay
-    visible."""
+    """Return a ring around each marked depth. Rings have different shapes and sizes, so that all
+    are visible at the same depth."""
     looks = {"best": ("star-open", 18), "most": ("square-open", 22), "enough": ("circle-open", 28)}
     return [
         draw.scatter(
@@ -538,7 +539,8 @@ def _marked(
 
 
 def _domain(number: int, panels: int) -> list[float]:
-    """Return the vertical range of a panel; quality gets the space above the panels below it."""
+    """Return the vertical range of a panel as shares of the chart. number: 0 for quality at the
+    top, which gets the space that the other panels do not need."""
     if not panels:
         return [0.0, 1.0]
     share, gap = 0.22, 0.06

@@ -38,8 +38,8 @@ Line = tuple[float, float]
 
 @dataclass(frozen=True)
 class Lines:
-    """Line by price, and lines at the ends of the measured gain; None if the gain has no
-    interval."""
+    """Line of a system by price, and the lines at the two ends of its measured gain; None if the
+    gain has no interval."""
 
     middle: Line
     low: Line | None = None
@@ -302,7 +302,7 @@ def _price(line: Line, value: float) -> float | None:
 
 
 def _along(line: Line, prices: Sequence[float], floor: float = 0.0) -> list[float]:
-    """Return the values of a line at the prices, at least `floor`."""
+    """Return the line's value at each price, raised to `floor` if it is lower."""
     return [max(line[0] + line[1] * price, floor) for price in prices]
 
 

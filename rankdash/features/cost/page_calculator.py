@@ -50,7 +50,8 @@ _ANY = "any"
 
 @st.fragment
 def before_any_run(study: Study) -> None:
-    """Draw the calculator with the published example as default, and four example rerankers."""
+    """Draw the calculator for a data set without runs: the published example as default, and four
+    example rerankers."""
     sliders, results = st.container(key=narrow.BELOW).columns([1, 3], gap="medium")
     with sliders:
         page_inputs.basics()
@@ -130,7 +131,7 @@ def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
 
 def _quality(column: st.delta_generator.DeltaGenerator, field: str, title: str, usual: float
              ) -> float:  # fmt: skip
-    """Return the typed quality, or `usual`."""
+    """Draw a number field for a quality and return its value; without one, `usual`."""
     text = address.one(field)
     try:
         typed = None if text is None else float(text)
@@ -381,7 +382,7 @@ def _load() -> dict[str, Assumptions]:
 
 
 def _say_unread(error: RankdashError) -> None:
-    """Show why the saved scenarios cannot be read, and offer to delete them."""
+    """Show that the saved scenarios cannot be read, and offer to delete them."""
     st.warning(markdown_safe(error_text(error), 300), icon=":material/warning:")
     if not read_only() and st.button(
         _("Delete the saved scenarios"), icon=":material/delete:", key="cost.scenarios.unread"

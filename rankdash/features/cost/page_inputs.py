@@ -61,7 +61,7 @@ _NOT_SET = -1.0
 
 
 def take_over(scenario: Assumptions) -> None:
-    """Set every slider to the value in a scenario."""
+    """Set all assumptions to their values in a scenario."""
     for each in ASSUMPTIONS:
         choose(each, getattr(scenario, each.name))
 
@@ -80,8 +80,8 @@ def basics() -> None:
 
 
 def three(study: Study, system: str) -> None:
-    """Draw the three inputs with the largest effect: price of the system in focus, searches per
-    day, and value of a search. Price and value start as not set."""
+    """Draw the three most important inputs: price of the system in focus, searches per day, and
+    value of a search. Price and value are not set by default."""
     now = bill(study, system)
     per_thousand = None if now is None else now.per_thousand
 
@@ -121,8 +121,11 @@ def _settable(
     choose_value: Callable[[float | None], None],
     **settings: str,
 ) -> None:
-    """Draw a slider of amounts that starts with "not set". example: the amount that the page uses
-    instead while it shows example values; "not set" is then placed next to similar amounts."""
+    """Draw a slider for an amount that is not set by default.
+
+    example: the amount that the page uses while it shows example values; "not set" is then placed
+    next to similar amounts.
+    """
     options = [_NOT_SET, *sorted({*steps, *([] if value is None else [value])})]
     unset = _("not set")
     if value is None and example is not None and scenario.example_values():
@@ -220,12 +223,13 @@ def _slider(each: Assumption) -> None:
 
 
 def written(step: float) -> str:
-    """Return a format with as many decimals as the step."""
+    """Return a number format with as many decimals as the step of a slider."""
     return f"%.{max(-math.floor(math.log10(step)), 0)}f"
 
 
 def decades(each: Assumption) -> Iterable[float]:
-    """Yield 1, 2, 3 and 5 times each power of ten within the slider, then its lower end."""
+    """Yield round amounts for a slider, within its range: 1, 2, 3 and 5 times each power of ten.
+    The last one is its lower end."""
     start = each.low if each.low > 0 else each.step
     for power in range(math.floor(math.log10(start)), math.ceil(math.log10(each.high)) + 1):
         for step in _STEPS:
@@ -428,7 +432,8 @@ def _row(each: ListedPrice) -> dict[str, Any]:
 
 
 def entry(row: dict[Any, Any]) -> dict[str, object]:
-    """Return a row of the table as an entry of a price list, without empty cells."""
+    """Return a row of the edited price table as an entry of a price list. Empty cells are
+    omitted."""
     fields: dict[str, object] = {}
     for name, value in row.items():
         if isinstance(value, date):
@@ -464,7 +469,8 @@ def choose_currency(prices: Iterable[ListedPrice]) -> None:
 
 
 def _offer(now: str, into: str) -> None:
-    """Draw the two inputs that allow another currency: exchange rate, or value of a search."""
+    """Draw the two inputs that change the currency: an exchange rate, or the value of a search in
+    the new currency."""
     _rate(now, into, None)
     key = f"cost.anew.{into}"
 
@@ -504,7 +510,8 @@ def _rate(foreign: str, into: str, rate: float | None) -> None:
 
 
 def _go_over(now: str, into: str) -> None:
-    """Convert now if the exchange rate is known, else once it is typed."""
+    """Change the currency: convert all amounts if the exchange rate is known, else ask for the
+    rate."""
     rate = scenario.rates().get(into)
     if into == now:
         address.choose("into", None)
@@ -530,7 +537,8 @@ def _convert(now: str, into: str, rate: float) -> None:
 
 
 def _start_anew(into: str, value_per_search: float) -> None:
-    """Change the currency without an exchange rate. All other amounts return to their defaults."""
+    """Change the currency without an exchange rate. All amounts except the value of a search return
+    to their defaults."""
     for each in ASSUMPTIONS:
         if each.name == "value_per_search":
             scenario.choose(each, value_per_search)

@@ -143,7 +143,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
 
 
 def _in_words(name: str, value: float) -> str:
-    """Return the formatted value of an input."""
+    """Return the value of an input as formatted text."""
     if name == PRICE:
         return amount(value)
     if name == GAIN:

@@ -49,7 +49,8 @@ def draw(draft: Draft) -> str:
 
 
 def _whose(draft: Draft) -> str:
-    """Return which prices and assumptions were set for this report, and which are defaults."""
+    """Return sentences on which prices and assumptions were set for this report, and which are
+    defaults."""
     money, study = draft.money, draft.study
     unset = [each.name for each in draft.choices if each.unset]
     priced = [study.name(system) for system in study.challengers if study.name(system) not in unset]
@@ -82,7 +83,7 @@ def _whose(draft: Draft) -> str:
 
 
 def _figures(draft: Draft) -> str:
-    """Return a table with a row for each option."""
+    """Return a table of costs and value, one row for each option, with a note on the brackets."""
     # Quality, prices and caveats are in other parts of the report.
     content = PageTable(*words.figures(draft.study, draft.choices, draft.context, alone=True))
     if all(choice.option.gain is None for choice in draft.choices[1:]):
@@ -178,7 +179,8 @@ def _csv_figures(choice: Choice) -> list[tuple[str, Amount]]:
 
 
 def _plain(value: End) -> str:
-    """Return an end as text; an option that always pays off has its break-even at 0."""
+    """Return a break-even as text: 0 for an option that always pays off, else a number, or the
+    reason why it has none."""
     if value == "always":
         return _number(0.0)
     return words_costs.reason(value) if isinstance(value, str) else _number(value)

@@ -196,7 +196,8 @@ def _priced(bill: Bill) -> str:
 
 
 def _sent(choice: Choice) -> tuple[str, str, str]:
-    """Return (title, payload of a search, whether tokens were counted or estimated)."""
+    """Return an assumption row on the text of a search: (title, documents with their tokens,
+    whether the tokens were counted or estimated)."""
     load, title = choice.load.load, _("Payload per search for {name}", name=choice.name)
     documents = round(float(load.documents))
     if math.isnan(float(load.document_tokens)):
@@ -218,7 +219,8 @@ def _sent(choice: Choice) -> tuple[str, str, str]:
 
 
 def passages(choice: Choice, scenario: Assumptions) -> str:
-    """Return the saving on an LLM's input, or why none is claimed; "" if no LLM is assumed."""
+    """Return a sentence on the LLM input that reranking saves, or on why no saving is assumed; ""
+    if no LLM is assumed."""
     if scenario.passages < 1 or choice.option.free or not choice.system:
         return ""
     if choice.passages is None:

@@ -161,7 +161,7 @@ def _findings(report: CheckReport, boxed: Sequence[Finding]) -> None:
 
 
 def _actionable(finding: Finding) -> bool:
-    """Return True if a finding requires an action."""
+    """Return True if a finding requires an action of the user."""
     return finding.severity != "note" or bool(finding.remedy)
 
 

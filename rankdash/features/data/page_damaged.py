@@ -112,8 +112,8 @@ _OTHER = "deleted.other"
 
 
 def deleted_dataset(name: str) -> bool:
-    """Show that the data set was deleted and offer the others; return True if the page has to wait
-    for a choice."""
+    """Show that the chosen data set was deleted, and offer the others. Return True if the user has
+    to choose one first."""
     rows = {row.id: row for row in workspace().datasets()}
     text = _("{name} was deleted in another window.", name=markdown_safe(name, 80))
     st.warning(text, icon=":material/delete:")

@@ -115,7 +115,8 @@ _TICKS_A_SIGN = 5
 
 
 def draw_open_by_name() -> None:
-    """Draw the form for names; download the data sets and read them like uploaded files."""
+    """Draw the form that loads data sets by name; download them and read them like uploaded
+    files."""
     st.caption(
         _(
             "`ir_datasets:beir/scifact/test` loads a data set from the package ir_datasets, "
@@ -176,7 +177,7 @@ def draw_sharing_files(rows: Sequence[DatasetRow]) -> None:
 
 
 def _said() -> None:
-    """Show once the result of the last import."""
+    """Show the result of the last import once."""
     outcome: TakenIn | None = st.session_state.pop(_SAID, None)
     if outcome is None:
         return
@@ -232,7 +233,7 @@ def _export(rows: Sequence[DatasetRow]) -> None:
 
 
 def exported(dataset_ids: Sequence[str]) -> bytes:
-    """Return the file with these data sets."""
+    """Return the bytes of a workspace file with these data sets."""
     target = io.BytesIO()
     archive.export(workspace(), target, __version__, dataset_ids)
     return target.getvalue()

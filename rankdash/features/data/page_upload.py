@@ -162,7 +162,7 @@ def _is_workspace_file(source: Source) -> bool:
 
 
 def asking() -> bool:
-    """Return True if a question about uploaded files is open."""
+    """Return True if the page shows a question about uploaded files."""
     return _PENDING in st.session_state
 
 
@@ -347,7 +347,8 @@ def field_title(name: str) -> str:
 
 
 def _open(saved: Kept) -> None:
-    """Open the new data set; an existing one is only offered."""
+    """Open the new data set. If the data set was already in the workspace, only offer to open
+    it."""
     if not saved.was_here:
         page.choose(saved.dataset_id)
     st.session_state[_SAID] = saved
@@ -461,8 +462,8 @@ def draw_column_choices(
 
 
 def _worst(guess: Guess, label: str | None) -> float | None:
-    """Draw the checkbox next to the label column; return the grade that means not relevant, or
-    None."""
+    """Draw the checkbox "1 is the best grade"; return the grade that means not relevant, or None if
+    the labels are not reversed."""
     if label is None:
         return None
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -513,7 +514,8 @@ def _row(guess: Guess, title: Callable[[str], str]) -> dict[str, str]:
 
 
 def draw_baseline(needed: BaselineNeeded, forget: Callable[[], None]) -> str | None:
-    """Draw the question; return the name of the chosen ranking, or None until it is sent.
+    """Draw the question of which ranking is the current search. Return its name, or None until the
+    answer is sent.
 
     forget: cancels the upload.
     """

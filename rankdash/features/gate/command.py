@@ -191,9 +191,9 @@ def _of_profile(name: str | None, *, timed: bool) -> list[Condition]:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """Outcome of every condition. untimed: number of finished queries without a latency. compared:
-    spec of a gain → kind of the two-sided verdict of `compare` on the same rankings. worst_label:
-    as for `readers.read`."""
+    """Result of `gate`: the outcome of every condition. untimed: number of finished queries without
+    a latency. compared: spec of a gain → kind of the two-sided verdict of `compare` on the same
+    rankings. worst_label: as for `readers.read`."""
 
     outcomes: tuple[GateOutcome, ...]
     study: Study
@@ -284,7 +284,7 @@ def check_files(
 
 
 def _compared(study: Study, conditions: Sequence[Condition]) -> dict[str, VerdictKind]:
-    """Return spec of a gain → kind of verdict that `compare` has at the same confidence.
+    """Return spec of a gain → kind of the verdict of `compare` at the same confidence.
 
     Empty for sampled labels: both commands then use the same estimate.
     """
@@ -309,8 +309,8 @@ def _values(study: Study, spec: str) -> tuple[Floats, Floats]:
 def _judged(
     study: Study, conditions: Sequence[Condition], trusted: str | None
 ) -> dict[str, Corrected] | None:
-    """Return spec of a gain → the judge's gain corrected with human labels; None without a
-    judge."""
+    """Return spec of a gain → its estimate from a judge, corrected with human labels; None without
+    a judge."""
     judge = study.judge
     if trusted is not None and (judge is None or trusted != judge.name):
         raise SpecError(

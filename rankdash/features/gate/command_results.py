@@ -318,7 +318,7 @@ def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
 
 
 def _exactly(condition: Condition, value: float, limit: float) -> str:
-    """Return the number with enough digits to differ from the limit that it misses."""
+    """Return the value as text, with more digits if it would look equal to the limit."""
     shown = _number(condition, value)
     return plain(value, 9) if shown == _number(condition, limit) else shown
 

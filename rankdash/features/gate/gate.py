@@ -231,7 +231,8 @@ def decide(
 
 
 def _p(observed: Floats, condition: Condition, comparison: Comparison) -> float:
-    """Return the one-sided p of a true value below the limit; 0 if no value can be below it."""
+    """Return the p-value of the test that the true value is below the limit; 0 if no value can be
+    below it."""
     measure = next(each for each in comparison.measures if each.spec == condition.subject)
     possible = measure.metric.range if condition.kind == "min" else measure.changes
     return 0.0 if condition.limit <= possible[0] else p_below(observed, condition.limit)
@@ -318,7 +319,8 @@ def _proven(condition: Condition, value: float, low: float) -> Reason:
 
 
 def _hurt(condition: Condition, hurt: int, n: int, confidence: float) -> GateOutcome:
-    """Return the outcome for a share, with the limits of Clopper & Pearson (1934)."""
+    """Return the outcome of the condition on the share of hurt queries, with the limits of Clopper
+    & Pearson (1934)."""
     from scipy.special import betaincinv
 
     if n < FEWEST_QUERIES:
@@ -361,7 +363,8 @@ def _seen(value: float, limit: float) -> Reason:
 
 
 def _stated(kind: str, text: str) -> tuple[str, float]:
-    """Return subject and limit; the subject is "" if the text is only a number."""
+    """Return (subject, limit) of a condition such as "ndcg@10=0.8". The subject is "" if the text
+    is only a number."""
     try:
         float(text)
     except ValueError:

@@ -195,7 +195,7 @@ def trend_chart(
 
 
 def _places(points: Sequence[TrendPoint]) -> dict[int, float]:
-    """Return number of a run → time in seconds, at least a small distance after the last run."""
+    """Return run number → position in seconds, so that no two runs are drawn too close together."""
     times = [point.seconds for point in points]
     gap = _APART * (max(times, default=0.0) - min(times, default=0.0))
     places, least = dict[int, float](), 0.0
@@ -265,8 +265,8 @@ def _apart(
     metric: str,
     ink: style.Ink,
 ) -> style.Trace:
-    """Draw the runs that are not compared at the bottom of the panel, because their means are of
-    other queries."""
+    """Draw the runs that are not compared at the bottom of the panel: their means are of other
+    queries."""
     return draw.scatter(
         [places[point.number] for point in points],
         [floor] * len(points),

@@ -252,8 +252,8 @@ def _seconds(iso: str) -> float:
 
 
 def rests_on(history: Past) -> None:
-    """Draw which queries the means use, which runs are not compared, and how many kinds of machine
-    were timed."""
+    """Draw sentences on the basis of the means: the queries, the runs that are not compared, and
+    the number of different machines."""
     trend = history.trend
     sentences = [_shared(trend)]
     if trend.apart:
@@ -314,7 +314,8 @@ def _shared(trend: Trend) -> str:
 
 
 def looks(history: Past) -> None:
-    """Draw how many comparisons used the same queries, and the effect on p."""
+    """Draw a warning about multiple comparisons: how many systems were compared on the same
+    queries, and how many would appear proven by chance."""
     study, made = history.study, history.trend.comparisons
     if made < 2 or not history.trend.queries:
         return

@@ -75,8 +75,8 @@ def draw(history: Past) -> list[str]:
 
 
 def ordered(history: Past, picked: Sequence[str]) -> list[str]:
-    """Return the systems with the pinned baseline first, else the current baseline, else the older
-    run."""
+    """Return the picked systems in the order for a comparison: the pinned baseline, then the
+    current one, then runs from old to new."""
     first = [system for system in (history.pinned, history.study.baseline) if system in picked]
     return sorted(
         picked,

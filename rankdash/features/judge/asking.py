@@ -165,7 +165,7 @@ def ask(
 
 
 class _Asking:
-    """Running calls, and results that were not passed on yet."""
+    """Calls in progress, and results that are not passed on yet."""
 
     def __init__(
         self,

@@ -280,7 +280,7 @@ class Agreed:
 
 
 def _numbers(each: Agreed) -> dict[str, Any]:
-    """Return all results for JSON."""
+    """Return the statistics of a judge for JSON."""
     stats, matrix = each.found, each.found.unweighted
     return {
         "judge": stats.judge,
@@ -312,7 +312,7 @@ def _row(row: pd.Series) -> dict[str, Any]:
 
 
 def _of_system(study: Study | None, row: pd.Series) -> dict[str, str]:
-    """Return the fields of a group by system, with its name instead of its id."""
+    """Return the fields of a group for JSON, with a system's name instead of its id."""
     if study is None or row["by"] not in study.challengers:
         return {}
     by = f"ranked higher by, {study.name(row['by'])}"
@@ -390,7 +390,7 @@ def _groups(each: Agreed) -> str:
 
 
 def _flagged(pairs: pd.DataFrame) -> str:
-    """Return possible prompt injections, the first pairs by id."""
+    """Return the list of possible prompt injections for the terminal, the first pairs by id."""
     if not len(pairs):
         return "\nNo possible prompt injections.\n"
     lines = [f"\nPossible prompt injections in {len(pairs):,} pairs; review them:\n"]

@@ -194,7 +194,7 @@ class Judge:
         return Graded(combined(every, self.settings["combine"]), every, tuple(calls))
 
     def least(self, query: str, document: str) -> Mapping[str, float]:
-        """Return the minimum billed amount of one call for a pair, by unit: its prompt."""
+        """Return the lowest possible charge for one call, by unit: the charge for its prompt."""
         return self._chat.read_only(self.prompt(query, document))
 
     def estimate(self, pairs: Sequence[tuple[str, str]]) -> Estimate:
@@ -284,7 +284,8 @@ def read_answer(reply: Said, top: int) -> Answer:
 
 
 def unanswered(call: Call, error: str = "") -> Answer:
-    """Return a missing answer. error: the reason, unless the call has one."""
+    """Return the answer of a failed call, without a grade. error: the reason; "" if the call has
+    one."""
     error = error or call.error
     return Answer(math.nan, error=error, kind=_kind(call, error))
 

@@ -513,7 +513,7 @@ def _failures(study: Study, row: JudgeRow) -> None:
 
 
 def repeats(row: JudgeRow) -> Repeats | None:
-    """Return how consistent the judge's repeats are; None if each pair was graded once."""
+    """Return the consistency of the judge's repeated grades; None if each pair was graded once."""
     requested = int(row.settings.get("repeats", 1))
     if requested < 2:
         return None

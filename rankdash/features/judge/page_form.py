@@ -54,7 +54,7 @@ Settings = Mapping[str, SettingValue]
 
 
 def draw_answer(study: Study) -> None:
-    """Draw the purpose of a judge, and how human labels will show how far to trust it."""
+    """Draw the purpose of a judge, and how human labels show its reliability."""
     lead = _("**No LLM judge has graded documents of this data set yet.**")
     if enough := (n := study.dataset.labelled_queries) >= FEWEST_PEOPLE:
         trust = ngettext(
@@ -191,8 +191,8 @@ def _pool_choice(
 
 
 def _kind(dataset_id: str) -> JudgeKind:
-    """Draw the choice of a prompt; return its settings. Annotation guidelines are the default
-    guidelines."""
+    """Draw the choice of a prompt; return the kind of judge with this prompt. Its default
+    guidelines are those of the newest labelling plan."""
     titles = {
         "graded": _("graded, 0 to 3 (UMBRELA style)"),
         "binary": _("relevant or not"),

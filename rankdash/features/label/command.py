@@ -360,7 +360,7 @@ def take(arguments: argparse.Namespace) -> int:
 
 
 def _as_in(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with ids as spelled in the plan, in case a spreadsheet changed them."""
+    """Return the labels with ids as spelled in the plan: a spreadsheet may have changed them."""
     respelled = table.copy()
     for at, name in enumerate(("query_id", "doc_id")):
         spellings = as_in(table[name], set(plan.pool.index.levels[at]))
@@ -371,8 +371,8 @@ def _as_in(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_known(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows without unchanged labels from before the plan, which exported files
-    contain."""
+    """Return the labels that differ from those known before the plan, or that have an annotator.
+    Exported files contain the known labels too."""
     places = plan.pool.index.get_indexer(pd.MultiIndex.from_frame(table[["query_id", "doc_id"]]))
     changed = (plan.known[places] != table["label"]) | (table["rater"] != "")
     selected: pd.DataFrame = table[changed]

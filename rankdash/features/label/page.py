@@ -130,7 +130,7 @@ def _next_card(labelling: Labelling, who: str) -> None:
 
 
 def _owner() -> str:
-    """Return an id of this window; a reload has another one."""
+    """Return an id for this browser window. It changes when the page is reloaded."""
     context = get_script_run_ctx()
     return f"{_SERVER}.{context.session_id if context else ''}"
 
@@ -142,8 +142,8 @@ def _is_closed(owner: str) -> bool:
 
 
 def _nothing_left(labelling: Labelling, who: str, is_open: bool) -> None:
-    """Draw what an annotator sees without a document. is_open: whether others have the last ones
-    open."""
+    """Draw the message for an annotator without a next document. is_open: whether the last
+    documents are open in other windows."""
     if is_open:
         st.info(
             _(
@@ -206,8 +206,8 @@ def draw_card(labelling: Labelling, pair: Pair) -> None:
 
 
 def query_so_far(labelling: Labelling, query_id: str, who: str) -> None:
-    """Draw the annotator's labels for this query, newest first, so that similar documents get
-    similar labels."""
+    """Draw the annotator's earlier labels for this query, newest first, to help label similar
+    documents alike."""
     previous = labelling.answered.latest
     previous = previous[(previous["query_id"] == query_id) & (previous["rater"] == who)][::-1]
     if len(previous):
@@ -250,14 +250,15 @@ _UNSEEN = "labelling-unseen"
 
 
 def appears(pair: Pair) -> None:
-    """Record when a card was first drawn: its keys are ignored for `UNREAD_SECONDS`."""
+    """Record when a card was first drawn, because keys are ignored for the first
+    `UNREAD_SECONDS`."""
     if st.session_state.get(_SHOWN, ("", 0.0))[0] != pair:
         st.session_state[_SHOWN] = pair, time.monotonic()
 
 
 def taken_back(labelling: Labelling, who: str) -> tuple[Pair, float | None] | None:
-    """Return the document that the annotator went back to, and its former label; None without one
-    in this plan."""
+    """Return the document of a withdrawn label, which the annotator sees again, and this label.
+    None if there is none in this plan."""
     withdrawn: dict[tuple[str, str], tuple[Pair, float | None]] = st.session_state.get(_AGAIN, {})
     return withdrawn.get((labelling.kept.id, who))
 

@@ -246,8 +246,8 @@ def _judge(dataset_id: str, top: float, last: str) -> str:
 
 
 def _usual(dataset_id: str) -> LabelSettings:
-    """Return default settings: best challenger against baseline, on the scale of the data's
-    labels."""
+    """Return the default settings: the best challenger against the baseline, on the scale of
+    existing labels."""
     values = stored.dataset(dataset_id).label_values
     top = min(max(int(values[-1]) if values else 1, 1), SCALES[-1])
     systems, base = stored.systems(dataset_id), address.one("base")
@@ -280,8 +280,7 @@ def _modes() -> dict[str, str]:
 
 
 def _keep(top: float, changed: float | None) -> bool:
-    """Draw whether existing labels count, because a grade may mean something else on another
-    scale."""
+    """Draw the choice whether existing labels count, with a warning if the scale changes."""
     if changed is not None:
         st.warning(
             _(
@@ -306,7 +305,8 @@ def _keep(top: float, changed: float | None) -> bool:
 
 
 def _offer(dataset_id: str, settings: LabelSettings) -> bool:
-    """Draw what can be labelled; return whether there is anything."""
+    """Draw what the plan would label, or why nothing can be labelled; return whether there is
+    anything."""
     try:
         plan = labels_plan.offered(dataset_id, settings)
     except RankdashError as error:

@@ -109,7 +109,7 @@ def rows(study: Study, target_ms: float) -> list[Row]:
 
 
 def _facts(row: Row, target_ms: float) -> list[str]:
-    """Return everything that the chart shows of a system, and p99, as text."""
+    """Return the percentiles of a system and its result against the target, as texts."""
     summary, facts = row.summary, []
     for name, value, (low, high) in (
         ("p50", summary.p50, summary.p50_interval),

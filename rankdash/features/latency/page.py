@@ -133,7 +133,7 @@ def growth_sentence(study: Study, cloud: charts_load.Cloud, against: Against) ->
 
 
 def _significant(value: float) -> str:
-    """Return the value with two significant digits."""
+    """Return the number with two significant digits, as text."""
     if value == 0:
         return number(0, 0)
     size = math.floor(math.log10(abs(value)))

@@ -119,7 +119,7 @@ def _chart(study: Study, target_ms: float, shown: str) -> tuple[Any, str] | None
 
 
 def _choose_row(key: str) -> None:
-    """Show the details of the clicked system until the second click."""
+    """Show the details of the clicked system; a second click hides them."""
     clicked = [point["customdata"] for point in st.session_state[key]["selection"]["points"]]
     address.choose("row", clicked[0] if clicked else None)
     address.publish()
@@ -313,7 +313,7 @@ def _documents(span: tuple[int, int]) -> str:
 
 
 def _of_calls(times: Times) -> list[str]:
-    """Return how the time of a service call is divided, as far as the service reports it."""
+    """Return texts on the parts of a service call's time: model, network and queue, if reported."""
     parts = call_parts(times.run)
     if parts is None or not math.isfinite(parts.server):
         return []

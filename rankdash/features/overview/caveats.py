@@ -105,7 +105,7 @@ def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
 
 @dataclass(frozen=True)
 class Implausible(Caveat, code="implausible", section="risks", title="data may be wrong"):
-    """Caveat from a finding of the check report that questions the labels, texts or rankings."""
+    """Caveat that the check report doubts the labels, texts or rankings. finding: the reason."""
 
     finding: Finding
 
@@ -168,8 +168,8 @@ def unknown_tokens(study: Study, system: str) -> float:
 
 @dataclass(frozen=True)
 class MadeBaseline(Caveat, code="baseline", section="missing", title="baseline is not your search"):
-    """Caveat that the first stage is not the user's own search. how: origin of its order.
-    labelled_only: the first stage ranks labelled documents only."""
+    """Caveat that the baseline is a first stage that rankdash created, not the user's own search.
+    how: origin of its order. labelled_only: the first stage ranks labelled documents only."""
 
     how: FirstStage
     labelled_only: bool
@@ -295,8 +295,8 @@ class ShortLists(Caveat, code="short_lists", section="risks", title="lists of di
 
 @dataclass(frozen=True)
 class UnprovenLead(Caveat, code="lead", section="risks"):
-    """Caveat that the best system is not proven better than the second best, which is a challenger
-    too. delta: difference between the two."""
+    """Caveat that the best system is not proven better than the second best, if this is not the
+    baseline. delta: difference between the two."""
 
     other: str
     delta: float
@@ -368,8 +368,8 @@ class TurnedGroups(Caveat, code="segments", section="elsewhere"):
 
 @dataclass(frozen=True)
 class AsGood(Caveat, code="as_good", section="result", title="as good and cheaper or faster"):
-    """A system that is as good as the best one, by the user's margin, and the cheapest or fastest
-    of these. axes: where it is first."""
+    """Caveat that another system is as good as the best one, within the user's margin, and cheaper
+    or faster. axes: cost, latency or both, if it is the first of such systems on them."""
 
     system: str
     best: str
@@ -419,7 +419,8 @@ class AsGood(Caveat, code="as_good", section="result", title="as good and cheape
 
 
 def _own_amount(row: Standing, axis: Axis) -> float | None:
-    """Return milliseconds or money; None for an example price and a latency that is uncertain."""
+    """Return a system's latency in milliseconds or its cost; None if the price is an example or the
+    value is uncertain."""
     example = axis == "cost" and row.cost is not None and row.cost.example
     return None if example or axis in row.unsure else row.takes(axis)
 

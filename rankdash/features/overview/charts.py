@@ -72,7 +72,7 @@ def cutoffs(study: Study) -> Drawing | None:
 
 
 def headroom(study: Study) -> Drawing | None:
-    """Draw how the best possible mean splits; None without a query to compare."""
+    """Draw the parts of the best possible mean, by system; None without a comparable query."""
     table = shares({system: study.headroom(system) for system in ranked(study)})
     if table.empty:
         return None
@@ -431,7 +431,7 @@ def headroom_chart(
 
 @dataclass(frozen=True)
 class _Piece:
-    """One rectangle. top and height: in rows from the middle of the bar, downwards."""
+    """A rectangle of a bar. top, height: in rows, measured downwards from the middle of the bar."""
 
     kind: str
     value: float
@@ -452,7 +452,8 @@ class _Bar:
 
 
 def _named(row: Mapping[Hashable, object]) -> list[tuple[str, float]]:
-    """Return (kind, value) for each part of a row; a negative `won` has the kind "lost"."""
+    """Return (kind, value) for each part of a row; a loss, stored as a negative `won`, has the kind
+    "lost"."""
     values = {part: float(str(row[part])) for part in SHARES}
     lost = values["won"] < 0
     return [("lost" if lost and part == "won" else part, values[part]) for part in SHARES]
@@ -512,8 +513,8 @@ def part_titles() -> dict[str, str]:
 
 
 def _looks(ink: style.Ink) -> dict[str, dict[str, object]]:
-    """Return kind of piece → colour and pattern: solid if reached, hatched on the background if
-    not."""
+    """Return kind of rectangle → its colour and pattern: solid for values that are reached, hatched
+    for all others."""
     return {
         "baseline": {"color": style.FIRST_STAGE, "line": {"width": 0}},
         "won": {"color": style.BETTER, "line": {"width": 0}},
@@ -565,8 +566,8 @@ def _texts(
 
 
 def _apart(numbers: Sequence[tuple[str, float]], best: float) -> list[float]:
-    """Return the x positions of the numbers: as near to their middles as possible without
-    overlap."""
+    """Return x positions for the numbers below a bar, so that they do not overlap. Each is as near
+    as possible to the middle of its part."""
     room = _LABEL_SHARE * best
     places: list[float] = []
     for _text, middle in numbers:

@@ -191,7 +191,7 @@ def _mean(table: pd.DataFrame, metric: str, system: str) -> float:
 
 
 def _ends(rows: Sequence[_Row], changes: bool) -> list[float]:
-    """Return the values that a panel's axis covers; 0 is included for changes."""
+    """Return the values that a panel's axis must include; 0 is one of them for changes."""
     ends = [end for row in rows for end in (row.at, row.low, row.high)]
     return [0.0, *ends] if changes else ends
 

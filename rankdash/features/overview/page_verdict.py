@@ -89,7 +89,8 @@ def draw(study: Study, system: str) -> None:
 
 
 def _line(study: Study, system: str, verdict: Verdict) -> str:
-    """Return the verdict without a sentence, which is for screen readers."""
+    """Return the verdict as one line of HTML. It omits the sentence, which only screen readers
+    get."""
     row, name = study.comparison.row(system, study.spec), html_safe(study.name(system))
     mark = mark_image(style.marks(study.places, study.baseline)[system])
     proven = verdict.kind in PROVEN
@@ -189,7 +190,7 @@ def _context(study: Study, money: Money) -> MoneyContext:
 
 
 def _ways(labelling: Labelling, page: str) -> None:
-    """Draw links to the other pages that use the result."""
+    """Draw links to the other pages that use the result of labelling."""
     settled = labelling.status.settled
     ways = {
         **({"overview": (_("See the verdict"), ":material/gavel:")} if settled else {}),
@@ -204,7 +205,7 @@ def _ways(labelling: Labelling, page: str) -> None:
 
 
 def above_means(study: Study, page: str) -> bool:
-    """Draw the part above a page's means during labelling or without labels.
+    """Draw the notice above a page's means, if labels are missing or were added in rankdash.
 
     page: file name without extension.
 

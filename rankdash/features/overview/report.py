@@ -222,7 +222,8 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
 
 
 def _care(draft: Draft) -> str:
-    """Return a sentence on the prices and assumptions that are defaults."""
+    """Return sentences on prices and assumptions: their place in the report, examples, and
+    defaults."""
     rests = _("Prices and assumptions are listed under “Cost and break-even”.")
     if draft.examples:
         examples = enumerated(draft.examples)

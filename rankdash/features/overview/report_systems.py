@@ -287,7 +287,7 @@ def leaderboard_html(study: Study, axis: Axis) -> str:
 
 
 def _beside(picture: str, cell: Cell) -> str:
-    """Return a cell next to its picture."""
+    """Return a cell as HTML, with its picture next to the text if there is one."""
     text = f"{html_safe(cell.value)}{_small(cell)}"
     return f"<span class=rd-drawn>{picture}<span>{text}</span></span>" if picture else text
 
@@ -326,7 +326,7 @@ def change_axis(study: Study) -> tuple[interval.Ends, float | None]:
 
 
 def lines(study: Study, axis: Axis) -> list[list[str]]:
-    """Return the table as plain text, its headings first."""
+    """Return the leaderboard as plain text: the headings, then a row for each system."""
     titles, rows = _table(study, axis)
     return [[cell.line for cell in row] for row in (titles, *rows)]
 
@@ -364,7 +364,7 @@ def _small(cell: Cell) -> str:
 
 
 def legend(study: Study, axis: Axis) -> list[str]:
-    """Return what Pareto-optimal means, if the table has this column."""
+    """Return the explanation of Pareto-optimal, if the table has this column."""
     ranked = any(row.pareto[axis] is not None or axis in row.unsure for row in standings(study))
     return [optimal_meaning(axis)] if ranked else []
 
@@ -435,7 +435,7 @@ def _timed(study: Study, row: Standing) -> int:
 
 
 def _absence(study: Study, row: Standing, axis: Axis) -> str:
-    """Return why a system is not in the chart."""
+    """Return why the chart of quality against latency or price lacks a system, or its verdict."""
     if row.takes(axis) is not None:
         return chip(row.kind)
     if axis == "p95":

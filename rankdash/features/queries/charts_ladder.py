@@ -215,8 +215,8 @@ def _nodes(
 
 
 def _beside(drawn: Drawn, ink: style.Ink) -> Iterator[dict[str, object]]:
-    """Yield notes next to nodes: the rank from which a document entered the first k, left of its
-    node; the rank to which the second system dropped it, right of its node in the baseline."""
+    """Yield notes next to nodes: the rank from which a document entered the first k (left), or the
+    rank to which the second system moved it out of them (right)."""
     if len(drawn.columns) > _MOST_LEVEL:
         return
     crosses, inside = drawn.source.crosses, drawn.source.inside
@@ -396,7 +396,8 @@ def shown(ladder: Ladder, *, every: bool = False) -> Ladder:
 
 
 def directions(before: Floats, after: Floats) -> npt.NDArray[np.int8]:
-    """Return 1 for risen, -1 for fallen, 0 for same; a document without a rank counts as last."""
+    """Return the direction of each document's move: 1 up, -1 down, 0 same. A document without a
+    rank is after all others."""
     one, other = (np.where(np.isnan(ranks), np.inf, ranks) for ranks in (before, after))
     return (other < one).astype(np.int8) - (other > one).astype(np.int8)
 

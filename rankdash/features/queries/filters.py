@@ -103,7 +103,7 @@ def orders(columns: Collection[str], requested: str = "") -> list[str]:
 
 
 def key_of(order: str) -> tuple[str, bool]:
-    """Return the column that an order sorts by, and whether the highest values come first."""
+    """Return the column for an order, and whether its highest values come first."""
     return _KEYS.get(order) or (order.removeprefix(_DOWN), order.startswith(_DOWN))
 
 

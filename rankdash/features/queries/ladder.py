@@ -69,8 +69,8 @@ class Ladder:
 
     @property
     def telling(self) -> Flags:
-        """Flags of documents worth showing, (D,): relevant; or, from the baseline to the second
-        system, crossing k or moving `FAR` ranks among the first k."""
+        """Flags of documents worth showing, (D,): relevant ones, and those that cross k or move at
+        least `FAR` ranks within the first k, from the baseline to the second system."""
         pair = self.in_focus
         far = np.abs(self.ranks[:, pair] - self.ranks[:, 0]) >= FAR
         telling: Flags = self.relevant | self.crosses[:, pair] | (far & self.inside[:, pair])
@@ -82,7 +82,7 @@ class Ladder:
         return min(1, len(self.systems) - 1)
 
     def picked(self, rows: Flags | npt.NDArray[np.int64]) -> Ladder:
-        """Return the ladder of some documents, or of all in another order. rows: flags or
+        """Return a ladder with some of the documents, or with all in another order. rows: flags or
         indices."""
         return replace(
             self,

@@ -114,8 +114,8 @@ def explain(
 def strongest(
     terms: Sequence[TextPart], by_sentence: Stage, most: int = MOST_PARTS
 ) -> list[TextPart]:
-    """Return the terms of the sentences with the largest effects, at most `most`, in the order of
-    the text."""
+    """Return at most `most` terms from the sentences with the largest effects on the score, in the
+    order of the text."""
     sizes = np.nan_to_num(np.abs(by_sentence.effects), nan=-1.0)
     chosen: set[int] = set()
     for place in np.argsort(-sizes, kind="stable").tolist():
@@ -142,8 +142,10 @@ def _stage(
     score: Callable[[Sequence[TextVariant]], npt.NDArray[np.float64]],
     whole: float = math.nan,
 ) -> tuple[float, Stage]:
-    """Return the score of the pair and the effects. whole: the score of the pair; NaN: score it
-    here."""
+    """Return the score of the pair and the effect of each part on it.
+
+    whole: the score of the pair; NaN to compute it here.
+    """
     selected = _removable(query, document, level, parts)
     variants = [_variant(query, document, level, parts[place]) for place in selected]
     is_scored = not math.isnan(whole)
@@ -167,7 +169,7 @@ def _variant(query: str, document: str, level: Level, part: TextPart) -> TextVar
 
 
 def _removable(query: str, document: str, level: Level, parts: Sequence[TextPart]) -> list[int]:
-    """Return the indices of parts whose removal leaves text to score."""
+    """Return the indices of parts that can be removed without an empty text as the result."""
     text = query if level == "query" else document
     return [place for place, part in enumerate(parts) if part.without(text).strip()]
 
@@ -237,7 +239,8 @@ def word_pieces(text: str, query: str = "") -> list[Span]:
 
 
 def _cut(text: str, start: int, end: int, query: str) -> list[Span]:
-    """Split text without spaces into strings shared with the query and pairs of characters."""
+    """Return spans of a text without spaces, such as Chinese: strings that the query contains, and
+    pairs of characters for the rest."""
     spans: list[Span] = []
     loose = start
     while start < end:

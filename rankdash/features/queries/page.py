@@ -185,7 +185,7 @@ def _headroom(study: Study, challenger: str, row: pd.Series) -> list[str]:
 
 
 def _state(study: Study, challenger: str, row: pd.Series) -> list[tuple[str, str]]:
-    """Return why the query has no values that can be compared; nothing if it has."""
+    """Return (state, reason) if the query's values cannot be compared; else nothing."""
     metric = study.measure.title
     if row.get("reason") == "nothing_judged":
         return [(state_words()["all_unjudged"], _("unlabelled, so the value is meaningless"))]
@@ -197,7 +197,8 @@ def _state(study: Study, challenger: str, row: pd.Series) -> list[tuple[str, str
 
 
 def _trust(study: Study, row: pd.Series) -> list[tuple[str, str]]:
-    """Return the share of labelled documents, the latency and the id of the query."""
+    """Return facts to judge the result by: share of labelled documents, latency, and the query's
+    id."""
     shares = [percent(row["judged_before"]), percent(row["judged_after"])]
     share = _("Share of displayed documents with a label: baseline → system")
     facts = [(f"{judged_title(study.cutoff)} {shares[0]} → {shares[1]}", share)]

@@ -213,8 +213,11 @@ def _order(listing: Listing, titles: Mapping[str, str]) -> str:
 def _several(
     name: str, options: Sequence[str], label: str, words: Mapping[str, str], least: int = 1
 ) -> list[str]:
-    """Draw a filter by several values and return the chosen ones. least: with fewer options the
-    filter is not drawn, and values that a link requested are noted as lost."""
+    """Draw a filter with several values and return the chosen ones.
+
+    least: minimum number of options; with fewer, no filter is drawn, and values from a link are
+    reported as lost.
+    """
     if len(options) < least:
         requested = address.several(name)
         address.lose(name, enumerated(requested) if requested else None)
@@ -231,7 +234,7 @@ def _several(
 
 
 def _present(listing: Listing, column: str, first: Sequence[str] = ()) -> list[str]:
-    """Return the values of a column that occur, in their usual order."""
+    """Return the values that occur in a column: those in `first` in this order, then the others."""
     occurring = listing.occurring.get(column, ())
     rest = [value for value in occurring if value not in first]
     return [*(value for value in first if value in occurring), *rest]
@@ -311,8 +314,8 @@ def _range(field: str, label: str, axis: Axis) -> tuple[float, float] | None:
 
 
 def _values(others: Mapping[str, str], axis: Axis) -> dict[str, tuple[float, float]]:
-    """Return column → the chosen range, for the systems other than those shown. In the address
-    there is one "system=low..high" for each."""
+    """Return column → chosen range, for the systems that are not shown. In the address, each is one
+    "system=low..high"."""
     texts = dict(each.rpartition("=")[::2] for each in address.several("values"))
     ranges = {
         system: value for system in others if (value := axis.read(texts.get(system))) != axis.whole

@@ -325,7 +325,7 @@ def as_csv(rows: pd.DataFrame, marks: pd.DataFrame, systems: tuple[str, str]) ->
 
 
 def button(study: Study, challenger: str, query_id: str) -> None:
-    """Offer the file; it is created on download."""
+    """Draw the download button of the open query's page. The file is created on download."""
     st.download_button(
         _("Save this query as a file"),
         data=partial(export_html, study, challenger, query_id, language()),

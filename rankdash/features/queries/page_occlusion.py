@@ -181,7 +181,7 @@ def _mark(word: str, effect: float, largest: float) -> str:
 
 
 def _step(effect: float, largest: float) -> int:
-    """Return the step of strength: 1 to 4, 0 for nothing to show."""
+    """Return the strength of a mark for an effect, from 1 to 4; 0 for no mark."""
     if math.isnan(effect) or not largest:
         return 0
     return sum(abs(effect) / largest >= step for step in _STEPS)
@@ -395,8 +395,8 @@ def _pick_level() -> Level | None:
 
 
 def _panel(question: _Question) -> None:
-    """Draw the offer, the progress or the result. It refreshes once a second during the
-    calculation."""
+    """Draw the offer to explain a score, its progress or its result. The panel refreshes once a
+    second during the calculation."""
     rows = Explanations(workspace())
     first = rows.find(question.asked)
 

@@ -160,8 +160,11 @@ def _places(
     ranks: Sequence[Mapping[str, int]],
     elsewhere: Mapping[str, tuple[str, int]],
 ) -> str:
-    """Return the ranks of a document that neither side shows. elsewhere: document id → another
-    system that ranks it, and its rank there."""
+    """Return the ranks of a document that neither displayed list contains, as text: in the
+    displayed systems and in another one.
+
+    elsewhere: document id → another system that ranks it, and its rank there.
+    """
     places = {system: rank.get(doc) for system, rank in zip(shown, ranks, strict=True)}
     if doc in elsewhere:
         system, rank = elsewhere[doc]
@@ -193,7 +196,7 @@ def _opening(doc: str, text: Text, query_terms: QueryTerms) -> tuple[list[str], 
 
 
 def _narrowed(text: str, width: int) -> int:
-    """Return how many characters of a text take `width` columns."""
+    """Return how many characters of a text fit into `width` columns."""
     opening = text[:width]
     return width * len(opening) // max(columns(opening), 1)
 
@@ -210,7 +213,8 @@ def _whole(
     query_terms: QueryTerms,
     shown: Sequence[str],
 ) -> dict[str, Any] | None:
-    """Return the requested part of a text; None if it is of another query."""
+    """Return the part of a document's text that the reader opened; None if it is of another
+    query."""
     query, doc, start = _state().get("open", ("", "", 0))
     if query != query_id or doc not in texts:
         return None
@@ -255,8 +259,8 @@ def _facts(study: Study, system: str, query_id: str, doc: str) -> list[str]:
 
 
 def scale(study: Study) -> list[str]:
-    """Return the available grades: from 0 to one above the highest uploaded label, or to the
-    highest label in the conventions."""
+    """Return the grades that users can choose: from 0 to one above the highest uploaded label. The
+    conventions may set a lower maximum."""
     uploaded = stored.dataset(study.stored_id) if study.corrected else study.dataset
     top = math.floor(uploaded.top_grade)
     grades = {*uploaded.grades, float(top + 1)}
@@ -282,7 +286,8 @@ def _grade(key: str, top: float) -> tuple[str, str]:
 
 
 def _effect(study: Study, challenger: str, query_id: str) -> str:
-    """Return the effect of the last grades of the open query; "" if there are none."""
+    """Return the effect of the last grades on the open query's value and on the mean; "" without
+    grades."""
     state = _state()
     last = state.get("effect")
     if last is None or last[:3] != (query_id, study.spec, challenger):
@@ -327,7 +332,7 @@ def _heard(study: Study, challenger: str, event: object) -> None:
 
 
 def _take(study: Study, challenger: str, pending: Sequence[object]) -> None:
-    """Store grades, except those that are already confirmed."""
+    """Store the grades that the browser sent, except those stored before."""
     state = _state()
     grades = set() if read_only() else {*scale(study), _CANNOT_TELL, _NO_LABEL}
     queries = queries_study.listing(study, challenger).positions

@@ -299,7 +299,7 @@ def marks(study: Study) -> pd.DataFrame:
 
 
 def _shown(note: Note) -> None:
-    """Draw tags and note in a read-only workspace."""
+    """Draw the tags and the note of a query in a read-only workspace, without fields."""
     _unread(note)
     if note.tags:
         st.caption(" · ".join(markdown_safe(tag, 60) for tag in note.tags))
@@ -373,7 +373,7 @@ def _keep(dataset_id: str, before: Note, tags: list[str], text: str) -> None:
 
 
 def _named(dataset_id: str, query_id: str) -> str:
-    """Return a query in the names of widgets, safe for any id."""
+    """Return a hash of a query for keys of widgets: ids may contain any character."""
     return digest([dataset_id.encode(), query_id.encode("utf-8", "surrogatepass")])
 
 

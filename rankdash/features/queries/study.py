@@ -94,12 +94,12 @@ def _rows(study: Study, challenger: str) -> pd.DataFrame:
 
 
 def others(study: Study, challenger: str) -> tuple[str, ...]:
-    """Return the challengers other than the one shown."""
+    """Return the challengers except the one shown."""
     return tuple(system for system in study.challengers if system != challenger)
 
 
 def value_column(system: str) -> str:
-    """Return the name of the column of `table` with the values of one of `others`."""
+    """Return the column name of a challenger's values in `table`."""
     return f"value {system}"
 
 
@@ -130,8 +130,8 @@ class Listing:
         order: str,
         also: str | None = None,
     ) -> pd.DataFrame:
-        """Return the rows that pass every filter, in an order (see `order_of`). also: a query that
-        is listed whatever the filters."""
+        """Return the rows that pass every filter, sorted by `order` (see `order_of`). also: the id
+        of a query that is always included."""
         if order not in self._orders:
             self._orders[order] = order_of(self.table, order)
         rows = self._orders[order]

@@ -77,8 +77,8 @@ def pairwise(
 
 
 def _levels(ranking: Ranking) -> Integers:
-    """Return levels of scores, (N,), from 0 in each query, one more with each step down in
-    score."""
+    """Return the level of each row's score, (N,): 0 for the highest score of a query, one more at
+    each lower score."""
     steps = np.ones(len(ranking), dtype=np.int64)
     steps[1:] = ranking.scores[1:] != ranking.scores[:-1]
     counts = np.diff(ranking.offsets)
@@ -115,8 +115,8 @@ def _tau(x: Integers, y: Integers, offsets: Integers, *, tied: bool) -> Floats:
 
 
 def _cells(block: Block, values: Integers) -> npt.NDArray[np.int32]:
-    """Return the values of a block, (W, S), a list in each column. Padding rises, so that no pair
-    with it is tied or out of order."""
+    """Return the values of a block, (W, S), with one query in each column. Padding rises, so that
+    no pair with it is tied or out of order."""
     cells = block.take(values, 0)
     if block.inside is not None:
         rising = int(values.max(initial=0)) + 1 + np.arange(block.width)

@@ -114,7 +114,8 @@ def _choose_cell(key: str) -> None:
 
 
 def _cell(table: pd.DataFrame) -> tuple[str, str] | None:
-    """Return the chosen cell: the bins of ranks before and after."""
+    """Return the cell that the address chooses, as (bin of ranks before, bin after); None without a
+    valid one."""
     requested = address.several("cell")
     fits = len(requested) == 2 and requested[0] in table.index and requested[1] in table.columns
     address.lose("cell", " → ".join(requested) if requested and not fits else None)
@@ -197,7 +198,7 @@ def draw_below(study: Study, challenger: str) -> None:
 
 
 def sizes(study: Study, challenger: str) -> None:
-    """Draw how far documents moved."""
+    """Draw how many ranks documents moved, as a chart and as a table."""
     st.subheader(_("Distances of moves"), anchor=False)
     table = rank_shifts_study.move_sizes(study, challenger)
     before, after = study.name(study.baseline), study.name(challenger)

@@ -194,7 +194,7 @@ def moves(paired: Pairing, before: Judged, after: Judged, threshold: float) -> M
 
 
 def settled(ranking: Ranking, conventions: Conventions) -> Ranking:
-    """Return the ranking in the order of the metrics."""
+    """Return the ranking with ties in the order that the metrics use."""
     return ranking.settled(conventions.order_rule(ranking.ties), conventions.score_precision)
 
 
@@ -255,8 +255,8 @@ def transitions(moves: Moves, *, relevant_only: bool) -> pd.DataFrame:
 
 
 def went(moves: Moves, start: str, end: str, *, relevant_only: bool) -> npt.NDArray[np.bool_]:
-    """Return flags of the documents that a cell of `transitions` counts, (N,): from the bin `start`
-    to `end`."""
+    """Return flags of the documents in one cell of `transitions`, (N,): those that moved from the
+    bin `start` to `end`."""
     cell: npt.NDArray[np.bool_] = (_bins(moves.before) == _NAMES.index(start)) & (
         _bins(moves.after) == _NAMES.index(end)
     )

@@ -205,13 +205,15 @@ def _skips(gap: Floats, thresholds: Floats) -> Flags:
 
 
 def _folds(n: int, seed: int) -> npt.NDArray[np.int64]:
-    """Return the fold of each query, (n,), in folds of about equal sizes."""
+    """Return the fold of each query for cross-validation, (n,), in random folds of about equal
+    sizes."""
     drawn: npt.NDArray[np.int64] = np.random.default_rng(seed).permutation(n) % FOLDS
     return drawn
 
 
 def _best(low: Floats, limit: float) -> int:
-    """Return the last rule (the one that skips most) with a loss that is certainly small enough."""
+    """Return the index of the last rule whose loss is certainly at most `limit`; later rules skip
+    more."""
     good = np.flatnonzero(low >= -limit - _ROUNDING)
     return int(good[-1]) if len(good) else 0
 

@@ -219,7 +219,7 @@ def _study(arguments: argparse.Namespace, metrics: MetricList) -> Study:
 
 
 def _closing() -> str:
-    """Return the sections and the assumptions with their names, for the help text."""
+    """Return the list of all sections and assumptions at the end of the help text."""
     from rankdash.features.report.report import SECTIONS
 
     sections = [f"  {section.id}: {section.title}" for section in SECTIONS]
@@ -282,7 +282,8 @@ def _money(read: dict[str, Any], file: str, names: Mapping[str, str]) -> Money:
 
 
 def _rates(read: Any, file: str) -> dict[str, float]:
-    """Return currency → amount of the scenario's currency for one unit of it."""
+    """Return currency → amount in the scenario's currency for one unit. Raises DataError for an
+    invalid rate."""
     if not isinstance(read, dict):
         read = {"": read}
     for currency, rate in read.items():

@@ -195,7 +195,7 @@ def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:
 
 
 def _next(study: Study, assessment: Decision) -> tuple[Step, int]:
-    """Return the step, and how many queries it requests."""
+    """Return the next step, and how many queries it requires."""
     kind, row = assessment.kind, assessment.row
     if any(isinstance(each, Implausible) for each in assessment.caveats) and kind != "no_values":
         return "data", 0
@@ -263,13 +263,13 @@ def _unproven(study: Study, assessment: Decision) -> tuple[Step, int]:
 
 
 def _open(study: Study, challenger: str) -> bool:
-    """Return whether more labels could create a difference between the two systems."""
+    """Return True if more labels could change the difference between the two systems."""
     change = study.unjudged_change(challenger).bounds
     return change.lowest < change.highest
 
 
 def _of_a_gain(assessment: Decision) -> Step:
-    """Return the step after a proven gain: the first thing that is missing."""
+    """Return the next step after a proven gain, by the first thing that a decision lacks."""
     net, p95 = assessment.choice.came.net_per_month.value, assessment.choice.waiting.p95
     if assessment.priced and net is not None and net <= 0:
         return "loss"
@@ -284,5 +284,5 @@ def _of_a_gain(assessment: Decision) -> Step:
 
 
 def _made_here(assessment: Decision) -> bool:
-    """Return whether the baseline is not the user's own search."""
+    """Return True if the baseline is not the user's own search."""
     return any(isinstance(each, MadeBaseline) for each in assessment.caveats)

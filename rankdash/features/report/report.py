@@ -191,7 +191,8 @@ def first_page(study: Study, front: Front, scale: float) -> str:
 
 
 def _written(study: Study, front: Front, most: int | None = None) -> tuple[Page, str]:
-    """Return the page and its body. most: number of sections that are drawn; None for all."""
+    """Return the page of the report and its HTML body. most: maximum number of sections; None for
+    all."""
     title = front.title.strip() or _("Reranking on {data}", data=study.dataset.name)
     page = Page(title, front.language)
     estimated = only_estimates(study)
@@ -247,7 +248,8 @@ def _head(study: Study, front: Front, title: str) -> str:
 
 
 def _queries(study: Study) -> str:
-    """Return how many queries have a value (of the challenger with most), of how many."""
+    """Return the number of queries of the data set, and how many count in the comparison, as
+    text."""
     queries = ngettext("{n} query", "{n} queries", len(study.dataset.queries))
     compared = study.challengers or (study.baseline,)
     counted = max(int(study.comparison.row(each, study.spec)["paired"]) for each in compared)

@@ -251,7 +251,7 @@ def _judged(draft: Draft, challenger: str) -> list[str]:
 
 
 def _sureness(draft: Draft, row: pd.Series) -> str:
-    """Return the change of the hit rate with its interval, p and verdict."""
+    """Return the change of the hit rate as a sentence, with interval, p-value and verdict."""
     study = draft.study
     title = draft.context.hit
     if not math.isfinite(row["delta_low"]):

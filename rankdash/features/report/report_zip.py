@@ -233,8 +233,8 @@ def _add_figures(packed: _Packed, study: Study) -> None:
 
 
 def _whose(study: Study, chart: str) -> str:
-    """Return the challenger of a chart from the chart's name ("changes-2"); "" for a chart of all
-    systems."""
+    """Return the challenger's name with a colon, for a chart named by its position ("changes-2");
+    "" for a chart of all systems."""
     place = re.search(r"-(\d+)", chart)
     return f"{study.name(study.challengers[int(place[1]) - 1])}: " if place else ""
 

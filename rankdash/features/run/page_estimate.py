@@ -57,7 +57,7 @@ class Wish:
 def say(
     dataset_id: str, kind: RerankerKind, runs: Sequence[tuple[Settings, int | None]], queries: int
 ) -> None:
-    """Draw the estimate for a kind that calls a service; nothing for other kinds or wrong settings.
+    """Draw the estimate of calls and cost, if this kind calls a service and the settings are valid.
 
     runs: settings and depth of each run of that kind.
     """
@@ -170,7 +170,7 @@ def _workload(dataset_id: str) -> defaults.Workload:
 
 
 def calls_out(kind: RerankerKind, settings: Settings) -> bool:
-    """Return True if another machine is called, or if the settings are invalid."""
+    """Return True if the reranker runs on another machine, or if its settings are invalid."""
     try:
         return kind.able(settings).needs_network
     except RankdashError:
@@ -178,7 +178,7 @@ def calls_out(kind: RerankerKind, settings: Settings) -> bool:
 
 
 def _like(kind: str, settings: Settings) -> list[RunRow]:
-    """Return the stored runs of that kind and model that ran on this machine."""
+    """Return the stored runs of the same kind and model that ran on this machine."""
     return [
         row
         for row in workspace().runs()

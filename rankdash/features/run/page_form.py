@@ -174,7 +174,7 @@ def _draw_settings(
 
 
 def _implied(settings: Settings) -> Mapping[str, str]:
-    """Return the values that the empty fields of a service imply."""
+    """Return the default values of a service's empty fields."""
     service = DIALECTS.get(str(settings.get("dialect", "")))
     return {} if service is None else {"base_url": service.base_url, "model": service.model}
 
@@ -191,8 +191,7 @@ def _model_and_host(kind: RerankerKind, settings: Settings) -> str:
 
 
 def _offered() -> dict[str, RerankerKind]:
-    """Return the kinds that can be run, by name: local ones, then services, then language
-    models."""
+    """Return name → kind, for all kinds that can be run: local ones, then services, then LLMs."""
     groups = ("local", "service", "llm")
     able = [kind for kind in kinds() if kind.name != "precomputed"]
     return {kind.name: kind for kind in sorted(able, key=lambda kind: groups.index(kind.group))}
@@ -377,7 +376,7 @@ def _timing_of(wish: Wish, timing: Timing) -> Timing:
 
 
 class _RefusedError(Exception):
-    """The error with which a reranker of this `kind` cannot start."""
+    """Error that prevents a reranker from starting. kind: the kind of the reranker."""
 
     def __init__(self, kind: RerankerKind, error: RankdashError) -> None:
         self.kind, self.error = kind, error
@@ -487,7 +486,8 @@ def _shown(value: SettingValue) -> str:
 
 
 def _varies(spec: SettingSpec) -> bool:
-    """Return False for names of models and addresses: another one is another reranker."""
+    """Return True if variants may differ in a setting. Names of models and addresses are excluded:
+    another one is another reranker."""
     return bool(spec.choices) or spec.type is not str
 
 

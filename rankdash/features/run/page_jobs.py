@@ -72,7 +72,7 @@ def draw(dataset_id: str) -> None:
 
 
 def watch(job_id: str) -> None:
-    """Watch a job that this session queued, even if it ends before the next poll."""
+    """Remember a job of this session, so that its end is noticed even between two polls."""
     st.session_state.setdefault(_SEEN_LIVE, set()).add(job_id)
 
 
