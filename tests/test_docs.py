@@ -47,7 +47,7 @@ LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 COMPARING = DOCS / "statistics" / "comparing.md"
 CAUSES = DOCS / "statistics" / "causes.md"
 DETECTABLE, MORE = "## Minimum detectable change", "## More queries needed"
-WHY, DEPTH = "## Why queries changed", "## Depth, and when not to rerank"
+WHY, DEPTH = "## Reasons for changes", "## Depth, and when not to rerank"
 FORMAT_SECTIONS = section(DOCS / "data.md", "## Formats").split("\n### ")[1:]
 SHAPE_SECTIONS = section(DOCS / "data.md", "## Shapes of JSON").split("\n### ")[1:]
 
@@ -91,7 +91,7 @@ def test_settings_of_the_statistics_with_their_defaults():
 def test_verdicts_and_reasons():
     verdicts = [row[0] for row in rows(section(COMPARING, "## Verdict"))]
     assert set(verdicts) == set(verdict.TITLES.values())
-    table = rows(section(CAUSES, "## Why queries changed"))
+    table = rows(section(CAUSES, "## Reasons for changes"))
     assert [row[1] for row in table] == [f"`{each.code}`" for each in reasons.REASONS]
     assert [row[0] for row in table] == [str(at) for at, _ in enumerate(table, 1)]
 

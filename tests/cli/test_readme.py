@@ -42,7 +42,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_plugin_stays: None
         **{f"folder/{name}": text for name, text in sample.items()},
         "qrels.tsv": sample["qrels.tsv"],
         **dict.fromkeys(("main.trec", "initial.trec"), sample["initial.trec"]),
-        **dict.fromkeys(("branch.trec", "minilm.trec"), ideal),
+        **dict.fromkeys(("branch.trec", "bi.trec"), ideal),
         "grades.csv": f"query_id,doc_id,grade\n{grades}",
         "branch.json": json.dumps(timings),
         "assumptions.toml": assumptions(),
